@@ -1,0 +1,46 @@
+#pragma once
+// Which windows of the text a step sees: a deterministic order that resumes from a position.
+//
+// The tokens are split: the last `validation_fraction` is held out. Training windows of sequence +
+// 1 tokens start at every multiple of `sequence` (plus a per-epoch offset below `sequence`, from
+// the seed); each epoch visits all of them in an order that is a keyed permutation of their
+// indices, so position p names one window without any table.
+//
+// Thread contract: one thread.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "core/data/token_file.h"
+#include "core/model/trainable_model.h"
+
+namespace sluice::data {
+
+struct SamplerOptions {
+  std::int64_t batch = 8;
+  std::int64_t sequence = 128;
+  double validation_fraction = 0.05;
+  std::uint64_t seed = 0;
+};
+
+class Sampler {
+ public:
+  // Text too short for one training and one validation window is an error that says how long it
+  // must be.
+  static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
+
+  // Training windows number [position, position + batch); the returned spans live until the next
+  // call.
+  model::TokenBatch train_batch(std::uint64_t position);
+  // The i-th validation batch, in order of the text; count is how many there are.
+  std::int64_t validation_batch_count() const;
+  model::TokenBatch validation_batch(std::int64_t index);
+  std::int64_t windows_per_epoch() const;
+
+ private:
+  Sampler() = default;
+  // (implementation's own; memory is taken in make())
+};
+
+}  // namespace sluice::data

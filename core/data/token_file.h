@@ -1,0 +1,43 @@
+#pragma once
+// Tokens on disk, memory-mapped: a 64-byte header (magic "SLCTOKEN", version, bytes a token, token
+// count, vocabulary, checksum of the tokens, size and checksum of the source text) and then the
+// tokens (1 or 2 bytes each, little-endian). docs/token_format.md is its page. Byte-level tokens:
+// the token is the byte, vocabulary 256.
+//
+// Thread contract: immutable after open.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace sluice::data {
+
+class TokenFile {
+ public:
+  // Refuses a foreign, cut or damaged file, naming it and the offset.
+  static Result<TokenFile> open(const std::string& path);
+
+  TokenFile(TokenFile&&) noexcept;
+  TokenFile& operator=(TokenFile&&) noexcept;
+  ~TokenFile();
+
+  std::int64_t token_count() const;
+  std::int64_t vocabulary() const;
+  std::int32_t token(std::int64_t index) const;
+  const std::string& path() const;
+
+ private:
+  struct Mapping;
+  explicit TokenFile(std::unique_ptr<Mapping> mapping);
+  std::unique_ptr<Mapping> mapping_;
+};
+
+// Makes a byte-level token file from any text; written beside and renamed, so a crash leaves no
+// half file. If `token_path` is already made from this very text (size and checksum), nothing is
+// done. Empty or missing text is an error.
+Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path);
+
+}  // namespace sluice::data

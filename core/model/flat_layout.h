@@ -1,0 +1,51 @@
+#pragma once
+// The model's parameters as one flat array: every tensor, in a fixed order, one after the other
+// without gaps. Layers are consecutive: 0 = embedding, 1..L = blocks, L+1 = head; forward goes up,
+// backward comes down, so the gradients of a layer are one contiguous range and arrive in
+// descending order.
+//
+// Thread contract: plain data.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace sluice::model {
+
+struct TensorInfo {
+  std::string name;  // Hugging Face's, e.g. "h.0.attn.c_attn.weight"
+  std::vector<std::int64_t> shape;
+  std::int64_t first = 0;  // in the flat array, elements
+  std::int64_t count = 0;
+  LayerId layer = kNoLayer;
+  enum class Init : std::uint8_t { zeros, ones, normal } init = Init::zeros;
+  double init_std = 0;
+};
+
+struct LayerRange {
+  std::string name;  // "embedding", "h.0", ..., "head"
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+struct FlatLayout {
+  std::vector<TensorInfo> tensors;
+  std::vector<LayerRange> layers;
+  std::int64_t parameter_count = 0;
+
+  std::int32_t layer_count() const { return static_cast<std::int32_t>(layers.size()); }
+  const LayerRange& layer(LayerId id) const { return layers[index_of(id)]; }
+  std::int64_t largest_layer_elements() const;
+  std::uint64_t fingerprint() const;  // of names and shapes in order (FNV-1a)
+};
+
+// Initial values of flat elements [first, first + out.size()): a function of seed, tensor name and
+// index only, so that any part can be made anywhere in bounded memory. Normal values by Box-Muller
+// in double from a counter-based generator (SplitMix64).
+void fill_initial(const FlatLayout& layout, std::uint64_t seed, std::int64_t first,
+                  std::span<float> out);
+
+}  // namespace sluice::model

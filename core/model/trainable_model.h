@@ -1,0 +1,65 @@
+#pragma once
+// The seam between the training step and whatever computes forward and backward: layer by layer,
+// micro-batch by micro-batch. Implementations: core/model/gpt2 (libtorch) and the tests' arithmetic
+// model. Needs no libtorch itself.
+//
+// Order of calls in a step of M micro-batches: set_batch(m) for each; then for each layer upwards,
+// forward(layer, m) for each m; then for each layer downwards, backward(layer, m) for each m.
+// Walking all micro-batches through a layer before the next keeps at most two layers' gradients in
+// existence, whatever M is.
+//
+// Thread contract: one call at a time, from one compute thread (which need not be the caller's of
+// the constructor). Errors: libtorch's exceptions are caught at this border and come back as
+// Status.
+
+#include <cstdint>
+#include <span>
+
+#include "base/float16.h"
+#include "base/status.h"
+#include "core/model/flat_layout.h"
+
+namespace sluice::model {
+
+// Where a layer's gradients go: `element_count` values in flat order of the layer. With 16 bits
+// there is one micro-batch and the values are written; with fp32 they are added to what is there
+// (the caller zeroes it before the first micro-batch).
+struct LayerGradient {
+  std::uint16_t* values_16bit = nullptr;  // exactly one of the two is set
+  float* values_fp32 = nullptr;
+  std::int64_t element_count = 0;
+};
+
+// Tokens of one micro-batch, row-major (batch, sequence); targets are the same shifted by one.
+struct TokenBatch {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::span<const std::int32_t> inputs;
+  std::span<const std::int32_t> targets;
+};
+
+class TrainableModel {
+ public:
+  virtual ~TrainableModel() = default;
+
+  virtual const FlatLayout& layout() const = 0;
+  virtual Float16Kind parameter_kind() const = 0;
+  // The 16-bit copy that forward and backward read: parameter_count values in flat order. Written
+  // by the offload when updated parameters come back.
+  virtual std::span<std::uint16_t> parameters() = 0;
+
+  virtual Status set_batch(int micro_step, const TokenBatch& batch) = 0;
+  // The head's forward computes the loss (mean over tokens, nats).
+  virtual Status forward(LayerId layer, int micro_step) = 0;
+  // Gradients of loss * gradient_scale (loss scale / number of micro-batches). The tied table's
+  // gradient is complete only with the embedding's backward; until then the part from the head is
+  // kept inside the model.
+  virtual Status backward(LayerId layer, int micro_step, double gradient_scale,
+                          const LayerGradient& into) = 0;
+  virtual double loss(int micro_step) const = 0;
+
+  // Loss of a batch without gradients (validation).
+  virtual Result<double> evaluate(const TokenBatch& batch) = 0;
+};
+
+}  // namespace sluice::model

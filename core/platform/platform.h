@@ -1,0 +1,88 @@
+#pragma once
+// The machine as data (D2): links, devices, engines, compute, read from a TOML file.
+// docs/platform_format.md is its page.
+//
+// Direction: `read` is data coming out of a drive (towards the host on the host link, towards the
+// update engine on an internal link), `write` is data going into it.
+//
+// Thread contract: immutable after load.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace sluice::platform {
+
+enum class Direction : std::uint8_t { read, write };
+enum class Duplex : std::uint8_t {
+  full,  // read and write each have their own bandwidth
+  half,  // they share time: read_rate / read_bandwidth + write_rate / write_bandwidth <= 1
+};
+
+enum class LinkId : std::int32_t {};
+enum class EngineId : std::int32_t {};
+constexpr std::int32_t index_of(LinkId id) { return static_cast<std::int32_t>(id); }
+constexpr std::int32_t index_of(EngineId id) { return static_cast<std::int32_t>(id); }
+
+// Bandwidth that one operation can reach when it is moved in requests of this size; between points
+// it is interpolated over the logarithm of the size, outside it is that of the nearest point.
+struct ChunkPoint {
+  std::int64_t chunk_bytes;
+  double read_bytes_per_s;
+  double write_bytes_per_s;
+};
+
+struct Link {
+  std::string name;
+  double read_bytes_per_s = 0;
+  double write_bytes_per_s = 0;
+  TimeNs latency_ns = 0;  // paid once by each operation, before its bytes flow
+  Duplex duplex = Duplex::full;
+  std::vector<ChunkPoint> chunk_curve;  // may be empty: no dependence on request size
+};
+
+// Runs one kernel at a time, in the order asked.
+struct Engine {
+  std::string name;
+  std::map<std::string, double>
+      rate;              // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
+  TimeNs launch_ns = 0;  // paid by each kernel
+};
+
+struct Device {
+  std::string name;                // "csd0"
+  std::vector<LinkId> host_route;  // from host memory to the drive: "host", ..., "csd0.drive"
+  std::vector<LinkId>
+      memory_route;  // from host memory to the device's own memory: "host", ... without the drive
+  std::vector<LinkId> internal_route;  // from the drive to the update engine: "csd0.drive",
+                                       // "csd0.internal"; empty: a plain drive
+  EngineId engine{-1};                 // -1: a plain drive
+  std::int64_t memory_bytes = 0;       // of the update engine
+  std::int64_t capacity_bytes = 0;     // of the drive; 0 = not stated
+};
+
+struct Platform {
+  std::string name;
+  std::string source;  // path of the file
+  std::vector<Link> links;
+  std::vector<Engine> engines;  // the host's are among them
+  std::vector<Device> devices;
+  EngineId host_engine{
+      -1};  // updates of `method=host`, gradient checks, staging: kernel rates by name
+  EngineId compute_engine{-1};         // forward and backward
+  std::int64_t host_memory_bytes = 0;  // 0 = not stated
+};
+
+// Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
+Result<Platform> load_platform(const std::string& path);
+Result<Platform> parse_platform(std::string_view toml, const std::string& path_for_messages);
+
+// The same platform with its first `device_count` devices. More than there are is an error that
+// says how many there are.
+Result<Platform> with_devices(const Platform& platform, std::int32_t device_count);
+
+}  // namespace sluice::platform

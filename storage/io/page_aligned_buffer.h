@@ -1,0 +1,36 @@
+#pragma once
+// Memory fit for O_DIRECT: page-aligned, a whole number of pages, zeroed. What a transfer needs is
+// its type, so the wrong memory does not compile.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/status.h"
+
+namespace sluice::io {
+
+class PageAlignedBuffer {
+ public:
+  // `size_bytes` is rounded up to whole pages. Fails with ErrorCode::memory, never throws.
+  static Result<PageAlignedBuffer> allocate(std::int64_t size_bytes);
+
+  PageAlignedBuffer() = default;
+  PageAlignedBuffer(PageAlignedBuffer&&) noexcept = default;
+  PageAlignedBuffer& operator=(PageAlignedBuffer&&) noexcept = default;
+
+  std::span<std::byte> bytes() { return {data_.get(), size_bytes_}; }
+  std::span<const std::byte> bytes() const { return {data_.get(), size_bytes_}; }
+  std::int64_t size_bytes() const { return static_cast<std::int64_t>(size_bytes_); }
+
+ private:
+  struct Unmap {
+    std::size_t size_bytes = 0;
+    void operator()(std::byte* data) const;
+  };
+  std::unique_ptr<std::byte[], Unmap> data_;
+  std::size_t size_bytes_ = 0;
+};
+
+}  // namespace sluice::io
