@@ -1,0 +1,187 @@
+#include "core/train/run_config.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "base/nearest.h"
+#include "core/train/detail/setting_table.h"
+
+namespace sluice::train {
+namespace {
+
+using detail::Setting;
+using detail::Value;
+
+// A run being read: what is known so far, and where each key was said, for later messages.
+struct Reading {
+  RunConfig config;
+  std::string path;
+  std::map<std::string, std::string> where;  // key -> "FILE:LINE" or "--set key=value"
+
+  std::string place(const std::string& key) const {
+    const auto found = where.find(key);
+    return found == where.end() ? path : found->second;
+  }
+};
+
+Error unknown_key(const std::string& where, std::string_view key) {
+  return make_error(ErrorCode::config, "{}: unknown key '{}'{}", where, key,
+                    did_you_mean(key, detail::setting_keys()));
+}
+
+std::string relative_to_file(const std::string& file, const std::string& path) {
+  const std::filesystem::path given(path);
+  if (path.empty() || given.is_absolute()) return path;
+  return (std::filesystem::path(file).parent_path() / given).lexically_normal().string();
+}
+
+Result<Value> value_of(const toml::node& node, const std::string& where, std::string_view key) {
+  if (const auto* flag = node.as_boolean()) return Value(flag->get());
+  if (const auto* whole = node.as_integer()) return Value(whole->get());
+  if (const auto* real = node.as_floating_point()) return Value(real->get());
+  if (const auto* text = node.as_string()) return Value(text->get());
+  std::ostringstream kind;
+  kind << node.type();
+  return make_error(ErrorCode::config, "{}: {} cannot be of type {}", where, key, kind.str());
+}
+
+Status read_key(Reading& reading, const toml::key& key, const toml::node& node) {
+  const std::string name(key.str());
+  const std::string where = fmt::format("{}:{}", reading.path, key.source().begin.line);
+  const Setting* setting = detail::find_setting(name);
+  if (setting == nullptr) return unknown_key(where, name);
+  const auto [first, is_new] = reading.where.emplace(name, where);
+  if (!is_new) {
+    return make_error(ErrorCode::config, "{}: '{}' is said twice, first at {}", where, name,
+                      first->second);
+  }
+  ASSIGN_OR_RETURN(Value value, value_of(node, where, name));
+  if (auto* text = std::get_if<std::string>(&value);
+      text != nullptr && setting->type == SettingType::path) {
+    *text = relative_to_file(reading.path, *text);
+  }
+  const Status stored = detail::store_value(*setting, value, reading.config);
+  return stored.ok() ? ok_status() : stored.error().with_context(where);
+}
+
+// Sections are headings for the reader: keys are unique without them. A TOML table is sorted by
+// key; messages should come in the order of the file.
+Status read_file(Reading& reading, const toml::table& root) {
+  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+  for (const auto& [key, node] : root) {
+    if (const toml::table* section = node.as_table()) {
+      for (const auto& [inner_key, inner_node] : *section) {
+        entries.emplace_back(&inner_key, &inner_node);
+      }
+    } else {
+      entries.emplace_back(&key, &node);
+    }
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.first->source().begin.line < b.first->source().begin.line;
+  });
+  for (const auto& [key, node] : entries) RETURN_IF_ERROR(read_key(reading, *key, *node));
+  return ok_status();
+}
+
+Status read_override(Reading& reading, const std::string& text) {
+  const std::string where = fmt::format("--set {}", text);
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return make_error(ErrorCode::config, "{}: expected key=value", where);
+  }
+  const std::string key = text.substr(0, equals);
+  const Setting* setting = detail::find_setting(key);
+  if (setting == nullptr) return unknown_key(where, key);
+  reading.where[key] = where;
+  const auto value = detail::parse_value(*setting, std::string_view(text).substr(equals + 1));
+  if (!value.ok()) return value.error().with_context(where);
+  const Status stored = detail::store_value(*setting, *value, reading.config);
+  return stored.ok() ? ok_status() : stored.error().with_context(where);
+}
+
+Status check_required(const Reading& reading) {
+  for (const Setting& setting : detail::setting_table()) {
+    if (setting.required && detail::value_text(setting, reading.config).empty()) {
+      return make_error(ErrorCode::config, "{}: '{}' is missing ({})", reading.path, setting.key,
+                        setting.help);
+    }
+  }
+  return ok_status();
+}
+
+// What no single key can be blamed for; the message stands at the key most likely to be changed.
+Status check_together(const Reading& reading) {
+  const RunConfig& config = reading.config;
+  const auto fail = [&](const char* key, const std::string& message) {
+    return Error(ErrorCode::config, fmt::format("{}: {}", reading.place(key), message));
+  };
+  const std::string& name = config.files.name;
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    return fail("name", fmt::format("name = \"{}\" must be fit to name a folder", name));
+  }
+  const std::size_t share_count = config.offload.device_shares.size();
+  if (share_count != 0 && share_count != static_cast<std::size_t>(config.offload.devices)) {
+    return fail("device_map",
+                fmt::format("device_map has {} shares but devices = {}: give one share a device, "
+                            "or \"even\"",
+                            share_count, config.offload.devices));
+  }
+  if (config.schedule.min_lr > config.adamw.lr) {
+    return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
+                                      config.adamw.lr));
+  }
+  if (config.sample.tokens > 0 && config.sample.prompt.empty()) {
+    return fail("sample_prompt", "sample_prompt is empty: the sampled text must begin somewhere");
+  }
+  return ok_status();
+}
+
+void fill_names(RunFiles& files, const std::string& path) {
+  if (files.name.empty()) files.name = std::filesystem::path(path).stem().string();
+  if (files.output.empty()) files.output = "out/" + files.name;
+  if (files.state_directory.empty()) files.state_directory = files.output + "/state";
+  if (files.database.empty()) files.database = files.output + "/run.db";
+}
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return make_error(ErrorCode::not_found, "{}: cannot open the run file", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (std::filesystem::is_directory(path) || file.bad()) {
+    return make_error(ErrorCode::not_found, "{}: is not a readable file", path);
+  }
+  return text.str();
+}
+
+}  // namespace
+
+Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
+                                   std::span<const std::string> overrides) {
+  Reading reading;
+  reading.path = path_for_messages;
+  try {
+    RETURN_IF_ERROR(read_file(reading, toml::parse(toml, path_for_messages)));
+  } catch (const toml::parse_error& error) {
+    return make_error(ErrorCode::config, "{}:{}: {}", path_for_messages, error.source().begin.line,
+                      error.description());
+  }
+  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text));
+  RETURN_IF_ERROR(check_required(reading));
+  fill_names(reading.config.files, path_for_messages);
+  RETURN_IF_ERROR(check_together(reading));
+  return std::move(reading.config);
+}
+
+Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides) {
+  ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  return parse_run_config(text, path, overrides);
+}
+
+}  // namespace sluice::train

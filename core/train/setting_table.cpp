@@ -1,0 +1,196 @@
+// One list, in the order people read it: long because there are that many settings, and in one
+// place so that a key, its range and its sentence are never said twice.
+
+#include "core/train/detail/setting_table.h"
+
+#include <limits>
+
+namespace sluice::train::detail {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kMebi = 1 << 20;
+
+constexpr Range between(double min, double max) { return {.min = min, .max = max}; }
+constexpr Range at_least(double min) { return {.min = min, .max = kUnbounded}; }
+constexpr Range above(double min) { return {.min = min, .max = kUnbounded, .open_min = true}; }
+constexpr Range from_to_below(double min, double max) {
+  return {.min = min, .max = max, .open_max = true};
+}
+constexpr Range whole_pages(double max) {
+  return {.min = static_cast<double>(kPageBytes), .max = max, .multiple = kPageBytes};
+}
+constexpr Range kNone{};
+
+template <typename Enum>
+WordField word_field(Enum& value, std::initializer_list<std::pair<const char*, Enum>> words) {
+  WordField field;
+  for (const auto& [word, meaning] : words) {
+    field.words.emplace_back(word, static_cast<int>(meaning));
+  }
+  field.current = static_cast<int>(value);
+  field.assign = [&value](int meaning) { value = static_cast<Enum>(meaning); };
+  return field;
+}
+
+#define AT(member) [](RunConfig& config) -> Field { return &config.member; }
+#define WORDS(member, ...) \
+  [](RunConfig& config) -> Field { return word_field(config.member, {__VA_ARGS__}); }
+#define WORD(word, meaning) \
+  std::pair { word, meaning }
+
+using enum SettingType;
+
+const Setting kSettings[] = {
+    {"name", "run", text, AT(files.name), kNone, "",
+     "Name of the run; by default that of the file, without .toml."},
+    {"model", "run", path, AT(files.model), kNone, "", "Model file: the shape of the model.", true},
+    {"platform", "run", path, AT(files.platform), kNone, "",
+     "Platform file: devices, links and engines.", true},
+    {"text", "run", path, AT(files.text), kNone, "", "The text to learn; its bytes are the tokens.",
+     true},
+    {"output", "run", path, AT(files.output), kNone, "",
+     "Folder for what the run writes; by default out/NAME in the working directory."},
+    {"state_dir", "run", path, AT(files.state_directory), kNone, "",
+     "Folder of the optimizer state; by default OUTPUT/state."},
+    {"db", "run", path, AT(files.database), kNone, "",
+     "The run database; by default OUTPUT/run.db."},
+    {"record", "run", word,
+     WORDS(record, WORD("off", record::Level::off), WORD("steps", record::Level::steps),
+           WORD("transfers", record::Level::transfers), WORD("all", record::Level::all)),
+     kNone, "", "What goes into the database; each level adds to the one before."},
+
+    {"batch", "batch", integer, AT(batch.batch), between(1, 65536), "sequences",
+     "Sequences in a micro-batch."},
+    {"sequence", "batch", integer, AT(batch.sequence), between(1, 1 << 20), "tokens",
+     "Tokens in a sequence; at most the model's."},
+    {"grad_accum_steps", "batch", integer, AT(batch.grad_accum_steps), between(1, 65536),
+     "micro-batches", "Micro-batches whose gradients are added up for one update."},
+
+    {"steps", "schedule", integer, AT(schedule.steps), between(1, 1e9), "steps",
+     "The step at which the run ends, counted from the very first one, also after a resume."},
+    {"seed", "schedule", integer, AT(schedule.seed), between(0, 9007199254740992.0), "",
+     "Gives the first weights and the order of the text."},
+    {"lr", "schedule", number, AT(adamw.lr), above(0), "", "Learning rate after warm-up."},
+    {"min_lr", "schedule", number, AT(schedule.min_lr), at_least(0), "",
+     "Learning rate at the end of the cosine."},
+    {"warmup_steps", "schedule", integer, AT(schedule.warmup_steps), between(0, 1e9), "steps",
+     "Steps over which the learning rate rises linearly."},
+    {"schedule_steps", "schedule", integer, AT(schedule.schedule_steps), between(0, 1e9), "steps",
+     "Step at which the cosine ends; 0 means `steps`."},
+
+    {"optimizer", "optimizer", word, WORDS(optimizer, WORD("adamw", OptimizerKind::adamw)), kNone,
+     "", "The update rule."},
+    {"beta1", "optimizer", number, AT(adamw.beta1), from_to_below(0, 1), "",
+     "Decay of the first moment."},
+    {"beta2", "optimizer", number, AT(adamw.beta2), from_to_below(0, 1), "",
+     "Decay of the second moment."},
+    {"eps", "optimizer", number, AT(adamw.eps), above(0), "",
+     "Added to the root of the second moment."},
+    {"weight_decay", "optimizer", number, AT(adamw.weight_decay), between(0, 1), "",
+     "Decoupled weight decay, applied to every parameter."},
+    {"max_grad_norm", "optimizer", number, AT(arithmetic.max_grad_norm), at_least(0), "",
+     "The gradients' global norm is clipped to this; 0 means no clipping."},
+
+    {"precision", "arithmetic", word,
+     WORDS(arithmetic.precision, WORD("bf16", Float16Kind::bf16), WORD("fp16", Float16Kind::fp16)),
+     kNone, "",
+     "The 16-bit format of parameters, forward and backward; fp16 uses a dynamic loss scale."},
+    {"initial_loss_scale", "arithmetic", number, AT(loss_scale.initial), between(1, 4294967296.0),
+     "", "Loss scale of the first step (fp16 only)."},
+    {"loss_scale_growth_interval", "arithmetic", integer, AT(loss_scale.growth_interval),
+     between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
+    {"activations", "arithmetic", word,
+     WORDS(arithmetic.activations, WORD("keep", Activations::keep),
+           WORD("recompute", Activations::recompute)),
+     kNone, "", "Keep what forward computed for backward, or compute it again layer by layer."},
+
+    {"validation_every", "validation", integer, AT(validation.every_steps), between(0, 1e9),
+     "steps", "Steps between validations; 0 means only at the end."},
+    {"validation_batches", "validation", integer, AT(validation.batches), between(1, 1e6),
+     "batches", "Batches in a validation, or as many as the held-out text gives."},
+    {"validation_fraction", "validation", number, AT(validation.fraction),
+     Range{.min = 0, .max = 0.5, .open_min = true}, "", "Part of the text's end that is held out."},
+
+    {"sample_tokens", "sample", integer, AT(sample.tokens), between(0, 65536), "tokens",
+     "Tokens of text written by the model at the end; 0 means none."},
+    {"sample_prompt", "sample", text, AT(sample.prompt), kNone, "", "What that text begins with."},
+    {"temperature", "sample", number, AT(sample.temperature), between(0, 10), "",
+     "Of the sampling; 0 takes the likeliest token each time."},
+
+    {"method", "offload", word,
+     WORDS(offload.method, WORD("host", Method::host), WORD("csd", Method::csd)), kNone, "",
+     "Update on the host (state crosses the host link) or on the devices (it does not)."},
+    {"pipeline", "offload", word, WORDS(offload.pipeline, WORD("nbuffer", Pipeline::nbuffer)),
+     kNone, "", "How read, update and write of the subgroups overlap."},
+    {"buffers", "offload", integer, AT(offload.buffers), between(1, 64), "subgroups",
+     "Subgroups that may be under way at once in each device."},
+    {"devices", "offload", integer, AT(offload.devices), between(1, 1024), "devices",
+     "How many of the platform's devices are used."},
+    {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
+     "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1."},
+    {"subgroup_elements", "offload", integer, AT(offload.subgroup_elements),
+     between(1, 17179869184.0), "elements", "Size of a subgroup, the unit of transfer and update."},
+    {"wire", "offload", word,
+     WORDS(offload.wire, WORD("fp32", Wire::fp32), WORD("native", Wire::native)), kNone, "",
+     "Gradients and parameters on the host link: fp32, or 16 bits where that loses nothing."},
+    {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
+     "Read the first subgroups' state while backward still runs."},
+
+    {"io_engine", "storage", word,
+     WORDS(storage.engine, WORD("io_uring", io::IoEngineKind::io_uring),
+           WORD("posix", io::IoEngineKind::posix)),
+     kNone, "", "How the kernel is asked; posix is for machines that forbid io_uring."},
+    {"caching", "storage", word,
+     WORDS(storage.caching, WORD("direct", io::Caching::direct),
+           WORD("buffered", io::Caching::buffered)),
+     kNone, "", "O_DIRECT, or through the page cache where the file system has no O_DIRECT."},
+    {"queue_depth", "storage", integer, AT(storage.queue_depth), between(1, 4096), "requests",
+     "Requests in flight at once."},
+    {"io_bytes", "storage", bytes, AT(storage.io_bytes), whole_pages(64.0 * kMebi), "bytes",
+     "Size of one request; a whole number of pages."},
+    {"durability", "storage", word,
+     WORDS(storage.durability, WORD("every_commit", state::Durability::every_commit),
+           WORD("never", state::Durability::never)),
+     kNone, "",
+     "When the state is forced to the drives; never means that only a crash of the program, not "
+     "of the machine, leaves it whole."},
+
+    {"clock", "clock", word,
+     WORDS(clock.kind, WORD("real", ClockKind::real), WORD("emulated", ClockKind::emulated)), kNone,
+     "", "As fast as this machine is, or no faster than the platform file says."},
+    {"time_scale", "clock", number, AT(clock.time_scale), above(0), "",
+     "The modelled hardware is this many times slower (emulated clock only)."},
+
+    {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), at_least(0), "bytes",
+     "The run stays below this much resident memory, or refuses to start; 0 means all there is."},
+    {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
+     "Memory of each emulated device; 0 means what the platform file says."},
+    {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
+     "Threads that compute; 0 means one a processor."},
+    {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),
+     "threads", "Threads that update, check and copy; 0 means as many as `threads`."},
+};
+
+#undef AT
+#undef WORDS
+#undef WORD
+
+}  // namespace
+
+std::span<const Setting> setting_table() { return kSettings; }
+
+const Setting* find_setting(std::string_view key) {
+  for (const Setting& setting : kSettings) {
+    if (setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> setting_keys() {
+  std::vector<std::string> keys;
+  for (const Setting& setting : kSettings) keys.emplace_back(setting.key);
+  return keys;
+}
+
+}  // namespace sluice::train::detail

@@ -1,0 +1,88 @@
+// The table of settings as people read it.
+
+#include <algorithm>
+
+#include "core/train/detail/setting_table.h"
+
+namespace sluice::train {
+namespace {
+
+using detail::Setting;
+
+std::vector<SettingInfo> make_settings() {
+  const RunConfig defaults;
+  std::vector<SettingInfo> infos;
+  for (const Setting& setting : detail::setting_table()) {
+    infos.push_back(
+        {.key = setting.key,
+         .section = setting.section,
+         .type = setting.type,
+         .values = detail::allowed_values(setting),
+         .unit = setting.unit,
+         .default_value = setting.required ? "required" : detail::value_text(setting, defaults),
+         .help = setting.help});
+  }
+  return infos;
+}
+
+const char* const kPageHead = R"(# Settings of a run
+
+A run file (`sample_models/runs/*.toml`) sets these keys; `--set key=value` sets them once more, after
+the file. Table names such as `[offload]` are headings for the reader: a key means the same under any
+of them and may be set only once. A path in the file is relative to the file's folder; a path given to
+`--set` is relative to the working directory. Sizes in bytes may be written `4096`, `"64MiB"` or
+`"2 GB"`. Lists of devices' shares are one string: `device_map = "3,1,1,1"`.
+
+A key that does not exist, a value of the wrong type and a value out of range each stop the run before
+anything is written, with the file and the line.
+
+This page is made from the table in `core/train/setting_table.cpp`, and `core_train_test` holds it to
+that; with `SLUICE_WRITE_DOCS=1` in its environment the test writes the page instead.
+)";
+
+}  // namespace
+
+const std::vector<SettingInfo>& settings() {
+  static const std::vector<SettingInfo> infos = make_settings();
+  return infos;
+}
+
+std::string describe_settings() {
+  std::size_t key_width = 0;
+  for (const SettingInfo& info : settings()) key_width = std::max(key_width, info.key.size());
+  std::string text;
+  std::string section;
+  for (const SettingInfo& info : settings()) {
+    if (info.section != section) text += fmt::format("[{}]\n", section = info.section);
+    text += fmt::format("  {:<{}}  {}\n", info.key, key_width, info.help);
+    text += fmt::format("  {:<{}}    {}", "", key_width, info.values);
+    if (!info.default_value.empty()) text += fmt::format("; default {}", info.default_value);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string settings_markdown() {
+  std::string text = kPageHead;
+  std::string section;
+  for (const SettingInfo& info : settings()) {
+    if (info.section != section) {
+      section = info.section;
+      text += fmt::format("\n## {}\n\n| key | values | unit | default | meaning |\n", section);
+      text += "|---|---|---|---|---|\n";
+    }
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", info.key, info.values, info.unit,
+                        info.default_value, info.help);
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const Setting& setting : detail::setting_table()) {
+    values.emplace_back(setting.key, detail::value_text(setting, config));
+  }
+  return values;
+}
+
+}  // namespace sluice::train
