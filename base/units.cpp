@@ -132,7 +132,10 @@ Result<TimeNs> parse_duration(std::string_view text) {
   if (factor == 0)
     return make_error(ErrorCode::config,
                       "'{}' is not a time; write ns, us, ms or s, like \"80 us\"", text);
-  return static_cast<TimeNs>(std::llround(parts.number * factor));
+  const double dur_ns = parts.number * factor;
+  if (std::abs(dur_ns) > 9e18)
+    return make_error(ErrorCode::config, "'{}' is out of range for a time", text);
+  return static_cast<TimeNs>(std::llround(dur_ns));
 }
 
 }  // namespace sluice
