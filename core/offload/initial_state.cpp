@@ -70,7 +70,7 @@ runtime::Task<Status> Offload::create_subgroup(SubgroupId subgroup, const FillIn
     for (std::int64_t first = 0; first < count; first += chunk) {
       const std::int64_t chunk_count = std::min(chunk, count - first);
       runtime::OperationLabel label;
-      label.stage = runtime::Stage::parameters_in;
+      label.stage = runtime::Stage::create_state;
       label.subgroup = subgroup;
       runtime::Operation make = host_kernel(label, chunk_count);
       make.work.kind = runtime::WorkKind::function;
@@ -91,7 +91,7 @@ runtime::Task<Status> Offload::create_subgroup(SubgroupId subgroup, const FillIn
       CO_RETURN_IF_ERROR(made);
       csd::Transfer transfer{state_place(slot, v, count), bounce, chunk_count * 4};
       transfer.place.offset_bytes += first * 4;
-      const csd::Owner owner{runtime::Stage::state_write, subgroup};
+      const csd::Owner owner{runtime::Stage::create_state, subgroup};
       Status written = co_await drive.host_write(owner, transfer);
       CO_RETURN_IF_ERROR(written);
     }
@@ -116,11 +116,11 @@ runtime::Task<Status> Offload::load_subgroup(SubgroupId subgroup) {
     const std::int64_t chunk_count = std::min(chunk, count - first);
     csd::Transfer transfer{place, bounce, chunk_count * 4};
     transfer.place.offset_bytes += first * 4;
-    const csd::Owner owner{runtime::Stage::state_read, subgroup};
+    const csd::Owner owner{runtime::Stage::load_state, subgroup};
     Status read = co_await drive.host_read(owner, transfer);
     CO_RETURN_IF_ERROR(read);
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::parameters_in;
+    label.stage = runtime::Stage::load_state;
     label.subgroup = subgroup;
     runtime::Operation take = host_kernel(label, chunk_count);
     take.work.kind = runtime::WorkKind::function;

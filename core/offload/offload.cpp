@@ -90,6 +90,14 @@ runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
   co_return status;
 }
 
+runtime::Task<Status> Offload::drain() {
+  runtime().fail(make_error(ErrorCode::cancelled, "the step was given up"));
+  Status sent = co_await sends_.join();
+  Status updated = co_await updates_.join();
+  if (!sent.ok()) co_return sent;
+  co_return updated;
+}
+
 runtime::Operation Offload::host_kernel(const runtime::OperationLabel& label,
                                         std::int64_t elements) {
   const platform::Platform& platform = *parts_.platform;

@@ -74,6 +74,8 @@ class Offload {
   optimizer::GradientStats gradient_stats() const;
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> commit(const state::TrainingPosition& position);
+  // After a failure: waits until nothing of the step is left, so that buffers and files may go.
+  runtime::Task<Status> drain();
 
   const state::CommitRecord& record() const { return record_; }
   const OffloadOptions& options() const { return options_; }

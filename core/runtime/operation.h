@@ -32,6 +32,8 @@ enum class Stage : std::uint8_t {
   parameters_up,   // transfer: updated parameters to the host
   parameters_in,   // updated parameters into the 16-bit copy that forward reads
   commit,          // the new versions become current
+  create_state,    // before the first step: the initial state, over the host link
+  load_state,      // on resume: master weights, over the host link
   count_,
 };
 inline constexpr int kStageCount = static_cast<int>(Stage::count_);

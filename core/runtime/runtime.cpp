@@ -47,6 +47,10 @@ const char* stage_name(Stage stage) {
       return "parameters_in";
     case Stage::commit:
       return "commit";
+    case Stage::create_state:
+      return "create_state";
+    case Stage::load_state:
+      return "load_state";
     case Stage::count_:
       break;
   }
