@@ -33,7 +33,7 @@ class Ring {
                         "the container's seccomp profile)",
                         detail::errno_text(-result));
     }
-    URING_OR_RETURN(result);
+    if (result < 0) return detail::uring_error("io_uring_queue_init", __FILE__, __LINE__, -result);
     ring->is_open_ = true;
     return ring;
   }
@@ -140,7 +140,8 @@ Status UringEngine::register_buffers(std::span<const std::span<std::byte>> buffe
                       "or lower `buffers`",
                       size_bytes);
   }
-  URING_OR_RETURN(result);
+  if (result < 0)
+    return detail::uring_error("io_uring_register_buffers", __FILE__, __LINE__, -result);
   registered_ = std::move(wanted);
   return ok_status();
 }
