@@ -1,0 +1,13 @@
+#pragma once
+// The memory traffic of one AdamW update with (almost) no arithmetic: the bound that the update is
+// measured against.
+
+#include "core/optimizer/update_rule.h"
+
+namespace sluice::bench {
+
+// Reads the three state arrays and the fp32 gradient, writes the state and the 16-bit copy, as
+// vectors of the same width as the update's. The values change by an integer operation.
+void touch_streams(const optimizer::AdamWArrays& arrays);
+
+}  // namespace sluice::bench
