@@ -19,7 +19,7 @@
 namespace sluice::platform {
 
 struct FlowRequest {
-  std::span<const LinkId> route;  // may be empty: completes after `extra_latency_ns`
+  std::span<const LinkId> route = {};  // may be empty: completes after `extra_latency_ns`
   Direction direction = Direction::read;
   std::int64_t size_bytes = 0;
   std::int64_t chunk_bytes =
