@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "bench/optimizer/touch_streams.cpp"
 #include "hwy/foreach_target.h"
 // The order matters: what follows is compiled once for each target.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,8 +30,9 @@ void touch_for_target(const optimizer::AdamWArrays& arrays) {
     hn::StoreU(hn::Xor(hn::LoadU(d, exp_avg_sq + i), flip), d, exp_avg_sq + i);
     hn::StoreU(p, d, weights + i);
     const auto upper = hn::BitCast(hn::RebindToSigned<decltype(d)>(), hn::ShiftRight<16>(p));
-    hn::StoreU(hn::DemoteTo(d_half, upper), d_half, arrays.parameters + i);
+    hn::Stream(hn::DemoteTo(d_half, upper), d_half, arrays.parameters + i);
   }
+  hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE

@@ -7,7 +7,9 @@
 namespace sluice::bench {
 
 // Reads the three state arrays and the fp32 gradient, writes the state and the 16-bit copy, as
-// vectors of the same width as the update's. The values change by an integer operation.
+// vectors of the same width as the update's and with the same kind of stores. The values change by
+// an integer operation. The element count is a multiple of 32 and the 16-bit copy aligned to 64
+// bytes.
 void touch_streams(const optimizer::AdamWArrays& arrays);
 
 }  // namespace sluice::bench

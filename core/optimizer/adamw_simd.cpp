@@ -1,5 +1,11 @@
 // AdamW in vectors. The work is bound by memory (28 bytes an element with an fp32 gradient, 30 with
-// the 16-bit copy), so the arithmetic, NaN handling included, hides behind the loads.
+// the 16-bit copy), so the arithmetic, NaN handling included, hides behind the loads. The 16-bit
+// copy is only written, so its stores bypass the caches; else its old content would be read too.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/adamw_simd.cpp"
@@ -7,6 +13,7 @@
 // The order matters: what follows is compiled once for each target.
 #include "core/optimizer/simd-inl.h"
 #include "core/optimizer/update_rule.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,8 +24,16 @@ namespace HWY_NAMESPACE {
 
 struct NoParameters {};
 
+// How many elements come before the first one whose 16-bit copy can be stored as an aligned vector.
+std::int64_t elements_before_aligned(const AdamWArrays& arrays, std::int64_t lanes) {
+  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(arrays.parameters) /
+                                              sizeof(std::uint16_t) % lanes);
+  return std::min((lanes - past) % lanes, arrays.element_count);
+}
+
 template <class Gradient, class Parameters>
 void update(const AdamWScalars& scalars, const AdamWArrays& arrays) {
+  constexpr bool kHasParameters = !std::is_same_v<Parameters, NoParameters>;
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto grad_scale = hn::Set(d, scalars.grad_scale);
@@ -32,7 +47,8 @@ void update(const AdamWScalars& scalars, const AdamWArrays& arrays) {
   const auto eps = hn::Set(d, scalars.eps);
   const auto* gradient = static_cast<const typename Gradient::Element*>(arrays.gradient);
 
-  std::int64_t i = 0;
+  std::int64_t i = kHasParameters ? elements_before_aligned(arrays, lanes) : 0;
+  adamw_reference(scalars, slice(arrays, 0, i));
   for (; i + lanes <= arrays.element_count; i += lanes) {
     const auto g = hn::Mul(Gradient::load(d, gradient + i), grad_scale);
     const auto m = hn::MulAdd(beta1, hn::LoadU(d, arrays.exp_avg + i), hn::Mul(one_minus_beta1, g));
@@ -45,11 +61,12 @@ void update(const AdamWScalars& scalars, const AdamWArrays& arrays) {
     hn::StoreU(stored(d, m), d, arrays.exp_avg + i);
     hn::StoreU(stored(d, v), d, arrays.exp_avg_sq + i);
     hn::StoreU(p, d, arrays.master_weights + i);
-    if constexpr (!std::is_same_v<Parameters, NoParameters>) {
-      hn::StoreU(Parameters::narrow(d, p), hn::Rebind<std::uint16_t, decltype(d)>(),
+    if constexpr (kHasParameters) {
+      hn::Stream(Parameters::narrow(d, p), hn::Rebind<std::uint16_t, decltype(d)>(),
                  arrays.parameters + i);
     }
   }
+  if constexpr (kHasParameters) hwy::FlushStream();  // before another thread or a device reads it
   adamw_reference(scalars, slice(arrays, i, arrays.element_count - i));
 }
 

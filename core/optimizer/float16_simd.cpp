@@ -1,6 +1,8 @@
 // Widening, narrowing and accumulating runs of 16-bit elements. Tails shorter than a vector go
 // through the definitions in base/float16.h.
 
+#include <cstdint>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/float16_simd.cpp"
 #include "hwy/foreach_target.h"

@@ -2,13 +2,15 @@
 // of finite squares is a finite double, and an infinite or NaN element makes the sum infinite or
 // NaN.
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/gradient_stats_simd.cpp"
 #include "hwy/foreach_target.h"
 // The order matters: what follows is compiled once for each target.
-#include <algorithm>
-#include <cmath>
-
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/simd-inl.h"
 #include "hwy/highway.h"
