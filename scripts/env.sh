@@ -1,0 +1,10 @@
+# Sourced, not run: where the virtual environment is, and where CMake finds torch in it.
+# The environment lies outside the checkout so that a second clone does not download it again.
+
+SLUICE_VENV="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/venv"
+SLUICE_TORCH_CMAKE=""
+for sluice_dir in "$SLUICE_VENV"/lib/python3*/site-packages/torch/share/cmake; do
+  if [ -d "$sluice_dir" ]; then SLUICE_TORCH_CMAKE="$sluice_dir"; fi
+done
+unset sluice_dir
+export SLUICE_VENV SLUICE_TORCH_CMAKE

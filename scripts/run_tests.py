@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Builds and tests all that this machine can. Called by ./test, which installs what is needed first.
+
+Three outcomes: passed, failed, and skipped with a reason. What counts as one test:
+  - a test case of a Catch2 program; it is skipped when it prints `SKIPPED: its name: reason`
+  - a line `PASS name`, `FAIL name: why` or `SKIPPED: name: reason` of a script tests/**/*_test.{py,sh}
+  - a build
+A program or script that ran no test has failed.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM_LIMIT_S = 900
+SCRIPT_LIMIT_S = 1800
+JOBS = os.cpu_count() or 1
+
+# Parts that are optional at build. None has code in this version; the line stays true when one gets
+# some, because a configure log that says otherwise is shown instead.
+OPTIONAL_PARTS = ("CUDA + CUPTI", "XRT", "GUI")
+
+
+class Outcome:
+    """What one program, script or build said."""
+
+    def __init__(self, name):
+        self.name = name
+        self.passed = 0
+        self.failures = []  # "what: why"
+        self.skips = []  # "what: why"
+        self.seconds = 0.0
+
+    def line(self):
+        parts = [f"{self.passed} passed"]
+        if self.failures:
+            parts.append(f"{len(self.failures)} failed")
+        if self.skips:
+            parts.append(f"{len(self.skips)} skipped")
+        mark = "FAILED" if self.failures else "ok"
+        return f"  {mark:6} {self.name:44} {', '.join(parts):32} {self.seconds:6.1f} s"
+
+
+class Suite:
+    """All outcomes so far; prints each as it comes."""
+
+    def __init__(self):
+        self.outcomes = []
+        self.stages = []  # (name, seconds)
+
+    def add(self, outcome):
+        self.outcomes.append(outcome)
+        print(outcome.line(), flush=True)
+        for failure in outcome.failures:
+            print("         " + failure.replace("\n", "\n         "), flush=True)
+
+    def stage(self, name, action):
+        print(f"\n== {name}", flush=True)
+        begin = time.monotonic()
+        action()
+        self.stages.append((name, time.monotonic() - begin))
+
+    def close(self):
+        passed = sum(outcome.passed for outcome in self.outcomes)
+        failures = [(outcome.name, text) for outcome in self.outcomes for text in outcome.failures]
+        skips = [(outcome.name, text) for outcome in self.outcomes for text in outcome.skips]
+        print("\n== Time of each stage")
+        for name, seconds in self.stages:
+            print(f"  {seconds:7.1f} s  {name}")
+        for title, texts in (("Skipped", skips), ("Failed", failures)):
+            if texts:
+                print(f"\n== {title}")
+            for name, text in texts:
+                print(f"  {name}: " + text.splitlines()[0])
+        if passed + len(failures) == 0:
+            print("\nNothing ran: no test matched.")
+        print(f"\n{passed} passed, {len(failures)} failed, {len(skips)} skipped", flush=True)
+        return 1 if failures or passed == 0 else 0
+
+
+def tail(text, line_count=25):
+    return "\n".join(text.rstrip().splitlines()[-line_count:])
+
+
+def run_logged(command, log, limit_s=None, env=None):
+    """Runs a command with all it prints in a file; returns its exit code (None: ran too long)."""
+    with open(log, "ab") as out:
+        try:
+            return subprocess.run(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env,
+                timeout=limit_s, check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def describe_exit(code):
+    if code is None:
+        return "it ran past its time limit and was ended"
+    if code < 0:
+        return f"it died of signal {-code}"
+    return f"it ended with exit code {code}"
+
+
+# Builds ------------------------------------------------------------------------------------------
+
+
+def build(preset, arguments, targets):
+    """Configures and builds a preset; the outcome is one test."""
+    outcome = Outcome(f"build {preset}")
+    begin = time.monotonic()
+    directory = ROOT / "build" / preset
+    directory.mkdir(parents=True, exist_ok=True)
+    log = directory / "build.log"
+    log.write_bytes(b"")
+    steps = [["cmake", "--preset", preset, *arguments]]
+    steps.append(["cmake", "--build", str(directory), "-j", str(JOBS)])
+    if targets:
+        steps[1] += ["--target", *targets]
+    code = 0
+    for command in steps:
+        try:
+            code = run_logged(command, log)
+        except FileNotFoundError:
+            outcome.failures.append(f"build {preset}: there is no {command[0]} (see scripts/setup)")
+            return outcome
+        if code != 0:
+            break
+    outcome.seconds = time.monotonic() - begin
+    if code == 0:
+        outcome.passed = 1
+    else:
+        text = log.read_text(errors="replace")
+        first_error = re.search(r"^.*(?:error:|CMake Error).*(?:\n.*){0,12}", text, re.MULTILINE)
+        shown = first_error.group(0) if first_error else tail(text)
+        place = log.relative_to(ROOT)
+        outcome.failures.append(f"build {preset}: {describe_exit(code)}; log in {place}\n{shown}")
+    return outcome
+
+
+def test_programs(preset):
+    """Names and paths of the Catch2 programs of a configured build."""
+    listing = subprocess.run(
+        ["ctest", "--test-dir", str(ROOT / "build" / preset), "--show-only=json-v1"],
+        capture_output=True, text=True, check=False,
+    )
+    if listing.returncode != 0:
+        return []
+    tests = json.loads(listing.stdout)["tests"]
+    return sorted((test["name"], test["command"][0]) for test in tests if "command" in test)
+
+
+# Catch2 programs ---------------------------------------------------------------------------------
+
+
+def expression_text(element):
+    place = f"{element.get('filename')}:{element.get('line')}"
+    original = (element.findtext("Original") or "").strip()
+    expanded = (element.findtext("Expanded") or "").strip()
+    return f"{place}: {element.get('type')}( {original} ), that is {expanded}"
+
+
+def failure_text(case):
+    """Why a test case failed: its failed expressions, exceptions and FAIL() messages."""
+    reasons = [expression_text(e) for e in case.iter("Expression") if e.get("success") == "false"]
+    for kind in ("Exception", "FatalErrorCondition", "Failure"):
+        for element in case.iter(kind):
+            place = f"{element.get('filename')}:{element.get('line')}: "
+            reasons.append((place if element.get("line") else "") + (element.text or kind).strip())
+    return "; ".join(reasons) or "it failed"
+
+
+def finished_cases(report):
+    """Name, success and failure text of each test case that ended, also when the report is cut."""
+    parser = ElementTree.XMLPullParser(events=("end",))
+    cases = []
+    try:
+        parser.feed(report)
+        for _, element in parser.read_events():
+            if element.tag != "TestCase":
+                continue
+            result = element.find("OverallResult")
+            good = result is not None and result.get("success") == "true"
+            cases.append((element.get("name"), good, "" if good else failure_text(element)))
+    except ElementTree.ParseError:
+        pass  # the program died while writing; what is missing is reported by its exit code
+    return cases
+
+
+def skipped_lines(text):
+    return re.findall(r"^SKIPPED: (.+)$", text, re.MULTILINE)
+
+
+def count_cases(outcome, cases, output, report):
+    skips = {}
+    redirected = "".join(re.findall(r"<StdOut>(.*?)</StdOut>", report, re.DOTALL))
+    for line in skipped_lines(output) + [s.strip() for s in skipped_lines(redirected)]:
+        name = next((n for n, _, _ in cases if line.startswith(n + ": ")), line.split(": ")[0])
+        skips[name] = line
+    for name, good, why in cases:
+        if not good:
+            outcome.failures.append(f"{name}: {why}")
+        elif name not in skips:
+            outcome.passed += 1
+    outcome.skips = list(skips.values())
+
+
+def sanitizer_environment():
+    env = dict(os.environ)
+    env["ASAN_OPTIONS"] = "detect_stack_use_after_return=1:strict_string_checks=1"
+    env["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    env["TSAN_OPTIONS"] = "halt_on_error=1:second_deadlock_stack=1"
+    return env
+
+
+def without_address_randomisation():
+    """The sanitizers of g++ 12 cannot map their shadow under some kernels' randomisation."""
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return []
+    prefix = [setarch, os.uname().machine, "-R"]
+    works = subprocess.run(prefix + ["true"], capture_output=True, check=False).returncode == 0
+    return prefix if works else []
+
+
+def run_program(name, path, label, prefix, env):
+    outcome = Outcome(f"{name}{label}")
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="sluice-test-") as scratch:
+        report_path = pathlib.Path(scratch) / "report.xml"
+        log = pathlib.Path(scratch) / "log"
+        command = prefix + [path, "-r", "xml", "-o", str(report_path)]
+        code = run_logged(command, log, PROGRAM_LIMIT_S, env)
+        output = log.read_text(errors="replace")
+        report = report_path.read_text(errors="replace") if report_path.exists() else ""
+    cases = finished_cases(report)
+    count_cases(outcome, cases, output, report)
+    outcome.seconds = time.monotonic() - begin
+    if code != 0 and not outcome.failures:
+        cut = re.findall(r'<TestCase name="([^"]*)"', report)
+        during = f" during '{cut[-1]}'" if len(cut) > len(cases) else ""
+        outcome.failures.append(f"{name}: {describe_exit(code)}{during}\n{tail(output, 40)}")
+    if not cases and not outcome.failures:
+        outcome.failures.append(f"{name}: it ran no test")
+    return outcome
+
+
+def run_programs(suite, preset, wanted, prefix=(), env=None):
+    label = "" if preset == "release" else f" ({preset})"
+    programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
+        running = [
+            pool.submit(run_program, name, path, label, list(prefix), env)
+            for name, path in programs
+        ]
+        for done in concurrent.futures.as_completed(running):
+            suite.add(done.result())
+
+
+# Scripts -----------------------------------------------------------------------------------------
+
+
+def test_scripts(wanted):
+    found = [*ROOT.glob("tests/**/*_test.py"), *ROOT.glob("tests/**/*_test.sh")]
+    names = sorted(str(path.relative_to(ROOT)) for path in found if os.access(path, os.X_OK))
+    return [name for name in names if wanted(name)]
+
+
+def run_script(name):
+    outcome = Outcome(name)
+    begin = time.monotonic()
+    env = dict(os.environ, SLUICE_BUILD=str(ROOT / "build" / "release"))
+    with tempfile.TemporaryDirectory(prefix="sluice-test-") as scratch:
+        log = pathlib.Path(scratch) / "log"
+        code = run_logged([str(ROOT / name)], log, SCRIPT_LIMIT_S, env)
+        output = log.read_text(errors="replace")
+    outcome.seconds = time.monotonic() - begin
+    outcome.passed = len(re.findall(r"^PASS ", output, re.MULTILINE))
+    outcome.failures = re.findall(r"^FAIL (.+)$", output, re.MULTILINE)
+    outcome.skips = skipped_lines(output)
+    if code != 0 and not outcome.failures:
+        outcome.failures.append(f"{name}: {describe_exit(code)}\n{tail(output, 40)}")
+    if not (outcome.passed or outcome.failures or outcome.skips):
+        outcome.failures.append(f"{name}: it ran no test")
+    return outcome
+
+
+# The whole ---------------------------------------------------------------------------------------
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="./test",
+        description="Builds and tests all that this machine can. The last line counts the tests.",
+        epilog="Example: ./test --quick --filter storage",
+    )
+    parser.add_argument("--quick", action="store_true",
+                        help="the release build only: no sanitizers, no second compiler")
+    parser.add_argument("--filter", metavar="TEXT", default="",
+                        help="only programs and scripts with TEXT in their name")
+    parser.add_argument("--no-torch", action="store_true",
+                        help="leave out what needs libtorch")
+    parser.add_argument("--no-setup", action="store_true",
+                        help="do not run scripts/setup first")
+    return parser.parse_args()
+
+
+def release_stages(suite, options, wanted):
+    arguments = [f"-DSLUICE_TORCH={'OFF' if options.no_torch else 'ON'}"]
+    built = Outcome("build release")
+
+    def build_release():
+        nonlocal built
+        built = build("release", arguments, [])
+        if options.no_torch:
+            built.skips.append("libtorch parts: left out by --no-torch")
+        suite.add(built)
+
+    suite.stage("Release build", build_release)
+    if built.passed:
+        suite.stage("Test programs", lambda: run_programs(suite, "release", wanted))
+    scripts = test_scripts(wanted)
+    if scripts:
+        suite.stage("Structure and end to end",
+                    lambda: [suite.add(run_script(name)) for name in scripts])
+
+
+def sanitizer_stage(suite, preset, wanted):
+    outcome = build(preset, [], [])
+    suite.add(outcome)
+    if outcome.passed:
+        run_programs(suite, preset, wanted, without_address_randomisation(),
+                     sanitizer_environment())
+
+
+def clang_stage(suite):
+    if shutil.which("clang++-16") is None:
+        outcome = Outcome("build clang")
+        outcome.skips.append("build clang: there is no clang++-16 (Debian: clang-16)")
+    else:
+        outcome = build("clang", [], [])
+    suite.add(outcome)
+
+
+def main():
+    options = parse_arguments()
+    suite = Suite()
+
+    def wanted(name):
+        return options.filter in name
+
+    print(f"Off in this version, which has no code for them: {', '.join(OPTIONAL_PARTS)}.")
+    release_stages(suite, options, wanted)
+    if not options.quick:
+        suite.stage("Address and undefined-behaviour sanitizer (what needs no libtorch)",
+                    lambda: sanitizer_stage(suite, "asan", wanted))
+        suite.stage("Thread sanitizer (what needs no libtorch)",
+                    lambda: sanitizer_stage(suite, "tsan", wanted))
+        suite.stage("Second compiler: clang 16 (what needs no libtorch)",
+                    lambda: clang_stage(suite))
+    return suite.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
