@@ -18,9 +18,9 @@ double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
 }
 
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
-                     std::int64_t sequence, Recompute recompute) {
+                     std::int64_t sequence, Activations activations) {
   const double forward = forward_flop(shape, layer, batch, sequence);
-  const bool again = recompute == Recompute::yes && index_of(layer) != shape.layers + 1;
+  const bool again = activations == Activations::recompute && index_of(layer) != shape.layers + 1;
   return (again ? 3 : 2) * forward;
 }
 

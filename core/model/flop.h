@@ -4,6 +4,7 @@
 //
 // Thread contract: free functions.
 
+#include "core/model/activations.h"
 #include "core/model/model_shape.h"
 
 namespace sluice::model {
@@ -14,8 +15,7 @@ double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence);
 
 // Backward is two products for each of forward's, and forward once more if it is recomputed.
-enum class Recompute : std::uint8_t { no, yes };
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
-                     std::int64_t sequence, Recompute recompute);
+                     std::int64_t sequence, Activations activations);
 
 }  // namespace sluice::model

@@ -50,6 +50,8 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
   record_.subgroups.resize(subgroup_count);
 }
 
+Offload::~Offload() = default;
+
 void Offload::begin_step() {
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};

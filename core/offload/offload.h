@@ -56,6 +56,7 @@ class Offload {
     std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
   };
   Offload(const OffloadOptions& options, const Parts& parts);
+  ~Offload();
 
   // Before the first step: writes and commits a new state, or loads the 16-bit copy from one.
   using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;

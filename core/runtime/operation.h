@@ -34,6 +34,8 @@ enum class Stage : std::uint8_t {
   commit,          // the new versions become current
   create_state,    // before the first step: the initial state, over the host link
   load_state,      // on resume: master weights, over the host link
+  validate,        // loss of held-out text
+  sample,          // text from the model
   count_,
 };
 inline constexpr int kStageCount = static_cast<int>(Stage::count_);

@@ -47,7 +47,10 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
 }
 
 record::TrackId RecordingSink::track(DeviceId device, Stage stage) const {
-  if (stage == Stage::forward || stage == Stage::backward) return compute_;
+  if (stage == Stage::forward || stage == Stage::backward || stage == Stage::validate ||
+      stage == Stage::sample) {
+    return compute_;
+  }
   if (device == kNoDevice || !is_on_device(stage)) return host_;
   return device_tracks_[static_cast<std::size_t>(index_of(device))]
                        [static_cast<std::size_t>(index_of(stage))];

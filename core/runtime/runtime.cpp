@@ -51,6 +51,10 @@ const char* stage_name(Stage stage) {
       return "create_state";
     case Stage::load_state:
       return "load_state";
+    case Stage::validate:
+      return "validate";
+    case Stage::sample:
+      return "sample";
     case Stage::count_:
       break;
   }

@@ -17,6 +17,8 @@
 #include "base/float16.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "core/model/activations.h"
+#include "core/offload/offload_options.h"
 #include "core/optimizer/loss_scale.h"
 #include "core/optimizer/update_rule.h"
 #include "profiler/record/record.h"
@@ -27,10 +29,10 @@
 namespace sluice::train {
 
 enum class ClockKind : std::uint8_t { real, emulated };
-enum class Method : std::uint8_t { host, csd };
+using model::Activations;
+using offload::Method;
+using offload::Wire;
 enum class Pipeline : std::uint8_t { nbuffer };
-enum class Activations : std::uint8_t { keep, recompute };
-enum class Wire : std::uint8_t { fp32, native };
 enum class OptimizerKind : std::uint8_t { adamw };
 
 // Where the run reads from and writes to. Absolute, or relative to the working directory; those

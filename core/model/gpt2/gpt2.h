@@ -9,16 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "core/model/activations.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
 
 namespace sluice::model {
 
 enum class ComputeKind : std::uint8_t { bf16, fp16 };
-enum class Activations : std::uint8_t {
-  keep,
-  recompute
-};  // recompute: only layer inputs are kept between the passes
 
 struct Gpt2Options {
   std::int64_t batch = 8;

@@ -1,0 +1,81 @@
+#include "core/train/memory_plan.h"
+
+#include <fstream>
+#include <string_view>
+
+namespace sluice::train {
+namespace {
+
+// The value in bytes of a "Name:   123 kB" line of a procfs file; 0 if there is none.
+std::int64_t procfs_kilobytes(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  std::string word;
+  std::int64_t value = 0;
+  while (file >> word) {
+    if (word == name && file >> value) return value * 1024;
+  }
+  return 0;
+}
+
+// Rings of the recorder, the collector's batches and SQLite's cache; bounded in profiler/collect.
+constexpr std::int64_t kRecordingBytes = 24 << 20;
+
+}  // namespace
+
+std::int64_t available_memory_bytes() { return procfs_kilobytes("/proc/meminfo", "MemAvailable:"); }
+std::int64_t peak_resident_memory_bytes() {
+  return procfs_kilobytes("/proc/self/status", "VmHWM:");
+}
+
+MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
+                       const state::Geometry& geometry, const offload::OffloadOptions& options,
+                       const ModelMemory& model) {
+  const offload::OffloadMemoryPlan memory =
+      offload::plan_offload_memory(options, geometry, layout);
+  MemoryPlan plan;
+  plan.device_set_bytes = memory.device_set_bytes;
+  const auto add = [&plan](std::string what, std::int64_t size_bytes) {
+    if (size_bytes == 0) return;
+    plan.items.push_back({std::move(what), size_bytes});
+    plan.total_bytes += size_bytes;
+  };
+  add("program and libraries", model.library_bytes);
+  add("16-bit parameters", layout.parameter_count * 2);
+  add("activations", model.activation_bytes);
+  add("temporaries of the widest layer", model.temporary_bytes);
+  add("gradient of the tied table", model.tied_gradient_bytes);
+  add(fmt::format("gradients of {} layers", offload::kLayerGradientCount),
+      memory.layer_gradient_bytes);
+  add("bounce buffers", memory.bounce_bytes);
+  add(fmt::format("{} buffer sets a device, {} devices", options.buffers, geometry.device_count),
+      memory.host_set_bytes);
+  add(fmt::format("memory of {} emulated devices, {} buffer sets each", geometry.device_count,
+                  options.buffers),
+      memory.device_set_bytes * geometry.device_count);
+  add("recording", kRecordingBytes);
+  plan.cap_bytes = config.resources.host_memory_bytes > 0 ? config.resources.host_memory_bytes
+                                                          : available_memory_bytes();
+  return plan;
+}
+
+Status check_plan(const MemoryPlan& plan) {
+  if (plan.total_bytes <= plan.cap_bytes) return ok_status();
+  return make_error(ErrorCode::memory,
+                    "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
+                    "do is {} B. Lower buffers, subgroup_elements or batch, or set "
+                    "activations=recompute\n{}",
+                    format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
+                    describe(plan));
+}
+
+std::string describe(const MemoryPlan& plan) {
+  std::string text = "Memory plan:\n";
+  for (const MemoryItem& item : plan.items) {
+    text += fmt::format("  {:<52} {:>9}\n", item.what, format_bytes(item.size_bytes));
+  }
+  text += fmt::format("  {:<52} {:>9}  of {}\n", "total", format_bytes(plan.total_bytes),
+                      format_bytes(plan.cap_bytes));
+  return text;
+}
+
+}  // namespace sluice::train

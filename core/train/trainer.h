@@ -1,0 +1,55 @@
+#pragma once
+// A whole run: steps until done, stopped or failed, with validation between and text at the end.
+//
+// Thread contract: the thread that opened the run.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/train/training_run.h"
+
+namespace sluice::train {
+
+struct StepReport {
+  std::int64_t step = 0;  // 1 = the first
+  std::int64_t steps = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double lr = 0;
+  double loss_scale = 1;
+  bool skipped = false;
+  std::int64_t tokens = 0;
+  TimeNs forward_ns = 0;
+  TimeNs backward_ns = 0;
+  TimeNs update_ns = 0;  // with the commit
+  TimeNs total_ns = 0;
+};
+
+// Told how the run goes. All on the schedule's thread, between steps.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_step(const StepReport& report) = 0;
+  virtual void on_validation(std::int64_t step, double loss) = 0;
+  virtual bool should_stop() = 0;  // after this step
+};
+
+struct TrainReport {
+  std::int64_t first_step = 0;          // steps already done when this run began
+  std::int64_t last_step = 0;
+  bool stopped = false;                 // by should_stop()
+  std::vector<double> losses;           // one a step of this run
+  std::optional<double> validation_loss;
+  std::optional<std::string> sample;
+  double forward_seconds = 0;           // means a step
+  double backward_seconds = 0;
+  double update_seconds = 0;
+  double total_seconds = 0;
+  std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
+};
+
+// Trains until config.schedule.steps are committed. A failure leaves the last commit intact.
+Result<TrainReport> train(TrainingRun& run, TrainObserver& observer);
+
+}  // namespace sluice::train

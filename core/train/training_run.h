@@ -1,0 +1,104 @@
+#pragma once
+// Everything a run is made of, in the order it is made: what the files say, the memory plan, the
+// memory, the state on its devices, the clock, the offload, the model. The one place that knows
+// which clock and which devices a run has.
+//
+// Thread contract: the thread that opens it is the schedule's.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/csd/device_memory.h"
+#include "core/data/sampler.h"
+#include "core/offload/offload.h"
+#include "core/platform/platform.h"
+#include "core/runtime/byte_counters.h"
+#include "core/runtime/clocks.h"
+#include "core/runtime/recording.h"
+#include "core/runtime/runtime.h"
+#include "core/train/memory_plan.h"
+#include "core/train/model_factory.h"
+#include "core/train/training_step.h"
+#include "profiler/record/recorder.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::train {
+
+enum class StartFrom : std::uint8_t { new_state, last_commit };
+
+class TrainingRun {
+ public:
+  struct Request {
+    const RunConfig* config = nullptr;
+    const ModelFactory* factory = nullptr;
+    StartFrom start = StartFrom::new_state;
+    record::Recorder* recorder = nullptr;  // null: nothing is recorded
+    // What a test puts around the I/O engine (faults); empty: the engine as it is.
+    std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
+    // Told of the memory plan before anything is taken.
+    std::function<void(const MemoryPlan&)> on_plan;
+  };
+  // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
+  static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
+  ~TrainingRun();
+
+  const RunConfig& config() const { return config_; }
+  const platform::Platform& platform() const { return platform_; }
+  const model::ModelShape& shape() const { return shape_; }
+  const model::FlatLayout& layout() const { return layout_; }
+  const MemoryPlan& memory_plan() const { return plan_; }
+  const offload::OffloadOptions& offload_options() const { return options_; }
+  state::StateStore& store() { return *store_; }
+  runtime::Runtime& runtime() { return *runtime_; }
+  runtime::ByteCounters& bytes() { return *bytes_; }
+  runtime::RecordingSink* recording() { return recording_.get(); }
+  offload::Offload& offload() { return *offload_; }
+  model::TrainableModel& model() { return *built_.model; }
+  BuiltModel& built() { return built_; }
+  data::Sampler& sampler() { return *sampler_; }
+  StepContext& step_context() { return *step_context_; }
+  const csd::DeviceMemory& device_memory(DeviceId device) const {
+    return device_memories_[static_cast<std::size_t>(index_of(device))];
+  }
+  // Null under another clock.
+  const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
+
+  // Writes the initial state, or loads the parameters of the last commit.
+  Status prepare(StartFrom start);
+
+ private:
+  TrainingRun() = default;
+  Status load_files(const RunConfig& config);
+  Status plan(const ModelFactory& factory);
+  Status open_state(StartFrom start);
+  Status take_memory();
+  Status open_devices();
+  Status open_clock(const Request& request);
+  Status open_model(const ModelFactory& factory);
+  state::StateIdentity identity() const;
+
+  RunConfig config_;
+  platform::Platform platform_;
+  model::ModelShape shape_;
+  model::FlatLayout layout_;
+  state::Geometry geometry_;
+  offload::OffloadOptions options_;
+  MemoryPlan plan_;
+  std::optional<data::TokenFile> tokens_;
+  std::optional<data::Sampler> sampler_;
+  std::unique_ptr<state::StateStore> store_;
+  io::PageAlignedBuffer parameters_;
+  std::vector<csd::DeviceMemory> device_memories_;
+  std::unique_ptr<offload::OffloadMemory> memory_;
+  std::unique_ptr<runtime::Runtime> runtime_;
+  const runtime::EmulatedClock* emulated_clock_ = nullptr;
+  std::unique_ptr<runtime::ByteCounters> bytes_;
+  std::unique_ptr<runtime::RecordingSink> recording_;
+  offload::Devices devices_;
+  BuiltModel built_;
+  std::unique_ptr<offload::Offload> offload_;
+  std::unique_ptr<StepContext> step_context_;
+};
+
+}  // namespace sluice::train
