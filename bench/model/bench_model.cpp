@@ -1,0 +1,189 @@
+// Seconds of forward and backward of a model file on this machine (median of n steps), and the
+// memory it took against the plan. Random tokens: the arithmetic does not depend on them.
+//
+//   bench_model sample_models/models/gpt2-124m.toml --batch 1 --sequence 256
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/split_mix.h"
+#include "core/model/gpt2/gpt2.h"
+
+namespace {
+
+using namespace sluice;
+
+struct Settings {
+  std::string model_path;
+  model::Gpt2Options options{.batch = 1, .sequence = 256};
+  int step_count = 7;
+  std::uint64_t seed = 0;
+};
+
+std::vector<std::uint16_t> initial_parameters(const model::FlatLayout& layout,
+                                              const Settings& settings) {
+  const Float16Kind kind =
+      settings.options.compute == model::ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
+  std::vector<std::uint16_t> parameters(static_cast<std::size_t>(layout.parameter_count));
+  std::vector<float> piece(std::size_t{1} << 20);
+  for (std::size_t first = 0; first < parameters.size(); first += piece.size()) {
+    const auto part = std::span(piece).first(std::min(piece.size(), parameters.size() - first));
+    model::fill_initial(layout, settings.seed, static_cast<std::int64_t>(first), part);
+    std::transform(part.begin(), part.end(),
+                   parameters.begin() + static_cast<std::ptrdiff_t>(first),
+                   [&](float value) { return float16_from_float(kind, value); });
+  }
+  return parameters;
+}
+
+std::vector<std::int32_t> random_tokens(std::int64_t count, std::int64_t vocabulary,
+                                        std::uint64_t seed) {
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t random = split_mix(seed, static_cast<std::uint64_t>(i));
+    tokens.push_back(static_cast<std::int32_t>(random % static_cast<std::uint64_t>(vocabulary)));
+  }
+  return tokens;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// A line of /proc/self/status, in bytes ("VmHWM:   123 kB").
+std::int64_t process_memory(std::string_view key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key)) return std::stoll(line.substr(key.size() + 1)) * 1024;
+  }
+  return 0;
+}
+
+struct StepSeconds {
+  double forward = 0;
+  double backward = 0;
+};
+
+class Bench {
+ public:
+  Bench(model::Gpt2& gpt2, const Settings& settings)
+      : gpt2_(gpt2),
+        settings_(settings),
+        gradient_16bit_(
+            static_cast<std::size_t>(several() ? 0 : gpt2.layout().largest_layer_elements())),
+        gradient_fp32_(
+            static_cast<std::size_t>(several() ? gpt2.layout().largest_layer_elements() : 0)) {}
+
+  std::int64_t gradient_bytes() const {
+    return static_cast<std::int64_t>(gradient_16bit_.size() * 2 + gradient_fp32_.size() * 4);
+  }
+
+  Result<StepSeconds> step(const model::TokenBatch& batch) {
+    const int micro_steps = settings_.options.micro_step_count;
+    const std::int32_t layers = gpt2_.layout().layer_count();
+    for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.set_batch(m, batch));
+    const TimeNs begin = monotonic_now_ns();
+    for (std::int32_t layer = 0; layer < layers; ++layer) {
+      for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.forward(LayerId{layer}, m));
+    }
+    const TimeNs middle = monotonic_now_ns();
+    for (std::int32_t layer = layers - 1; layer >= 0; --layer) {
+      std::fill(gradient_fp32_.begin(), gradient_fp32_.end(), 0.0f);
+      for (int m = 0; m < micro_steps; ++m) {
+        RETURN_IF_ERROR(gpt2_.backward(LayerId{layer}, m, 1.0 / micro_steps, target(layer)));
+      }
+    }
+    const TimeNs end = monotonic_now_ns();
+    return StepSeconds{static_cast<double>(middle - begin) * 1e-9,
+                       static_cast<double>(end - middle) * 1e-9};
+  }
+
+ private:
+  bool several() const { return settings_.options.micro_step_count > 1; }
+  model::LayerGradient target(std::int32_t layer) {
+    return {.values_16bit = several() ? nullptr : gradient_16bit_.data(),
+            .values_fp32 = several() ? gradient_fp32_.data() : nullptr,
+            .element_count = gpt2_.layout().layer(LayerId{layer}).count};
+  }
+
+  model::Gpt2& gpt2_;
+  const Settings& settings_;
+  std::vector<std::uint16_t> gradient_16bit_;
+  std::vector<float> gradient_fp32_;
+};
+
+void print_memory(const Settings& settings, const model::ModelShape& shape,
+                  std::int64_t parameter_bytes, std::int64_t gradient_bytes) {
+  const model::ComputeMemory plan = model::gpt2_memory(shape, settings.options);
+  const std::int64_t planned =
+      plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
+  fmt::print(
+      "planned memory  {} = library {} + activations {} + temporaries {} + tied gradient {}\n",
+      format_bytes(planned), format_bytes(plan.library_bytes), format_bytes(plan.activation_bytes),
+      format_bytes(plan.temporary_bytes), format_bytes(plan.tied_gradient_bytes));
+  fmt::print("peak memory     {} without parameters ({}) and the gradient buffer ({})\n",
+             format_bytes(process_memory("VmHWM:") - parameter_bytes - gradient_bytes),
+             format_bytes(parameter_bytes), format_bytes(gradient_bytes));
+}
+
+Status run(const Settings& settings) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(settings.model_path));
+  std::vector<std::uint16_t> parameters = initial_parameters(shape.flat_layout(), settings);
+  const std::int64_t parameter_bytes = static_cast<std::int64_t>(parameters.size()) * 2;
+  fmt::print("before libtorch computes: {} resident, {} of it parameters\n",
+             format_bytes(process_memory("VmRSS:")), format_bytes(parameter_bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<model::Gpt2> gpt2,
+                   model::Gpt2::make(shape, settings.options, parameters));
+  const std::int64_t tokens = settings.options.batch * settings.options.sequence;
+  const std::vector<std::int32_t> inputs = random_tokens(tokens, shape.vocabulary, settings.seed);
+  const std::vector<std::int32_t> targets =
+      random_tokens(tokens, shape.vocabulary, settings.seed + 1);
+  const model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
+
+  Bench bench(*gpt2, settings);
+  std::vector<double> forward, backward;
+  for (int step = -1; step < settings.step_count; ++step) {  // the first one warms up
+    ASSIGN_OR_RETURN(const StepSeconds seconds, bench.step(batch));
+    if (step < 0) continue;
+    forward.push_back(seconds.forward);
+    backward.push_back(seconds.backward);
+  }
+  fmt::print("{}: {} parameters, {} micro-batch(es) of {} x {} tokens, loss {:.4f}\n", shape.name,
+             gpt2->layout().parameter_count, settings.options.micro_step_count,
+             settings.options.batch, settings.options.sequence, gpt2->loss(0));
+  fmt::print("forward  {:.4f} s\nbackward {:.4f} s   (median of {} steps)\n", median(forward),
+             median(backward), settings.step_count);
+  print_memory(settings, shape, parameter_bytes, bench.gradient_bytes());
+  return ok_status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Seconds of a model's forward and backward on this machine");
+  Settings settings;
+  bool recompute = false;
+  bool fp16 = false;
+  app.add_option("model", settings.model_path, "model file")->required();
+  app.add_option("--batch", settings.options.batch, "windows of a micro-batch");
+  app.add_option("--sequence", settings.options.sequence, "tokens of a window");
+  app.add_option("--micro-steps", settings.options.micro_step_count, "micro-batches of a step");
+  app.add_option("--threads", settings.options.thread_count, "0 = all cores");
+  app.add_option("--steps", settings.step_count, "steps that are timed")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--recompute", recompute, "keep layer inputs only");
+  app.add_flag("--fp16", fp16, "fp16 in place of bf16");
+  CLI11_PARSE(app, argc, argv);
+  if (recompute) settings.options.activations = model::Activations::recompute;
+  if (fp16) settings.options.compute = model::ComputeKind::fp16;
+  const Status status = run(settings);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "bench_model: {}\n", status.error().message());
+  return 1;
+}

@@ -1,0 +1,57 @@
+#include "core/model/gpt2/block.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+namespace sluice::model {
+namespace {
+
+constexpr double kLayerNormEps = 1e-5;
+
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::layer_norm(x, {x.size(1)}, weight, bias, kLayerNormEps);
+}
+
+at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {
+  const std::int64_t hidden = qkv.size(1) / 3;
+  // split, whose backward is one concatenation; views, so that nothing is copied on the way in.
+  const std::vector<at::Tensor> parts = qkv.split(hidden, 1);
+  const auto as_heads = [&](const at::Tensor& part) {  // (batch, heads, sequence, hidden / heads)
+    return part.view({window.batch, window.sequence, heads, hidden / heads}).transpose(1, 2);
+  };
+  const at::Tensor mixed = at::scaled_dot_product_attention(as_heads(parts[0]), as_heads(parts[1]),
+                                                            as_heads(parts[2]), std::nullopt,
+                                                            /*dropout_p=*/0.0, /*is_causal=*/true);
+  return mixed.transpose(1, 2).reshape({window.tokens(), hidden});
+}
+
+}  // namespace
+
+at::Tensor block_forward(const at::Tensor& x, const BlockTensors& w, WindowShape window,
+                         std::int64_t heads) {
+  const at::Tensor qkv =
+      at::addmm(w[kAttentionBias], layer_norm(x, w[kLn1Weight], w[kLn1Bias]), w[kAttentionWeight]);
+  const at::Tensor attended =
+      x + at::addmm(w[kAttentionOutBias], attention(qkv, window, heads), w[kAttentionOutWeight]);
+  const at::Tensor widened = at::gelu(
+      at::addmm(w[kMlpBias], layer_norm(attended, w[kLn2Weight], w[kLn2Bias]), w[kMlpWeight]),
+      "tanh");
+  return attended + at::addmm(w[kMlpOutBias], widened, w[kMlpOutWeight]);
+}
+
+at::Tensor final_norm_forward(const at::Tensor& x, const std::array<at::Tensor, 2>& weights) {
+  return layer_norm(x, weights[0], weights[1]);
+}
+
+at::Tensor embedding_forward(const at::Tensor& tokens, const FlatViews& views, WindowShape window) {
+  const std::int64_t hidden = views.token_table.size(1);
+  at::Tensor x = views.token_table.index_select(0, tokens);
+  x.view({window.batch, window.sequence, hidden})
+      .add_(views.position_table.narrow(0, 0, window.sequence));
+  return x;
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,29 @@
+#pragma once
+// One transformer block of GPT-2, and its last LayerNorm. Plain functions of tensors; whether
+// autograd watches is the caller's affair.
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "core/model/gpt2/flat_views.h"
+
+namespace sluice::model {
+
+struct WindowShape {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::int64_t tokens() const { return batch * sequence; }
+};
+
+// x and the result are (batch * sequence, hidden).
+at::Tensor block_forward(const at::Tensor& x, const BlockTensors& weights, WindowShape window,
+                         std::int64_t heads);
+
+at::Tensor final_norm_forward(const at::Tensor& x, const std::array<at::Tensor, 2>& weights);
+
+// Token rows plus position rows: (batch * sequence, hidden) from batch * sequence token numbers.
+at::Tensor embedding_forward(const at::Tensor& tokens, const FlatViews& views, WindowShape window);
+
+}  // namespace sluice::model

@@ -1,0 +1,305 @@
+#include "core/model/gpt2/gpt2_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mm.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/model/gpt2/autograd.h"
+#include "core/model/gpt2/check.h"
+#include "core/model/gpt2/gradient_writer.h"
+#include "core/model/gpt2/head_loss.h"
+#include "core/model/gpt2/torch_border.h"
+
+namespace sluice::model {
+namespace {
+
+// Tokens whose logits exist together. More rows make the products no faster, and 1024 rows of
+// GPT-2's vocabulary take 103 MB.
+constexpr std::int64_t kHeadChunkTokens = 1024;
+
+at::ScalarType dtype_of(ComputeKind kind) {
+  return kind == ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
+}
+
+TiedGradient::Parts head_products(const Gpt2Options& options) {
+  const bool one =
+      options.micro_step_count == 1 && options.batch * options.sequence <= kHeadChunkTokens;
+  return one ? TiedGradient::Parts::one : TiedGradient::Parts::several;
+}
+
+at::Tensor as_tensor(std::vector<std::int64_t>& numbers) {
+  return at::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())}, at::kLong);
+}
+
+}  // namespace
+
+Gpt2Model::Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
+                     std::span<std::uint16_t> parameters)
+    : shape_(shape),
+      options_(options),
+      layout_(shape.flat_layout()),
+      parameters_(parameters),
+      views_(view_flat(layout_, dtype_of(options.compute), parameters)),
+      threads_(options.thread_count),
+      tied_gradient_(shape.vocabulary, shape.hidden, dtype_of(options.compute),
+                     head_products(options)),
+      micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {}
+
+Float16Kind Gpt2Model::parameter_kind() const {
+  return options_.compute == ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
+}
+
+Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
+  CHECK_GE(micro_step, 0);
+  CHECK_LT(micro_step, options_.micro_step_count);
+  return micro_batches_[static_cast<std::size_t>(micro_step)];
+}
+
+double Gpt2Model::loss(int micro_step) const {
+  const MicroBatch& micro = micro_batches_[static_cast<std::size_t>(micro_step)];
+  CHECK_EQ(micro.next_layer, layout_.layer_count());
+  return micro.loss;
+}
+
+Status Gpt2Model::check_batch(const TokenBatch& batch) const {
+  if (batch.batch < 1 || batch.batch > options_.batch || batch.sequence < 1 ||
+      batch.sequence > options_.sequence) {
+    return make_error(ErrorCode::config,
+                      "a batch of {} x {} tokens came to a model that was made for {} x {}",
+                      batch.batch, batch.sequence, options_.batch, options_.sequence);
+  }
+  const auto tokens = static_cast<std::size_t>(batch.batch * batch.sequence);
+  CHECK_EQ(batch.inputs.size(), tokens);
+  CHECK_EQ(batch.targets.size(), tokens);
+  for (const std::span<const std::int32_t> part : {batch.inputs, batch.targets}) {
+    for (const std::int32_t token : part) {
+      if (token < 0 || token >= shape_.vocabulary) {
+        return make_error(ErrorCode::config,
+                          "token {} came to model '{}', whose vocabulary is {}; the data and the "
+                          "model do not belong together",
+                          token, shape_.name, shape_.vocabulary);
+      }
+    }
+  }
+  return ok_status();
+}
+
+Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
+  RETURN_IF_ERROR(check_batch(batch));
+  // A step that was given up may have left something there; it goes.
+  micro_batch(micro_step) = begin(batch);
+  return ok_status();
+}
+
+Gpt2Model::MicroBatch Gpt2Model::begin(const TokenBatch& batch) const {
+  MicroBatch micro;
+  micro.window = {batch.batch, batch.sequence};
+  micro.inputs.assign(batch.inputs.begin(), batch.inputs.end());
+  micro.targets.assign(batch.targets.begin(), batch.targets.end());
+  micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
+  for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
+    const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
+    micro.head_chunks.push_back({first, count, at::Tensor()});
+  }
+  return micro;
+}
+
+at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape window) const {
+  if (layer == head()) return final_norm_forward(x, views_.final_norm);
+  return block_forward(x, views_.blocks[static_cast<std::size_t>(index_of(layer) - 1)], window,
+                       shape_.heads);
+}
+
+at::Tensor Gpt2Model::logits_of(const at::Tensor& normed, const HeadChunk& chunk) const {
+  return at::mm(normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
+}
+
+// ---- forward
+
+Status Gpt2Model::forward(LayerId layer, int micro_step) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(index_of(layer), micro.next_layer);
+  return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name), [&] {
+    threads_.apply();
+    if (index_of(layer) == 0) {
+      forward_embedding(micro);
+    } else {
+      forward_block(layer, micro);
+    }
+    if (layer == head()) forward_head(micro);
+    ++micro.next_layer;
+    return ok_status();
+  });
+}
+
+void Gpt2Model::forward_embedding(MicroBatch& micro) const {
+  const at::NoGradGuard no_grad;
+  micro.stream = embedding_forward(as_tensor(micro.inputs), views_, micro.window);
+}
+
+void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
+  KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
+  const at::AutoGradMode watch(keeps());
+  kept.input = micro.stream.detach().set_requires_grad(keeps());
+  const at::Tensor output = run_layer(layer, kept.input, micro.window);
+  if (keeps()) kept.output = output;
+  micro.stream = output.detach();
+}
+
+void Gpt2Model::forward_head(MicroBatch& micro) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
+  micro.loss = mean_loss(micro, normed, options_.activations);
+}
+
+double Gpt2Model::mean_loss(MicroBatch& micro, const at::Tensor& normed,
+                            Activations logits_kept) const {
+  micro.log_sums = at::empty({micro.window.tokens()}, at::kFloat);
+  const at::Tensor targets = as_tensor(micro.targets);
+  double sum = 0;
+  for (HeadChunk& chunk : micro.head_chunks) {
+    const at::Tensor logits = logits_of(normed, chunk);
+    sum += cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
+                             micro.log_sums.narrow(0, chunk.first, chunk.count));
+    if (logits_kept == Activations::keep) chunk.logits = logits;
+  }
+  return sum / static_cast<double>(micro.window.tokens());
+}
+
+// ---- backward
+
+Status Gpt2Model::backward(LayerId layer, int micro_step, double gradient_scale,
+                           const LayerGradient& into) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(micro.next_layer, layout_.layer_count());
+  CHECK_EQ(into.element_count, layout_.layer(layer).count);
+  return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name), [&] {
+    threads_.apply();
+    GradientWriter writer(into, dtype_of(options_.compute));
+    if (layer == head()) {
+      backward_head(micro, gradient_scale, writer);
+    } else if (index_of(layer) > 0) {
+      backward_block(layer, micro, writer);
+    } else {
+      backward_embedding(micro, writer);
+    }
+    writer.finish();
+    return ok_status();
+  });
+}
+
+// What forward kept, no longer held by the micro-batch; with recompute, the layer is run again.
+Gpt2Model::KeptLayer Gpt2Model::take_layer(LayerId layer, MicroBatch& micro) const {
+  KeptLayer kept =
+      std::exchange(micro.layers[static_cast<std::size_t>(index_of(layer))], KeptLayer{});
+  CHECK(kept.input.defined());
+  if (!keeps()) {
+    const at::AutoGradMode watch(true);
+    kept.input.set_requires_grad(true);
+    kept.output = run_layer(layer, kept.input, micro.window);
+  }
+  return kept;
+}
+
+// Walks one layer's graph: its parameters' gradients to the caller, its input's to the layer below.
+void Gpt2Model::propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+                          const at::Tensor& output_gradient, MicroBatch& micro,
+                          GradientWriter& writer) const {
+  std::vector<at::Tensor> wanted = {layer.input};
+  wanted.insert(wanted.end(), parameters.begin(), parameters.end());
+  const std::vector<at::Tensor> gradients = differentiate(layer.output, wanted, output_gradient);
+  const at::NoGradGuard no_grad;
+  micro.stream_gradient = gradients[0];
+  for (std::size_t i = 1; i < gradients.size(); ++i) writer.put(gradients[i]);
+}
+
+void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
+  const KeptLayer kept = take_layer(head(), micro);
+  const at::Tensor normed = kept.output.detach();
+  const at::Tensor normed_gradient = at::empty_like(normed);
+  const double scale = gradient_scale / static_cast<double>(micro.window.tokens());
+  {
+    const at::NoGradGuard no_grad;
+    const at::Tensor targets = as_tensor(micro.targets);
+    for (HeadChunk& chunk : micro.head_chunks) {
+      at::Tensor logits = std::exchange(chunk.logits, at::Tensor());
+      if (!logits.defined()) logits = logits_of(normed, chunk);
+      cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
+                              micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
+      at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
+      at::mm_out(chunk_gradient, logits, views_.token_table);
+      tied_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
+    }
+  }
+  propagate(kept, views_.final_norm, normed_gradient, micro, writer);
+}
+
+void Gpt2Model::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
+  CHECK(micro.stream_gradient.defined());
+  const KeptLayer kept = take_layer(layer, micro);
+  const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  propagate(kept, views_.blocks[static_cast<std::size_t>(index_of(layer) - 1)], output_gradient,
+            micro, writer);
+}
+
+void Gpt2Model::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
+  CHECK(micro.stream_gradient.defined());
+  const at::NoGradGuard no_grad;
+  const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  tied_gradient_.put(micro.inputs, x_gradient, writer);
+
+  const at::Tensor positions = writer.next({shape_.sequence, shape_.hidden});
+  const at::Tensor used = positions.narrow(0, 0, micro.window.sequence);
+  const at::Tensor sum = x_gradient.view({micro.window.batch, micro.window.sequence, shape_.hidden})
+                             .sum({0}, /*keepdim=*/false, at::kFloat);
+  if (writer.adds()) {
+    used.add_(sum);
+  } else {
+    positions.zero_();
+    used.copy_(sum);
+  }
+}
+
+// ---- without gradients
+
+Result<double> Gpt2Model::evaluate(const TokenBatch& batch) {
+  RETURN_IF_ERROR(check_batch(batch));
+  return at_torch_border("evaluating a batch", [&]() -> Result<double> {
+    threads_.apply();
+    const at::NoGradGuard no_grad;
+    MicroBatch micro = begin(batch);
+    at::Tensor x = embedding_forward(as_tensor(micro.inputs), views_, micro.window);
+    for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
+      x = run_layer(LayerId{layer}, x, micro.window);
+    }
+    return mean_loss(micro, x, Activations::recompute);
+  });
+}
+
+Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const Gpt2Options& options,
+                                         std::span<std::uint16_t> parameters) {
+  if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||
+      options.thread_count < 0) {
+    return make_error(ErrorCode::config,
+                      "batch = {}, sequence = {}, {} micro-batches, {} threads were asked for; the "
+                      "first three must be at least 1, threads at least 0 (= all)",
+                      options.batch, options.sequence, options.micro_step_count,
+                      options.thread_count);
+  }
+  if (options.sequence > shape.sequence) {
+    return make_error(ErrorCode::config,
+                      "sequence = {} was asked for, but model '{}' has positions for {} tokens",
+                      options.sequence, shape.name, shape.sequence);
+  }
+  return at_torch_border(fmt::format("setting up model '{}'", shape.name),
+                         [&]() -> Result<std::unique_ptr<Gpt2>> {
+                           return std::make_unique<Gpt2Model>(shape, options, parameters);
+                         });
+}
+
+}  // namespace sluice::model

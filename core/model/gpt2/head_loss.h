@@ -1,0 +1,19 @@
+#pragma once
+// Cross-entropy over a large vocabulary: 16-bit logits, everything after them in fp32, a few rows
+// at a time so that no fp32 array of (tokens, vocabulary) exists.
+
+#include <ATen/core/Tensor.h>
+
+namespace sluice::model {
+
+// Sum over the rows of -log softmax(logits)[target], nats. `log_sums` (fp32, one a row) receives
+// log sum exp(logits), which the gradient needs.
+double cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
+                         const at::Tensor& log_sums);
+
+// Turns the logits into the gradient of `scale` times that sum, in place: scale * (softmax - one
+// hot). The scale is applied in fp32, before the 16-bit rounding, or fp16 would lose small values.
+void cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets,
+                             const at::Tensor& log_sums, double scale);
+
+}  // namespace sluice::model

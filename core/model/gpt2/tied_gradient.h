@@ -1,0 +1,42 @@
+#pragma once
+// The gradient of the token table, which is used twice: as the head's output table (a dense
+// gradient, known first) and by the embedding (a few rows, known last). The head's part waits here.
+//
+// Precision: each product of the head comes from libtorch rounded to 16 bits. With one product a
+// step (one micro-batch that fits one token chunk) it waits as it is, 2 bytes an element; with more
+// of them they are added in fp32, 4 bytes an element. The embedding's rows are summed in fp32 in
+// the order of the tokens and added in fp32; the result is rounded at most once more, into the
+// caller's 16-bit array. No order depends on threads: the same inputs give the same bits.
+//
+// Thread contract: as TrainableModel.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+
+#include "core/model/gpt2/gradient_writer.h"
+
+namespace sluice::model {
+
+class TiedGradient {
+ public:
+  enum class Parts : std::uint8_t { one, several };
+
+  TiedGradient(std::int64_t vocabulary, std::int64_t hidden, at::ScalarType dtype, Parts parts);
+
+  // logits_gradient (tokens, vocabulary), normed (tokens, hidden).
+  void add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed);
+
+  // Puts head's part (once, at the first call after it was added to) and the embedding's part of
+  // one micro-batch into the caller's array; `x_gradient` is (tokens, hidden).
+  void put(std::span<const std::int64_t> tokens, const at::Tensor& x_gradient,
+           GradientWriter& writer);
+
+ private:
+  at::Tensor head_part_;  // (vocabulary, hidden)
+  Parts parts_;
+  bool pending_ = false;  // head_part_ holds something that no put() has taken
+};
+
+}  // namespace sluice::model
