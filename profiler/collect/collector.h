@@ -38,11 +38,11 @@ struct TrackLink {
 // What is known about the run before its first step. Ids are those that records carry (device,
 // subgroup) and that track_links names (link).
 struct RunFacts {
-  std::vector<rundb::MetaRow> meta;
-  std::vector<rundb::DeviceRow> devices;
-  std::vector<rundb::LinkRow> links;
-  std::vector<TrackLink> track_links;
-  std::vector<rundb::SubgroupRow> subgroups;
+  std::vector<rundb::MetaRow> meta = {};
+  std::vector<rundb::DeviceRow> devices = {};
+  std::vector<rundb::LinkRow> links = {};
+  std::vector<TrackLink> track_links = {};
+  std::vector<rundb::SubgroupRow> subgroups = {};
 };
 
 struct CollectorOptions {

@@ -1,6 +1,7 @@
 #pragma once
 // Rows of the run database as plain structs. Columns, units and meanings: docs/rundb_schema.md.
-// In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL.
+// In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL. Every member has
+// an initializer, so that a designated one may leave it out without a warning.
 
 #include <cstdint>
 #include <string>
@@ -16,21 +17,21 @@ enum class Severity : std::uint8_t { info, loss, error };
 enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
 
 struct MetaRow {
-  std::string key;
-  std::string value;
+  std::string key = {};
+  std::string value = {};
 };
 
 struct DeviceRow {
   std::int64_t id = 0;
-  std::string name;
-  std::string kind;                 // "csd", "drive"
+  std::string name = {};
+  std::string kind = {};            // "csd", "drive"
   std::int64_t memory_bytes = 0;    // of the update engine; 0 = none or not stated
   std::int64_t capacity_bytes = 0;  // 0 = not stated
 };
 
 struct LinkRow {
   std::int64_t id = 0;
-  std::string name;
+  std::string name = {};
   double read_bytes_per_s = 0;
   double write_bytes_per_s = 0;
   TimeNs latency_ns = 0;
@@ -84,27 +85,27 @@ struct CounterRow {
 
 // A count of the recording about itself: above all what it lost, by cause.
 struct StatRow {
-  std::string name;
+  std::string name = {};
   Severity severity = Severity::info;
   std::int64_t value = 0;
-  std::string description;
+  std::string description = {};
 };
 
 // What is known about a run before its first step.
 struct Facts {
-  std::vector<MetaRow> meta;
-  std::vector<DeviceRow> devices;
-  std::vector<LinkRow> links;
-  std::vector<TrackLinkRow> track_links;
-  std::vector<SubgroupRow> subgroups;
+  std::vector<MetaRow> meta = {};
+  std::vector<DeviceRow> devices = {};
+  std::vector<LinkRow> links = {};
+  std::vector<TrackLinkRow> track_links = {};
+  std::vector<SubgroupRow> subgroups = {};
 };
 
 // What becomes visible to readers together.
 struct Batch {
-  std::vector<StepRow> steps;
-  std::vector<SpanRow> spans;
-  std::vector<CounterRow> counters;
-  std::vector<StatRow> stats;  // added to what stands there
+  std::vector<StepRow> steps = {};
+  std::vector<SpanRow> spans = {};
+  std::vector<CounterRow> counters = {};
+  std::vector<StatRow> stats = {};  // added to what stands there
 };
 
 }  // namespace sluice::rundb

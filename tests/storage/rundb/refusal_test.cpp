@@ -1,0 +1,143 @@
+// Files that are not to be opened, or not to be overwritten.
+
+#include <fstream>
+
+#include "storage/rundb/detail/connection.h"
+#include "tests/storage/rundb/rundb_fixture.h"
+
+namespace sluice::rundb {
+namespace {
+
+using Catch::Matchers::Contains;
+using detail::Connection;
+
+void make_run(const std::string& path) {
+  auto writer = require_ok(Writer::create(path, IfExists::refuse));
+  for (int step = 0; step < 20; ++step) require_ok(writer->append(whole_step(*writer, step, 100)));
+  require_ok(writer->close());
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Both ways to open say the same.
+void require_refused(const std::string& path, ErrorCode code, const std::string& words) {
+  const auto reader = Reader::open(path);
+  REQUIRE_FALSE(reader.ok());
+  CHECK_THAT(reader.error().message(), Contains(words) && Contains(path));
+  REQUIRE(static_cast<int>(reader.error().code()) == static_cast<int>(code));
+  const auto writer = Writer::open_append(path, 0);
+  REQUIRE_FALSE(writer.ok());
+  REQUIRE(static_cast<int>(writer.error().code()) == static_cast<int>(code));
+}
+
+TEST_CASE("a file of a newer Sluice is refused, saying which wrote it") {
+  const TempFolder folder;
+  make_run(folder.file("run.db"));
+  {
+    auto connection = require_ok(Connection::open(folder.file("run.db"), Connection::Mode::write));
+    require_ok(connection.execute(
+        "PRAGMA user_version = 7; UPDATE meta SET value = 'Sluice 4.2' WHERE key = 'written_by'"));
+  }
+  require_refused(folder.file("run.db"), ErrorCode::unsupported,
+                  "written by Sluice 4.2 with schema version 7");
+}
+
+TEST_CASE("a missing file is refused") {
+  const TempFolder folder;
+  require_refused(folder.file("none.db"), ErrorCode::not_found, "there is no");
+}
+
+TEST_CASE("a foreign SQLite file is refused") {
+  const TempFolder folder;
+  {
+    auto connection = require_ok(Connection::open(folder.file("a.db"), Connection::Mode::create));
+    require_ok(connection.execute("CREATE TABLE other (x)"));
+  }
+  require_refused(folder.file("a.db"), ErrorCode::corrupt, "not a run database of Sluice");
+}
+
+TEST_CASE("a file that is no SQLite file is refused") {
+  const TempFolder folder;
+  write_text(folder.file("a.db"), std::string(10'000, 'x'));
+  require_refused(folder.file("a.db"), ErrorCode::corrupt, "not a database");
+}
+
+TEST_CASE("a file that was cut is refused") {
+  const TempFolder folder;
+  make_run(folder.file("run.db"));
+  std::filesystem::resize_file(folder.file("run.db"),
+                               std::filesystem::file_size(folder.file("run.db")) / 2);
+  require_refused(folder.file("run.db"), ErrorCode::corrupt, "damaged");
+}
+
+TEST_CASE("a file damaged inside is an error of the query that meets the damage") {
+  const TempFolder folder;
+  make_run(folder.file("run.db"));
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(folder.file("run.db")));
+  {
+    // From the middle to the end: among these pages are the spans'.
+    std::fstream file(folder.file("run.db"), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(size / 2);
+    file << std::string(static_cast<std::size_t>(size - size / 2), '\x5a');
+  }
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const auto totals = reader->span_totals();
+  REQUIRE_FALSE(totals.ok());
+  REQUIRE(totals.error().code() == ErrorCode::corrupt);
+}
+
+TEST_CASE("an existing file is replaced only when asked, and only if it is a run database") {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  make_run(path);
+  const auto refused = Writer::create(path, IfExists::refuse);
+  REQUIRE_FALSE(refused.ok());
+  REQUIRE(refused.error().code() == ErrorCode::config);
+  REQUIRE_THAT(refused.error().message(), Contains("--resume"));
+  REQUIRE(require_ok(require_ok(Reader::open(path))->steps()).size() == 20);
+
+  auto writer = require_ok(Writer::create(path, IfExists::replace));
+  REQUIRE(require_ok(require_ok(Reader::open(path))->steps()).empty());
+
+  const std::string precious = folder.file("thesis.txt");
+  write_text(precious, "years of work");
+  const auto kept = Writer::create(precious, IfExists::replace);
+  REQUIRE_FALSE(kept.ok());
+  REQUIRE(kept.error().code() == ErrorCode::config);
+  REQUIRE(std::filesystem::file_size(precious) == 13);
+}
+
+TEST_CASE("a second writer is refused while the first records, and let in after it") {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  auto writer = require_ok(Writer::create(path, IfExists::refuse));
+  for (const auto& second : {Writer::open_append(path, 0).map([](auto&&) {}),
+                             Writer::create(path, IfExists::replace).map([](auto&&) {})}) {
+    REQUIRE_FALSE(second.has_value());
+    REQUIRE(second.error().code() == ErrorCode::busy);
+  }
+  require_ok(writer->append(whole_step(*writer, 0, 1)));
+  require_ok(writer->close());
+  writer.reset();
+  require_ok(Writer::open_append(path, 1));
+}
+
+TEST_CASE("a folder that is not there is named") {
+  const TempFolder folder;
+  const auto writer = Writer::create(folder.file("none/run.db"), IfExists::refuse);
+  REQUIRE_FALSE(writer.ok());
+  REQUIRE(writer.error().code() == ErrorCode::not_found);
+}
+
+TEST_CASE("a reader cannot write") {
+  const TempFolder folder;
+  make_run(folder.file("run.db"));
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE_FALSE(reader->query("DELETE FROM step").ok());
+  REQUIRE(require_ok(reader->steps()).size() == 20);
+}
+
+}  // namespace
+}  // namespace sluice::rundb
