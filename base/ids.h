@@ -8,7 +8,7 @@ namespace sluice {
 
 enum class DeviceId : std::int32_t {};  // one CSD (or plain drive) of the run, 0-based
 enum class SubgroupId : std::int32_t {
-};                                     // one run of consecutive parameters, 0-based in flat order
+};  // one run of consecutive parameters, 0-based in flat order
 enum class LayerId : std::int32_t {};  // embedding, then blocks, then head; forward order
 
 inline constexpr DeviceId kNoDevice{-1};

@@ -77,9 +77,10 @@ std::string format_duration(TimeNs dur_ns) {
   const double seconds = static_cast<double>(dur_ns) / 1e9;
   if (dur_ns < 0) return "-" + format_duration(-dur_ns);
   if (seconds < 1e-6) return fmt::format("{} ns", dur_ns);
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  if (seconds < 60) return fmt::format("{:.3g} s", seconds);
+  // The limits are where three digits would round up to the next unit.
+  if (seconds < 999.5e-6) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 999.5e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
@@ -132,7 +133,10 @@ Result<TimeNs> parse_duration(std::string_view text) {
   if (factor == 0)
     return make_error(ErrorCode::config,
                       "'{}' is not a time; write ns, us, ms or s, like \"80 us\"", text);
-  return static_cast<TimeNs>(std::llround(parts.number * factor));
+  const double dur_ns = parts.number * factor;
+  if (dur_ns < 0 || dur_ns > 9e18)
+    return make_error(ErrorCode::config, "'{}' is out of range for a time", text);
+  return static_cast<TimeNs>(std::llround(dur_ns));
 }
 
 }  // namespace sluice

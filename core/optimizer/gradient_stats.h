@@ -12,8 +12,8 @@
 namespace sluice::optimizer {
 
 struct GradientStats {
-  double sum_of_squares = 0;
-  bool finite = true;  // false if any element is infinite or NaN
+  double sum_of_squares = 0;  // infinite or NaN (always the same NaN) if not `finite`
+  bool finite = true;         // false if any element is infinite or NaN
 };
 
 inline constexpr std::int64_t kNormBlockElements = 1 << 14;
@@ -25,11 +25,18 @@ GradientStats gradient_stats_reference(const void* gradient, GradientKind kind,
                                        std::int64_t element_count);
 GradientStats gradient_stats(const void* gradient, GradientKind kind, std::int64_t element_count);
 
-// 16-bit to fp32 and back; used to stage gradients and parameters for the wire.
+// `before` and then one more block of at most kNormBlockElements. A layer may be cut anywhere
+// between blocks, and its blocks measured on any threads, if the results are added here in block
+// order.
+GradientStats add_block(const GradientStats& before, const GradientStats& block);
+
+// 16-bit to fp32 and back, bit-equal to base/float16.h; used to stage gradients and parameters for
+// the wire.
 void widen(const std::uint16_t* from, Float16Kind kind, float* to, std::int64_t element_count);
 void narrow(const float* from, Float16Kind kind, std::uint16_t* to, std::int64_t element_count);
 
-// accumulator += gradient (widened): gradient accumulation over micro-batches, in fp32.
+// accumulator = stored_float(accumulator + widened gradient): gradient accumulation over
+// micro-batches, in fp32.
 void accumulate(const std::uint16_t* gradient, Float16Kind kind, float* accumulator,
                 std::int64_t element_count);
 

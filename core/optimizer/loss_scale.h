@@ -1,7 +1,8 @@
 #pragma once
 // Dynamic loss scale for fp16, with torch.cuda.amp.GradScaler's rules and defaults: on overflow
 // scale *= backoff and the step is skipped; after growth_interval good steps in a row scale *=
-// growth. bf16 runs keep a scale of 1.
+// growth, unless that overflows. The scale is always an fp32 value, as torch's. bf16 runs keep a
+// scale of 1 and never ask for the next.
 
 #include <cstdint>
 
@@ -22,7 +23,8 @@ struct LossScale {
 LossScale next_loss_scale(const LossScale& current, bool overflow, const LossScaleOptions& options);
 
 // grad_scale = unscale x clip factor: (1 / scale) * min(1, max_norm / (norm + 1e-6)), as torch's
-// clip_grad_norm_; `norm` is of the unscaled gradients. max_norm <= 0 means no clipping.
+// clip_grad_norm_; `norm` is of the unscaled gradients. max_norm <= 0 means no clipping. A NaN norm
+// gives NaN.
 double grad_scale(double loss_scale, double norm, double max_norm);
 
 }  // namespace sluice::optimizer

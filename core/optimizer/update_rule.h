@@ -12,16 +12,26 @@
 //
 // with minus_step_size = -lr / (1 - beta1^t), inverse_sqrt_bias2 = 1 / sqrt(1 - beta2^t): torch's
 // AdamW (decoupled weight decay, no amsgrad) up to rounding; facts from torch/optim/adamw and
-// arXiv:1711.05101. sqrt and division are IEEE-exact.
+// arXiv:1711.05101. sqrt and division are IEEE-exact, subnormals count (no flush to zero).
 //
-// Thread contract: free functions; safe on disjoint ranges.
+// IEEE 754 leaves open which payload and sign a NaN result has, and processors differ. So that runs
+// stay bit-equal even then, m, v and p are stored through `stored_float`: every NaN becomes one
+// NaN. (An overflowed step is skipped, so this is seen only when somebody looks for a fault.)
+//
+// Thread contract: free functions; safe on disjoint ranges. The caller's thread must be in the
+// default floating-point mode (round to nearest, no flush to zero).
 
+#include <bit>
 #include <cstdint>
-#include <span>
 
 #include "base/float16.h"
 
 namespace sluice::optimizer {
+
+// What is written for a result: the value, or the one quiet NaN for every NaN.
+constexpr float stored_float(float value) {
+  return value == value ? value : std::bit_cast<float>(0x7fc00000u);
+}
 
 struct AdamWOptions {
   double lr = 1e-3;
@@ -32,7 +42,7 @@ struct AdamWOptions {
 };
 
 // The constants of one step, computed in double and rounded once, by the host for every kernel and
-// device.
+// device. `optimizer_step` counts from 1.
 struct AdamWScalars {
   float grad_scale;
   float beta1, one_minus_beta1;
@@ -50,7 +60,8 @@ constexpr int bytes_of(GradientKind kind) { return kind == GradientKind::fp32 ? 
 
 // One subgroup's arrays, all of `element_count`. `gradient` holds elements of `gradient_kind`.
 // `parameters` receives the 16-bit copy, or is null. The arrays are page-aligned in practice, but
-// any alignment works.
+// any alignment of whole elements works. They must not overlap; those of the state are updated in
+// place.
 struct AdamWArrays {
   std::int64_t element_count = 0;
   float* master_weights = nullptr;

@@ -8,18 +8,18 @@
 // (D1). Thread contract: one thread. Deterministic: the same calls give the same times.
 
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "core/platform/fair_share.h"
+#include "core/platform/flow_timeline.h"
 #include "core/platform/platform.h"
 
 namespace sluice::platform {
 
-enum class FlowId : std::int64_t {};
-
 struct FlowRequest {
-  std::span<const LinkId> route;  // may be empty: completes after `extra_latency_ns`
+  std::span<const LinkId> route = {};  // may be empty: completes after `extra_latency_ns`
   Direction direction = Direction::read;
   std::int64_t size_bytes = 0;
   std::int64_t chunk_bytes =
@@ -29,29 +29,50 @@ struct FlowRequest {
 
 class FlowNetwork {
  public:
-  static constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
+  static constexpr TimeNs kNever = FlowTimeline::kNever;
 
   explicit FlowNetwork(std::span<const Link> links);
+  FlowNetwork(FlowNetwork&&) = default;  // no copies: the timeline points into slots_
+  FlowNetwork& operator=(FlowNetwork&&) = default;
 
-  // `now_ns` never goes back over all calls.
+  // `now_ns` never goes back over all calls. Ids are given in the order of the calls and never
+  // again.
   FlowId start(const FlowRequest& request, TimeNs now_ns);
-  // Time of the next completion, if nothing joins before; kNever when idle.
+  // Time of the next completion, if nothing is started before; kNever when idle. Exact also where
+  // flows that are now in their latency will join before it.
   TimeNs next_completion_ns() const;
   // Moves time forward and appends the flows that completed at or before `now_ns`, in order of
-  // completion (ties: by id), each with its exact completion time.
+  // completion (ties: by id), each with its exact completion time: the first whole nanosecond at
+  // which its last byte has arrived. It holds its share of the links until then.
   struct Completion {
     FlowId flow;
     TimeNs at_ns;
   };
   void advance(TimeNs now_ns, std::vector<Completion>& completed);
 
-  std::size_t active_count() const;
-  double rate_bytes_per_s(FlowId flow) const;  // now; 0 while in latency
+  std::size_t active_count() const;            // started, and not yet handed out by advance()
+  double rate_bytes_per_s(FlowId flow) const;  // now; 0 while in latency and when complete
   double utilisation(LinkId link,
                      Direction direction) const;  // share of that direction's bandwidth in use now
 
  private:
-  // (implementation's own)
+  void run_until(TimeNs now_ns);
+  std::int32_t acquire_slot();
+
+  std::vector<Link> links_;
+  FairShare fair_share_;
+  FlowTimeline timeline_;
+  std::vector<std::vector<std::int32_t>> slots_;  // resources on the route of each flow
+  std::vector<std::int32_t> free_slots_;
+  std::vector<FlowTimeline::Finished> finished_;  // not yet handed out
+  std::int64_t next_flow_ = 0;
+  TimeNs now_ns_ = std::numeric_limits<TimeNs>::min();
+
+  // For looking ahead: copies that keep their memory, and what they found.
+  mutable FairShare ahead_fair_share_;
+  mutable FlowTimeline ahead_timeline_;
+  mutable std::vector<FlowTimeline::Finished> ahead_finished_;
+  mutable std::optional<TimeNs> next_completion_ns_;
 };
 
 }  // namespace sluice::platform

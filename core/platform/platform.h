@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -42,22 +43,22 @@ struct Link {
   double write_bytes_per_s = 0;
   TimeNs latency_ns = 0;  // paid once by each operation, before its bytes flow
   Duplex duplex = Duplex::full;
-  std::vector<ChunkPoint> chunk_curve;  // may be empty: no dependence on request size
+  std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
 };
 
 // Runs one kernel at a time, in the order asked.
 struct Engine {
   std::string name;
-  std::map<std::string, double>
-      rate;              // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
+  std::map<std::string, double> rate =
+      {};                // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
   TimeNs launch_ns = 0;  // paid by each kernel
 };
 
 struct Device {
-  std::string name;                // "csd0"
-  std::vector<LinkId> host_route;  // from host memory to the drive: "host", ..., "csd0.drive"
-  std::vector<LinkId>
-      memory_route;  // from host memory to the device's own memory: "host", ... without the drive
+  std::string name;                    // "csd0"
+  std::vector<LinkId> host_route;      // from host memory to the drive: "host", ..., "csd0.drive"
+  std::vector<LinkId> memory_route;    // from host memory to the device's own memory: "host", ...
+                                       // without the drive; empty: a plain drive
   std::vector<LinkId> internal_route;  // from the drive to the update engine: "csd0.drive",
                                        // "csd0.internal"; empty: a plain drive
   EngineId engine{-1};                 // -1: a plain drive
@@ -77,7 +78,12 @@ struct Platform {
   std::int64_t host_memory_bytes = 0;  // 0 = not stated
 };
 
+// Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad" on the host and on
+// devices, "decompress" on devices, "stage" on the host, "compress" on the host and in compute,
+// "matmul" in compute. An engine has those that its file gives.
+//
 // Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
+// A file that cannot be read is ErrorCode::not_found or io.
 Result<Platform> load_platform(const std::string& path);
 Result<Platform> parse_platform(std::string_view toml, const std::string& path_for_messages);
 

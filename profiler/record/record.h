@@ -1,18 +1,13 @@
 #pragma once
-// What is recorded, as fixed-size records in single-producer rings. Links nothing; core writes,
-// profiler/collect reads.
+// What is recorded: fixed-size, trivially copyable records. Links nothing; core writes them into
+// rings (profiler/record/ring.h), profiler/collect drains them into the run database.
 //
-// Thread contract: each Ring has one producer thread and one consumer thread. Recorder's tables
-// (names, tracks) are set up from any thread under a lock, before or during recording; interning a
-// known name is a look-up, so do it once and keep the id.
+// A record is one cache line, so a push dirties one line of the ring and never two. A new kind of
+// record (a flow, an instant) is a new struct that begins with its RecordKind and fits the line.
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <type_traits>
 
 namespace sluice::record {
 
@@ -27,88 +22,64 @@ enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
 enum class RecordKind : std::uint8_t { span, step, counter };
 
 // One operation. Times: nanoseconds of the run's clock (real and emulated: CLOCK_MONOTONIC;
-// simulated: virtual).
+// simulated: virtual). -1 in step, subgroup, device and layer: none.
 struct SpanRecord {
-  std::int64_t submit_ts;
-  std::int64_t ts;
-  std::int64_t dur;
-  std::int64_t bytes;          // payload; exact
-  std::int64_t padding_bytes;  // moved besides, because transfers are whole pages
-  std::uint32_t name;
-  std::uint32_t track;
-  std::int32_t step;
-  std::int32_t subgroup;  // -1 none
-  std::int16_t device;    // -1 none
-  std::int16_t layer;     // -1 none
-  std::uint8_t status;
+  RecordKind kind = RecordKind::span;
+  SpanStatus status = SpanStatus::ok;
+  std::int16_t device = -1;
+  std::int16_t layer = -1;
+  NameId name{};
+  TrackId track{};
+  std::int32_t step = -1;
+  std::int32_t subgroup = -1;
+  std::int64_t submit_ts = 0;
+  std::int64_t ts = 0;  // started; ts - submit_ts is the time it waited
+  std::int64_t dur = 0;
+  std::int64_t bytes = 0;          // payload that moved; exact, also for what failed half-way
+  std::int64_t padding_bytes = 0;  // moved besides, because transfers are whole pages
 };
 
 struct StepRecord {
-  std::int64_t ts;
-  std::int64_t dur;
-  std::int64_t tokens;
-  double loss;
-  double grad_norm;
-  double loss_scale;
-  std::int32_t step;
-  std::uint8_t skipped;  // 1: overflow, nothing committed
+  RecordKind kind = RecordKind::step;
+  bool skipped = false;  // overflow: nothing was committed
+  std::int32_t step = 0;
+  std::int64_t ts = 0;
+  std::int64_t dur = 0;
+  std::int64_t tokens = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double loss_scale = 1;
 };
 
 struct CounterRecord {
-  std::int64_t ts;
-  double value;
-  std::uint32_t track;
+  RecordKind kind = RecordKind::counter;
+  TrackId track{};
+  std::int64_t ts = 0;
+  double value = 0;
 };
 
-struct Record {
-  RecordKind kind;
+inline constexpr std::size_t kCacheLineBytes = 64;
+
+struct alignas(kCacheLineBytes) Record {
+  // All alternatives begin with their kind, so it may be read through any of them.
   union {
     SpanRecord span;
     StepRecord step;
     CounterRecord counter;
   };
+
+  Record() : span{} {}
+  Record(const SpanRecord& record) : span(record) {}
+  Record(const StepRecord& record) : step(record) {}
+  Record(const CounterRecord& record) : counter(record) {}
+
+  RecordKind kind() const { return span.kind; }
 };
-static_assert(sizeof(Record) == 80, "one record is 80 bytes: a ring of 64 Ki records is 5 MiB");
-
-// Bounded; full = the record is dropped and counted, never waited for.
-class Ring {
- public:
-  explicit Ring(std::size_t capacity);  // rounded up to a power of two
-  bool try_push(const Record& record);  // producer
-  std::size_t drain(std::vector<Record>& into,
-                    std::size_t at_most);  // consumer: appends, returns how many
-  std::uint64_t dropped_count() const;
-
- private:
-  // (implementation's own)
-};
-
-struct Track {
-  TrackId id;
-  TrackId parent;
-  std::string kind;  // "compute", "host", "device", "link", "thread", "counter"
-  std::string name;
-};
-
-class Recorder {
- public:
-  Recorder();
-  NameId intern(std::string_view name);
-  TrackId add_track(TrackId parent, std::string_view kind, std::string_view name);
-  // A ring for the calling thread's records; lives as long as the Recorder.
-  Ring& add_ring(std::size_t capacity);
-
-  Level level() const { return level_.load(std::memory_order_relaxed); }
-  void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
-
-  // For the collector: copies of what has been added since `from` (an index into the table).
-  std::vector<std::string> names_since(std::size_t from) const;
-  std::vector<Track> tracks_since(std::size_t from) const;
-  std::vector<Ring*> rings() const;
-
- private:
-  std::atomic<Level> level_{Level::all};
-  // (implementation's own)
-};
+static_assert(sizeof(Record) == kCacheLineBytes,
+              "one record is one cache line: a ring of 64 Ki records is 4 MiB");
+static_assert(std::is_trivially_copyable_v<Record>, "a ring copies records as bytes");
+static_assert(std::is_standard_layout_v<SpanRecord> && std::is_standard_layout_v<StepRecord> &&
+                  std::is_standard_layout_v<CounterRecord>,
+              "Record::kind() reads the common first member");
 
 }  // namespace sluice::record

@@ -20,17 +20,19 @@ class PageAlignedBuffer {
   PageAlignedBuffer(PageAlignedBuffer&&) noexcept = default;
   PageAlignedBuffer& operator=(PageAlignedBuffer&&) noexcept = default;
 
-  std::span<std::byte> bytes() { return {data_.get(), size_bytes_}; }
-  std::span<const std::byte> bytes() const { return {data_.get(), size_bytes_}; }
-  std::int64_t size_bytes() const { return static_cast<std::int64_t>(size_bytes_); }
+  // A buffer that was moved from, or never allocated, is empty.
+  std::span<std::byte> bytes() { return {data_.get(), mapped_bytes()}; }
+  std::span<const std::byte> bytes() const { return {data_.get(), mapped_bytes()}; }
+  std::int64_t size_bytes() const { return static_cast<std::int64_t>(mapped_bytes()); }
 
  private:
   struct Unmap {
-    std::size_t size_bytes = 0;
+    std::size_t size_bytes;
     void operator()(std::byte* data) const;
   };
+  std::size_t mapped_bytes() const { return data_ ? data_.get_deleter().size_bytes : 0; }
+
   std::unique_ptr<std::byte[], Unmap> data_;
-  std::size_t size_bytes_ = 0;
 };
 
 }  // namespace sluice::io

@@ -5,9 +5,11 @@
 // The flat parameters [0, parameter_count) are cut into subgroups of `subgroup_elements` (the last
 // may be shorter). On the device that owns a subgroup its state occupies a slot: `variable_count`
 // arrays (master_weights, exp_avg, exp_avg_sq for Adam) of fp32, one after the other, each padded
-// to whole pages. Every slot of a device has one size, that of a full subgroup. A device has two
-// slots for every subgroup it owns (D3: a step reads one and writes the other), and free slots are
-// handed out lowest first, so a layout is a function of its inputs and of the history of commits.
+// to whole pages. Every slot of a device has one size, that of a full subgroup. A device starts
+// with two slots for every subgroup it owns (D3: a step reads one and writes the other); a subgroup
+// that moves to a device without a free slot makes that device grow by one. Free slots are handed
+// out lowest first, so a layout is a function of its inputs and of the history of commits, and one
+// that was opened again hands out the same slots as one that was never closed.
 //
 // Thread contract: used by one thread.
 
@@ -31,6 +33,8 @@ struct SlotId {
   friend bool operator==(const SlotId&, const SlotId&) = default;
 };
 
+inline constexpr SlotId kNoSlot{};
+
 struct Geometry {
   std::int64_t parameter_count = 0;
   std::int64_t subgroup_elements = 0;
@@ -43,6 +47,7 @@ struct Geometry {
   std::int64_t first_element(SubgroupId subgroup) const {
     return index_of(subgroup) * subgroup_elements;
   }
+  // `subgroup_elements`, and for the last subgroup what is left.
   std::int64_t element_count(SubgroupId subgroup) const;
   std::int64_t variable_bytes() const {
     return round_up(subgroup_elements * 4, kPageBytes);
@@ -54,40 +59,51 @@ struct Geometry {
 // Which device owns which subgroup.
 using DeviceMap = std::vector<DeviceId>;
 
-// Cuts the subgroups into one contiguous run a device, proportional to `shares` (largest remainder,
-// ties to the lower device), or dealt round-robin by weight when `interleaved`. Shares are >= 0
-// with at least one > 0.
+// Cuts the subgroups into one contiguous run a device, in device order, with counts proportional to
+// `shares` (largest remainder, ties to the lower device; a share of 0 gets none). Shares are finite
+// and >= 0, with at least one > 0.
 DeviceMap make_device_map(std::int32_t subgroup_count, const std::vector<double>& shares);
 
 class Layout {
  public:
-  // Gives every subgroup a first slot on its device.
-  Layout(const Geometry& geometry, DeviceMap device_map);
-  // As committed earlier: `current[s]` is where subgroup s lies.
+  // Gives every subgroup a first slot on its device, in flat order.
+  Layout(const Geometry& geometry, const DeviceMap& device_map);
+  // As committed earlier: `current[s]` is where subgroup s lies; no two share a slot.
   Layout(const Geometry& geometry, std::vector<SlotId> current);
 
   const Geometry& geometry() const { return geometry_; }
   SlotId current(SubgroupId subgroup) const { return current_[index_of(subgroup)]; }
   DeviceId device(SubgroupId subgroup) const { return current(subgroup).device; }
-  std::int32_t slot_count(DeviceId device) const;
+  // What take_next gave since the last commit() or abandon(), or kNoSlot.
+  SlotId next(SubgroupId subgroup) const { return next_[index_of(subgroup)]; }
+  std::int32_t slot_count(DeviceId device) const { return slot_count_[index_of(device)]; }
 
-  // Where the next version of a subgroup is to be written: a free slot of `device`, taken until
-  // commit() or abandon().
+  // Where the next version of a subgroup is to be written: the lowest free slot of `device`, taken
+  // until commit() or abandon(). At most one a subgroup. A device without a free slot grows by one,
+  // and data_bytes(device) with it.
   SlotId take_next(SubgroupId subgroup, DeviceId device);
   // All next versions taken become current, and the slots they replace become free.
   void commit();
   // The next versions taken are forgotten and their slots become free.
   void abandon();
 
-  // Extent of one variable's array in a slot: of the data area of the device's file, which starts
-  // after its header. `element_count` elements, rounded up to whole pages.
+  // Where one variable's array lies in a slot: offset_bytes counts from the start of the data area
+  // of the device's file (which begins after its header) and is that of the array's first element;
+  // size_bytes is `element_count` elements of 4 bytes, rounded up to whole pages. element_count is
+  // the number of elements from the array's beginning, 1 to subgroup_elements.
   Extent extent(SlotId slot, std::int32_t variable, std::int64_t element_count) const;
-  std::int64_t data_bytes(DeviceId device) const;  // of the device's data area
+  // Of the device's data area: slot_count(device) slots, used or free.
+  std::int64_t data_bytes(DeviceId device) const {
+    return slot_count(device) * geometry_.slot_bytes();
+  }
 
  private:
+  void find_free_slots();
+  void sort_free_slots();
+
   Geometry geometry_;
   std::vector<SlotId> current_;
-  std::vector<SlotId> next_;                           // kNoDevice where none is taken
+  std::vector<SlotId> next_;                           // kNoSlot where none is taken
   std::vector<std::vector<std::int32_t>> free_slots_;  // a device; sorted, highest first
   std::vector<std::int32_t> slot_count_;
 };

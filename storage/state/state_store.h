@@ -4,8 +4,8 @@
 //
 //   STATE_DIR/lock              flock'ed while a run has the state open; a second run is refused
 //   STATE_DIR/commit.slc        header + two record areas, written in turn
-//   STATE_DIR/dev0/state.slc    header page, then the data area of device 0 (dev0 may be a mount
-//   point or a symbolic link) STATE_DIR/dev1/state.slc    ...
+//   STATE_DIR/dev0/state.slc    header page, then the data area of device 0
+//   STATE_DIR/dev1/state.slc    ... (dev0, dev1 may be mount points or symbolic links)
 //
 // A commit: fdatasync of every device file, then the record into the older area, then fdatasync of
 // the log. A crash at any instant leaves the newer whole record, and with it the state of the last
@@ -14,12 +14,16 @@
 // Thread contract: everything from one thread at a time; commit() blocks on the drives and is meant
 // for a worker thread.
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "storage/io/file.h"
+#include "storage/state/checksum.h"
 #include "storage/state/commit_record.h"
 #include "storage/state/state_layout.h"
 
@@ -33,18 +37,22 @@ struct StateIdentity {
   std::vector<std::string> variable_names = {"master_weights", "exp_avg", "exp_avg_sq"};
 };
 
-enum class Durability { every_commit, never };  // never: no fdatasync (benchmarks of the rest)
+// never: no fsync or fdatasync at all, so a crash of the machine may lose or mix commits (the
+// checksums tell); for benchmarks of the rest.
+enum class Durability { every_commit, never };
 
 class StateStore {
  public:
   struct Options {
     std::string directory;
     Durability durability = Durability::every_commit;
+    io::Caching caching = io::Caching::direct;  // of every file; buffered where O_DIRECT is missing
   };
 
-  // Makes a new state; refuses a directory that has one. Nothing is committed yet: the caller
-  // writes every subgroup's first version and commits. Space is reserved at once, so a drive that
-  // is too small is known here.
+  // Makes a new state; refuses a directory that has one (ErrorCode::config), and never touches a
+  // file of another state. Nothing is committed yet: the caller writes every subgroup's first
+  // version into its current slot and commits. Space is reserved at once, so a drive that is too
+  // small is known here. Left-overs of a creation that was cut off are removed.
   static Result<std::unique_ptr<StateStore>> create(const Options& options,
                                                     const StateIdentity& identity,
                                                     const Geometry& geometry,
@@ -53,7 +61,9 @@ class StateStore {
   // versions, naming file and offset; a state that was created but never committed is
   // ErrorCode::not_found.
   static Result<std::unique_ptr<StateStore>> open(const Options& options);
-  // Read-only (for `sluice state`): takes no lock, works beside a live run.
+  // Read-only (for `sluice state`): takes no lock, works beside a live run and on a read-only file
+  // system. Beside a live run only what was committed at this moment is known; the data of it may
+  // be overwritten two commits later.
   static Result<std::unique_ptr<StateStore>> open_read_only(const Options& options);
   // Whether a directory holds a state, committed or not.
   static bool exists(const std::string& directory);
@@ -62,23 +72,29 @@ class StateStore {
 
   virtual const StateIdentity& identity() const = 0;
   virtual Layout& layout() = 0;
-  virtual const CommitRecord& committed() const = 0;
+  virtual const CommitRecord& committed() const = 0;  // no subgroups before the first commit
   virtual const io::File& file(DeviceId device) const = 0;
   // Offset in the file of an extent of the data area.
   virtual std::int64_t file_offset(const Extent& extent) const = 0;
 
-  // Makes `record` and the layout's next versions current and durable. On failure nothing has
-  // changed on the drives that a later open would see, and the layout still has the next versions
-  // as taken.
+  // Reserves the space of slots that take_next added to a device, before they are written. Does
+  // nothing where nothing was added.
+  virtual Status reserve() = 0;
+
+  // Makes `record` and the layout's next versions current and durable. `record` names for each
+  // subgroup the slot that layout().next() says, or layout().current() with the checksums of the
+  // last commit where none was taken. On failure nothing has changed on the drives that a later
+  // open would see, and the layout still has the next versions as taken: commit again, or abandon.
+  // Two failures are final, say so, and make every later commit refuse: a device whose fdatasync
+  // failed (it may have lost data), and a failed record that could not be taken back.
   virtual Status commit(const CommitRecord& record) = 0;
 };
 
-// Checks that differ between what is wanted and what is there: the first difference as a sentence,
-// or ok.
+// Whether the state that was found is the one that is wanted: ErrorCode::config with the first
+// difference as a sentence, or ok.
 Status check_identity(const StateIdentity& wanted, const StateIdentity& found,
                       const std::string& directory);
-
-std::uint64_t checksum(std::span<const std::byte> bytes);  // XXH3-64
+Status check_geometry(const Geometry& wanted, const Geometry& found, const std::string& directory);
 
 struct VerifyProgress {
   std::int64_t done_bytes = 0;
@@ -92,7 +108,7 @@ struct StateDigest {
 
 // Reads the whole committed state with bounded memory, checks every checksum (a mismatch names
 // file, offset, subgroup and variable) and returns a digest that does not depend on subgroups or
-// devices. `on_progress` may be null.
+// devices. Of no use beside a live run, which overwrites what is read. `on_progress` may be null.
 Result<StateDigest> digest_state(StateStore& store,
                                  void (*on_progress)(const VerifyProgress&, void*), void* context);
 

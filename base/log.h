@@ -1,0 +1,11 @@
+#pragma once
+// Messages to people, on stderr, a line each. Safe from any thread.
+
+#include <string_view>
+
+namespace sluice {
+
+void log_info(std::string_view message);     // "sluice: ..."
+void log_warning(std::string_view message);  // "sluice: warning: ..."
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+#pragma once
+// std::mutex with the annotations that clang's -Wthread-safety checks: what a lock guards is said
+// in the member's declaration (GUARDED_BY) and breaches do not compile there. Elsewhere they
+// vanish.
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define SLUICE_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define SLUICE_THREAD_ANNOTATION(x)
+#endif
+#define CAPABILITY(x) SLUICE_THREAD_ANNOTATION(capability(x))
+#define SCOPED_CAPABILITY SLUICE_THREAD_ANNOTATION(scoped_lockable)
+#define GUARDED_BY(x) SLUICE_THREAD_ANNOTATION(guarded_by(x))
+#define REQUIRES(...) SLUICE_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define ACQUIRE(...) SLUICE_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define RELEASE(...) SLUICE_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define NO_THREAD_SAFETY_ANALYSIS SLUICE_THREAD_ANNOTATION(no_thread_safety_analysis)
+
+namespace sluice {
+
+class CAPABILITY("mutex") Mutex {
+ public:
+  void lock() ACQUIRE() { mutex_.lock(); }
+  void unlock() RELEASE() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~MutexLock() RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+class CondVar {
+ public:
+  // Waits until notified; may wake without cause, so call it in a loop over the condition.
+  void wait(Mutex& mutex) REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS { condition_.wait(mutex); }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+#pragma once
+// One subgroup's update as a device is told to do it: where the arrays are in its memory, the
+// step's constants, the checksums that what was read must have. The same function does it on the
+// host's CPU (method=host) and on an emulated device (method=csd).
+//
+// Thread contract: run_update() on one worker; the command and what it points to live until then.
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "core/optimizer/update_rule.h"
+#include "storage/io/file.h"
+#include "storage/state/commit_record.h"
+
+namespace sluice::csd {
+
+// A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64 of the
+// elements, without padding).
+struct GradientChunkCheck {
+  std::int64_t first = 0;  // element of the subgroup
+  std::int64_t count = 0;
+  std::uint64_t checksum = 0;
+};
+
+// Where the arrays came from, for messages about damage.
+struct UpdateSource {
+  const io::File* state_file = nullptr;
+  std::array<std::int64_t, state::kMaxVariables> state_offset_bytes{};
+  const io::File* gradient_file = nullptr;
+  std::int64_t gradient_offset_bytes = 0;
+};
+
+struct UpdateCommand {
+  SubgroupId subgroup = kNoSubgroup;
+  optimizer::AdamWScalars scalars{};
+  optimizer::AdamWArrays arrays;
+  std::array<std::uint64_t, state::kMaxVariables> expected{};  // checksums of what was read
+  std::span<const GradientChunkCheck> gradient_checks;
+  UpdateSource source;
+};
+
+// The result: checksums of the new version.
+using UpdatedChecksums = std::array<std::uint64_t, state::kMaxVariables>;
+
+// Verifies, updates in place and checksums the new version, tile by tile so that each byte comes
+// from memory once. Damage is ErrorCode::corrupt naming file, offset, subgroup and variable; the
+// arrays are then worthless, and nothing of them may be written.
+Status run_update(const UpdateCommand& command, UpdatedChecksums& updated);
+
+}  // namespace sluice::csd

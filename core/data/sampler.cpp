@@ -1,0 +1,133 @@
+#include "core/data/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/split_mix.h"
+#include "core/data/permutation.h"
+
+namespace sluice::data {
+namespace {
+
+// Two independent random functions of (seed, epoch).
+constexpr std::uint64_t kOrderStream = 1;
+constexpr std::uint64_t kOffsetStream = 2;
+
+std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch) {
+  return split_mix(mix64(seed) ^ stream, epoch);
+}
+
+Status check_options(const SamplerOptions& options) {
+  if (options.batch < 1 || options.sequence < 1) {
+    return make_error(ErrorCode::config,
+                      "batch = {} and sequence = {} were asked for; both must be at least 1",
+                      options.batch, options.sequence);
+  }
+  if (!(options.validation_fraction > 0 && options.validation_fraction < 1)) {
+    return make_error(ErrorCode::config,
+                      "validation_fraction = {} was asked for; it must lie between 0 and 1, for "
+                      "instance 0.05",
+                      options.validation_fraction);
+  }
+  return ok_status();
+}
+
+std::int64_t held_out_tokens(std::int64_t token_count, double fraction) {
+  return static_cast<std::int64_t>(std::floor(static_cast<double>(token_count) * fraction));
+}
+
+// The fewest tokens of which both parts hold one window.
+std::int64_t fewest_tokens(const SamplerOptions& options) {
+  const double held_out_share = options.validation_fraction;
+  // Both are at most one or two below what is needed; rounding decides which.
+  auto count = static_cast<std::int64_t>(
+      std::max(static_cast<double>(options.sequence + 1) / held_out_share,
+               static_cast<double>(options.sequence) / (1 - held_out_share)));
+  const auto enough = [&](std::int64_t tokens) {
+    const std::int64_t held_out = held_out_tokens(tokens, options.validation_fraction);
+    return held_out > options.sequence && tokens - held_out > options.sequence;
+  };
+  while (!enough(count)) ++count;
+  return count;
+}
+
+}  // namespace
+
+Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& options) {
+  CHECK(tokens != nullptr);
+  RETURN_IF_ERROR(check_options(options));
+  const std::int64_t held_out = held_out_tokens(tokens->token_count(), options.validation_fraction);
+  const std::int64_t train = tokens->token_count() - held_out;
+  if (held_out <= options.sequence || train <= options.sequence) {
+    return make_error(ErrorCode::config,
+                      "{}: {} tokens are too few for one training and one validation window of {} "
+                      "tokens with {:g} of the text held out; the text must have at least {} "
+                      "tokens, or the sequence must be shorter",
+                      tokens->path(), tokens->token_count(), options.sequence + 1,
+                      options.validation_fraction, fewest_tokens(options));
+  }
+  return Sampler(tokens, options, train, held_out);
+}
+
+Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
+                 std::int64_t validation_tokens)
+    : tokens_(tokens), options_(options) {
+  const std::int64_t sequence = options.sequence;
+  // Every epoch has the same number of windows, whatever its offset: as many as fit behind the
+  // largest one. A text too short for that gives its one window less room to move.
+  windows_per_epoch_ = std::max<std::int64_t>(1, (train_tokens - sequence) / sequence);
+  largest_offset_ = std::min(sequence - 1, train_tokens - 1 - windows_per_epoch_ * sequence);
+  validation_first_ = train_tokens;
+  validation_window_count_ = (validation_tokens - 1) / sequence;
+  inputs_.resize(options.batch * sequence);
+  targets_.resize(options.batch * sequence);
+}
+
+std::int64_t Sampler::windows_per_epoch() const { return windows_per_epoch_; }
+
+std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
+  const std::uint64_t random = epoch_key(options_.seed, kOffsetStream, epoch);
+  return static_cast<std::int64_t>(random % static_cast<std::uint64_t>(largest_offset_ + 1));
+}
+
+model::TokenBatch Sampler::train_batch(std::uint64_t position) {
+  const auto windows = static_cast<std::uint64_t>(windows_per_epoch_);
+  for (std::int64_t row = 0; row < options_.batch; ++row) {
+    const std::uint64_t number = position + static_cast<std::uint64_t>(row);
+    const std::uint64_t epoch = number / windows;
+    const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
+    const auto window = static_cast<std::int64_t>(order(number % windows));
+    copy_window(epoch_offset(epoch) + window * options_.sequence, row);
+  }
+  return filled_batch(options_.batch);
+}
+
+std::int64_t Sampler::validation_batch_count() const {
+  return std::max<std::int64_t>(1, validation_window_count_ / options_.batch);
+}
+
+model::TokenBatch Sampler::validation_batch(std::int64_t index) {
+  CHECK_GE(index, 0);
+  CHECK_LT(index, validation_batch_count());
+  const std::int64_t rows = std::min(options_.batch, validation_window_count_);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    copy_window(validation_first_ + (index * options_.batch + row) * options_.sequence, row);
+  }
+  return filled_batch(rows);
+}
+
+void Sampler::copy_window(std::int64_t first_token, std::int64_t row) {
+  for (std::int64_t i = 0; i < options_.sequence; ++i) {
+    inputs_[row * options_.sequence + i] = tokens_->token(first_token + i);
+    targets_[row * options_.sequence + i] = tokens_->token(first_token + i + 1);
+  }
+}
+
+model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
+  const std::size_t count = static_cast<std::size_t>(rows * options_.sequence);
+  return {rows, options_.sequence, std::span(inputs_).first(count),
+          std::span(targets_).first(count)};
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,57 @@
+#include "core/data/token_header.h"
+
+#include <bit>
+#include <span>
+
+#include "base/fnv.h"
+
+namespace sluice::data {
+
+static_assert(std::endian::native == std::endian::little,
+              "token files are little-endian and read as they lie");
+
+std::uint64_t TokenHeader::expected_header_checksum() const {
+  return fnv1a(std::as_bytes(std::span(this, 1)).first(offsetof(TokenHeader, header_checksum)));
+}
+
+Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
+                          const std::string& path) {
+  if (header.magic != kTokenMagic) {
+    return make_error(
+        ErrorCode::corrupt,
+        "{}: not a token file (the 8 bytes at offset 0 are not SLCTOKEN); a text must "
+        "be made into tokens first",
+        path);
+  }
+  if (header.version != kTokenVersion) {
+    return make_error(
+        ErrorCode::unsupported,
+        "{}: token format version {} at offset 8, this program reads version {}; make "
+        "the file again from its text",
+        path, header.version, kTokenVersion);
+  }
+  if (header.header_checksum != header.expected_header_checksum()) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: the header is damaged (checksum {:016x} at offset 56, its bytes give "
+                      "{:016x}); make the file again from its text",
+                      path, header.header_checksum, header.expected_header_checksum());
+  }
+  if ((header.bytes_per_token != 1 && header.bytes_per_token != 2) || header.vocabulary == 0 ||
+      header.vocabulary > (std::uint64_t{1} << (8 * header.bytes_per_token))) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: {} bytes a token (offset 12) with a vocabulary of {} (offset 24) is not "
+                      "a token file this program writes; tokens take 1 or 2 bytes",
+                      path, header.bytes_per_token, header.vocabulary);
+  }
+  const std::uint64_t payload = static_cast<std::uint64_t>(file_bytes - kTokenHeaderBytes);
+  if (header.token_count != payload / header.bytes_per_token ||
+      payload % header.bytes_per_token != 0) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: {} tokens of {} bytes are announced at offset 16, but {} bytes follow "
+                      "the header: the file is cut or has grown; make it again from its text",
+                      path, header.token_count, header.bytes_per_token, payload);
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::data

@@ -1,0 +1,113 @@
+#include "core/offload/offload.h"
+
+#include "core/offload/device_line.h"
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::offload {
+
+std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
+                                 optimizer::GradientKind wire_kind) {
+  std::int64_t size_bytes = 0;
+  for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
+    const SubgroupId subgroup{s};
+    if (layout.device(subgroup) != device) continue;
+    size_bytes +=
+        round_up(layout.geometry().element_count(subgroup) * bytes_of(wire_kind), kPageBytes);
+  }
+  return size_bytes;
+}
+
+Offload::Offload(const OffloadOptions& options, const Parts& parts)
+    : options_(options),
+      parts_(parts),
+      gradient_plan_(make_gradient_plan(*parts.layout, parts.state_layout->geometry(),
+                                        bytes_of(options.wire_gradient_kind()),
+                                        options.bounce_bytes)),
+      layer_stats_(parts.layout->layers.size()),
+      layer_gradients_(*parts.runtime, kLayerGradientCount),
+      bounces_(*parts.runtime, options.bounce_count),
+      staging_turn_(*parts.runtime, 1),
+      gradients_ready_(*parts.runtime),
+      sends_(*parts.runtime),
+      updates_(*parts.runtime) {
+  const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
+  for (std::int32_t d = 0; d < geometry().device_count; ++d) {
+    lines_.push_back(std::make_unique<DeviceLine>(runtime(), options.buffers));
+  }
+  std::vector<std::int64_t> used_bytes(lines_.size(), 0);
+  for (std::size_t s = 0; s < subgroup_count; ++s) {
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
+    const auto device = static_cast<std::size_t>(index_of(device_of(subgroup)));
+    lines_[device]->subgroups.push_back(subgroup);
+    gradient_offset_bytes_.push_back(used_bytes[device]);
+    used_bytes[device] += round_up(
+        geometry().element_count(subgroup) * bytes_of(options.wire_gradient_kind()), kPageBytes);
+    gradient_checks_.emplace_back(static_cast<std::size_t>(gradient_plan_.chunk_count[s]));
+  }
+  next_slot_.resize(subgroup_count);
+  next_checksums_.resize(subgroup_count);
+  if (has_payload()) record_ = parts.store->committed();
+  record_.subgroups.resize(subgroup_count);
+}
+
+void Offload::begin_step() {
+  for (std::size_t s = 0; s < next_slot_.size(); ++s) {
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
+    next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
+  }
+  gradients_ready_.reset();
+  for (std::int32_t d = 0; d < geometry().device_count; ++d) {
+    updates_.spawn(update_device(DeviceId{d}));
+  }
+}
+
+runtime::Task<Status> Offload::update(const StepDecision& decision) {
+  decision_ = decision;
+  gradients_ready_.set();
+  Status status = co_await updates_.join();
+  co_return status;
+}
+
+runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
+  runtime::Operation operation;
+  operation.runtime = &runtime();
+  operation.label.stage = runtime::Stage::commit;
+  record_.position = position;
+  if (decision_.apply) {
+    for (std::size_t s = 0; s < next_slot_.size(); ++s) {
+      record_.subgroups[s] = {next_slot_[s], next_checksums_[s]};
+    }
+  } else {
+    parts_.state_layout->abandon();
+  }
+  if (has_payload()) {
+    operation.work.kind = runtime::WorkKind::function;
+    operation.work.function = [this] { return parts_.store->commit(record_); };
+  } else {
+    parts_.state_layout->commit();
+  }
+  Status status = co_await operation;
+  co_return status;
+}
+
+runtime::Task<Status> Offload::drain() {
+  runtime().fail(make_error(ErrorCode::cancelled, "the step was given up"));
+  Status sent = co_await sends_.join();
+  Status updated = co_await updates_.join();
+  if (!sent.ok()) co_return sent;
+  co_return updated;
+}
+
+runtime::Operation Offload::host_kernel(const runtime::OperationLabel& label,
+                                        std::int64_t elements) {
+  const platform::Platform& platform = *parts_.platform;
+  const auto engine = static_cast<std::size_t>(platform::index_of(platform.host_engine));
+  runtime::Operation operation;
+  operation.runtime = &runtime();
+  operation.label = label;
+  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine], "stage",
+                                        static_cast<double>(elements));
+  return operation;
+}
+
+}  // namespace sluice::offload

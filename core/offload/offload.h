@@ -1,0 +1,151 @@
+#pragma once
+// The optimizer state of a run, on devices: gradients go down layer by layer while backward goes
+// on, each subgroup is read, updated and written (`pipeline=nbuffer`: `buffers` subgroups in flight
+// a device, no barrier anywhere between devices), parameters come back, and a commit makes the new
+// version current.
+//
+// A step, in order (core/train/training_step.cpp):
+//   begin_step()            from here on state may be read ahead (prefetch)
+//   send_gradient(layer)    once a layer, from the last to the first
+//   gradients_sent()        all of them are on the drives; norm and overflow are known
+//   update(decision)        every subgroup updated and written, parameters in place; or all skipped
+//   commit(position)
+//
+// Thread contract: the schedule's thread.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/csd/csd_device.h"
+#include "core/model/flat_layout.h"
+#include "core/model/trainable_model.h"
+#include "core/offload/gradient_plan.h"
+#include "core/offload/offload_memory.h"
+#include "core/optimizer/gradient_stats.h"
+#include "core/platform/platform.h"
+#include "core/runtime/sync.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::offload {
+
+// What the update does with the gradients that have gone down.
+struct StepDecision {
+  bool apply = true;  // false: overflow, nothing is updated
+  optimizer::AdamWScalars scalars{};
+};
+
+// Where a run's devices are: drives for method=host, CSDs for method=csd.
+struct Devices {
+  std::vector<std::unique_ptr<csd::Drive>> drives;  // one a device
+  std::vector<csd::CsdDevice*> csds;                // the same ones, or empty for method=host
+  std::vector<io::File> gradient_files;             // scratch, one a device; empty: no payload
+};
+
+class Offload {
+ public:
+  struct Parts {
+    runtime::Runtime* runtime = nullptr;
+    const platform::Platform* platform = nullptr;
+    const model::FlatLayout* layout = nullptr;
+    OffloadMemory* memory = nullptr;
+    Devices* devices = nullptr;
+    state::Layout* state_layout = nullptr;
+    state::StateStore* store = nullptr;   // null: no payload
+    std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
+  };
+  Offload(const OffloadOptions& options, const Parts& parts);
+
+  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one.
+  using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
+  runtime::Task<Status> create_state(const FillInitial& fill,
+                                     const state::TrainingPosition& position);
+  runtime::Task<Status> load_parameters();
+
+  void begin_step();
+  // Waits for one of the two layer gradients to be free.
+  runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer);
+  model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer);
+  // Starts sending; the lease is given back as soon as the gradients have left it.
+  void send_gradient(LayerId layer, runtime::Pool::Lease lease);
+  runtime::Task<Status> gradients_sent();
+  // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
+  optimizer::GradientStats gradient_stats() const;
+  runtime::Task<Status> update(const StepDecision& decision);
+  runtime::Task<Status> commit(const state::TrainingPosition& position);
+  // After a failure: waits until nothing of the step is left, so that buffers and files may go.
+  runtime::Task<Status> drain();
+
+  const state::CommitRecord& record() const { return record_; }
+  const OffloadOptions& options() const { return options_; }
+
+ private:
+  struct DeviceLine;  // what one device's subgroups wait for
+
+  // gradient_send.cpp
+  runtime::Task<Status> send_layer(LayerId layer, runtime::Pool::Lease lease);
+  runtime::Task<Status> stage_layer(LayerId layer, runtime::Pool::Lease lease,
+                                    runtime::TaskGroup& writes);
+  runtime::Task<Status> write_chunk(const GradientChunk& chunk, runtime::Pool::Lease bounce);
+  runtime::Operation check_operation(LayerId layer, std::span<std::byte> gradient);
+  runtime::Operation stage_operation(LayerId layer, const GradientChunk& chunk,
+                                     std::span<std::byte> gradient, std::span<std::byte> bounce);
+  runtime::Operation carry_operation(LayerId layer, std::span<std::byte> gradient);
+  csd::DrivePlace gradient_place(SubgroupId subgroup) const;
+
+  // subgroup_update.cpp
+  runtime::Task<Status> update_device(DeviceId device);
+  runtime::Task<Status> update_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
+  runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> read_gradient(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> write_state(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> send_parameters_up(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> send_parameter_chunk(SubgroupId subgroup, const BufferSet& set,
+                                             std::int64_t first, std::int64_t count);
+  csd::UpdateCommand update_command(SubgroupId subgroup, const BufferSet& set) const;
+  runtime::Operation update_operation(const csd::UpdateCommand& command,
+                                      csd::UpdatedChecksums& updated, DeviceId device);
+  runtime::Operation read_operation(DeviceId device, const csd::Owner& owner,
+                                    const csd::Transfer& transfer);
+  runtime::Operation write_operation(DeviceId device, const csd::Owner& owner,
+                                     const csd::Transfer& transfer);
+  csd::DrivePlace state_place(state::SlotId slot, std::int32_t variable,
+                              std::int64_t element_count) const;
+
+  // initial_state.cpp
+  runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill);
+  runtime::Task<Status> load_subgroup(SubgroupId subgroup);
+  runtime::Task<Status> for_each_subgroup_of(DeviceId device, const FillInitial* fill);
+
+  runtime::Operation host_kernel(const runtime::OperationLabel& label, std::int64_t elements);
+  bool has_payload() const { return parts_.store != nullptr; }
+  runtime::Runtime& runtime() const { return *parts_.runtime; }
+  const state::Geometry& geometry() const { return parts_.state_layout->geometry(); }
+  DeviceId device_of(SubgroupId subgroup) const { return parts_.state_layout->device(subgroup); }
+
+  OffloadOptions options_;
+  Parts parts_;
+  GradientPlan gradient_plan_;
+  std::vector<std::int64_t> gradient_offset_bytes_;  // by subgroup, in its device's scratch file
+  std::vector<std::vector<csd::GradientChunkCheck>> gradient_checks_;  // by subgroup
+  std::vector<optimizer::GradientStats> layer_stats_;
+  state::CommitRecord record_;  // of the last commit, and of the next one while it is made
+  std::vector<state::SlotId> next_slot_;
+  std::vector<csd::UpdatedChecksums> next_checksums_;
+
+  runtime::Pool layer_gradients_;
+  runtime::Pool bounces_;
+  runtime::Pool staging_turn_;  // layers are staged one after the other: they share the carry
+  std::vector<std::unique_ptr<DeviceLine>> lines_;
+  runtime::Event gradients_ready_;
+  StepDecision decision_;
+  runtime::TaskGroup sends_;
+  runtime::TaskGroup updates_;
+};
+
+// Bytes of a device's scratch file for gradients.
+std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
+                                 optimizer::GradientKind wire_kind);
+
+}  // namespace sluice::offload

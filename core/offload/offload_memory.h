@@ -1,0 +1,71 @@
+#pragma once
+// The memory of the offload, planned before it is taken and taken before step 0 (D9).
+//
+// Thread contract: made by one thread; the spans are handed to operations.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/csd/device_memory.h"
+#include "core/model/flat_layout.h"
+#include "core/offload/offload_options.h"
+#include "storage/state/state_layout.h"
+
+namespace sluice::offload {
+
+inline constexpr std::int32_t kLayerGradientCount = 2;  // layers' gradients that exist at once
+
+// One subgroup in flight: where its arrays are while they are read, updated and written. In host
+// memory for method=host, in the device's for method=csd.
+struct BufferSet {
+  std::array<std::span<std::byte>, 3> state;  // master_weights, exp_avg, exp_avg_sq
+  std::span<std::byte> gradient;
+  std::span<std::byte> parameters;  // csd with wire=native: the 16-bit copy, before it goes up
+};
+
+struct OffloadMemoryPlan {
+  std::int64_t layer_gradient_bytes = 0;  // all of them
+  std::int64_t bounce_bytes = 0;          // all of them
+  std::int64_t host_set_bytes = 0;        // method=host: all buffer sets
+  std::int64_t device_set_bytes = 0;      // method=csd: one device's buffer sets
+  std::int64_t set_bytes = 0;             // one buffer set
+};
+OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
+                                      const state::Geometry& geometry,
+                                      const model::FlatLayout& layout);
+
+class OffloadMemory {
+ public:
+  // `device_memories` has one entry a device, from which method=csd takes its buffer sets.
+  static Result<std::unique_ptr<OffloadMemory>> make(
+      const OffloadOptions& options, const state::Geometry& geometry,
+      const model::FlatLayout& layout, std::vector<csd::DeviceMemory>& device_memories,
+      csd::Payload payload);
+
+  std::span<std::byte> layer_gradient(std::int32_t index) { return layer_gradients_[at(index)]; }
+  std::span<std::byte> bounce(std::int32_t index) { return bounces_[at(index)]; }
+  std::span<std::byte> carry() { return carry_; }
+  const BufferSet& set(DeviceId device, std::int32_t index) const {
+    return sets_[at(index_of(device))][at(index)];
+  }
+  csd::Payload payload() const { return payload_; }
+  // Host memory that transfers use, for registration with the I/O engine.
+  std::vector<std::span<std::byte>> transfer_regions();
+
+ private:
+  explicit OffloadMemory(csd::Payload payload) : payload_(payload) {}
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+  Result<std::span<std::byte>> take_host(std::int64_t size_bytes);
+  Result<BufferSet> take_set(const OffloadOptions& options, const state::Geometry& geometry,
+                             csd::DeviceMemory& device_memory);
+
+  csd::Payload payload_;
+  std::vector<io::PageAlignedBuffer> host_buffers_;
+  std::vector<std::span<std::byte>> layer_gradients_;
+  std::vector<std::span<std::byte>> bounces_;
+  std::span<std::byte> carry_;
+  std::vector<std::vector<BufferSet>> sets_;
+};
+
+}  // namespace sluice::offload

@@ -1,0 +1,35 @@
+#pragma once
+// How the optimizer state is offloaded; validated by core/train's run configuration.
+
+#include <cstdint>
+
+#include "base/float16.h"
+#include "core/optimizer/update_rule.h"
+
+namespace sluice::offload {
+
+enum class Method : std::uint8_t {
+  host,  // state to host memory, update on the CPU, and back
+  csd,   // update on the device; only gradients and parameters cross the host link
+};
+enum class Wire : std::uint8_t {
+  fp32,    // gradients down and parameters up in fp32, as Smart-Infinity's paper sends them
+  native,  // in the type they have: 16 bits where that loses nothing
+};
+
+struct OffloadOptions {
+  Method method = Method::csd;
+  Wire wire = Wire::fp32;
+  std::int32_t buffers = 2;  // subgroups in flight on a device
+  bool prefetch = true;      // read state during forward and backward, as far as buffers reach
+  optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
+  Float16Kind parameter_kind = Float16Kind::bf16;
+  std::int64_t bounce_bytes = 4 << 20;
+  std::int32_t bounce_count = 8;
+
+  optimizer::GradientKind wire_gradient_kind() const {
+    return wire == Wire::fp32 ? optimizer::GradientKind::fp32 : gradient_kind;
+  }
+};
+
+}  // namespace sluice::offload

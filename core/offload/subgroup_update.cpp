@@ -1,0 +1,244 @@
+// One subgroup: read its state, wait for the gradients, update, write the next version, bring the
+// parameters up. `buffers` of these run side by side on each device, and no device waits for
+// another.
+
+#include "core/offload/device_line.h"
+#include "core/offload/offload.h"
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::offload {
+namespace {
+
+constexpr std::int32_t kVariables = 3;
+
+runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {
+  runtime::Waiting waiting;
+  waiting.what = what;
+  waiting.device = device;
+  waiting.subgroup = subgroup;
+  return waiting;
+}
+
+float* floats(std::span<std::byte> bytes) { return reinterpret_cast<float*>(bytes.data()); }
+
+}  // namespace
+
+runtime::Task<Status> Offload::update_device(DeviceId device) {
+  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
+  runtime::TaskGroup subgroups(runtime());
+  Status stopped;
+  for (const SubgroupId subgroup : line.subgroups) {
+    Result<runtime::Pool::Lease> set =
+        co_await line.sets.acquire(waiting_for("a free buffer set", device, subgroup));
+    if (!set.ok()) {
+      stopped = set.error();
+      break;
+    }
+    subgroups.spawn(update_subgroup(subgroup, std::move(*set)));
+  }
+  Status status = co_await subgroups.join();
+  if (!status.ok()) co_return status;
+  co_return stopped;
+}
+
+runtime::Task<Status> Offload::update_subgroup(SubgroupId subgroup,
+                                               runtime::Pool::Lease set_lease) {
+  const DeviceId device = device_of(subgroup);
+  const BufferSet& set = parts_.memory->set(device, set_lease.index());
+  if (!options_.prefetch) {
+    Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
+    CO_RETURN_IF_ERROR(ready);
+  }
+  Status state_read = co_await read_state(subgroup, set);
+  CO_RETURN_IF_ERROR(state_read);
+  Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
+  CO_RETURN_IF_ERROR(ready);
+  if (!decision_.apply) co_return ok_status();
+  Status gradient_read = co_await read_gradient(subgroup, set);
+  CO_RETURN_IF_ERROR(gradient_read);
+
+  const csd::UpdateCommand command = update_command(subgroup, set);
+  Status updated = co_await update_operation(
+      command, next_checksums_[static_cast<std::size_t>(index_of(subgroup))], device);
+  CO_RETURN_IF_ERROR(updated);
+
+  runtime::TaskGroup leaving(runtime());
+  leaving.spawn(send_parameters_up(subgroup, set));
+  leaving.spawn(write_state(subgroup, set));
+  Status left = co_await leaving.join();
+  co_return left;
+}
+
+csd::DrivePlace Offload::state_place(state::SlotId slot, std::int32_t variable,
+                                     std::int64_t element_count) const {
+  const state::Extent extent = parts_.state_layout->extent(slot, variable, element_count);
+  if (!has_payload()) return {nullptr, extent.offset_bytes};
+  return {&parts_.store->file(slot.device), parts_.store->file_offset(extent)};
+}
+
+runtime::Operation Offload::read_operation(DeviceId device, const csd::Owner& owner,
+                                           const csd::Transfer& transfer) {
+  const auto index = static_cast<std::size_t>(index_of(device));
+  if (options_.method == Method::csd) return parts_.devices->csds[index]->read(owner, transfer);
+  return parts_.devices->drives[index]->host_read(owner, transfer);
+}
+
+runtime::Operation Offload::write_operation(DeviceId device, const csd::Owner& owner,
+                                            const csd::Transfer& transfer) {
+  const auto index = static_cast<std::size_t>(index_of(device));
+  if (options_.method == Method::csd) return parts_.devices->csds[index]->write(owner, transfer);
+  return parts_.devices->drives[index]->host_write(owner, transfer);
+}
+
+runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& set) {
+  const state::SlotId slot = parts_.state_layout->current(subgroup);
+  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(slot.device))];
+  Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
+      waiting_for("the subgroup before it to be read", slot.device, subgroup));
+  CO_RETURN_IF_ERROR(reader);
+  const std::int64_t count = geometry().element_count(subgroup);
+  std::array<runtime::Operation, kVariables> reads;
+  for (std::int32_t v = 0; v < kVariables; ++v) {
+    const auto at = static_cast<std::size_t>(v);
+    reads[at] = read_operation(slot.device, {runtime::Stage::state_read, subgroup},
+                               {state_place(slot, v, count), set.state[at], count * 4});
+  }
+  Status status = co_await runtime::together<kVariables>(reads);
+  co_return status;
+}
+
+runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSet& set) {
+  const DeviceId device = device_of(subgroup);
+  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
+  Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
+      waiting_for("the subgroup before it to be read", device, subgroup));
+  CO_RETURN_IF_ERROR(reader);
+  const std::int64_t size_bytes =
+      geometry().element_count(subgroup) * bytes_of(options_.wire_gradient_kind());
+  Status status = co_await read_operation(device, {runtime::Stage::gradient_read, subgroup},
+                                          {gradient_place(subgroup), set.gradient, size_bytes});
+  co_return status;
+}
+
+runtime::Task<Status> Offload::write_state(SubgroupId subgroup, const BufferSet& set) {
+  const state::SlotId slot = next_slot_[static_cast<std::size_t>(index_of(subgroup))];
+  const std::int64_t count = geometry().element_count(subgroup);
+  std::array<runtime::Operation, kVariables> writes;
+  for (std::int32_t v = 0; v < kVariables; ++v) {
+    const auto at = static_cast<std::size_t>(v);
+    writes[at] = write_operation(slot.device, {runtime::Stage::state_write, subgroup},
+                                 {state_place(slot, v, count), set.state[at], count * 4});
+  }
+  Status status = co_await runtime::together<kVariables>(writes);
+  co_return status;
+}
+
+csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet& set) const {
+  const auto at = static_cast<std::size_t>(index_of(subgroup));
+  csd::UpdateCommand command;
+  command.subgroup = subgroup;
+  command.scalars = decision_.scalars;
+  command.arrays.element_count = geometry().element_count(subgroup);
+  command.expected = record_.subgroups[at].checksums;
+  if (!has_payload()) return command;
+  command.arrays.master_weights = floats(set.state[0]);
+  command.arrays.exp_avg = floats(set.state[1]);
+  command.arrays.exp_avg_sq = floats(set.state[2]);
+  command.arrays.gradient = set.gradient.data();
+  command.arrays.gradient_kind = options_.wire_gradient_kind();
+  command.arrays.parameter_kind = options_.parameter_kind;
+  if (options_.method == Method::host) {
+    command.arrays.parameters = parts_.parameters.data() + geometry().first_element(subgroup);
+  } else if (!set.parameters.empty()) {
+    command.arrays.parameters = reinterpret_cast<std::uint16_t*>(set.parameters.data());
+  }
+  command.gradient_checks = gradient_checks_[at];
+  const state::SlotId slot = parts_.state_layout->current(subgroup);
+  for (std::int32_t v = 0; v < kVariables; ++v) {
+    const csd::DrivePlace place = state_place(slot, v, command.arrays.element_count);
+    command.source.state_file = place.file;
+    command.source.state_offset_bytes[static_cast<std::size_t>(v)] = place.offset_bytes;
+  }
+  const csd::DrivePlace gradient = gradient_place(subgroup);
+  command.source.gradient_file = gradient.file;
+  command.source.gradient_offset_bytes = gradient.offset_bytes;
+  return command;
+}
+
+runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
+                                             csd::UpdatedChecksums& updated, DeviceId device) {
+  if (options_.method == Method::csd) {
+    return parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->update(command,
+                                                                                    updated);
+  }
+  const platform::Platform& platform = *parts_.platform;
+  const auto engine = static_cast<std::size_t>(platform::index_of(platform.host_engine));
+  runtime::Operation operation;
+  operation.runtime = &runtime();
+  operation.label.stage = runtime::Stage::update;
+  operation.label.device = device;
+  operation.label.subgroup = command.subgroup;
+  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine], "adamw",
+                                        static_cast<double>(command.arrays.element_count));
+  if (has_payload()) {
+    operation.work.kind = runtime::WorkKind::function;
+    operation.work.function = [&command, &updated] { return csd::run_update(command, updated); };
+  }
+  return operation;
+}
+
+runtime::Task<Status> Offload::send_parameters_up(SubgroupId subgroup, const BufferSet& set) {
+  if (options_.method == Method::host) co_return ok_status();  // the kernel wrote them in place
+  const std::int64_t count = geometry().element_count(subgroup);
+  if (options_.wire == Wire::native) {
+    const DeviceId device = device_of(subgroup);
+    std::span<std::byte> host;
+    if (has_payload()) {
+      const auto first = static_cast<std::size_t>(geometry().first_element(subgroup));
+      host =
+          std::as_writable_bytes(parts_.parameters.subspan(first, static_cast<std::size_t>(count)));
+    }
+    Status status =
+        co_await parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->sync_from_device(
+            {runtime::Stage::parameters_up, subgroup}, set.parameters, host, count * 2);
+    co_return status;
+  }
+  const std::int64_t chunk = options_.bounce_bytes / 4;
+  runtime::TaskGroup chunks(runtime());
+  for (std::int64_t first = 0; first < count; first += chunk) {
+    chunks.spawn(send_parameter_chunk(subgroup, set, first, std::min(chunk, count - first)));
+  }
+  Status status = co_await chunks.join();
+  co_return status;
+}
+
+runtime::Task<Status> Offload::send_parameter_chunk(SubgroupId subgroup, const BufferSet& set,
+                                                    std::int64_t first, std::int64_t count) {
+  const DeviceId device = device_of(subgroup);
+  Result<runtime::Pool::Lease> lease =
+      co_await bounces_.acquire(waiting_for("a bounce buffer for parameters", device, subgroup));
+  CO_RETURN_IF_ERROR(lease);
+  const std::span<std::byte> bounce = parts_.memory->bounce(lease->index());
+  std::span<const std::byte> source;
+  if (has_payload()) source = set.state[0].subspan(static_cast<std::size_t>(first * 4));
+  Status up =
+      co_await parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->sync_from_device(
+          {runtime::Stage::parameters_up, subgroup}, source, bounce, count * 4);
+  CO_RETURN_IF_ERROR(up);
+  runtime::OperationLabel label;
+  label.stage = runtime::Stage::parameters_in;
+  label.subgroup = subgroup;
+  runtime::Operation narrow = host_kernel(label, count);
+  if (has_payload()) {
+    std::uint16_t* to = parts_.parameters.data() + geometry().first_element(subgroup) + first;
+    narrow.work.kind = runtime::WorkKind::function;
+    narrow.work.function = [this, bounce, to, count] {
+      optimizer::narrow(floats(bounce), options_.parameter_kind, to, count);
+      return ok_status();
+    };
+  }
+  Status in = co_await narrow;
+  co_return in;
+}
+
+}  // namespace sluice::offload

@@ -1,0 +1,109 @@
+#include "core/platform/link_parser.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::platform {
+namespace {
+
+// Above this a rate is a slip of the prefix, and sums of rates would lose digits.
+constexpr double kRateMax = 1e18;
+
+Result<double> parse_link_rate(std::string_view written) {
+  ASSIGN_OR_RETURN(const double bytes_per_s, parse_byte_rate(written));
+  return check_rate(bytes_per_s, written);
+}
+
+Result<Duplex> parse_duplex(const TomlTable& table) {
+  ASSIGN_OR_RETURN(const std::string word, table.text("duplex"));
+  if (word == "full") return Duplex::full;
+  if (word == "half") return Duplex::half;
+  return table.error(
+      "duplex",
+      fmt::format("'{}' is neither \"full\" (read and write each have their bandwidth) nor "
+                  "\"half\" (they share time)",
+                  word));
+}
+
+Result<ChunkPoint> parse_chunk_point(const std::vector<std::string>& row) {
+  if (row.size() != 3) {
+    return make_error(ErrorCode::config,
+                      "has {} texts; write three: request size, read, write, like "
+                      "[\"4 KiB\", \"60 MB/s\", \"250 MB/s\"]",
+                      row.size());
+  }
+  ASSIGN_OR_RETURN(const std::int64_t chunk_bytes, parse_bytes(row[0]));
+  if (chunk_bytes <= 0) return make_error(ErrorCode::config, "'{}' is not above zero", row[0]);
+  ASSIGN_OR_RETURN(const double read, parse_link_rate(row[1]));
+  ASSIGN_OR_RETURN(const double write, parse_link_rate(row[2]));
+  return ChunkPoint{chunk_bytes, read, write};
+}
+
+Result<std::vector<ChunkPoint>> parse_chunk_curve(const TomlTable& table) {
+  static constexpr std::string_view kKey = "chunk_curve";
+  std::vector<ChunkPoint> curve;
+  if (!table.has(kKey)) return curve;
+  ASSIGN_OR_RETURN(const auto rows, table.rows_of_texts(kKey));
+  if (rows.empty()) return table.error(kKey, "has no points; leave the key out");
+  for (const auto& row : rows) {
+    const auto point = parse_chunk_point(row);
+    const std::size_t number = curve.size() + 1;
+    if (!point.ok())
+      return table.error(kKey, fmt::format("point {}: {}", number, point.error().message()));
+    if (!curve.empty() && point->chunk_bytes <= curve.back().chunk_bytes) {
+      return table.error(
+          kKey, fmt::format("point {}: '{}' is not above the size before it", number, row[0]));
+    }
+    curve.push_back(*point);
+  }
+  return curve;
+}
+
+}  // namespace
+
+Result<double> check_rate(double per_second, std::string_view written) {
+  if (per_second >= 1 && per_second <= kRateMax) return per_second;
+  return make_error(ErrorCode::config, "'{}' is out of range: a rate is 1 to 10^18 a second",
+                    written);
+}
+
+Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_keys) {
+  static const std::array<std::string, 5> kKeys = {"read", "write", "duplex", "latency",
+                                                   "chunk_curve"};
+  other_keys.insert(other_keys.end(), kKeys.begin(), kKeys.end());
+  RETURN_IF_ERROR(table.allow_only(other_keys));
+  Link link;
+  ASSIGN_OR_RETURN(link.read_bytes_per_s, table.quantity("read", parse_link_rate));
+  ASSIGN_OR_RETURN(link.write_bytes_per_s, table.quantity("write", parse_link_rate));
+  ASSIGN_OR_RETURN(link.duplex, parse_duplex(table));
+  ASSIGN_OR_RETURN(link.latency_ns, parse_optional_duration(table, "latency"));
+  ASSIGN_OR_RETURN(link.chunk_curve, parse_chunk_curve(table));
+  return link;
+}
+
+Result<TimeNs> parse_optional_duration(const TomlTable& table, std::string_view key) {
+  if (!table.has(key)) return TimeNs{0};
+  ASSIGN_OR_RETURN(const TimeNs dur_ns, table.quantity(key, parse_duration));
+  if (dur_ns < 0) return table.error(key, "is below zero");
+  return dur_ns;
+}
+
+Result<std::int64_t> parse_optional_bytes(const TomlTable& table, std::string_view key) {
+  if (!table.has(key)) return std::int64_t{0};
+  ASSIGN_OR_RETURN(const std::int64_t bytes, table.quantity(key, parse_bytes));
+  if (bytes == 0) return table.error(key, "is zero; leave the key out if it is not known");
+  return bytes;
+}
+
+Result<std::string> parse_name(const TomlTable& table, std::string_view key) {
+  ASSIGN_OR_RETURN(std::string name, table.text(key));
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+  if (name.empty() || !plain)
+    return table.error(key, fmt::format("'{}' is not a name of letters, digits, - and _", name));
+  return name;
+}
+
+}  // namespace sluice::platform

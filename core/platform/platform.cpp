@@ -1,0 +1,104 @@
+#include "core/platform/platform.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "core/platform/platform_parser.h"
+
+namespace sluice::platform {
+namespace {
+
+Result<std::string> read_text(const std::string& path) {
+  const auto failed = [&path](int error_number) {
+    const ErrorCode code = error_number == ENOENT ? ErrorCode::not_found : ErrorCode::io;
+    return make_error(code, "platform file '{}' cannot be read: {}", path,
+                      std::strerror(error_number));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) return failed(errno);
+  std::string text;
+  std::array<char, 4096> block;
+  while (const std::size_t size_bytes = std::fread(block.data(), 1, block.size(), file.get()))
+    text.append(block.data(), size_bytes);
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  return text;
+}
+
+// Which links and engines stay when some devices go, and the numbers they get.
+class Renumbering {
+ public:
+  explicit Renumbering(std::size_t count) : new_index_(count, kKept) {}
+  void drop(std::int32_t index) { new_index_[static_cast<std::size_t>(index)] = kDropped; }
+  void keep(std::int32_t index) { new_index_[static_cast<std::size_t>(index)] = kKept; }
+
+  template <typename T>
+  void apply(std::vector<T>& list) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (new_index_[i] == kDropped) continue;
+      new_index_[i] = static_cast<std::int32_t>(kept);
+      if (kept != i) list[kept] = std::move(list[i]);
+      ++kept;
+    }
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(kept), list.end());
+  }
+  template <typename Id>
+  Id of(Id id) const {
+    return index_of(id) < 0 ? id : Id{new_index_[static_cast<std::size_t>(index_of(id))]};
+  }
+
+ private:
+  static constexpr std::int32_t kDropped = -1;
+  static constexpr std::int32_t kKept = 0;
+  std::vector<std::int32_t> new_index_;
+};
+
+}  // namespace
+
+Result<Platform> load_platform(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  return parse_platform(text, path);
+}
+
+Result<Platform> parse_platform(std::string_view toml, const std::string& path_for_messages) {
+  return PlatformParser().parse(toml, path_for_messages);
+}
+
+Result<Platform> with_devices(const Platform& platform, std::int32_t device_count) {
+  const auto have = static_cast<std::int32_t>(platform.devices.size());
+  if (device_count < 1 || device_count > have) {
+    return make_error(ErrorCode::config,
+                      "{} devices were asked for; platform '{}' ({}) has {}: ask for 1 to {}",
+                      device_count, platform.name, platform.source, have, have);
+  }
+  Platform fewer = platform;
+  Renumbering links(platform.links.size());
+  Renumbering engines(platform.engines.size());
+  for (std::int32_t i = have - 1; i >= 0; --i) {
+    const Device& device = platform.devices[static_cast<std::size_t>(i)];
+    const bool stays = i < device_count;
+    const auto mark = [stays](Renumbering& list, std::int32_t index) {
+      stays ? list.keep(index) : list.drop(index);
+    };
+    for (const auto& route : {device.host_route, device.memory_route, device.internal_route})
+      for (const LinkId link : route) mark(links, index_of(link));
+    if (index_of(device.engine) >= 0) mark(engines, index_of(device.engine));
+  }
+  links.apply(fewer.links);
+  engines.apply(fewer.engines);
+  fewer.devices.resize(static_cast<std::size_t>(device_count));
+  for (Device& device : fewer.devices) {
+    for (auto* route : {&device.host_route, &device.memory_route, &device.internal_route})
+      for (LinkId& link : *route) link = links.of(link);
+    device.engine = engines.of(device.engine);
+  }
+  fewer.host_engine = engines.of(fewer.host_engine);
+  fewer.compute_engine = engines.of(fewer.compute_engine);
+  return fewer;
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,175 @@
+#include "core/platform/platform_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/nearest.h"
+#include "core/platform/link_parser.h"
+
+namespace sluice::platform {
+namespace {
+
+const std::array<KernelKey, 4> kDeviceKernels = {
+    {{"adamw", "elem/s"}, {"sgd", "elem/s"}, {"adagrad", "elem/s"}, {"decompress", "elem/s"}}};
+const std::array<KernelKey, 5> kHostKernels = {{{"adamw", "elem/s"},
+                                                {"sgd", "elem/s"},
+                                                {"adagrad", "elem/s"},
+                                                {"compress", "elem/s"},
+                                                {"stage", "elem/s"}}};
+const std::array<KernelKey, 2> kComputeKernels = {{{"matmul", "FLOP/s"}, {"compress", "elem/s"}}};
+
+}  // namespace
+
+Result<Platform> PlatformParser::parse(std::string_view toml, const std::string& path) {
+  static const std::array<std::string, 5> kKeys = {"name", "link", "host", "compute", "device"};
+  ASSIGN_OR_RETURN(const TomlTable root, TomlTable::parse(toml, path));
+  RETURN_IF_ERROR(root.allow_only(kKeys));
+  platform_.source = path;
+  ASSIGN_OR_RETURN(platform_.name, root.text("name"));
+  RETURN_IF_ERROR(parse_shared_links(root));
+  RETURN_IF_ERROR(parse_host(root));
+  RETURN_IF_ERROR(parse_compute(root));
+  ASSIGN_OR_RETURN(const auto groups, root.tables("device"));
+  for (const TomlTable& group : groups) RETURN_IF_ERROR(parse_device_group(group));
+  return std::move(platform_);
+}
+
+Status PlatformParser::parse_shared_links(const TomlTable& root) {
+  if (!root.has("link")) return ok_status();
+  ASSIGN_OR_RETURN(const auto tables, root.tables("link"));
+  for (const TomlTable& table : tables) {
+    ASSIGN_OR_RETURN(Link link, parse_link(table, {"name"}));
+    ASSIGN_OR_RETURN(std::string name, parse_name(table, "name"));
+    if (shared_links_.contains(name))
+      return table.error("name", fmt::format("a link '{}' is there already", name));
+    shared_links_[name] = add_link(std::move(link), name);
+  }
+  return ok_status();
+}
+
+Status PlatformParser::parse_host(const TomlTable& root) {
+  ASSIGN_OR_RETURN(const TomlTable table, root.table("host"));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kHostKernels, {"memory"}));
+  ASSIGN_OR_RETURN(platform_.host_memory_bytes, parse_optional_bytes(table, "memory"));
+  platform_.host_engine = add_engine(std::move(engine), "host");
+  return ok_status();
+}
+
+Status PlatformParser::parse_compute(const TomlTable& root) {
+  ASSIGN_OR_RETURN(const TomlTable table, root.table("compute"));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {}));
+  if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
+  platform_.compute_engine = add_engine(std::move(engine), "compute");
+  return ok_status();
+}
+
+Result<Engine> PlatformParser::parse_engine(const TomlTable& table,
+                                            std::span<const KernelKey> kernels,
+                                            std::vector<std::string> other_keys) const {
+  std::vector<std::string> keys = std::move(other_keys);
+  keys.push_back("launch");
+  for (const KernelKey& kernel : kernels) keys.push_back(kernel.name);
+  RETURN_IF_ERROR(table.allow_only(keys));
+  Engine engine;
+  ASSIGN_OR_RETURN(engine.launch_ns, parse_optional_duration(table, "launch"));
+  for (const KernelKey& kernel : kernels) {
+    if (!table.has(kernel.name)) continue;
+    const auto parse = [&kernel](std::string_view written) -> Result<double> {
+      ASSIGN_OR_RETURN(const double per_second, parse_rate(written, kernel.unit));
+      return check_rate(per_second, written);
+    };
+    ASSIGN_OR_RETURN(engine.rate[kernel.name], table.quantity(kernel.name, parse));
+  }
+  return engine;
+}
+
+Status PlatformParser::parse_device_group(const TomlTable& table) {
+  static const std::array<std::string, 8> kKeys = {"name",     "count", "via",      "memory",
+                                                   "capacity", "drive", "internal", "engine"};
+  RETURN_IF_ERROR(table.allow_only(kKeys));
+  Device pattern;
+  ASSIGN_OR_RETURN(pattern.name, parse_name(table, "name"));
+  ASSIGN_OR_RETURN(pattern.host_route, parse_route(table));
+  ASSIGN_OR_RETURN(pattern.memory_bytes, parse_optional_bytes(table, "memory"));
+  ASSIGN_OR_RETURN(pattern.capacity_bytes, parse_optional_bytes(table, "capacity"));
+
+  ASSIGN_OR_RETURN(const TomlTable drive_table, table.table("drive"));
+  ASSIGN_OR_RETURN(const Link drive, parse_link(drive_table));
+  if (!table.has("engine") && !table.has("internal")) {
+    if (pattern.memory_bytes > 0)
+      return table.error("memory", "a device without `engine` is a plain drive and has no memory");
+    return add_devices(table, pattern, drive, nullptr, nullptr);
+  }
+  // An engine that no link reaches, or that has nowhere to put a subgroup, can do nothing.
+  ASSIGN_OR_RETURN(const TomlTable internal_table, table.table("internal"));
+  ASSIGN_OR_RETURN(const Link internal, parse_link(internal_table));
+  ASSIGN_OR_RETURN(const TomlTable engine_table, table.table("engine"));
+  ASSIGN_OR_RETURN(const Engine engine, parse_engine(engine_table, kDeviceKernels, {}));
+  if (!engine.rate.contains("adamw") && !engine.rate.contains("sgd") &&
+      !engine.rate.contains("adagrad")) {
+    return table.error("engine", "runs no update; give `adamw`, `sgd` or `adagrad`");
+  }
+  if (pattern.memory_bytes == 0)
+    return table.error("memory", "is missing; a device with `engine` needs it");
+  return add_devices(table, pattern, drive, &internal, &engine);
+}
+
+Result<std::vector<LinkId>> PlatformParser::parse_route(const TomlTable& group) const {
+  ASSIGN_OR_RETURN(const auto names, group.texts("via"));
+  std::vector<LinkId> route;
+  for (const std::string& name : names) {
+    const auto found = shared_links_.find(name);
+    if (found == shared_links_.end()) {
+      std::vector<std::string> known;
+      for (const auto& [known_name, id] : shared_links_) known.push_back(known_name);
+      return group.error(
+          "via", fmt::format("there is no [[link]] '{}'{}", name, did_you_mean(name, known)));
+    }
+    if (std::find(route.begin(), route.end(), found->second) != route.end())
+      return group.error("via", fmt::format("lists '{}' twice; a route crosses a link once", name));
+    route.push_back(found->second);
+  }
+  return route;
+}
+
+Status PlatformParser::add_devices(const TomlTable& group, const Device& pattern, const Link& drive,
+                                   const Link* internal, const Engine* engine) {
+  std::optional<std::int64_t> count;
+  if (group.has("count")) {
+    ASSIGN_OR_RETURN(count, group.integer("count"));
+    if (*count < 1 || *count > kDeviceCountMax)
+      return group.error("count", fmt::format("{} is not in 1 to {}", *count, kDeviceCountMax));
+  }
+  for (std::int64_t i = 0; i < count.value_or(1); ++i) {
+    Device device = pattern;
+    if (count) device.name += std::to_string(i);
+    if (!device_names_.insert(device.name).second)
+      return group.error("name", fmt::format("a device '{}' is there already", device.name));
+    if (std::ssize(platform_.devices) == kDeviceCountMax)
+      return group.error("count", fmt::format("more than {} devices in all", kDeviceCountMax));
+    if (engine != nullptr) device.memory_route = pattern.host_route;
+    const LinkId drive_id = add_link(drive, device.name + ".drive");
+    device.host_route.push_back(drive_id);
+    if (engine != nullptr) {
+      device.internal_route = {drive_id, add_link(*internal, device.name + ".internal")};
+      device.engine = add_engine(*engine, device.name + ".engine");
+    }
+    platform_.devices.push_back(std::move(device));
+  }
+  return ok_status();
+}
+
+LinkId PlatformParser::add_link(Link link, std::string name) {
+  link.name = std::move(name);
+  platform_.links.push_back(std::move(link));
+  return LinkId{static_cast<std::int32_t>(platform_.links.size() - 1)};
+}
+
+EngineId PlatformParser::add_engine(Engine engine, std::string name) {
+  engine.name = std::move(name);
+  platform_.engines.push_back(std::move(engine));
+  return EngineId{static_cast<std::int32_t>(platform_.engines.size() - 1)};
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,38 @@
+#pragma once
+// Bytes over each link and direction, exactly: every operation that moved something is counted when
+// it finishes, payload and padding apart.
+//
+// Thread contract: owner thread only.
+
+#include <array>
+#include <vector>
+
+#include "core/runtime/operation.h"
+
+namespace sluice::runtime {
+
+struct LinkBytes {
+  std::array<std::int64_t, 2> size_bytes{};     // by platform::Direction
+  std::array<std::int64_t, 2> padding_bytes{};
+};
+
+class ByteCounters final : public OperationSink {
+ public:
+  explicit ByteCounters(std::size_t link_count) : links_(link_count) {}
+  void on_submit(const OperationState& /*state*/) override {}
+  void on_finish(const OperationState& state) override {
+    const Operation& operation = state.operation;
+    const auto direction = static_cast<std::size_t>(operation.cost.direction);
+    for (const platform::LinkId link : operation.cost.route) {
+      LinkBytes& bytes = links_[static_cast<std::size_t>(platform::index_of(link))];
+      bytes.size_bytes[direction] += operation.label.size_bytes;
+      bytes.padding_bytes[direction] += operation.label.padding_bytes;
+    }
+  }
+  const std::vector<LinkBytes>& links() const { return links_; }
+
+ private:
+  std::vector<LinkBytes> links_;
+};
+
+}  // namespace sluice::runtime

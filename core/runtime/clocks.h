@@ -1,0 +1,88 @@
+#pragma once
+// The three clocks of D1.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/runtime/clock.h"
+#include "core/runtime/cost_model.h"
+#include "core/runtime/work_executor.h"
+
+namespace sluice::runtime {
+
+// Does the work; time passes by itself.
+class RealClock : public Clock {
+ public:
+  explicit RealClock(std::unique_ptr<WorkExecutor> executor) : executor_(std::move(executor)) {}
+  std::string_view name() const override { return "real"; }
+  TimeNs now_ns() override;
+  void start(OperationState* state) override { executor_->start(state); }
+  void wait(OperationQueue& completed, TimeNs patience_ns) override;
+
+ private:
+  std::unique_ptr<WorkExecutor> executor_;
+};
+
+// How well the emulated clock kept to the model.
+struct EmulationReport {
+  std::int64_t operation_count = 0;
+  std::int64_t late_count =
+      0;  // ended later than the model says by > 1 % of their time and > 50 us
+  TimeNs worst_late_ns = 0;
+  const char* worst_stage = "";
+};
+
+// Does the work and charges the cost; an operation completes when the later of the two is done.
+// One modelled second takes `time_scale` seconds of wall clock.
+class EmulatedClock : public Clock {
+ public:
+  EmulatedClock(std::unique_ptr<WorkExecutor> executor, const platform::Platform& platform,
+                double time_scale);
+  std::string_view name() const override { return "emulated"; }
+  TimeNs now_ns() override;
+  void start(OperationState* state) override;
+  void wait(OperationQueue& completed, TimeNs patience_ns) override;
+  const EmulationReport& report() const { return report_; }
+
+ private:
+  TimeNs model_ns(TimeNs wall_ns) const;
+  TimeNs wall_ns(TimeNs model_ns) const;
+  bool collect(OperationQueue& completed);
+  void complete(OperationState* state, TimeNs now_ns, OperationQueue& completed);
+
+  std::unique_ptr<WorkExecutor> executor_;
+  CostModel cost_;
+  double time_scale_;
+  TimeNs epoch_ns_;
+  OperationQueue worked_;
+  std::vector<CostModel::Completion> charged_;
+  EmulationReport report_;
+};
+
+// What can go wrong in simulated time, by seed: delays that reorder completions, and failures.
+struct Disturbance {
+  std::uint64_t seed = 0;
+  TimeNs delay_max_ns = 0;              // each operation waits a random time up to this
+  std::int64_t failing_operation = -1;  // the n-th operation started fails; -1: none
+};
+
+// Charges the cost only; time jumps to the next completion. Deterministic.
+class SimulatedClock : public Clock {
+ public:
+  SimulatedClock(const platform::Platform& platform, const Disturbance& disturbance);
+  std::string_view name() const override { return "simulated"; }
+  TimeNs now_ns() override { return now_ns_; }
+  void start(OperationState* state) override;
+  void wait(OperationQueue& completed, TimeNs patience_ns) override;
+
+ private:
+  CostModel cost_;
+  Disturbance disturbance_;
+  std::uint64_t random_state_;
+  std::int64_t started_count_ = 0;
+  TimeNs now_ns_ = 0;
+  std::vector<CostModel::Completion> charged_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,69 @@
+#include "core/runtime/cost_model.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+
+namespace sluice::runtime {
+
+CostModel::CostModel(const platform::Platform& platform)
+    : network_(platform.links), engine_free_ns_(platform.engines.size(), 0) {
+  pending_.reserve(256);
+  flows_.reserve(256);
+  finished_flows_.reserve(256);
+  sorted_.reserve(256);
+}
+
+void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
+  const Cost& cost = state->operation.cost;
+  const std::int64_t order = next_order_++;
+  if (!cost.route.empty()) {
+    const OperationLabel& label = state->operation.label;
+    platform::FlowRequest request;
+    request.route = cost.route;
+    request.direction = cost.direction;
+    request.size_bytes = label.size_bytes + label.padding_bytes;
+    request.chunk_bytes = cost.chunk_bytes;
+    request.extra_latency_ns = extra_ns;
+    flows_.push_back({network_.start(request, now_ns), order, state});
+    return;
+  }
+  TimeNs end_ns = now_ns + extra_ns;
+  if (index_of(cost.engine) >= 0) {
+    TimeNs& free_ns = engine_free_ns_[static_cast<std::size_t>(index_of(cost.engine))];
+    end_ns = std::max(end_ns, free_ns) + cost.engine_dur_ns;
+    free_ns = end_ns;
+  }
+  pending_.push_back({end_ns, order, state});
+  std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
+}
+
+TimeNs CostModel::next_completion_ns() const {
+  const TimeNs flow_ns = network_.next_completion_ns();
+  return pending_.empty() ? flow_ns : std::min(flow_ns, pending_.front().at_ns);
+}
+
+void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
+  sorted_.clear();
+  finished_flows_.clear();
+  network_.advance(now_ns, finished_flows_);
+  for (const auto& finished : finished_flows_) {
+    const auto flow = std::find_if(flows_.begin(), flows_.end(),
+                                   [&](const Flow& f) { return f.id == finished.flow; });
+    CHECK(flow != flows_.end());
+    sorted_.push_back({finished.at_ns, flow->order, flow->state});
+    *flow = flows_.back();
+    flows_.pop_back();
+  }
+  while (!pending_.empty() && pending_.front().at_ns <= now_ns) {
+    sorted_.push_back(pending_.front());
+    std::pop_heap(pending_.begin(), pending_.end(), std::greater<>());
+    pending_.pop_back();
+  }
+  std::sort(sorted_.begin(), sorted_.end(),
+            [](const Pending& a, const Pending& b) { return b > a; });
+  for (const Pending& done : sorted_) completed.push_back({done.state, done.at_ns});
+}
+
+}  // namespace sluice::runtime

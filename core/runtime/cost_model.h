@@ -1,0 +1,54 @@
+#pragma once
+// When the platform says an operation ends: transfers through the flow network, kernels on engines
+// that serve one at a time in the order asked. One piece of code for the emulated and the simulated
+// clock (D1). Times are the model's own nanoseconds.
+//
+// Thread contract: owner thread only. Deterministic.
+
+#include <vector>
+
+#include "core/platform/flow_network.h"
+#include "core/runtime/operation.h"
+
+namespace sluice::runtime {
+
+class CostModel {
+ public:
+  explicit CostModel(const platform::Platform& platform);
+
+  // `extra_ns` is added before the operation's own cost begins.
+  void start(OperationState* state, TimeNs now_ns, TimeNs extra_ns);
+  TimeNs next_completion_ns() const;  // FlowNetwork::kNever when idle
+
+  struct Completion {
+    OperationState* state;
+    TimeNs at_ns;
+  };
+  // Appends what is complete at `now_ns`, by time and then by order of start.
+  void advance(TimeNs now_ns, std::vector<Completion>& completed);
+
+ private:
+  struct Pending {
+    TimeNs at_ns;
+    std::int64_t order;
+    OperationState* state;
+    friend bool operator>(const Pending& a, const Pending& b) {
+      return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
+    }
+  };
+  struct Flow {
+    platform::FlowId id;
+    std::int64_t order;
+    OperationState* state;
+  };
+
+  platform::FlowNetwork network_;
+  std::vector<TimeNs> engine_free_ns_;
+  std::vector<Pending> pending_;  // a heap: kernels, and operations that cost nothing
+  std::vector<Flow> flows_;
+  std::vector<platform::FlowNetwork::Completion> finished_flows_;
+  std::vector<Pending> sorted_;
+  std::int64_t next_order_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,118 @@
+#pragma once
+// An operation: the only way to move a byte or start a kernel. It carries the work (what is really
+// done), the cost (what the platform model charges for it) and what it is called in the record. The
+// real clock does the work, the simulated clock charges the cost, the emulated clock does both and
+// completes when the later of them is done (D1).
+
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "core/platform/platform.h"
+#include "core/runtime/inline_function.h"
+#include "storage/io/io_engine.h"
+
+namespace sluice::runtime {
+
+class Runtime;
+
+// Stage names: the same words as folders and spans. One operation belongs to one stage.
+enum class Stage : std::uint8_t {
+  forward,         // one layer, one micro-batch
+  backward,        // the same, downwards
+  gradient,        // overflow check and norm of a layer's gradients
+  stage_gradient,  // gradients into a bounce buffer, in the wire's format
+  gradient_down,   // transfer: bounce buffer to the owner's drive
+  state_read,      // transfer: master weights and moments to where they are updated
+  gradient_read,   // transfer: the subgroup's gradients to the same place
+  update,          // the optimizer's kernel
+  state_write,     // transfer: the next version of master weights and moments
+  parameters_up,   // transfer: updated parameters to the host
+  parameters_in,   // updated parameters into the 16-bit copy that forward reads
+  commit,          // the new versions become current
+  create_state,    // before the first step: the initial state, over the host link
+  load_state,      // on resume: master weights, over the host link
+  count_,
+};
+inline constexpr int kStageCount = static_cast<int>(Stage::count_);
+const char* stage_name(Stage stage);
+constexpr int index_of(Stage stage) { return static_cast<int>(stage); }
+
+// Who it is: what the record, the byte counters and a stuck schedule's report say of it.
+struct OperationLabel {
+  Stage stage = Stage::update;
+  DeviceId device = kNoDevice;
+  SubgroupId subgroup = kNoSubgroup;
+  LayerId layer = kNoLayer;
+  std::int64_t size_bytes = 0;     // payload moved; exact
+  std::int64_t padding_bytes = 0;  // moved besides, to fill whole pages
+  std::int64_t place_bytes = -1;   // offset in its file, of a transfer from or to a drive
+};
+
+struct Cost {
+  // A transfer: `label.size_bytes` over these links. Empty: no transfer.
+  std::span<const platform::LinkId> route;
+  platform::Direction direction = platform::Direction::read;
+  std::int64_t chunk_bytes = 0;
+  // A kernel: so long on this engine, after what was asked of it before. -1: no kernel.
+  platform::EngineId engine{-1};
+  TimeNs engine_dur_ns = 0;
+};
+
+enum class WorkKind : std::uint8_t { none, transfer, function };
+enum class Workers : std::uint8_t {
+  compute,  // one thread: forward and backward (libtorch's threads belong to it)
+  host,     // kernels of the host and of emulated devices, staging, commits
+};
+
+struct Work {
+  WorkKind kind = WorkKind::none;
+  // transfer
+  const io::File* file = nullptr;
+  std::int64_t offset_bytes = 0;
+  std::span<std::byte> data;
+  io::IoDirection direction = io::IoDirection::read;
+  // function
+  Workers workers = Workers::host;
+  InlineFunction function;
+};
+
+struct Operation {
+  Runtime* runtime = nullptr;
+  OperationLabel label;
+  Cost cost;
+  Work work;
+};
+
+// An operation on its way. Lives in the frame of the coroutine that awaits it.
+struct OperationState {
+  Operation operation;
+  TimeNs submit_ns = 0;  // of the run's clock
+  TimeNs start_ns = 0;
+  TimeNs end_ns = 0;
+  TimeNs modelled_end_ns = 0;  // emulated: when the platform says it ends
+  std::int32_t step = -1;
+  Status status;
+
+  // Kept by the runtime and the clock.
+  bool work_done = false;
+  bool cost_done = false;
+  std::int64_t issued_bytes = 0;       // of a transfer, handed to the I/O engine
+  std::int64_t inflight_requests = 0;  // of a transfer, not yet reaped
+  OperationState* next = nullptr;      // in the one queue it is in
+  OperationState* inflight_previous = nullptr;
+  OperationState* inflight_next = nullptr;
+  struct Arrival* arrival = nullptr;
+};
+
+// Told of each operation; what records, counts and checks. Called on the owner thread.
+class OperationSink {
+ public:
+  virtual ~OperationSink() = default;
+  virtual void on_submit(const OperationState& state) = 0;
+  virtual void on_finish(const OperationState& state) = 0;
+};
+
+}  // namespace sluice::runtime

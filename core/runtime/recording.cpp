@@ -1,0 +1,79 @@
+#include "core/runtime/recording.h"
+
+#include <string>
+
+namespace sluice::runtime {
+namespace {
+
+// Records between two visits of the collector: it comes several times a second, and a step of a
+// large run has some ten thousand operations.
+constexpr std::size_t kRingRecords = 1 << 16;
+
+bool is_on_device(Stage stage) {
+  switch (stage) {
+    case Stage::gradient_down:
+    case Stage::state_read:
+    case Stage::gradient_read:
+    case Stage::update:
+    case Stage::state_write:
+    case Stage::parameters_up:
+    case Stage::create_state:
+    case Stage::load_state:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platform& platform)
+    : recorder_(recorder), ring_(recorder.add_ring(kRingRecords)) {
+  for (int s = 0; s < kStageCount; ++s) {
+    names_[static_cast<std::size_t>(s)] = recorder.intern(stage_name(static_cast<Stage>(s)));
+  }
+  compute_ = recorder.add_track(record::kNoTrack, "compute", "compute");
+  host_ = recorder.add_track(record::kNoTrack, "host", "host");
+  for (const platform::Device& device : platform.devices) {
+    const record::TrackId parent = recorder.add_track(record::kNoTrack, "device", device.name);
+    std::array<record::TrackId, kStageCount>& tracks = device_tracks_.emplace_back();
+    for (int s = 0; s < kStageCount; ++s) {
+      const auto stage = static_cast<Stage>(s);
+      if (!is_on_device(stage)) continue;
+      const std::string name = device.name + " " + stage_name(stage);
+      tracks[static_cast<std::size_t>(s)] = recorder.add_track(parent, "stage", name);
+    }
+  }
+}
+
+record::TrackId RecordingSink::track(DeviceId device, Stage stage) const {
+  if (stage == Stage::forward || stage == Stage::backward) return compute_;
+  if (device == kNoDevice || !is_on_device(stage)) return host_;
+  return device_tracks_[static_cast<std::size_t>(index_of(device))]
+                       [static_cast<std::size_t>(index_of(stage))];
+}
+
+void RecordingSink::on_finish(const OperationState& state) {
+  if (recorder_.level() < record::Level::transfers) return;
+  const OperationLabel& label = state.operation.label;
+  record::SpanRecord span;
+  span.status = state.status.ok() ? record::SpanStatus::ok : record::SpanStatus::failed;
+  span.device = static_cast<std::int16_t>(index_of(label.device));
+  span.layer = static_cast<std::int16_t>(index_of(label.layer));
+  span.name = names_[static_cast<std::size_t>(index_of(label.stage))];
+  span.track = track(label.device, label.stage);
+  span.step = state.step;
+  span.subgroup = index_of(label.subgroup);
+  span.submit_ts = state.submit_ns;
+  span.ts = state.start_ns;
+  span.dur = state.end_ns - state.start_ns;
+  span.bytes = label.size_bytes;
+  span.padding_bytes = label.padding_bytes;
+  ring_.try_push(span);  // a full ring counts what it drops
+}
+
+void RecordingSink::record_step(const record::StepRecord& step) {
+  if (recorder_.level() >= record::Level::steps) ring_.try_push(step);
+}
+
+}  // namespace sluice::runtime

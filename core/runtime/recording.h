@@ -1,0 +1,35 @@
+#pragma once
+// Every operation becomes a span: on the track of its stage and device, with its bytes and times.
+//
+// Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
+// device one track a stage, so that a track stands for one route over the links.
+//
+// Thread contract: made before the run; called on the owner thread, whose ring it is.
+
+#include <array>
+#include <vector>
+
+#include "core/platform/platform.h"
+#include "core/runtime/operation.h"
+#include "profiler/record/recorder.h"
+
+namespace sluice::runtime {
+
+class RecordingSink final : public OperationSink {
+ public:
+  RecordingSink(record::Recorder& recorder, const platform::Platform& platform);
+  void on_submit(const OperationState& /*state*/) override {}
+  void on_finish(const OperationState& state) override;
+  void record_step(const record::StepRecord& step);
+  record::TrackId track(DeviceId device, Stage stage) const;
+
+ private:
+  record::Recorder& recorder_;
+  record::Ring& ring_;
+  std::array<record::NameId, kStageCount> names_{};
+  record::TrackId compute_;
+  record::TrackId host_;
+  std::vector<std::array<record::TrackId, kStageCount>> device_tracks_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,189 @@
+#include "core/runtime/runtime.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace sluice::runtime {
+namespace {
+
+// After so long without any completion a waiting run says what it waits for, and goes on waiting.
+constexpr TimeNs kPatienceNs = 30'000'000'000;
+
+std::string describe(DeviceId device, SubgroupId subgroup, LayerId layer) {
+  std::string text;
+  if (subgroup != kNoSubgroup) text += fmt::format(" of subgroup {}", index_of(subgroup));
+  if (layer != kNoLayer) text += fmt::format(" of layer {}", index_of(layer));
+  if (device != kNoDevice) text += fmt::format(" on device {}", index_of(device));
+  return text;
+}
+
+}  // namespace
+
+const char* stage_name(Stage stage) {
+  switch (stage) {
+    case Stage::forward:
+      return "forward";
+    case Stage::backward:
+      return "backward";
+    case Stage::gradient:
+      return "gradient";
+    case Stage::stage_gradient:
+      return "stage_gradient";
+    case Stage::gradient_down:
+      return "gradient_down";
+    case Stage::state_read:
+      return "state_read";
+    case Stage::gradient_read:
+      return "gradient_read";
+    case Stage::update:
+      return "update";
+    case Stage::state_write:
+      return "state_write";
+    case Stage::parameters_up:
+      return "parameters_up";
+    case Stage::parameters_in:
+      return "parameters_in";
+    case Stage::commit:
+      return "commit";
+    case Stage::create_state:
+      return "create_state";
+    case Stage::load_state:
+      return "load_state";
+    case Stage::count_:
+      break;
+  }
+  return "?";
+}
+
+Runtime::Runtime(std::unique_ptr<Clock> clock) : clock_(std::move(clock)) {
+  ready_.reserve(1024);
+  resuming_.reserve(1024);
+}
+
+Runtime::~Runtime() { CHECK_EQ(inflight_count_, 0); }
+
+detail::Detached Runtime::run_root(Task<Status> root, Status* result, bool* done) {
+  *result = co_await root;
+  *done = true;
+}
+
+Status Runtime::run(Task<Status> root) {
+  Status result;
+  bool done = false;
+  run_root(std::move(root), &result, &done);
+  while (true) {
+    resume_ready();
+    if (done) break;
+    if (inflight_count_ > 0) {
+      wait_for_completions();
+    } else {
+      const std::string waiting = describe_waiting();
+      CHECK(!failed_);  // cancelled waiters must all have ended by now
+      fail(make_error(ErrorCode::internal, "the schedule is stuck, please report this: {}",
+                      waiting));
+    }
+  }
+  if (failed_) return failure_;
+  return result;
+}
+
+void Runtime::resume_ready() {
+  while (!ready_.empty()) {
+    std::swap(ready_, resuming_);
+    for (const std::coroutine_handle<> handle : resuming_) handle.resume();
+    resuming_.clear();
+  }
+}
+
+void Runtime::wait_for_completions() {
+  TimeNs waited_ns = 0;
+  while (completed_.empty()) {
+    clock_->wait(completed_, kPatienceNs);
+    if (!completed_.empty()) break;
+    waited_ns += kPatienceNs;
+    warn_of_long_wait(waited_ns);
+  }
+  while (!completed_.empty()) finish(completed_.pop());
+}
+
+void Runtime::start(OperationState* state) {
+  CHECK(!failed_);
+  state->step = step_;
+  state->submit_ns = state->start_ns = clock_->now_ns();
+  state->inflight_next = inflight_;
+  if (inflight_ != nullptr) inflight_->inflight_previous = state;
+  inflight_ = state;
+  inflight_count_ += 1;
+  for (OperationSink* sink : sinks_) sink->on_submit(*state);
+  clock_->start(state);
+}
+
+void Runtime::finish(OperationState* state) {
+  if (state->inflight_previous != nullptr) {
+    state->inflight_previous->inflight_next = state->inflight_next;
+  } else {
+    inflight_ = state->inflight_next;
+  }
+  if (state->inflight_next != nullptr) {
+    state->inflight_next->inflight_previous = state->inflight_previous;
+  }
+  inflight_count_ -= 1;
+  for (OperationSink* sink : sinks_) sink->on_finish(*state);
+  if (!state->status.ok()) fail(state->status.error());
+  Arrival* arrival = state->arrival;  // `state` may be gone once its waiter is resumed
+  arrival->pending_count -= 1;
+  if (arrival->pending_count == 0) make_ready(arrival->waiter);
+}
+
+void Runtime::fail(Error error) {
+  if (failed_) return;
+  failed_ = true;
+  failure_ = std::move(error);
+  for (Waiting* waiting = waiting_; waiting != nullptr; waiting = waiting->next) {
+    waiting->cancelled = true;
+    make_ready(waiting->waiter);
+  }
+  // Their queues are not walked again: a WaitQueue skips whom it finds cancelled.
+  waiting_ = nullptr;
+}
+
+void Runtime::add_waiting(Waiting* waiting) {
+  waiting->previous = nullptr;
+  waiting->next = waiting_;
+  if (waiting_ != nullptr) waiting_->previous = waiting;
+  waiting_ = waiting;
+}
+
+void Runtime::remove_waiting(Waiting* waiting) {
+  (waiting->previous != nullptr ? waiting->previous->next : waiting_) = waiting->next;
+  if (waiting->next != nullptr) waiting->next->previous = waiting->previous;
+}
+
+Error Runtime::cancelled_error() const {
+  return Error(ErrorCode::cancelled, "stopped because of an earlier failure");
+}
+
+std::string Runtime::describe_waiting() const {
+  std::string text;
+  for (const Waiting* waiting = waiting_; waiting != nullptr; waiting = waiting->next) {
+    text +=
+        fmt::format("{}the task{} waits for {}", text.empty() ? "" : "; ",
+                    describe(waiting->device, waiting->subgroup, waiting->layer), waiting->what);
+  }
+  return text.empty() ? "nobody waits for anything" : text;
+}
+
+void Runtime::warn_of_long_wait(TimeNs waited_ns) const {
+  std::string text;
+  for (const OperationState* state = inflight_; state != nullptr; state = state->inflight_next) {
+    const OperationLabel& label = state->operation.label;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", stage_name(label.stage),
+                        describe(label.device, label.subgroup, label.layer));
+  }
+  log_warning(
+      fmt::format("nothing has completed for {}; in flight: {}", format_duration(waited_ns), text));
+}
+
+}  // namespace sluice::runtime

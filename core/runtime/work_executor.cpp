@@ -1,0 +1,69 @@
+#include "core/runtime/work_executor.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace sluice::runtime {
+
+Result<std::unique_ptr<WorkExecutor>> WorkExecutor::make(std::unique_ptr<io::IoEngine> engine,
+                                                         const Options& options) {
+  const int done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (done_fd < 0) {
+    return make_error(ErrorCode::internal, "eventfd failed: {}", std::strerror(errno));
+  }
+  // Wake-ups to the microsecond, for the emulated clock; the default slack is 50 us.
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  return std::unique_ptr<WorkExecutor>(new WorkExecutor(std::move(engine), options, done_fd));
+}
+
+WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options,
+                           int done_fd)
+    : done_fd_(done_fd),
+      lanes_(std::move(engine), options.lanes),
+      compute_(1, done_fd),
+      host_(options.host_worker_count, done_fd) {}
+
+WorkExecutor::~WorkExecutor() { close(done_fd_); }
+
+void WorkExecutor::start(OperationState* state) {
+  switch (state->operation.work.kind) {
+    case WorkKind::transfer:
+      return lanes_.start(state);
+    case WorkKind::function:
+      return (state->operation.work.workers == Workers::compute ? compute_ : host_).start(state);
+    case WorkKind::none:
+      state->start_ns = state->end_ns = monotonic_now_ns();
+      return without_work_.push(state);
+  }
+}
+
+void WorkExecutor::collect(OperationQueue& done) {
+  while (!without_work_.empty()) done.push(without_work_.pop());
+  lanes_.collect(done);
+  compute_.collect(done);
+  host_.collect(done);
+}
+
+void WorkExecutor::sleep(TimeNs timeout_ns) {
+  pollfd fds[2] = {{done_fd_, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
+  timeout_ns = std::max<TimeNs>(timeout_ns, 0);
+  const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
+                            static_cast<long>(timeout_ns % 1'000'000'000)};
+  const int ready = ppoll(fds, 2, &timeout, nullptr);
+  CHECK(ready >= 0 || errno == EINTR);
+  if (fds[0].revents & POLLIN) {
+    std::uint64_t count = 0;
+    CHECK(read(done_fd_, &count, sizeof count) > 0 || errno == EAGAIN);
+  }
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,41 @@
+#pragma once
+// Does the work of operations: transfers through the I/O lanes, functions on the workers. What the
+// real and the emulated clock have in common.
+//
+// Thread contract: owner thread only.
+
+#include <memory>
+
+#include "core/runtime/io_lanes.h"
+#include "core/runtime/worker_pool.h"
+
+namespace sluice::runtime {
+
+class WorkExecutor {
+ public:
+  struct Options {
+    IoLanes::Options lanes;
+    int host_worker_count = 2;
+  };
+  static Result<std::unique_ptr<WorkExecutor>> make(std::unique_ptr<io::IoEngine> engine,
+                                                    const Options& options);
+  ~WorkExecutor();
+
+  void start(OperationState* state);
+  // What has finished by now; does not wait.
+  void collect(OperationQueue& done);
+  // Sleeps until something may have finished or `timeout_ns` has passed.
+  void sleep(TimeNs timeout_ns);
+  std::string_view engine_name() const { return lanes_.engine_name(); }
+
+ private:
+  WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd);
+
+  int done_fd_;  // eventfd of the workers
+  IoLanes lanes_;
+  WorkerPool compute_;
+  WorkerPool host_;
+  OperationQueue without_work_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,59 @@
+#include "core/runtime/worker_pool.h"
+
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+
+namespace sluice::runtime {
+
+WorkerPool::WorkerPool(int thread_count, int done_fd) : done_fd_(done_fd) {
+  CHECK_GT(thread_count, 0);
+  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { work(); });
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerPool::start(OperationState* state) {
+  {
+    MutexLock lock(mutex_);
+    waiting_.push(state);
+  }
+  wake_.notify_one();
+}
+
+void WorkerPool::collect(OperationQueue& done) {
+  MutexLock lock(mutex_);
+  while (!done_.empty()) done.push(done_.pop());
+}
+
+void WorkerPool::work() {
+  while (true) {
+    OperationState* state = nullptr;
+    {
+      MutexLock lock(mutex_);
+      while (waiting_.empty() && !stopping_) wake_.wait(mutex_);
+      if (waiting_.empty()) return;
+      state = waiting_.pop();
+    }
+    state->start_ns = monotonic_now_ns();
+    state->status = state->operation.work.function();
+    state->end_ns = monotonic_now_ns();
+    {
+      MutexLock lock(mutex_);
+      done_.push(state);
+    }
+    const std::uint64_t one = 1;
+    // An eventfd takes any write until its counter is near 2^64: there is no failure to handle.
+    CHECK_EQ(write(done_fd_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
+}
+
+}  // namespace sluice::runtime

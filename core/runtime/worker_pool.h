@@ -1,0 +1,40 @@
+#pragma once
+// Threads that do the `function` work of operations: one pool for each kind of Workers. Operations
+// queue through their own link, so there is no limit to hit and no memory to take: what is in
+// flight is bounded by the schedule's buffers.
+//
+// Thread contract: start() and collect() from the owner thread. A function runs on one worker.
+
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "core/runtime/clock.h"
+
+namespace sluice::runtime {
+
+class WorkerPool {
+ public:
+  // `done_fd` is an eventfd that is written to whenever something has finished.
+  WorkerPool(int thread_count, int done_fd);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  void start(OperationState* state);
+  // Moves finished operations to `done`, with start_ns, end_ns and status set.
+  void collect(OperationQueue& done);
+
+ private:
+  void work();
+
+  const int done_fd_;
+  Mutex mutex_;
+  CondVar wake_;
+  OperationQueue waiting_ GUARDED_BY(mutex_);
+  OperationQueue done_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,57 @@
+#pragma once
+// One training step, as the schedule runs it.
+//
+// Thread contract: the schedule's thread.
+
+#include <functional>
+#include <vector>
+
+#include "core/model/trainable_model.h"
+#include "core/offload/offload.h"
+#include "core/runtime/runtime.h"
+
+namespace sluice::train {
+
+// What one layer's forward and backward cost on the platform's compute engine, nanoseconds.
+struct LayerCost {
+  TimeNs forward_ns = 0;
+  TimeNs backward_ns = 0;
+};
+
+struct StepContext {
+  runtime::Runtime& runtime;
+  const platform::Platform& platform;
+  offload::Offload& offload;
+  model::TrainableModel* model = nullptr;  // null: no payload
+  const model::FlatLayout& layout;
+  std::vector<LayerCost> layer_costs;
+  int micro_step_count = 1;
+};
+
+// What is known once the gradients are: decides whether and how to update.
+struct GradientSummary {
+  double norm = 0;  // of the gradients without loss scale
+  bool finite = true;
+};
+
+struct StepPlan {
+  std::int32_t step = 0;
+  double gradient_scale = 1;  // loss scale / micro-steps: what backward multiplies the loss by
+  double loss_scale = 1;
+  std::function<offload::StepDecision(const GradientSummary&)> decide;
+  std::function<state::TrainingPosition(const GradientSummary&)> position_after;
+};
+
+struct StepOutcome {
+  GradientSummary gradients;
+  TimeNs start_ns = 0;
+  TimeNs forward_end_ns = 0;
+  TimeNs backward_end_ns = 0;  // gradients checked and on their drives
+  TimeNs update_end_ns = 0;
+  TimeNs end_ns = 0;           // committed
+};
+
+runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
+                                    StepOutcome& outcome);
+
+}  // namespace sluice::train

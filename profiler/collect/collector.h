@@ -1,0 +1,95 @@
+#pragma once
+// From rings to the run database: one thread that drains all rings each flush interval and writes
+// what it found in batches, a transaction each.
+//
+// Recording never disturbs the run. If the database cannot be written (disk full, I/O error), the
+// recording stops: its level goes to `off`, status() says why, what the rings still hold is
+// discarded and counted, and the run goes on. What was lost, for which cause, is in table `stat`.
+//
+// Memory: one batch, whatever the rings hold.
+//
+// Thread contract: every function from any thread. Producers have stopped pushing before stop(), or
+// what they push during it may stay in their rings, uncounted.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "profiler/record/recorder.h"
+#include "storage/rundb/rows.h"
+#include "storage/rundb/writer.h"
+
+namespace sluice::collect {
+
+// A span on this track moves its bytes over this link, in this direction. A track's route is
+// several of these, one a link.
+struct TrackLink {
+  record::TrackId track;
+  std::int64_t link_id;
+  rundb::Direction direction;
+};
+
+// What is known about the run before its first step. Ids are those that records carry (device,
+// subgroup) and that track_links names (link).
+struct RunFacts {
+  std::vector<rundb::MetaRow> meta;
+  std::vector<rundb::DeviceRow> devices;
+  std::vector<rundb::LinkRow> links;
+  std::vector<TrackLink> track_links;
+  std::vector<rundb::SubgroupRow> subgroups;
+};
+
+struct CollectorOptions {
+  // How far the file is behind the run. The rings must hold what is recorded meanwhile.
+  std::chrono::milliseconds flush_interval{200};
+  // Most records in a transaction: 16 Ki are 1 MiB as records and some 3 MiB as rows.
+  std::size_t batch_record_count = 16 * 1024;
+};
+
+class Collector {
+ public:
+  // Writes the facts and starts the thread. The recorder outlives the collector.
+  static Result<std::unique_ptr<Collector>> start(record::Recorder& recorder,
+                                                  std::unique_ptr<rundb::Writer> writer,
+                                                  const RunFacts& facts,
+                                                  const CollectorOptions& options = {});
+  ~Collector();  // stops; an error is lost, so call stop()
+
+  // Returns when all that was pushed before the call is committed (or the recording has stopped:
+  // then with the reason).
+  Status flush();
+
+  // Drains everything, writes the final counts, closes the file. Once; returns the reason if the
+  // recording stopped before.
+  Status stop();
+
+  // The reason why the recording has stopped; ok while it goes on.
+  Status status() const;
+
+ private:
+  class Drain;  // what the thread works with
+
+  Collector(std::unique_ptr<Drain> drain, std::chrono::milliseconds flush_interval);
+  void run();
+
+  const std::unique_ptr<Drain> drain_;  // the thread's own until it is joined
+  const std::chrono::milliseconds flush_interval_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable flushed_;
+  std::uint64_t flush_asked_ = 0;  // guarded by mutex_, as are the next three
+  std::uint64_t flush_done_ = 0;
+  bool stop_asked_ = false;
+  Status status_;
+
+  std::thread thread_;
+};
+
+}  // namespace sluice::collect

@@ -1,0 +1,53 @@
+#include "profiler/record/recorder.h"
+
+#include <algorithm>
+
+namespace sluice::record {
+
+NameId Recorder::intern(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = name_ids_.find(name); known != name_ids_.end()) return known->second;
+  const NameId id{static_cast<std::uint32_t>(names_.size())};
+  name_ids_.emplace(names_.emplace_back(name), id);
+  return id;
+}
+
+TrackId Recorder::add_track(TrackId parent, std::string_view kind, std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  // Tens of tracks, added at set-up: a search is enough.
+  const auto known = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& track) {
+    return track.parent == parent && track.kind == kind && track.name == name;
+  });
+  if (known != tracks_.end()) return known->id;
+  const TrackId id{static_cast<std::uint32_t>(tracks_.size())};
+  tracks_.push_back({id, parent, std::string(kind), std::string(name)});
+  return id;
+}
+
+Ring& Recorder::add_ring(std::size_t capacity) {
+  auto ring = std::make_unique<Ring>(capacity);  // megabytes: not under the lock
+  const std::lock_guard lock(mutex_);
+  return *rings_.emplace_back(std::move(ring));
+}
+
+std::vector<std::string> Recorder::names_since(std::size_t from) const {
+  const std::lock_guard lock(mutex_);
+  if (from >= names_.size()) return {};
+  return {names_.begin() + static_cast<std::ptrdiff_t>(from), names_.end()};
+}
+
+std::vector<Track> Recorder::tracks_since(std::size_t from) const {
+  const std::lock_guard lock(mutex_);
+  if (from >= tracks_.size()) return {};
+  return {tracks_.begin() + static_cast<std::ptrdiff_t>(from), tracks_.end()};
+}
+
+std::vector<Ring*> Recorder::rings() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Ring*> rings;
+  rings.reserve(rings_.size());
+  for (const auto& ring : rings_) rings.push_back(ring.get());
+  return rings;
+}
+
+}  // namespace sluice::record

@@ -1,0 +1,62 @@
+#pragma once
+// What a run records with: the recording level, the rings of its threads, and the tables that give
+// names and tracks their ids.
+//
+// Thread contract: every function from any thread. level() is one relaxed load, which is all that
+// recording costs where it is off. The others take a lock: intern a name and add a track once, at
+// set-up or when they first appear, and keep the id.
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/record/record.h"
+#include "profiler/record/ring.h"
+
+namespace sluice::record {
+
+struct Track {
+  TrackId id;
+  TrackId parent;    // kNoTrack: a root
+  std::string kind;  // "compute", "host", "device", "link", "thread", "counter"
+  std::string name;
+};
+
+class Recorder {
+ public:
+  Recorder() = default;
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // The same text has the same id.
+  NameId intern(std::string_view name);
+  // The same parent, kind and name are the same track.
+  TrackId add_track(TrackId parent, std::string_view kind, std::string_view name);
+  // A ring for one producer thread; lives as long as the Recorder.
+  Ring& add_ring(std::size_t capacity);
+
+  Level level() const { return level_.load(std::memory_order_relaxed); }
+  void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
+
+  // For the collector: copies of what has been added since `from`, an index into the table. An id
+  // is the index of its row.
+  std::vector<std::string> names_since(std::size_t from) const;
+  std::vector<Track> tracks_since(std::size_t from) const;
+  std::vector<Ring*> rings() const;
+
+ private:
+  std::atomic<Level> level_{Level::all};
+
+  mutable std::mutex mutex_;       // guards what follows
+  std::deque<std::string> names_;  // a deque: the map's keys point into it
+  std::unordered_map<std::string_view, NameId> name_ids_;
+  std::vector<Track> tracks_;
+  std::vector<std::unique_ptr<Ring>> rings_;
+};
+
+}  // namespace sluice::record

@@ -1,0 +1,196 @@
+#include "storage/rundb/detail/connection.h"
+
+#include <sqlite3.h>
+
+#include <limits>
+
+#include "base/check.h"
+
+namespace sluice::rundb::detail {
+namespace {
+
+struct CodeMeaning {
+  ErrorCode code;
+  const char* what_to_do;
+};
+
+CodeMeaning meaning_of(int primary_code) {
+  switch (primary_code) {
+    case SQLITE_FULL:
+      return {ErrorCode::no_space, "; free space on its file system"};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorCode::busy, "; another program holds it"};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {
+          ErrorCode::corrupt,
+          "; the file is damaged or not a database: `sqlite3 FILE .recover` shows what is left"};
+    case SQLITE_NOMEM:
+      return {ErrorCode::memory, ""};
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return {
+          ErrorCode::io,
+          "; check the file, the permissions of its folder (readers of a live run need to write "
+          "there, too) and the drive"};
+    default:
+      return {ErrorCode::internal, ""};
+  }
+}
+
+Error sqlite_error(const std::string& path, sqlite3* database, int code, const char* call) {
+  const CodeMeaning meaning = meaning_of(code & 0xff);
+  return make_error(meaning.code, "{}: {} (SQLite code {}, in {}){}", path,
+                    database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code), code,
+                    std::string_view(call).substr(0, std::string_view(call).find('(')),
+                    meaning.what_to_do);
+}
+
+}  // namespace
+
+// The one check of SQLite's results. `database` explains the error; it may be null.
+#define RETURN_IF_SQLITE_ERROR(path, database, call)               \
+  do {                                                             \
+    if (const int sqlite_code = (call); sqlite_code != SQLITE_OK)  \
+      return sqlite_error((path), (database), sqlite_code, #call); \
+  } while (false)
+
+#define RETURN_IF_STATEMENT_ERROR(call) \
+  RETURN_IF_SQLITE_ERROR(path_, sqlite3_db_handle(statement_.get()), call)
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);  // repeats the code of the last step, which was looked at there
+}
+
+Statement::Statement(std::string path, sqlite3_stmt* statement)
+    : path_(std::move(path)), statement_(statement) {}
+
+Status Statement::bind(int index, std::int64_t value) {
+  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_int64(statement_.get(), index, value));
+  return ok_status();
+}
+
+Status Statement::bind(int index, std::optional<std::int64_t> value) {
+  if (value) return bind(index, *value);
+  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_null(statement_.get(), index));
+  return ok_status();
+}
+
+Status Statement::bind(int index, double value) {
+  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_double(statement_.get(), index, value));
+  return ok_status();
+}
+
+Status Statement::bind(int index, std::string_view value) {
+  // A null pointer would bind NULL where an empty text is meant.
+  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_text64(statement_.get(), index,
+                                                value.empty() ? "" : value.data(), value.size(),
+                                                SQLITE_STATIC, SQLITE_UTF8));
+  return ok_status();
+}
+
+Result<bool> Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  Error error = sqlite_error(path_, sqlite3_db_handle(statement_.get()), code, "sqlite3_step");
+  sqlite3_reset(statement_.get());  // says the same again
+  return error;
+}
+
+Status Statement::reset() {
+  RETURN_IF_STATEMENT_ERROR(sqlite3_reset(statement_.get()));
+  return ok_status();
+}
+
+int Statement::column_count() const { return sqlite3_column_count(statement_.get()); }
+
+std::string Statement::column_name(int column) const {
+  return sqlite3_column_name(statement_.get(), column);
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+std::int64_t Statement::int64_at(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+double Statement::double_at(int column) const {
+  if (is_null(column)) return std::numeric_limits<double>::quiet_NaN();
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+std::string Statement::text_at(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+void Connection::Close::operator()(sqlite3* database) const {
+  // BUSY: a statement outlived its connection.
+  CHECK_EQ(sqlite3_close(database), SQLITE_OK);
+}
+
+Connection::Connection(std::string path, sqlite3* database)
+    : path_(std::move(path)), database_(database) {}
+
+Result<Connection> Connection::open(const std::string& path, Mode mode) {
+  int flags = SQLITE_OPEN_NOMUTEX;  // see the thread contract
+  if (mode == Mode::read) flags |= SQLITE_OPEN_READONLY;
+  if (mode == Mode::write) flags |= SQLITE_OPEN_READWRITE;
+  if (mode == Mode::create) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  Connection connection(path, database);  // also after a failure there is a handle to close
+  if (code != SQLITE_OK) return sqlite_error(path, database, code, "sqlite3_open_v2");
+  sqlite3_extended_result_codes(database, 1);
+  // A reader meets a lock only in the instant when another connection recovers or closes the log.
+  connection.set_busy_timeout_ms(2000);
+  return connection;
+}
+
+Status Connection::execute(const std::string& sql) {
+  RETURN_IF_SQLITE_ERROR(path_, database_.get(),
+                         sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr));
+  return ok_status();
+}
+
+Result<Statement> Connection::prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  RETURN_IF_SQLITE_ERROR(
+      path_, database_.get(),
+      sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  if (statement == nullptr)
+    return make_error(ErrorCode::config, "{}: there is no statement in '{}'", path_, sql);
+  return Statement(path_, statement);
+}
+
+Result<std::int64_t> Connection::query_int64(std::string_view sql) {
+  ASSIGN_OR_RETURN(Statement statement, prepare(sql));
+  ASSIGN_OR_RETURN(const bool has_row, statement.step());
+  return has_row ? statement.int64_at(0) : 0;
+}
+
+Result<std::string> Connection::query_text(std::string_view sql) {
+  ASSIGN_OR_RETURN(Statement statement, prepare(sql));
+  ASSIGN_OR_RETURN(const bool has_row, statement.step());
+  return has_row ? statement.text_at(0) : std::string();
+}
+
+void Connection::roll_back() {
+  // Some errors (disk full among them) have already rolled back: then there is nothing to do.
+  if (sqlite3_get_autocommit(database_.get()) != 0) return;
+  sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Connection::set_busy_timeout_ms(int timeout_ms) {
+  sqlite3_busy_timeout(database_.get(), timeout_ms);
+}
+
+}  // namespace sluice::rundb::detail

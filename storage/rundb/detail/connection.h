@@ -1,0 +1,99 @@
+#pragma once
+// SQLite as two owned handles. Every call's result is looked at; an error names the file, the call
+// and SQLite's own code and words.
+//
+// Thread contract: a connection and its statements belong to one thread at a time. Statements are
+// destroyed before their connection.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace sluice::rundb::detail {
+
+class Statement {
+ public:
+  // Binds the values to parameters 1, 2, ..., runs to the end, and is ready to run again.
+  template <typename... Values>
+  Status run(const Values&... values) {
+    RETURN_IF_ERROR(bind_all(values...));
+    RETURN_IF_ERROR(step());
+    return reset();
+  }
+
+  template <typename... Values>
+  Status bind_all(const Values&... values) {
+    int index = 0;
+    Status status;
+    (void)((status = bind(++index, values)).ok() && ...);
+    return status;
+  }
+
+  Result<bool> step();  // true: there is a row to read
+  Status reset();
+
+  int column_count() const;
+  std::string column_name(int column) const;
+  bool is_null(int column) const;
+  std::int64_t int64_at(int column) const;
+  double double_at(int column) const;  // NULL is NaN
+  std::string text_at(int column) const;
+
+ private:
+  friend class Connection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Statement(std::string path, sqlite3_stmt* statement);
+
+  Status bind(int index, std::int64_t value);
+  Status bind(int index, std::optional<std::int64_t> value);
+  Status bind(int index, double value);            // NaN becomes NULL: SQLite has no NaN
+  Status bind(int index, std::string_view value);  // must live until the statement is reset
+
+  std::string path_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+class Connection {
+ public:
+  enum class Mode { create, write, read };
+  static Result<Connection> open(const std::string& path, Mode mode);
+
+  Status execute(const std::string& sql);  // one or several statements without parameters
+  Result<Statement> prepare(std::string_view sql);
+  Result<std::int64_t> query_int64(std::string_view sql);
+  Result<std::string> query_text(std::string_view sql);
+
+  // `change` as one transaction: all of it or nothing.
+  template <typename Change>
+  Status transaction(Change&& change) {
+    RETURN_IF_ERROR(execute("BEGIN"));
+    Status status = change();
+    if (status.ok()) status = execute("COMMIT");
+    if (!status.ok()) roll_back();
+    return status;
+  }
+
+  void set_busy_timeout_ms(int timeout_ms);
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  Connection(std::string path, sqlite3* database);
+  void roll_back();
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace sluice::rundb::detail

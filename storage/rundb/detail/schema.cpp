@@ -1,0 +1,81 @@
+#include "storage/rundb/detail/schema.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "base/check.h"
+#include "storage/rundb/sql_text.h"
+
+namespace sluice::rundb::detail {
+namespace {
+
+Error foreign(const std::string& path) {
+  return make_error(ErrorCode::corrupt,
+                    "{}: an SQLite file, but not a run database of Sluice; name the file that "
+                    "`sluice train --db` wrote",
+                    path);
+}
+
+}  // namespace
+
+std::string_view named_sql(std::string_view file_text, std::string_view name) {
+  constexpr std::string_view kMarker = "-- name: ";
+  const std::string heading = fmt::format("{}{}\n", kMarker, name);
+  const std::size_t heading_at = file_text.find(heading);
+  CHECK_NE(heading_at, std::string_view::npos);
+  const std::string_view rest = file_text.substr(heading_at + heading.size());
+  return rest.substr(0, rest.find(kMarker));
+}
+
+Status create_schema(Connection& connection) {
+  return connection.transaction([&]() -> Status {
+    RETURN_IF_ERROR(connection.execute(fmt::format(
+        "PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
+    RETURN_IF_ERROR(connection.execute(kTablesSql));
+    RETURN_IF_ERROR(connection.execute(kViewsSql));
+    ASSIGN_OR_RETURN(Statement insert_meta,
+                     connection.prepare(named_sql(kWritesSql, "insert_meta")));
+    ASSIGN_OR_RETURN(const std::string sqlite, connection.query_text("SELECT sqlite_version()"));
+    RETURN_IF_ERROR(insert_meta.run(std::string_view("written_by"),
+                                    std::string_view(fmt::format("Sluice {}", kSluiceVersion))));
+    return insert_meta.run(std::string_view("sqlite_version"), std::string_view(sqlite));
+  });
+}
+
+Status check_schema(Connection& connection) {
+  // The first query reads the file, so this is where one that is not SQLite's, or cut, fails.
+  ASSIGN_OR_RETURN(const std::int64_t application_id,
+                   connection.query_int64("PRAGMA application_id"));
+  ASSIGN_OR_RETURN(const std::int64_t version, connection.query_int64("PRAGMA user_version"));
+  if (application_id != kApplicationId) return foreign(connection.path());
+  if (version == kSchemaVersion) return ok_status();
+  // Every version has table meta and this key in it, so that an older Sluice can say who wrote it.
+  ASSIGN_OR_RETURN(const std::string writer,
+                   connection.query_text(named_sql(kReadsSql, "written_by")));
+  return make_error(ErrorCode::unsupported,
+                    "{}: written by {} with schema version {}; this is Sluice {}, which knows "
+                    "version {}: open it with the Sluice that wrote it, or a newer one",
+                    connection.path(), writer.empty() ? "an unknown Sluice" : writer, version,
+                    kSluiceVersion, kSchemaVersion);
+}
+
+Result<bool> is_run_database_file(const std::string& path) {
+  // https://www.sqlite.org/fileformat2.html: the magic text, and at 68 the application id, with its
+  // highest byte first.
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  constexpr std::size_t kApplicationIdAt = 68;
+  std::array<char, kApplicationIdAt + 4> header{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return make_error(ErrorCode::io, "{}: cannot read: {}", path, std::strerror(errno));
+  file.read(header.data(), header.size());
+  if (file.gcount() == 0) return true;
+  std::int32_t application_id = 0;
+  for (std::size_t i = kApplicationIdAt; i < header.size(); ++i)
+    application_id = application_id << 8 | static_cast<unsigned char>(header[i]);
+  return std::string_view(header.data(), kMagic.size()) == kMagic &&
+         application_id == kApplicationId;
+}
+
+}  // namespace sluice::rundb::detail

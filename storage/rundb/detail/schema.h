@@ -1,0 +1,30 @@
+#pragma once
+// Which file is a run database, and of which version. The tables themselves are data:
+// storage/rundb/sql/tables.sql and views.sql.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/rundb/detail/connection.h"
+
+namespace sluice::rundb::detail {
+
+inline constexpr std::int64_t kSchemaVersion = 1;           // PRAGMA user_version
+inline constexpr std::int32_t kApplicationId = 0x536c6365;  // "Slce": PRAGMA application_id
+
+// Text of one statement of writes.sql or reads.sql: what follows its `-- name:` line.
+std::string_view named_sql(std::string_view file_text, std::string_view name);
+
+// Makes the tables and views, and notes which Sluice wrote them, in one transaction.
+Status create_schema(Connection& connection);
+
+// Errors: corrupt (foreign, damaged), unsupported (a newer Sluice wrote it).
+Status check_schema(Connection& connection);
+
+// True for a file whose header says that it is a run database, and for an empty file (a recording
+// that was killed as it began). Looks at bytes, so it works on damaged and locked files.
+Result<bool> is_run_database_file(const std::string& path);
+
+}  // namespace sluice::rundb::detail

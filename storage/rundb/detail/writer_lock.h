@@ -1,0 +1,30 @@
+#pragma once
+// Keeps a run database to one writer: two connections that write or checkpoint at the same time can
+// corrupt a write-ahead log in SQLite up to 3.51.2 (https://www.sqlite.org/wal.html, "the
+// WAL-reset bug"), and two runs in one file make no sense anyway.
+//
+// The lock is a file beside the database, `RUN.db-writer`, and not the database itself: closing any
+// descriptor of that would drop the locks that SQLite holds on it in this process. The kernel frees
+// the lock with its process, so the empty file that a killed run leaves keeps nobody out.
+
+#include <string>
+
+#include "base/status.h"
+
+namespace sluice::rundb::detail {
+
+class WriterLock {
+ public:
+  static Result<WriterLock> acquire(const std::string& database_path);
+  WriterLock(WriterLock&& other) noexcept;
+  WriterLock& operator=(WriterLock&&) = delete;
+  ~WriterLock();
+
+ private:
+  WriterLock(std::string path, int descriptor);
+
+  std::string path_;
+  int descriptor_;
+};
+
+}  // namespace sluice::rundb::detail

@@ -1,0 +1,160 @@
+#include "storage/rundb/reader.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "storage/rundb/detail/connection.h"
+#include "storage/rundb/detail/schema.h"
+#include "storage/rundb/sql_text.h"
+
+namespace sluice::rundb {
+namespace {
+
+using detail::Connection;
+using detail::Statement;
+
+Direction direction_from(std::string_view text) {
+  return text == "read" ? Direction::read : Direction::write;
+}
+
+Severity severity_from(std::string_view text) {
+  if (text == "info") return Severity::info;
+  return text == "loss" ? Severity::loss : Severity::error;
+}
+
+}  // namespace
+
+struct Reader::Impl {
+  Connection connection;
+
+  // The rows of one query of reads.sql, each made by `row_from`.
+  template <typename RowFrom, typename... Parameters>
+  auto read(const char* query_name, RowFrom&& row_from, const Parameters&... parameters)
+      -> Result<std::vector<decltype(row_from(std::declval<const Statement&>()))>> {
+    ASSIGN_OR_RETURN(Statement statement,
+                     connection.prepare(detail::named_sql(detail::kReadsSql, query_name)));
+    RETURN_IF_ERROR(statement.bind_all(parameters...));
+    std::vector<decltype(row_from(std::declval<const Statement&>()))> rows;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, statement.step());
+      if (!has_row) return rows;
+      rows.push_back(row_from(statement));
+    }
+  }
+};
+
+Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Reader::~Reader() = default;
+
+Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return make_error(ErrorCode::not_found, "{}: there is no such run database", path);
+  if (std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) == 0)
+    return make_error(ErrorCode::corrupt,
+                      "{}: is empty: it is no run database, or its run was killed as it began",
+                      path);
+  ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::read));
+  RETURN_IF_ERROR(detail::check_schema(connection));
+  return std::unique_ptr<Reader>(
+      new Reader(std::unique_ptr<Impl>(new Impl{.connection = std::move(connection)})));
+}
+
+Result<Reader::Snapshot> Reader::snapshot() {
+  RETURN_IF_ERROR(impl_->connection.execute("BEGIN"));
+  Snapshot snapshot(*this);
+  // BEGIN alone looks at nothing; the first read fixes what is seen.
+  ASSIGN_OR_RETURN([[maybe_unused]] const std::int64_t version,
+                   impl_->connection.query_int64("PRAGMA user_version"));
+  return snapshot;
+}
+
+void Reader::end_snapshot() {
+  (void)impl_->connection.execute("COMMIT");  // nothing was written: it cannot lose anything
+}
+
+Result<std::vector<MetaRow>> Reader::meta() {
+  return impl_->read("meta",
+                     [](const Statement& row) { return MetaRow{row.text_at(0), row.text_at(1)}; });
+}
+
+namespace {
+StepRow step_from(const Statement& row) {
+  return {.id = row.int64_at(0),
+          .ts = row.int64_at(1),
+          .dur = row.int64_at(2),
+          .loss = row.double_at(3),
+          .grad_norm = row.double_at(4),
+          .loss_scale = row.double_at(5),
+          .tokens = row.int64_at(6),
+          .skipped = row.int64_at(7) != 0};
+}
+
+StatRow stat_from(const Statement& row) {
+  return {row.text_at(0), severity_from(row.text_at(1)), row.int64_at(2), row.text_at(3)};
+}
+}  // namespace
+
+Result<std::vector<StepRow>> Reader::steps() { return impl_->read("steps", step_from); }
+
+Result<std::vector<StepRow>> Reader::last_steps(std::int64_t count) {
+  return impl_->read("last_steps", step_from, count);
+}
+
+Result<std::vector<SpanTotals>> Reader::span_totals() {
+  return impl_->read("span_totals", [](const Statement& row) {
+    return SpanTotals{.name = row.text_at(0),
+                      .count = row.int64_at(1),
+                      .dur_total = row.int64_at(2),
+                      .dur_mean = row.int64_at(2) / row.int64_at(1),
+                      .dur_max = row.int64_at(3),
+                      .bytes = row.int64_at(4),
+                      .padding_bytes = row.int64_at(5)};
+  });
+}
+
+Result<std::vector<LinkTotals>> Reader::link_totals() {
+  return impl_->read("link_totals", [](const Statement& row) {
+    const std::int64_t bytes_of_ended_steps = row.int64_at(4);
+    const std::int64_t step_count = row.int64_at(5);
+    return LinkTotals{.link = row.text_at(0),
+                      .direction = direction_from(row.text_at(1)),
+                      .bytes = row.int64_at(2),
+                      .padding_bytes = row.int64_at(3),
+                      .bytes_per_step_mean = step_count == 0
+                                                 ? 0.0
+                                                 : static_cast<double>(bytes_of_ended_steps) /
+                                                       static_cast<double>(step_count)};
+  });
+}
+
+Result<std::vector<StatRow>> Reader::stats() { return impl_->read("stats", stat_from); }
+Result<std::vector<StatRow>> Reader::losses() { return impl_->read("losses", stat_from); }
+
+Result<std::vector<TableInfo>> Reader::tables() {
+  std::vector<TableInfo> tables;
+  const auto columns = impl_->read("columns", [&](const Statement& row) {
+    if (tables.empty() || tables.back().name != row.text_at(0))
+      tables.push_back({row.text_at(0), row.text_at(1) == "view", {}});
+    tables.back().columns.push_back(row.text_at(2));
+    return 0;
+  });
+  if (!columns.ok()) return columns.error();
+  return tables;
+}
+
+Result<TextTable> Reader::query(const std::string& sql) {
+  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(sql));
+  TextTable table;
+  for (int i = 0; i < statement.column_count(); ++i)
+    table.columns.push_back(statement.column_name(i));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.step());
+    if (!has_row) return table;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    for (int i = 0; i < statement.column_count(); ++i)
+      row.push_back(statement.is_null(i) ? "NULL" : statement.text_at(i));
+  }
+}
+
+}  // namespace sluice::rundb

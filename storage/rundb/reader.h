@@ -1,0 +1,94 @@
+#pragma once
+// Reads a run database, finished or live: a read-only connection that never blocks the writer.
+//
+// Each call sees the batches committed when it was made. Calls between snapshot() and the end of
+// what it returns all see the same ones.
+//
+// Thread contract: one thread at a time; readers in other threads open their own.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/rundb/rows.h"
+
+namespace sluice::rundb {
+
+struct SpanTotals {
+  std::string name;
+  std::int64_t count = 0;
+  TimeNs dur_total = 0;
+  TimeNs dur_mean = 0;
+  TimeNs dur_max = 0;
+  std::int64_t bytes = 0;
+  std::int64_t padding_bytes = 0;
+};
+
+struct LinkTotals {
+  std::string link;
+  Direction direction = Direction::read;
+  std::int64_t bytes = 0;  // of the whole run
+  std::int64_t padding_bytes = 0;
+  double bytes_per_step_mean = 0;  // over the steps that ended
+};
+
+// A table or a view.
+struct TableInfo {
+  std::string name;
+  bool is_view = false;
+  std::vector<std::string> columns;
+};
+
+// An answer as text, NULL as "NULL".
+struct TextTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+class Reader {
+ public:
+  // Refuses, with what to do: a missing file (not_found), a foreign or damaged one (corrupt), one
+  // of a newer Sluice (unsupported; says which).
+  static Result<std::unique_ptr<Reader>> open(const std::string& path);
+  ~Reader();
+
+  // Ends when destroyed. Hold it briefly: while it lives, the writer's log can only grow.
+  class Snapshot {
+   public:
+    explicit Snapshot(Reader& reader) : reader_(&reader) {}
+    Snapshot(Snapshot&& other) noexcept : reader_(std::exchange(other.reader_, nullptr)) {}
+    Snapshot& operator=(Snapshot&&) = delete;
+    ~Snapshot() {
+      if (reader_ != nullptr) reader_->end_snapshot();
+    }
+
+   private:
+    Reader* reader_;
+  };
+  Result<Snapshot> snapshot();
+
+  Result<std::vector<MetaRow>> meta();
+  Result<std::vector<StepRow>> steps();
+  Result<std::vector<StepRow>> last_steps(std::int64_t count);
+  Result<std::vector<SpanTotals>> span_totals();  // the longest total first
+  Result<std::vector<LinkTotals>> link_totals();
+  Result<std::vector<StatRow>> stats();
+  // Stats that say the record is not whole; empty: nothing was lost.
+  Result<std::vector<StatRow>> losses();
+
+  Result<std::vector<TableInfo>> tables();
+  // Any one statement; the connection cannot write.
+  Result<TextTable> query(const std::string& sql);
+
+ private:
+  struct Impl;  // keeps SQLite out of this header
+  explicit Reader(std::unique_ptr<Impl> impl);
+  void end_snapshot();
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::rundb

@@ -1,0 +1,110 @@
+#pragma once
+// Rows of the run database as plain structs. Columns, units and meanings: docs/rundb_schema.md.
+// In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace sluice::rundb {
+
+// `read`: out of a drive, towards the host or the update engine; `write`: into it.
+enum class Direction : std::uint8_t { read, write };
+enum class Severity : std::uint8_t { info, loss, error };
+enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
+
+struct MetaRow {
+  std::string key;
+  std::string value;
+};
+
+struct DeviceRow {
+  std::int64_t id = 0;
+  std::string name;
+  std::string kind;                 // "csd", "drive"
+  std::int64_t memory_bytes = 0;    // of the update engine; 0 = none or not stated
+  std::int64_t capacity_bytes = 0;  // 0 = not stated
+};
+
+struct LinkRow {
+  std::int64_t id = 0;
+  std::string name;
+  double read_bytes_per_s = 0;
+  double write_bytes_per_s = 0;
+  TimeNs latency_ns = 0;
+  bool full_duplex = true;
+};
+
+struct TrackLinkRow {
+  std::int64_t track_id = 0;
+  std::int64_t link_id = 0;
+  Direction direction = Direction::read;
+};
+
+struct SubgroupRow {
+  std::int64_t id = 0;
+  std::int64_t first = 0;  // element of the flattened parameters
+  std::int64_t count = 0;  // elements
+  std::int64_t device_id = -1;
+};
+
+struct StepRow {
+  std::int64_t id = 0;
+  TimeNs ts = 0;
+  TimeNs dur = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double loss_scale = 1;
+  std::int64_t tokens = 0;
+  bool skipped = false;
+};
+
+struct SpanRow {
+  std::int64_t track_id = 0;
+  std::int64_t name_id = 0;
+  TimeNs submit_ts = 0;
+  TimeNs ts = 0;
+  TimeNs dur = 0;
+  std::int64_t step_id = -1;
+  std::int64_t subgroup_id = -1;
+  std::int64_t device_id = -1;
+  std::int64_t layer_id = -1;
+  std::int64_t bytes = 0;
+  std::int64_t padding_bytes = 0;
+  SpanStatus status = SpanStatus::ok;
+};
+
+struct CounterRow {
+  std::int64_t track_id = 0;
+  TimeNs ts = 0;
+  double value = 0;
+};
+
+// A count of the recording about itself: above all what it lost, by cause.
+struct StatRow {
+  std::string name;
+  Severity severity = Severity::info;
+  std::int64_t value = 0;
+  std::string description;
+};
+
+// What is known about a run before its first step.
+struct Facts {
+  std::vector<MetaRow> meta;
+  std::vector<DeviceRow> devices;
+  std::vector<LinkRow> links;
+  std::vector<TrackLinkRow> track_links;
+  std::vector<SubgroupRow> subgroups;
+};
+
+// What becomes visible to readers together.
+struct Batch {
+  std::vector<StepRow> steps;
+  std::vector<SpanRow> spans;
+  std::vector<CounterRow> counters;
+  std::vector<StatRow> stats;  // added to what stands there
+};
+
+}  // namespace sluice::rundb

@@ -1,0 +1,62 @@
+-- What readers ask, and what a writer asks that goes on with a file.
+
+-- name: meta
+SELECT key, value FROM meta ORDER BY key;
+
+-- name: written_by
+SELECT value FROM meta WHERE key = 'written_by';
+
+-- name: strings
+SELECT id, value FROM string;
+
+-- name: tracks
+SELECT id, parent_id, kind, name FROM track;
+
+-- name: steps
+SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped FROM step ORDER BY id;
+
+-- name: last_steps
+SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped
+FROM (SELECT * FROM step ORDER BY id DESC LIMIT ?)
+ORDER BY id;
+
+-- name: span_totals
+SELECT
+  string.value,
+  count(*),
+  sum(span.dur),
+  max(span.dur),
+  sum(span.bytes),
+  sum(span.padding_bytes)
+FROM span
+JOIN string ON string.id = span.name_id
+GROUP BY span.name_id
+ORDER BY sum(span.dur) DESC, string.value;
+
+-- The mean is over the steps that ended: a step still running would pull it down.
+-- name: link_totals
+SELECT
+  link,
+  direction,
+  sum(bytes),
+  sum(padding_bytes),
+  coalesce(sum(bytes) FILTER (WHERE step_id IN (SELECT id FROM step)), 0),
+  (SELECT count(*) FROM step)
+FROM link_bytes
+GROUP BY link, direction
+ORDER BY link, direction;
+
+-- name: stats
+SELECT name, severity, value, description FROM stat ORDER BY name;
+
+-- name: losses
+SELECT name, severity, value, description
+FROM stat
+WHERE severity IN ('loss', 'error') AND value > 0
+ORDER BY name;
+
+-- name: columns
+SELECT entity.name, entity.type, info.name
+FROM sqlite_schema AS entity, pragma_table_info(entity.name) AS info
+WHERE entity.type IN ('table', 'view') AND entity.name NOT LIKE 'sqlite\_%' ESCAPE '\'
+ORDER BY entity.name, info.cid;

@@ -1,0 +1,130 @@
+-- The tables of a run database. docs/rundb_schema.md is their page; a test holds the two together.
+-- A change here raises kSchemaVersion (storage/rundb/detail/schema.h).
+--
+-- No index and no foreign key: both are paid for by each row while the run records.
+
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE clock_snapshot (
+  clock TEXT NOT NULL,
+  ts INTEGER NOT NULL,
+  realtime_ts INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE stat (
+  name TEXT PRIMARY KEY,
+  severity TEXT NOT NULL CHECK (severity IN ('info', 'loss', 'error')),
+  value INTEGER NOT NULL,
+  description TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE string (
+  id INTEGER PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE track (
+  id INTEGER PRIMARY KEY,
+  parent_id INTEGER,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE step (
+  id INTEGER PRIMARY KEY,
+  ts INTEGER NOT NULL,
+  dur INTEGER NOT NULL,
+  loss REAL,
+  grad_norm REAL,
+  loss_scale REAL,
+  tokens INTEGER NOT NULL,
+  skipped INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE span (
+  id INTEGER PRIMARY KEY,
+  track_id INTEGER NOT NULL,
+  name_id INTEGER NOT NULL,
+  submit_ts INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  dur INTEGER NOT NULL,
+  step_id INTEGER,
+  subgroup_id INTEGER,
+  device_id INTEGER,
+  layer_id INTEGER,
+  bytes INTEGER NOT NULL,
+  padding_bytes INTEGER NOT NULL,
+  parent_id INTEGER,
+  status INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE counter (
+  track_id INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  value REAL
+) STRICT;
+
+CREATE TABLE flow (
+  from_span INTEGER NOT NULL,
+  to_span INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE device (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  capacity_bytes INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE link (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  read_bytes_per_s REAL NOT NULL,
+  write_bytes_per_s REAL NOT NULL,
+  latency INTEGER NOT NULL,
+  duplex TEXT NOT NULL CHECK (duplex IN ('full', 'half'))
+) STRICT;
+
+CREATE TABLE track_link (
+  track_id INTEGER NOT NULL,
+  link_id INTEGER NOT NULL,
+  direction TEXT NOT NULL CHECK (direction IN ('read', 'write')),
+  PRIMARY KEY (track_id, link_id, direction)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE subgroup (
+  id INTEGER PRIMARY KEY,
+  first INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  device_id INTEGER
+) STRICT;
+
+CREATE TABLE knob (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  unit TEXT NOT NULL,
+  minimum REAL,
+  maximum REAL,
+  default_value TEXT NOT NULL,
+  safe_point TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE knob_change (
+  ts INTEGER NOT NULL,
+  step_id INTEGER,
+  knob_id INTEGER NOT NULL,
+  old TEXT NOT NULL,
+  new TEXT NOT NULL,
+  who TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE verdict (
+  step_id INTEGER NOT NULL,
+  cause TEXT NOT NULL,
+  share REAL NOT NULL
+) STRICT;

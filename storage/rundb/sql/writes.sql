@@ -1,0 +1,57 @@
+-- What the writer prepares. Parameters are bound in the order of the columns named.
+
+-- name: insert_meta
+INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);
+
+-- name: insert_clock_snapshot
+INSERT INTO clock_snapshot (clock, ts, realtime_ts) VALUES (?, ?, ?);
+
+-- name: add_to_stat
+INSERT INTO stat (name, severity, value, description) VALUES (?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+  value = value + excluded.value,
+  severity = excluded.severity,
+  description = excluded.description;
+
+-- name: insert_string
+INSERT INTO string (id, value) VALUES (?, ?);
+
+-- name: insert_track
+INSERT INTO track (id, parent_id, kind, name) VALUES (?, ?, ?, ?);
+
+-- name: insert_step
+INSERT OR REPLACE INTO step (id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_span
+INSERT INTO span (
+  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
+  padding_bytes, status
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_counter
+INSERT INTO counter (track_id, ts, value) VALUES (?, ?, ?);
+
+-- name: insert_device
+INSERT OR REPLACE INTO device (id, name, kind, memory_bytes, capacity_bytes)
+VALUES (?, ?, ?, ?, ?);
+
+-- name: insert_link
+INSERT OR REPLACE INTO link (id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: insert_track_link
+INSERT OR REPLACE INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?);
+
+-- name: insert_subgroup
+INSERT OR REPLACE INTO subgroup (id, first, count, device_id) VALUES (?, ?, ?, ?);
+
+-- Steps that ran before but were not committed run again after a resume. Their transfers did
+-- happen and keep their rows, but belong to no step: a step's bytes are those of the step that
+-- counted.
+-- name: detach_spans_from_step
+UPDATE span SET step_id = NULL WHERE step_id >= ?;
+
+-- name: delete_steps_from
+DELETE FROM step WHERE id >= ?;

@@ -1,0 +1,300 @@
+#include "storage/rundb/writer.h"
+
+#include <time.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "storage/rundb/detail/connection.h"
+#include "storage/rundb/detail/name_tables.h"
+#include "storage/rundb/detail/schema.h"
+#include "storage/rundb/detail/writer_lock.h"
+#include "storage/rundb/sql_text.h"
+
+namespace sluice::rundb {
+namespace {
+
+using detail::Connection;
+using detail::Statement;
+
+// synchronous=NORMAL: the death of the process loses nothing that was committed; a power cut may
+// lose the last batches and damages nothing.
+// 4000 pages of 4 KiB: the log is folded in each 16 MB, by this connection, inside a commit.
+// secure_delete: Debian's SQLite has it on, which costs writes and hides nothing here.
+constexpr const char* kRecordingSettings =
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA wal_autocheckpoint = 4000;"
+    "PRAGMA journal_size_limit = 67108864;"
+    "PRAGMA temp_store = MEMORY;"
+    "PRAGMA cache_size = -16384;"
+    "PRAGMA secure_delete = OFF";
+
+std::string_view text_of(Direction direction) {
+  return direction == Direction::read ? "read" : "write";
+}
+
+std::string_view text_of(Severity severity) {
+  switch (severity) {
+    case Severity::info:
+      return "info";
+    case Severity::loss:
+      return "loss";
+    case Severity::error:
+      return "error";
+  }
+  CHECK(false);
+}
+
+std::optional<std::int64_t> null_if_none(std::int64_t id) {
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+Result<Statement> prepare_write(Connection& connection, std::string_view name) {
+  return connection.prepare(detail::named_sql(detail::kWritesSql, name));
+}
+
+// The statements that every batch uses.
+struct BatchStatements {
+  Statement step;
+  Statement span;
+  Statement counter;
+  Statement stat;
+
+  static Result<BatchStatements> prepare(Connection& connection) {
+    ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
+    ASSIGN_OR_RETURN(Statement span, prepare_write(connection, "insert_span"));
+    ASSIGN_OR_RETURN(Statement counter, prepare_write(connection, "insert_counter"));
+    ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
+    return BatchStatements{std::move(step), std::move(span), std::move(counter), std::move(stat)};
+  }
+
+  Status add(const StepRow& row) {
+    return step.run(row.id, row.ts, row.dur, row.loss, row.grad_norm, row.loss_scale, row.tokens,
+                    std::int64_t{row.skipped});
+  }
+  Status add(const SpanRow& row) {
+    return span.run(row.track_id, row.name_id, row.submit_ts, row.ts, row.dur,
+                    null_if_none(row.step_id), null_if_none(row.subgroup_id),
+                    null_if_none(row.device_id), null_if_none(row.layer_id), row.bytes,
+                    row.padding_bytes, static_cast<std::int64_t>(row.status));
+  }
+  Status add(const CounterRow& row) { return counter.run(row.track_id, row.ts, row.value); }
+  Status add(const StatRow& row) {
+    return stat.run(std::string_view(row.name), text_of(row.severity), row.value,
+                    std::string_view(row.description));
+  }
+  template <typename Row>
+  Status add_all(std::span<const Row> rows) {
+    for (const Row& row : rows) RETURN_IF_ERROR(add(row));
+    return ok_status();
+  }
+};
+
+Status switch_to_wal(Connection& connection) {
+  ASSIGN_OR_RETURN(const std::string mode, connection.query_text("PRAGMA journal_mode = WAL"));
+  if (mode == "wal") return ok_status();
+  return make_error(ErrorCode::unsupported,
+                    "{}: its file system cannot hold a write-ahead log (SQLite stayed in mode "
+                    "'{}'); record on a local drive",
+                    connection.path(), mode);
+}
+
+// Joins the clock of the spans with the calendar, once each time a run begins or goes on.
+Status write_clock_snapshot(Connection& connection) {
+  ASSIGN_OR_RETURN(Statement insert, prepare_write(connection, "insert_clock_snapshot"));
+  timespec realtime;
+  const TimeNs ts = monotonic_now_ns();
+  clock_gettime(CLOCK_REALTIME, &realtime);
+  return insert.run(std::string_view("monotonic"), ts,
+                    TimeNs{realtime.tv_sec} * 1'000'000'000 + realtime.tv_nsec);
+}
+
+Status forget_uncommitted_steps(Connection& connection, std::int64_t first_step) {
+  return connection.transaction([&]() -> Status {
+    ASSIGN_OR_RETURN(Statement detach, prepare_write(connection, "detach_spans_from_step"));
+    RETURN_IF_ERROR(detach.run(first_step));
+    ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, "delete_steps_from"));
+    RETURN_IF_ERROR(erase.run(first_step));
+    ASSIGN_OR_RETURN(const std::int64_t redone_count, connection.query_int64("SELECT changes()"));
+    if (redone_count == 0) return ok_status();
+    ASSIGN_OR_RETURN(BatchStatements statements, BatchStatements::prepare(connection));
+    return statements.add(StatRow{
+        "steps_redone", Severity::info, redone_count,
+        "steps that had run but were not committed when the run stopped, and ran again after the "
+        "resume; spans of the first attempt have no step"});
+  });
+}
+
+Status remove_database(const std::string& path) {
+  ASSIGN_OR_RETURN(const bool ours, detail::is_run_database_file(path));
+  if (!ours)
+    return make_error(ErrorCode::config,
+                      "{}: exists and is not a run database of Sluice, so it is not replaced; name "
+                      "another file with --db",
+                      path);
+  for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
+    std::error_code error;
+    std::filesystem::remove(path + suffix, error);
+    if (error)
+      return make_error(ErrorCode::io, "{}{}: cannot remove: {}", path, suffix, error.message());
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+struct Writer::Impl {
+  // Destroyed from the last to the first: the lock is held until the connection is closed.
+  detail::WriterLock lock;
+  Connection connection;
+  detail::NameTables names;
+  std::optional<BatchStatements> statements;
+  Status status;  // the first error; recording has stopped with it
+  bool closed = false;
+
+  Impl(detail::WriterLock held_lock, Connection open_connection)
+      : lock(std::move(held_lock)), connection(std::move(open_connection)) {}
+
+  Status begin_recording() {
+    RETURN_IF_ERROR(switch_to_wal(connection));
+    RETURN_IF_ERROR(connection.execute(kRecordingSettings));
+    RETURN_IF_ERROR(write_clock_snapshot(connection));
+    ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
+    ASSIGN_OR_RETURN(statements, BatchStatements::prepare(connection));
+    return ok_status();
+  }
+
+  // One transaction, with the names that it needs in front. The first failure stays.
+  template <typename Change>
+  Status commit(Change&& change) {
+    CHECK(!closed);
+    if (!status.ok()) return status;
+    status = connection.transaction([&]() -> Status {
+      RETURN_IF_ERROR(names.write_new(connection));
+      return change();
+    });
+    if (status.ok()) names.forget_new();
+    return status;
+  }
+
+  Status write_facts(const Facts& facts) {
+    ASSIGN_OR_RETURN(Statement meta, prepare_write(connection, "insert_meta"));
+    for (const MetaRow& row : facts.meta)
+      RETURN_IF_ERROR(meta.run(std::string_view(row.key), std::string_view(row.value)));
+    ASSIGN_OR_RETURN(Statement device, prepare_write(connection, "insert_device"));
+    for (const DeviceRow& row : facts.devices)
+      RETURN_IF_ERROR(device.run(row.id, std::string_view(row.name), std::string_view(row.kind),
+                                 row.memory_bytes, row.capacity_bytes));
+    ASSIGN_OR_RETURN(Statement link, prepare_write(connection, "insert_link"));
+    for (const LinkRow& row : facts.links)
+      RETURN_IF_ERROR(link.run(row.id, std::string_view(row.name), row.read_bytes_per_s,
+                               row.write_bytes_per_s, row.latency_ns,
+                               std::string_view(row.full_duplex ? "full" : "half")));
+    ASSIGN_OR_RETURN(Statement track_link, prepare_write(connection, "insert_track_link"));
+    for (const TrackLinkRow& row : facts.track_links)
+      RETURN_IF_ERROR(track_link.run(row.track_id, row.link_id, text_of(row.direction)));
+    ASSIGN_OR_RETURN(Statement subgroup, prepare_write(connection, "insert_subgroup"));
+    for (const SubgroupRow& row : facts.subgroups)
+      RETURN_IF_ERROR(subgroup.run(row.id, row.first, row.count, null_if_none(row.device_id)));
+    return ok_status();
+  }
+
+  // After an error these rows often still fit: the log has grown for the batch that was undone.
+  Status write_last_words(std::span<const StatRow> last_stats) {
+    return connection.transaction([&]() -> Status {
+      RETURN_IF_ERROR(statements->add_all(last_stats));
+      if (status.ok()) return ok_status();
+      return statements->add(
+          StatRow{"recording_stopped", Severity::error, 1,
+                  "recording stopped before the run did: " + status.error().message()});
+    });
+  }
+
+  // Folds the log into the file, and drops it, so that a finished run is one file that opens from
+  // read-only media, too. A reader that is looking on keeps the log in use: then it stays, and is
+  // as good.
+  Status fold_log() {
+    connection.set_busy_timeout_ms(0);
+    for (const char* sql : {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE"}) {
+      const Status folded = connection.execute(sql);
+      if (!folded.ok() && folded.error().code() != ErrorCode::busy) return folded;
+    }
+    return ok_status();
+  }
+};
+
+Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Writer::~Writer() {
+  if (!impl_->closed) (void)close();
+}
+
+const std::string& Writer::path() const { return impl_->connection.path(); }
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists) {
+  ASSIGN_OR_RETURN(detail::WriterLock lock, detail::WriterLock::acquire(path));
+  if (std::filesystem::exists(path)) {
+    if (if_exists == IfExists::refuse)
+      return make_error(ErrorCode::config,
+                        "{}: exists; name another file with --db, or go on with it with --resume",
+                        path);
+    RETURN_IF_ERROR(remove_database(path));
+  }
+  ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::create));
+  // Before the write-ahead log is on: from here on the file itself says what it is.
+  RETURN_IF_ERROR(detail::create_schema(connection));
+  auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
+  RETURN_IF_ERROR(impl->begin_recording());
+  return std::unique_ptr<Writer>(new Writer(std::move(impl)));
+}
+
+Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
+                                                    std::int64_t first_step) {
+  if (!std::filesystem::exists(path))
+    return make_error(ErrorCode::not_found,
+                      "{}: there is no run database to go on with; without --resume one is created",
+                      path);
+  ASSIGN_OR_RETURN(detail::WriterLock lock, detail::WriterLock::acquire(path));
+  ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::write));
+  RETURN_IF_ERROR(detail::check_schema(connection));
+  auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
+  RETURN_IF_ERROR(impl->begin_recording());
+  RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, first_step));
+  return std::unique_ptr<Writer>(new Writer(std::move(impl)));
+}
+
+std::int64_t Writer::string_id(std::string_view text) { return impl_->names.string_id(text); }
+
+std::int64_t Writer::track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
+                              std::string_view name) {
+  return impl_->names.track_id(parent_id, kind, name);
+}
+
+Status Writer::write_facts(const Facts& facts) {
+  return impl_->commit([&] { return impl_->write_facts(facts); });
+}
+
+Status Writer::append(const Batch& batch) {
+  return impl_->commit([&]() -> Status {
+    BatchStatements& statements = *impl_->statements;
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.spans)));
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));
+    return statements.add_all(std::span(batch.stats));
+  });
+}
+
+Status Writer::close(std::span<const StatRow> last_stats) {
+  CHECK(!impl_->closed);
+  impl_->closed = true;
+  Status last_words = impl_->write_last_words(last_stats);
+  impl_->statements.reset();
+  Status folded = impl_->fold_log();
+  if (!impl_->status.ok()) return impl_->status;
+  return last_words.ok() ? folded : last_words;
+}
+
+}  // namespace sluice::rundb

@@ -1,0 +1,63 @@
+#pragma once
+// The one connection that writes a run database (and checkpoints it). Rows come in batches; a batch
+// is a transaction, so a reader, or whoever opens the file after a crash, sees whole batches only.
+//
+// The first error (disk full, I/O error) stops the recording: the batch is undone, the file stays
+// readable with all earlier batches, and every later append returns the same error.
+//
+// Thread contract: one thread at a time. One writer a file: a second one, in any process, is
+// refused (ErrorCode::busy).
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/rundb/rows.h"
+
+namespace sluice::rundb {
+
+enum class IfExists : std::uint8_t {
+  refuse,
+  replace,  // a run database only: any other file is never deleted
+};
+
+class Writer {
+ public:
+  // A new file with the schema in it. The folder must exist.
+  static Result<std::unique_ptr<Writer>> create(const std::string& path, IfExists if_exists);
+
+  // Goes on with the file of an earlier run. `first_step` is the first step that will run now.
+  // Rows of it and of later steps are from an attempt that was never committed: those step rows go,
+  // their spans stay without a step, and stat `steps_redone` counts them.
+  static Result<std::unique_ptr<Writer>> open_append(const std::string& path,
+                                                     std::int64_t first_step);
+
+  ~Writer();  // closes; an error is lost, so call close()
+
+  // The id of this text, or of this track, in the file. New ones are written by the next append.
+  std::int64_t string_id(std::string_view text);
+  std::int64_t track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
+                        std::string_view name);
+
+  // Each is one transaction.
+  Status write_facts(const Facts& facts);
+  Status append(const Batch& batch);
+
+  // Adds `last_stats`, says in stat `recording_stopped` why, if an error stopped the recording, and
+  // leaves one self-contained file where no reader is holding the write-ahead log. Returns the
+  // first error of the recording.
+  Status close(std::span<const StatRow> last_stats = {});
+
+  const std::string& path() const;
+
+ private:
+  struct Impl;  // keeps SQLite out of this header
+  explicit Writer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::rundb

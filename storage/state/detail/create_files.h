@@ -1,0 +1,17 @@
+#pragma once
+// Making the files of a new state so that a crash at any instant leaves either a whole state or
+// something that the next creation recognizes as its own. docs/state_format.md, "How a state is
+// created".
+// Thread contract: under the state's lock.
+
+#include "base/status.h"
+#include "storage/state/detail/disk.h"
+#include "storage/state/state_layout.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::state::detail {
+
+Status create_files(Disk& disk, const StateStore::Options& options, const StateIdentity& identity,
+                    const Layout& layout);
+
+}  // namespace sluice::state::detail

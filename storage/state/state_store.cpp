@@ -1,0 +1,194 @@
+#include "storage/state/state_store.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "storage/state/detail/commit_log.h"
+#include "storage/state/detail/create_files.h"
+#include "storage/state/detail/device_files.h"
+#include "storage/state/detail/disk.h"
+#include "storage/state/detail/file_names.h"
+#include "storage/state/detail/open_store.h"
+#include "storage/state/detail/parallel_sync.h"
+#include "storage/state/detail/state_lock.h"
+
+namespace sluice::state {
+namespace {
+
+using detail::CommitLog;
+using detail::Disk;
+using detail::StateLock;
+
+// What an open state consists of. Without a lock and a disk it is read-only.
+struct Parts {
+  std::optional<StateLock> lock;
+  std::unique_ptr<Disk> disk;
+  CommitLog log;
+  std::vector<io::File> files;  // a device
+};
+
+class FileStateStore final : public StateStore {
+ public:
+  FileStateStore(Parts parts, Layout layout, CommitRecord committed)
+      : parts_(std::move(parts)), layout_(std::move(layout)), committed_(std::move(committed)) {
+    if (parts_.disk != nullptr) device_syncs_.emplace(*parts_.disk, parts_.files);
+  }
+
+  const StateIdentity& identity() const override { return parts_.log.header().identity; }
+  Layout& layout() override { return layout_; }
+  const CommitRecord& committed() const override { return committed_; }
+  const io::File& file(DeviceId device) const override {
+    CHECK(index_of(device) >= 0 && index_of(device) < layout_.geometry().device_count);
+    return parts_.files[index_of(device)];
+  }
+  std::int64_t file_offset(const Extent& extent) const override {
+    return detail::kHeaderBytes + extent.offset_bytes;
+  }
+  Status reserve() override;
+  Status commit(const CommitRecord& record) override;
+
+ private:
+  void check_record(const CommitRecord& record) const;
+
+  Parts parts_;
+  Layout layout_;
+  CommitRecord committed_;
+  std::optional<detail::ParallelSync> device_syncs_;
+  std::optional<Error> lost_data_;  // a device's fdatasync failed
+};
+
+Status FileStateStore::reserve() {
+  CHECK(parts_.disk != nullptr);  // opened read-only
+  for (const io::File& file : parts_.files) {
+    const DeviceId device{static_cast<std::int32_t>(&file - parts_.files.data())};
+    const std::int64_t wanted_bytes = detail::kHeaderBytes + layout_.data_bytes(device);
+    ASSIGN_OR_RETURN(const std::int64_t size_bytes, file.size_bytes());
+    if (size_bytes < wanted_bytes) RETURN_IF_ERROR(parts_.disk->allocate(file, wanted_bytes));
+  }
+  return ok_status();
+}
+
+// A record that does not say where the data were written would lose them without a sign.
+void FileStateStore::check_record(const CommitRecord& record) const {
+  CHECK_EQ(record.subgroups.size(), static_cast<std::size_t>(layout_.geometry().subgroup_count()));
+  for (std::size_t s = 0; s < record.subgroups.size(); ++s) {
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
+    const bool is_rewritten = layout_.next(subgroup) != kNoSlot;
+    CHECK(record.subgroups[s].slot ==
+          (is_rewritten ? layout_.next(subgroup) : layout_.current(subgroup)));
+    if (!is_rewritten && !committed_.subgroups.empty())
+      CHECK(record.subgroups[s].checksums == committed_.subgroups[s].checksums);
+  }
+}
+
+Status FileStateStore::commit(const CommitRecord& record) {
+  CHECK(parts_.disk != nullptr);  // opened read-only
+  check_record(record);
+  if (lost_data_) return *lost_data_;
+  if (Status synced = device_syncs_->sync_all(); !synced.ok()) {
+    // The kernel reports a lost write once: a second fdatasync would succeed without the data.
+    lost_data_ = synced.error().with_context(
+        "the commit failed and the one before it is current; end this run, since the drive may "
+        "have lost what was written");
+    return *lost_data_;
+  }
+  RETURN_IF_ERROR(parts_.log.append(*parts_.disk, record));
+  layout_.commit();
+  committed_ = record;
+  return ok_status();
+}
+
+Status check_directory(const std::string& directory) {
+  if (StateStore::exists(directory)) return ok_status();
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(directory, ignored))
+    return make_error(ErrorCode::not_found, "{}: there is no such folder", directory);
+  return make_error(ErrorCode::not_found, "{}: holds no optimizer state (no commit.slc)",
+                    directory);
+}
+
+Result<Parts> open_parts(const StateStore::Options& options, io::FileAccess access,
+                         std::optional<StateLock> lock, std::unique_ptr<Disk> disk) {
+  ASSIGN_OR_RETURN(CommitLog log,
+                   CommitLog::open(detail::log_path(options.directory), {access, options.caching}));
+  ASSIGN_OR_RETURN(std::vector<io::File> files,
+                   detail::open_device_files(options, access, log.header()));
+  return Parts{std::move(lock), std::move(disk), std::move(log), std::move(files)};
+}
+
+Result<std::unique_ptr<FileStateStore>> open_at_last_commit(Parts parts) {
+  ASSIGN_OR_RETURN(CommitRecord committed, parts.log.read_newest());
+  const Geometry& geometry = parts.log.header().geometry;
+  RETURN_IF_ERROR(detail::check_slots(committed, geometry, parts.files, parts.log.path()));
+  std::vector<SlotId> current;
+  for (const SubgroupVersion& version : committed.subgroups) current.push_back(version.slot);
+  Layout layout(geometry, std::move(current));
+  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout),
+                                          std::move(committed));
+}
+
+}  // namespace
+
+namespace detail {
+
+Result<std::unique_ptr<StateStore>> create_store(const StateStore::Options& options,
+                                                 const StateIdentity& identity,
+                                                 const Geometry& geometry,
+                                                 const DeviceMap& device_map,
+                                                 std::unique_ptr<Disk> disk) {
+  RETURN_IF_ERROR(check_representable(identity, geometry));
+  Layout layout(geometry, device_map);
+  RETURN_IF_ERROR(disk->make_directory(options.directory));
+  ASSIGN_OR_RETURN(StateLock lock, StateLock::take(options.directory));
+  if (StateStore::exists(options.directory))
+    return make_error(ErrorCode::config,
+                      "{}: holds an optimizer state already; resume it, remove it, or choose "
+                      "another state_dir",
+                      options.directory);
+  RETURN_IF_ERROR(create_files(*disk, options, identity, layout));
+  ASSIGN_OR_RETURN(Parts parts, open_parts(options, io::FileAccess::read_write, std::move(lock),
+                                           std::move(disk)));
+  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout), CommitRecord{});
+}
+
+Result<std::unique_ptr<StateStore>> open_store(const StateStore::Options& options,
+                                               std::unique_ptr<Disk> disk) {
+  RETURN_IF_ERROR(check_directory(options.directory));
+  ASSIGN_OR_RETURN(StateLock lock, StateLock::take(options.directory));
+  ASSIGN_OR_RETURN(Parts parts, open_parts(options, io::FileAccess::read_write, std::move(lock),
+                                           std::move(disk)));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileStateStore> store, open_at_last_commit(std::move(parts)));
+  RETURN_IF_ERROR(store->reserve());
+  return store;
+}
+
+}  // namespace detail
+
+Result<std::unique_ptr<StateStore>> StateStore::create(const Options& options,
+                                                       const StateIdentity& identity,
+                                                       const Geometry& geometry,
+                                                       const DeviceMap& device_map) {
+  return detail::create_store(options, identity, geometry, device_map,
+                              std::make_unique<Disk>(options.durability));
+}
+
+Result<std::unique_ptr<StateStore>> StateStore::open(const Options& options) {
+  return detail::open_store(options, std::make_unique<Disk>(options.durability));
+}
+
+Result<std::unique_ptr<StateStore>> StateStore::open_read_only(const Options& options) {
+  RETURN_IF_ERROR(check_directory(options.directory));
+  ASSIGN_OR_RETURN(Parts parts,
+                   open_parts(options, io::FileAccess::read_only, std::nullopt, nullptr));
+  ASSIGN_OR_RETURN(std::unique_ptr<FileStateStore> store, open_at_last_commit(std::move(parts)));
+  return store;
+}
+
+bool StateStore::exists(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(detail::log_path(directory), ignored);
+}
+
+}  // namespace sluice::state
