@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Builds and tests all that this machine can. Called by ./test, which installs what is needed first.
+"""Builds and tests all that this machine can. Called by ./test, which first runs scripts/setup.
 
 Three outcomes: passed, failed, and skipped with a reason. What counts as one test:
   - a test case of a Catch2 program; it is skipped when it prints `SKIPPED: its name: reason`
-  - a line `PASS name`, `FAIL name: why` or `SKIPPED: name: reason` of a script tests/**/*_test.{py,sh}
+  - a line `PASS name`, `FAIL name: why` or `SKIPPED: name: reason` of a script
+    tests/**/*_test.{py,sh}
   - a build
 A program or script that ran no test has failed.
 """
@@ -26,8 +27,7 @@ PROGRAM_LIMIT_S = 900
 SCRIPT_LIMIT_S = 1800
 JOBS = os.cpu_count() or 1
 
-# Parts that are optional at build. None has code in this version; the line stays true when one gets
-# some, because a configure log that says otherwise is shown instead.
+# Parts that will be optional at build; none has code in this version.
 OPTIONAL_PARTS = ("CUDA + CUPTI", "XRT", "GUI")
 
 

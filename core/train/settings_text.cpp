@@ -27,17 +27,17 @@ std::vector<SettingInfo> make_settings() {
 
 const char* const kPageHead = R"(# Settings of a run
 
-A run file (`sample_models/runs/*.toml`) sets these keys; `--set key=value` sets them once more, after
-the file. Table names such as `[offload]` are headings for the reader: a key means the same under any
-of them and may be set only once. A path in the file is relative to the file's folder; a path given to
-`--set` is relative to the working directory. Sizes in bytes may be written `4096`, `"64MiB"` or
-`"2 GB"`. Lists of devices' shares are one string: `device_map = "3,1,1,1"`.
+A run file (`sample_models/runs/*.toml`) sets these keys; `--set key=value` sets them once more,
+after the file. Table names such as `[offload]` are headings for the reader: a key means the same
+under any of them and may be set only once. A path in the file is relative to the file's folder; a
+path given to `--set` is relative to the working directory. Sizes in bytes may be written `4096`,
+`"64MiB"` or `"2 GB"`. The devices' shares are one string: `device_map = "3,1,1,1"`.
 
-A key that does not exist, a value of the wrong type and a value out of range each stop the run before
-anything is written, with the file and the line.
+A key that does not exist, a value of the wrong type and a value out of range each stop the run
+before anything is written, with the file and the line.
 
-This page is made from the table in `core/train/setting_table.cpp`, and `core_train_test` holds it to
-that; with `SLUICE_WRITE_DOCS=1` in its environment the test writes the page instead.
+This page is made from the table in `core/train/setting_table.cpp`, and `core_train_test` holds it
+to that; with `SLUICE_WRITE_DOCS=1` in its environment the test writes the page instead.
 )";
 
 }  // namespace

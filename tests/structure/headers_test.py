@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Each header compiles alone, so that no file depends on what happens to be included before it.
+Headers that lead to libtorch are left out: the programs that include them compile them."""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+
+from source_tree import ROOT, Report, cpp_files, includes
+
+PACKAGES = ["tomlplusplus", "sqlite3", "liburing", "libxxhash", "libhwy"]
+TORCH = ("torch/", "ATen/", "c10/")
+
+
+def package_flags():
+    """Flags of the packages that are there; a header that needs another one fails by name."""
+    flags = []
+    for package in PACKAGES:
+        said = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True,
+                              check=False)
+        if said.returncode == 0:
+            flags += said.stdout.split()
+    return flags
+
+
+def leads_to_torch(name, seen=()):
+    for _, include, is_ours in includes(ROOT / name):
+        if not is_ours and include.startswith(TORCH):
+            return True
+        if is_ours and include not in seen and (ROOT / include).is_file():
+            if leads_to_torch(include, (*seen, include)):
+                return True
+    return False
+
+
+def first_error(name, flags):
+    """None if the header compiles by itself."""
+    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", *flags, "-x", "c++", "-"]
+    said = subprocess.run(command, input=f'#include "{name}"\n', capture_output=True, text=True,
+                          check=False)
+    if said.returncode == 0:
+        return None
+    errors = [line for line in said.stderr.splitlines() if "error:" in line]
+    return (errors or said.stderr.splitlines() or ["g++ failed"])[0]
+
+
+def main():
+    report = Report()
+    if shutil.which("g++") is None:
+        report.skip("each header compiles alone", "there is no g++")
+        return 0
+    flags = package_flags()
+    # An -inl.h is for including again and again by one source file (Highway's idiom).
+    headers = [name for name in cpp_files(ROOT)
+               if name.endswith(".h") and not name.endswith("-inl.h") and not leads_to_torch(name)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        errors = list(pool.map(lambda name: first_error(name, flags), headers))
+    report.check(f"each of {len(headers)} headers compiles alone",
+                 [error for error in errors if error is not None])
+    return report.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

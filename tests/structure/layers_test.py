@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Holds includes and CMake links to the house: which folder may use which, and which folder owns
+which foreign library. A breach is planted in a copy to show that it is found."""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+from source_tree import ROOT, Report, cpp_files, includes, tracked_files
+
+# Folder -> what it may use, directly. Longest folder name wins, so core/model/gpt2 is not
+# core/model. A folder that holds code and is not here is a breach.
+STORAGE = {"storage/io", "storage/state"}
+CORE_WITHOUT_TORCH = {
+    "core/platform", "core/runtime", "core/optimizer", "core/csd", "core/offload", "core/model",
+    "core/data", "core/train",
+}
+MAY_USE = {
+    "base": set(),
+    "storage/io": {"base"},
+    "storage/state": {"base", "storage/io"},
+    "storage/rundb": {"base"},
+    "profiler/record": set(),
+    "core/platform": {"base"},
+    "core/runtime": {"base", "profiler/record", "storage/io", "core/platform"},
+    "core/optimizer": {"base"},
+    "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
+                 "core/optimizer"},
+    "core/model": {"base"},
+    "core/model/gpt2": {"base", "core/model"},
+    "core/offload": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
+                     "core/optimizer", "core/csd", "core/model"},
+    "core/data": {"base", *STORAGE, "core/model"},
+    "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
+    "profiler/collect": {"base", "profiler/record", "storage/rundb"},
+    "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
+            "core/model/gpt2", *CORE_WITHOUT_TORCH},
+    "hls": set(),
+}
+# They compare ours with others', so they may use all of it.
+EXEMPT = ("tests/", "bench/")
+
+# Foreign include -> the folders that own it.
+FOREIGN_OWNERS = [
+    (r"(torch|ATen|c10)/", {"core/model/gpt2"}),
+    (r"sqlite3\.h", {"storage/rundb"}),
+    (r"liburing(\.h|/)", {"storage/io"}),
+    (r"xxhash\.h", {"storage/state", "core/data"}),
+    (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
+    (r"hwy/", {"core/optimizer"}),
+    (r"CLI/", {"cli"}),
+    (r"nlohmann/", {"cli"}),
+    (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
+]
+# The C++ library has no dot in its names; these are the kernel's and the C library's.
+SYSTEM_HEADERS = re.compile(
+    r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
+    r"stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt)\.h")
+
+# Highway wants its own headers in quotes, so quotes alone do not make an include ours.
+TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
+
+# CMake target -> the include that it stands for, or None where there is nothing to own.
+FOREIGN_TARGETS = {
+    "fmt::fmt": "fmt/core.h", "tl::expected": "tl/expected.hpp",
+    "PkgConfig::liburing": "liburing.h", "PkgConfig::xxhash": "xxhash.h",
+    "PkgConfig::sqlite3": "sqlite3.h", "PkgConfig::highway": "hwy/highway.h",
+    "PkgConfig::tomlplusplus": "toml++/toml.h", "nlohmann_json::nlohmann_json": "nlohmann/json.hpp",
+    "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
+    "Threads::Threads": None, "sluice_warnings": None,
+}
+SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
+
+
+def folder_of(path):
+    """The folder of the house that a file is in: the longest that is known, else its own."""
+    parent = pathlib.PurePosixPath(path).parent
+    for candidate in (parent, *parent.parents):
+        if str(candidate) in MAY_USE:
+            return str(candidate)
+    return str(parent)
+
+
+def is_exempt(path):
+    return path.startswith(EXEMPT)
+
+
+def foreign_owners(include):
+    """The folders that may use a foreign include; None for the system's own."""
+    for pattern, owners in FOREIGN_OWNERS:
+        if re.match(pattern, include):
+            return owners
+    return None if SYSTEM_HEADERS.fullmatch(include) else set()
+
+
+def include_breaches(root):
+    breaches = []
+    for name in cpp_files(root):
+        if is_exempt(name):
+            continue
+        folder = folder_of(name)
+        if folder not in MAY_USE:
+            breaches.append(f"{name}: folder {folder} has no place in the table of layers_test.py")
+            continue
+        for line, include, is_ours in includes(root / name):
+            if is_ours and include.split("/")[0] in TOP_FOLDERS:
+                used = folder_of(include)
+                if used != folder and used not in MAY_USE[folder]:
+                    breaches.append(f"{name}:{line}: {folder} may not use {used} ({include})")
+            else:
+                owners = foreign_owners(include)
+                if owners is not None and folder not in owners:
+                    breaches.append(f"{name}:{line}: <{include}> belongs to "
+                                    f"{', '.join(sorted(owners)) or 'no folder'}, not to {folder}")
+    return breaches
+
+
+def link_lists(root):
+    """Target -> (CMake file, all that it links, the part of it that its users get too)."""
+    links = {}
+    for name in tracked_files(root):
+        if pathlib.PurePosixPath(name).name != "CMakeLists.txt" or is_exempt(name):
+            continue
+        text = re.sub(r"#.*", "", (root / name).read_text())
+        for body in re.findall(r"sluice_library\s*\(([^)]*)\)", text):
+            add_sluice_library(links, name, body.split())
+        for body in re.findall(r"target_link_libraries\s*\(([^)]*)\)", text):
+            target, *linked = body.split()
+            entry = links.setdefault(target, (name, set(), set()))
+            entry[1].update(set(linked) - SCOPES)
+    return links
+
+
+def add_sluice_library(links, name, words):
+    section = None
+    target = None
+    lists = {"LINKS": set(), "PRIVATE_LINKS": set(), "SOURCES": set(), "HEADERS": set()}
+    for word in words:
+        if word == "NAME" or word in lists:
+            section = word
+        elif section == "NAME":
+            target = word
+        elif section in lists:
+            lists[section].add(word)
+    entry = links.setdefault(target, (name, set(), set()))
+    entry[1].update(lists["LINKS"] | lists["PRIVATE_LINKS"])
+    entry[2].update(lists["LINKS"])
+
+
+def folder_of_target(target):
+    for folder in MAY_USE:
+        if folder.replace("/", "_") == target:
+            return folder
+    return None
+
+
+def link_breaches(root):
+    breaches = []
+    for target, (name, linked, _) in link_lists(root).items():
+        folder = folder_of(name)
+        if folder not in MAY_USE:
+            continue
+        if target != folder.replace("/", "_") and folder != "cli":
+            breaches.append(f"{name}: target {target} should be {folder.replace('/', '_')}")
+        for library in sorted(linked - {target}):
+            used = folder_of_target(library)
+            if used is not None:
+                if used != folder and used not in MAY_USE[folder]:
+                    breaches.append(f"{name}: {folder} may not link {library}")
+            elif library not in FOREIGN_TARGETS:
+                breaches.append(f"{name}: layers_test.py does not know the library {library}")
+            elif FOREIGN_TARGETS[library] is not None:
+                if folder not in foreign_owners(FOREIGN_TARGETS[library]):
+                    breaches.append(f"{name}: {folder} may not link {library}")
+    return breaches
+
+
+def reachable_targets(links, target):
+    """What a target gets: its own links, and what those hand on."""
+    reached = set()
+    waiting = list(links[target][1])
+    while waiting:
+        library = waiting.pop()
+        if library not in reached:
+            reached.add(library)
+            waiting.extend(links[library][2] if library in links else ())
+    return reached
+
+
+def unlinked_includes(root):
+    """Includes of a folder that the link line does not name: they compile by luck."""
+    links = link_lists(root)
+    breaches = []
+    for name in cpp_files(root):
+        folder = folder_of(name)
+        target = folder.replace("/", "_")
+        if is_exempt(name) or target not in links:
+            continue
+        reached = {folder_of_target(library) for library in reachable_targets(links, target)}
+        for line, include, is_ours in includes(root / name):
+            used = folder_of(include)
+            if is_ours and used != folder and used in MAY_USE and used not in reached:
+                breaches.append(f"{name}:{line}: includes {include}, but {target} does not link "
+                                f"{used.replace('/', '_')}")
+    return breaches
+
+
+# What is planted, and what must be said about it.
+PLANTED = [
+    ("base/planted.h", '#include "core/platform/platform.h"\n', "base may not use core/platform"),
+    ("storage/io/planted.h", '#include "storage/state/state_store.h"\n',
+     "storage/io may not use storage/state"),
+    ("storage/state/planted.cpp", "#include <torch/types.h>\n", "<torch/types.h> belongs to"),
+    ("core/offload/planted.cpp", "  # include <sqlite3.h>\n", "<sqlite3.h> belongs to"),
+    ("core/model/planted.h", '#include "core/model/gpt2/gpt2.h"\n',
+     "core/model may not use core/model/gpt2"),
+    ("core/csd/planted.h", '#include "hwy/highway.h"\n', "<hwy/highway.h> belongs to"),
+    ("profiler/record/planted.h", "#include <fmt/format.h>\n", "<fmt/format.h> belongs to"),
+    ("core/csd/planted.cpp", "#include <somebody/new.hpp>\n", "belongs to no folder"),
+    ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls may not use base"),
+    ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
+    ("core/optimizer/CMakeLists.txt",
+     "sluice_library(NAME core_optimizer\n  SOURCES a.cpp LINKS base PRIVATE_LINKS core_train)\n",
+     "core/optimizer may not link core_train"),
+    ("storage/rundb/CMakeLists.txt",
+     "sluice_library(NAME storage_rundb SOURCES a.cpp LINKS base PkgConfig::liburing)\n",
+     "storage/rundb may not link PkgConfig::liburing"),
+    ("core/platform/CMakeLists.txt", "sluice_library(NAME core_platform SOURCES a.cpp)\n", None),
+    ("core/platform/planted.cpp", '#include "base/units.h"\n',
+     "core_platform does not link base"),
+]
+
+
+def all_breaches(root):
+    return include_breaches(root) + link_breaches(root) + unlinked_includes(root)
+
+
+def unfound_plants():
+    """Planted breaches that the checks miss, and clean files that they blame."""
+    with tempfile.TemporaryDirectory(prefix="sluice-layers-") as scratch:
+        root = pathlib.Path(scratch)
+        for name, text, _ in PLANTED:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        (root / "cli").mkdir()
+        (root / "cli/main.cpp").write_text('#include "base/units.h"\n#include <CLI/CLI.hpp>\n')
+        found = all_breaches(root)
+        missed = [f"nothing was said about {name}" for name, _, expected in PLANTED
+                  if expected and not any(name in b and expected in b for b in found)]
+        return missed + [breach for breach in found if breach.startswith("cli/")]
+
+
+def main():
+    report = Report()
+    report.check("planted breaches of the layers are found", unfound_plants())
+    report.check("includes keep to the layers and to the owners of foreign libraries",
+                 include_breaches(ROOT))
+    report.check("CMake links keep to the layers", link_breaches(ROOT))
+    report.check("what is included is linked", unlinked_includes(ROOT))
+    return report.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
