@@ -19,7 +19,8 @@ void* counted_allocate(std::size_t size_bytes) {
 
 }  // namespace
 
-// All forms, so that none of them meets the library's own or a sanitizer's.
+// All forms, so that none of them meets the library's own or a sanitizer's. Not inlined: g++ would
+// then see free() next to operator new and call it a mistake.
 void* operator new(std::size_t size_bytes) {
   if (void* memory = counted_allocate(size_bytes)) return memory;
   throw std::bad_alloc();
@@ -31,10 +32,10 @@ void* operator new[](std::size_t size_bytes) { return operator new(size_bytes); 
 void* operator new[](std::size_t size_bytes, const std::nothrow_t& tag) noexcept {
   return operator new(size_bytes, tag);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice::io::testing {
 namespace {
