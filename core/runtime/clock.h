@@ -42,7 +42,8 @@ class Clock {
   // Begins an operation; its state stays the caller's until it comes back from wait().
   virtual void start(OperationState* state) = 0;
   // Appends operations that have completed, with their times and outcome. If none has, reaches the
-  // next completion: by waiting, at most `patience_ns` (then nothing is appended), or by jumping.
+  // next completion: by waiting, at most `patience_ns` (it may come back with nothing), or by
+  // jumping.
   virtual void wait(OperationQueue& completed, TimeNs patience_ns) = 0;
 };
 

@@ -100,7 +100,8 @@ template <std::size_t N>
 class OperationsAwaiter {
  public:
   explicit OperationsAwaiter(std::span<const Operation> operations) : count_(operations.size()) {
-    CHECK(count_ >= 1 && count_ <= N);
+    CHECK_GE(count_, 1U);
+    CHECK_LE(count_, N);
     for (std::size_t i = 0; i < count_; ++i) states_[i].operation = operations[i];
   }
   bool await_ready() const { return states_[0].operation.runtime->failed(); }

@@ -40,7 +40,7 @@ class Event {
   explicit Event(Runtime& runtime) : runtime_(runtime) {}
   void set();
   void reset() {
-    CHECK(waiters_.empty());
+    CHECK_EQ(waiters_.empty(), true);
     is_set_ = false;
   }
   bool is_set() const { return is_set_; }

@@ -86,7 +86,7 @@ class [[nodiscard]] Task {
     return handle_;
   }
   T await_resume() {
-    CHECK(handle_.promise().value.has_value());
+    CHECK_EQ(handle_.promise().value.has_value(), true);
     return std::move(*handle_.promise().value);
   }
 
