@@ -83,7 +83,7 @@ TEST_CASE_METHOD(CrashTest, "a record of which any sectors are missing does not 
   std::mt19937 random(3);
   for (std::uint32_t round = 0; round < 24; ++round) {
     // At least one of the sectors of the record stays behind.
-    const std::uint32_t lost = 1 + (round < 9 ? (1u << round) - 1 : random() % 1023);
+    const auto lost = static_cast<std::uint32_t>(round < 9 ? 1u << round : 1 + random() % 1023);
     const std::int64_t step = step_after_crash(2, torn_write([lost](std::size_t sector) {
                                                  return sector >= 10 || (lost >> sector & 1) == 0;
                                                }));
