@@ -1,6 +1,7 @@
 #pragma once
-// An engine that fails on purpose, by seed or by plan: what the tests of everything above use in
-// place of a broken disk.
+// An engine that fails on purpose, by plan and seed: what the tests of everything above use in
+// place of a broken disk. All faults but flip_bit act at the border to the kernel, before an
+// attempt of a transfer, so that continuing, retrying and reporting are the wrapped engine's own.
 
 #include <cstdint>
 #include <memory>
@@ -24,11 +25,15 @@ struct FaultPlan {
     std::uint64_t request_index;  // the n-th request submitted, 0-based
     Fault fault;
   };
+  // Several faults of one request follow one another, attempt by attempt.
   std::vector<Planned> planned;
-  std::uint64_t seed = 0;            // for which bit, how short, and the order of completions
-  bool shuffle_completions = false;  // completions come back in a seeded order
+  std::uint64_t seed = 0;  // for which bit, how short, and the order of completions
+  // Completions come back in a seeded order that does not depend on timing: nothing is handed out
+  // before all that is in flight has finished.
+  bool shuffle_completions = false;
 };
 
+// `inner` comes from open_io_engine().
 std::unique_ptr<IoEngine> make_faulty_engine(std::unique_ptr<IoEngine> inner, FaultPlan plan);
 
 }  // namespace sluice::io

@@ -7,7 +7,9 @@
 // by that thread. Errors: each request has its own outcome; a bad one never fails the batch. A
 // short transfer is continued by the engine until done or until the kernel says why not (end of
 // file: ErrorCode::corrupt "is cut short"); EINTR and EAGAIN are retried inside. Every error names
-// the file, the offset, the length asked for and what came.
+// the file, the offset, the length asked for and what came. submit and reap allocate nothing but
+// the text of errors. The destructor waits for what the kernel is still doing with the callers'
+// memory.
 
 #include <cstdint>
 #include <memory>
@@ -47,13 +49,15 @@ class IoEngine {
   // not wait; never waits for more than are in flight). Returns how many.
   virtual std::size_t reap(std::span<IoCompletion> completions, std::size_t at_least) = 0;
 
-  // Becomes readable (an eventfd) when something has finished; the reader of the fd clears it. Lets
-  // one thread wait for I/O and other things at once.
+  // Readable (an eventfd) while reap() has something to hand out; reap() itself clears it, so that
+  // whoever polls need not read it. It may rarely be readable without reason, where a transfer had
+  // to be continued: reap(completions, 0) then gives 0. Lets one thread wait for I/O and other
+  // things at once.
   virtual int completion_fd() const = 0;
 
   // Tells the kernel about buffers that will be used often (io_uring: registered buffers; requests
-  // whose data lies inside one then use the fixed form). May be called once, before the first
-  // submit.
+  // whose data lies inside one then use the fixed form). They must not overlap and must live as
+  // long as the engine. May be called once, before the first submit.
   virtual Status register_buffers(std::span<const std::span<std::byte>> buffers) = 0;
 
   virtual std::size_t inflight_count() const = 0;

@@ -45,6 +45,8 @@ std::string_view errno_advice(int error_number) {
       return "; check owner and mode, or choose another state_dir";
     case EROFS:
       return "; the file system is mounted read-only: remount it or choose another state_dir";
+    case EBADF:
+      return "; the file was not opened for this direction";
     case EIO:
       return "; the drive failed the operation: see `dmesg`";
     case EMFILE:
