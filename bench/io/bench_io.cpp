@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -24,6 +25,7 @@ struct Settings {
   std::int64_t size_bytes = std::int64_t{1} << 30;
   std::int64_t block_bytes = 1 << 20;
   std::size_t queue_depth = 16;
+  std::size_t batch = 1;  // completions reaped, and requests submitted for them, at once
   double seconds = 3;
   Mix mix = Mix::read;
   IoEngineKind engine = IoEngineKind::io_uring;
@@ -70,6 +72,16 @@ class Stream {
   std::int64_t write_position_ = 0;
 };
 
+// Drives may treat zeros better than data.
+void fill_random(std::span<std::byte> bytes) {
+  std::mt19937_64 generator(1);
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes.size();
+       at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = generator();
+    std::memcpy(&bytes[at], &word, sizeof word);
+  }
+}
+
 // An old file of the right size is used again: reading needs blocks that were written once.
 Result<File> prepare_file(const Settings& settings) {
   const std::string path = settings.dir + "/bench_io.data";
@@ -81,8 +93,7 @@ Result<File> prepare_file(const Settings& settings) {
   ASSIGN_OR_RETURN(File file, File::open(path, {.access = FileAccess::create_new}));
   RETURN_IF_ERROR(file.allocate(settings.size_bytes));
   ASSIGN_OR_RETURN(PageAlignedBuffer block, PageAlignedBuffer::allocate(settings.block_bytes));
-  std::mt19937_64 generator(1);
-  for (std::byte& byte : block.bytes()) byte = static_cast<std::byte>(generator());
+  fill_random(block.bytes());
   for (std::int64_t at = 0; at < settings.size_bytes; at += settings.block_bytes)
     RETURN_IF_ERROR(file.write_exactly(at, block.bytes()));
   RETURN_IF_ERROR(file.sync_data());
@@ -96,7 +107,7 @@ Result<Measured> run(const Settings& settings, IoEngine& engine, const File& fil
   std::vector<IoRequest> requests(settings.queue_depth);
   std::vector<IoRequest> batch;
   batch.reserve(settings.queue_depth);
-  std::vector<IoCompletion> completions(settings.queue_depth);
+  std::vector<IoCompletion> completions(settings.batch);
   const auto renew = [&](std::uint64_t block) {
     requests[block] = stream.next(memory.bytes().subspan(block * block_bytes, block_bytes), block);
     batch.push_back(requests[block]);
@@ -105,8 +116,12 @@ Result<Measured> run(const Settings& settings, IoEngine& engine, const File& fil
   Measured measured;
   const TimeNs start_ns = monotonic_now_ns();
   const TimeNs end_ns = start_ns + static_cast<TimeNs>(settings.seconds * 1e9);
-  for (std::uint64_t block = 0; block < settings.queue_depth; ++block) renew(block);
-  engine.submit(batch);
+  for (std::uint64_t block = 0; block < settings.queue_depth; ++block) {
+    renew(block);
+    if (batch.size() < settings.batch && block + 1 < settings.queue_depth) continue;
+    engine.submit(batch);
+    batch.clear();
+  }
   while (engine.inflight_count() > 0) {
     const std::size_t count = engine.reap(completions, 1);
     const bool goes_on = monotonic_now_ns() < end_ns;
@@ -133,6 +148,7 @@ Result<Measured> measure(const Settings& settings) {
                                    .queue_depth = settings.queue_depth,
                                    .thread_count = settings.thread_count}));
   const std::span<std::byte> bytes = memory.bytes();
+  fill_random(bytes);
   if (settings.registers_buffers) RETURN_IF_ERROR(engine->register_buffers(std::span(&bytes, 1)));
   return run(settings, *engine, file, memory);
 }
@@ -174,6 +190,12 @@ int main(int argument_count, char** arguments) {
   app.add_option("--size", size, "of the file")->capture_default_str();
   app.add_option("--block", block, "of one request")->capture_default_str();
   app.add_option("--depth", settings.queue_depth, "requests in flight")->capture_default_str();
+  app.add_option(
+         "--batch", settings.batch,
+         "completions reaped, and requests submitted for them, at once; neighbours that are "
+         "submitted at once become one request of the drive")
+      ->check(CLI::Range(1, 32768))
+      ->capture_default_str();
   app.add_option("--seconds", settings.seconds, "how long")->capture_default_str();
   app.add_option("--mix", settings.mix, "read, write or rw (half and half)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, io::Mix>{

@@ -19,6 +19,7 @@ struct SubgroupVersion {
   SlotId slot;
   std::array<std::uint64_t, kMaxVariables>
       checksums{};  // XXH3-64 of each array's elements, without padding
+  friend bool operator==(const SubgroupVersion&, const SubgroupVersion&) = default;
 };
 
 // The training position: opaque to storage but for the step. Doubles and integers are stored as
@@ -30,11 +31,13 @@ struct TrainingPosition {
   std::int64_t loss_scale_good_steps = 0;  // steps since the last overflow or growth
   std::uint64_t seed = 0;
   std::uint64_t data_position = 0;  // samples consumed
+  friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
 };
 
 struct CommitRecord {
   TrainingPosition position;
   std::vector<SubgroupVersion> subgroups;
+  friend bool operator==(const CommitRecord&, const CommitRecord&) = default;
 };
 
 }  // namespace sluice::state

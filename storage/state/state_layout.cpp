@@ -108,6 +108,7 @@ void Layout::find_free_slots() {
     for (std::int32_t index = slot_count_[device] - 1; index >= 0; --index)
       if (!used[device][index]) free_slots_[device].push_back(index);
   }
+  committed_slot_count_ = slot_count_;
 }
 
 SlotId Layout::take_next(SubgroupId subgroup, DeviceId device) {
@@ -131,15 +132,18 @@ void Layout::commit() {
     free_slots_[index_of(current_[subgroup].device)].push_back(current_[subgroup].index);
     current_[subgroup] = std::exchange(next_[subgroup], kNoSlot);
   }
+  committed_slot_count_ = slot_count_;
   sort_free_slots();
 }
 
 void Layout::abandon() {
   for (SlotId& next : next_) {
     if (next == kNoSlot) continue;
-    free_slots_[index_of(next.device)].push_back(next.index);
+    if (next.index < committed_slot_count_[index_of(next.device)])
+      free_slots_[index_of(next.device)].push_back(next.index);
     next = kNoSlot;
   }
+  slot_count_ = committed_slot_count_;
   sort_free_slots();
 }
 

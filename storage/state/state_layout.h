@@ -84,7 +84,8 @@ class Layout {
   SlotId take_next(SubgroupId subgroup, DeviceId device);
   // All next versions taken become current, and the slots they replace become free.
   void commit();
-  // The next versions taken are forgotten and their slots become free.
+  // The next versions taken are forgotten and their slots become free; a device that grew for them
+  // is as it was.
   void abandon();
 
   // Where one variable's array lies in a slot: offset_bytes counts from the start of the data area
@@ -106,6 +107,7 @@ class Layout {
   std::vector<SlotId> next_;                           // kNoSlot where none is taken
   std::vector<std::vector<std::int32_t>> free_slots_;  // a device; sorted, highest first
   std::vector<std::int32_t> slot_count_;
+  std::vector<std::int32_t> committed_slot_count_;  // slot_count_ at the last commit
 };
 
 }  // namespace sluice::state

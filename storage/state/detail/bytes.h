@@ -12,30 +12,31 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/check.h"
-
 namespace sluice::state::detail {
 
 static_assert(std::endian::native == std::endian::little);
 
+// A field outside its page is a mistake of the program.
+void check_field(std::size_t offset, std::size_t size, std::size_t page_size);
+
 template <typename T>
 void store(std::span<std::byte> bytes, std::size_t offset, T value) {
   static_assert(std::is_arithmetic_v<T>);
-  CHECK_LE(offset + sizeof(T), bytes.size());
+  check_field(offset, sizeof(T), bytes.size());
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
 template <typename T>
 T load(std::span<const std::byte> bytes, std::size_t offset) {
   static_assert(std::is_arithmetic_v<T>);
-  CHECK_LE(offset + sizeof(T), bytes.size());
+  check_field(offset, sizeof(T), bytes.size());
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof(T));
   return value;
 }
 
 inline void store_text(std::span<std::byte> field, std::string_view text) {
-  CHECK_LE(text.size(), field.size());
+  check_field(0, text.size(), field.size());
   std::memcpy(field.data(), text.data(), text.size());
 }
 

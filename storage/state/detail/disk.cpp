@@ -59,14 +59,14 @@ Status Disk::write(const io::File& file, std::int64_t offset_bytes,
 }
 
 Status Disk::sync(const io::File& file) {
-  if (durability_ == Durability::never) return ok_status();
   RETURN_IF_ERROR(before({.kind = DiskCall::Kind::sync, .path = file.path(), .file = &file}));
+  if (durability_ == Durability::never) return ok_status();
   return file.sync_data();
 }
 
 Status Disk::sync_directory(const std::string& path) {
-  if (durability_ == Durability::never) return ok_status();
   RETURN_IF_ERROR(before({.kind = DiskCall::Kind::sync_directory, .path = path}));
+  if (durability_ == Durability::never) return ok_status();
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error(path, "open this folder", errno);
   const int failure = fsync(fd) == 0 ? 0 : errno;
