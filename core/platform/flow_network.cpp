@@ -8,7 +8,9 @@
 namespace sluice::platform {
 
 FlowNetwork::FlowNetwork(std::span<const Link> links)
-    : links_(links.begin(), links.end()), fair_share_(links), ahead_fair_share_(links) {}
+    : links_(links.begin(), links.end()),
+      fair_share_(links),
+      ahead_{.fair_share = FairShare(links), .timeline = {}, .finished = {}} {}
 
 FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   CHECK_GE(request.size_bytes, 0);
@@ -35,7 +37,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
                  .slot = slot,
                  .size_bytes = static_cast<double>(request.size_bytes),
                  .claim = {resources, request.direction, cap}});
-  next_completion_ns_.reset();
+  forget_ahead();
   run_until(now_ns);
   return flow;
 }
@@ -47,11 +49,12 @@ TimeNs FlowNetwork::next_completion_ns() const {
   if (timeline_.next_event_finishes()) {
     next_completion_ns_ = timeline_.next_event_ns();
   } else {
-    ahead_timeline_ = timeline_;
-    ahead_finished_.clear();
-    while (ahead_finished_.empty())
-      ahead_timeline_.step(ahead_timeline_.next_event_ns(), ahead_fair_share_, ahead_finished_);
-    next_completion_ns_ = ahead_finished_.front().at_ns;
+    ahead_.timeline = timeline_;
+    ahead_.finished.clear();
+    while (ahead_.finished.empty())
+      ahead_.timeline.step(ahead_.timeline.next_event_ns(), ahead_.fair_share, ahead_.finished);
+    ahead_.is_valid = true;
+    next_completion_ns_ = ahead_.finished.front().at_ns;
   }
   return *next_completion_ns_;
 }
@@ -71,13 +74,29 @@ void FlowNetwork::advance(TimeNs now_ns, std::vector<Completion>& completed) {
 void FlowNetwork::run_until(TimeNs now_ns) {
   CHECK_GE(now_ns, now_ns_);
   now_ns_ = now_ns;
+  if (ahead_.is_valid && *next_completion_ns_ <= now_ns) take_ahead();
   while (timeline_.next_event_ns() <= now_ns) {
     const std::size_t finished_before = finished_.size();
     timeline_.step(timeline_.next_event_ns(), fair_share_, finished_);
     for (std::size_t i = finished_before; i < finished_.size(); ++i)
       free_slots_.push_back(finished_[i].slot);
-    next_completion_ns_.reset();
+    if (finished_.size() > finished_before) forget_ahead();  // joins alone were foreseen
   }
+}
+
+void FlowNetwork::take_ahead() {
+  std::swap(timeline_, ahead_.timeline);
+  std::swap(fair_share_, ahead_.fair_share);
+  for (const FlowTimeline::Finished& finished : ahead_.finished) {
+    finished_.push_back(finished);
+    free_slots_.push_back(finished.slot);
+  }
+  forget_ahead();
+}
+
+void FlowNetwork::forget_ahead() {
+  ahead_.is_valid = false;
+  next_completion_ns_.reset();
 }
 
 std::int32_t FlowNetwork::acquire_slot() {

@@ -57,6 +57,8 @@ class FlowNetwork {
 
  private:
   void run_until(TimeNs now_ns);
+  void take_ahead();
+  void forget_ahead();
   std::int32_t acquire_slot();
 
   std::vector<Link> links_;
@@ -68,10 +70,15 @@ class FlowNetwork {
   std::int64_t next_flow_ = 0;
   TimeNs now_ns_ = std::numeric_limits<TimeNs>::min();
 
-  // For looking ahead: copies that keep their memory, and what they found.
-  mutable FairShare ahead_fair_share_;
-  mutable FlowTimeline ahead_timeline_;
-  mutable std::vector<FlowTimeline::Finished> ahead_finished_;
+  // For looking ahead: copies that keep their memory, at the next completion. If nothing is started
+  // before it they are what comes, and are taken over instead of computed again.
+  struct Ahead {
+    bool is_valid = false;
+    FairShare fair_share;
+    FlowTimeline timeline;
+    std::vector<FlowTimeline::Finished> finished;
+  };
+  mutable Ahead ahead_;
   mutable std::optional<TimeNs> next_completion_ns_;
 };
 

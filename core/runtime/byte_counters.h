@@ -12,7 +12,7 @@
 namespace sluice::runtime {
 
 struct LinkBytes {
-  std::array<std::int64_t, 2> size_bytes{};     // by platform::Direction
+  std::array<std::int64_t, 2> size_bytes{};  // by platform::Direction
   std::array<std::int64_t, 2> padding_bytes{};
 };
 

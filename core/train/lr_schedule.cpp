@@ -13,8 +13,8 @@ double learning_rate(const LrSchedule& schedule, std::int64_t step) {
   }
   const std::int64_t decay_steps =
       std::max<std::int64_t>(1, schedule.total_steps - schedule.warmup_steps - 1);
-  const double done = std::min(1.0, static_cast<double>(step - schedule.warmup_steps) /
-                                        static_cast<double>(decay_steps));
+  const double done = std::min(
+      1.0, static_cast<double>(step - schedule.warmup_steps) / static_cast<double>(decay_steps));
   return schedule.floor +
          (schedule.peak - schedule.floor) * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }

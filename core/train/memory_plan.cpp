@@ -30,8 +30,7 @@ std::int64_t peak_resident_memory_bytes() {
 MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
                        const state::Geometry& geometry, const offload::OffloadOptions& options,
                        const ModelMemory& model) {
-  const offload::OffloadMemoryPlan memory =
-      offload::plan_offload_memory(options, geometry, layout);
+  const offload::OffloadMemoryPlan memory = offload::plan_offload_memory(options, geometry, layout);
   MemoryPlan plan;
   plan.device_set_bytes = memory.device_set_bytes;
   const auto add = [&plan](std::string what, std::int64_t size_bytes) {
@@ -60,12 +59,13 @@ MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
 
 Status check_plan(const MemoryPlan& plan) {
   if (plan.total_bytes <= plan.cap_bytes) return ok_status();
-  return make_error(ErrorCode::memory,
-                    "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
-                    "do is {} B. Lower buffers, subgroup_elements or batch, or set "
-                    "activations=recompute\n{}",
-                    format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
-                    describe(plan));
+  return make_error(
+      ErrorCode::memory,
+      "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
+      "do is {} B. Lower buffers, subgroup_elements or batch, or set "
+      "activations=recompute\n{}",
+      format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
+      describe(plan));
 }
 
 std::string describe(const MemoryPlan& plan) {

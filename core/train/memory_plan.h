@@ -1,6 +1,6 @@
 #pragma once
-// The memory of a run, planned before anything is taken (D9): each item with what it is for, and the
-// cap they must fit under.
+// The memory of a run, planned before anything is taken (D9): each item with what it is for, and
+// the cap they must fit under.
 //
 // Thread contract: plain data and free functions.
 
@@ -22,7 +22,7 @@ struct MemoryItem {
 struct MemoryPlan {
   std::vector<MemoryItem> items;
   std::int64_t total_bytes = 0;
-  std::int64_t cap_bytes = 0;     // host_memory, or what the machine has available
+  std::int64_t cap_bytes = 0;         // host_memory, or what the machine has available
   std::int64_t device_set_bytes = 0;  // of one emulated device's memory; counted in items
 };
 

@@ -40,8 +40,8 @@ class Trainer {
 
 Result<TrainReport> Trainer::train() {
   report_.first_step = position_.step;
-  report_.losses.reserve(static_cast<std::size_t>(
-      std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
+  report_.losses.reserve(
+      static_cast<std::size_t>(std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
   const std::vector<runtime::LinkBytes> before = run_.bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
     RETURN_IF_ERROR(take_step());
@@ -88,8 +88,7 @@ StepPlan Trainer::step_plan() {
   StepPlan plan;
   plan.step = static_cast<std::int32_t>(position_.step);
   plan.loss_scale = position_.loss_scale;
-  plan.gradient_scale =
-      position_.loss_scale / static_cast<double>(config_.batch.grad_accum_steps);
+  plan.gradient_scale = position_.loss_scale / static_cast<double>(config_.batch.grad_accum_steps);
   plan.decide = [this](const GradientSummary& gradients) { return decide(gradients); };
   plan.position_after = [this](const GradientSummary& gradients) {
     return position_after(gradients);
@@ -102,8 +101,8 @@ offload::StepDecision Trainer::decide(const GradientSummary& gradients) const {
   decision.apply = gradients.finite;
   optimizer::AdamWOptions adamw = config_.adamw;
   adamw.lr = learning_rate(schedule_, position_.step);
-  const double grad_scale = optimizer::grad_scale(position_.loss_scale, gradients.norm,
-                                                  config_.arithmetic.max_grad_norm);
+  const double grad_scale =
+      optimizer::grad_scale(position_.loss_scale, gradients.norm, config_.arithmetic.max_grad_norm);
   decision.scalars = optimizer::adamw_scalars(adamw, position_.optimizer_step + 1, grad_scale);
   return decision;
 }
@@ -115,9 +114,9 @@ state::TrainingPosition Trainer::position_after(const GradientSummary& gradients
   next.data_position +=
       static_cast<std::uint64_t>(config_.batch.batch * config_.batch.grad_accum_steps);
   if (config_.arithmetic.precision == Float16Kind::fp16) {
-    const optimizer::LossScale scale = optimizer::next_loss_scale(
-        {position_.loss_scale, position_.loss_scale_good_steps}, !gradients.finite,
-        config_.loss_scale);
+    const optimizer::LossScale scale =
+        optimizer::next_loss_scale({position_.loss_scale, position_.loss_scale_good_steps},
+                                   !gradients.finite, config_.loss_scale);
     next.loss_scale = scale.scale;
     next.loss_scale_good_steps = scale.good_steps;
   }
@@ -133,10 +132,11 @@ Status Trainer::take_step() {
   report_step(outcome, loss);
   position_ = position_after(outcome.gradients);
   if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
-    return make_error(ErrorCode::internal,
-                      "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "
-                      "lower: try a smaller lr or more warmup_steps. Committed: step {}",
-                      position_.step, loss, position_.step);
+    return make_error(
+        ErrorCode::internal,
+        "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "
+        "lower: try a smaller lr or more warmup_steps. Committed: step {}",
+        position_.step, loss, position_.step);
   }
   return ok_status();
 }
@@ -150,8 +150,7 @@ void Trainer::report_step(const StepOutcome& outcome, double loss) {
   step.lr = learning_rate(schedule_, position_.step);
   step.loss_scale = position_.loss_scale;
   step.skipped = !outcome.gradients.finite;
-  step.tokens =
-      config_.batch.batch * config_.batch.sequence * config_.batch.grad_accum_steps;
+  step.tokens = config_.batch.batch * config_.batch.sequence * config_.batch.grad_accum_steps;
   step.forward_ns = outcome.forward_end_ns - outcome.start_ns;
   step.backward_ns = outcome.backward_end_ns - outcome.forward_end_ns;
   step.update_ns = outcome.end_ns - outcome.backward_end_ns;

@@ -36,13 +36,13 @@ class TrainObserver {
 };
 
 struct TrainReport {
-  std::int64_t first_step = 0;          // steps already done when this run began
+  std::int64_t first_step = 0;  // steps already done when this run began
   std::int64_t last_step = 0;
-  bool stopped = false;                 // by should_stop()
-  std::vector<double> losses;           // one a step of this run
+  bool stopped = false;        // by should_stop()
+  std::vector<double> losses;  // one a step of this run
   std::optional<double> validation_loss;
   std::optional<std::string> sample;
-  double forward_seconds = 0;           // means a step
+  double forward_seconds = 0;  // means a step
   double backward_seconds = 0;
   double update_seconds = 0;
   double total_seconds = 0;

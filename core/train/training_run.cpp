@@ -39,8 +39,9 @@ Status make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return ok_status();
-  return make_error(ErrorCode::io, "cannot make the folder {}: {}; choose another with --set output=",
-                    path, error.message());
+  return make_error(ErrorCode::io,
+                    "cannot make the folder {}: {}; choose another with --set output=", path,
+                    error.message());
 }
 
 }  // namespace
@@ -74,10 +75,11 @@ Status TrainingRun::load_files(const RunConfig& config) {
                                   platform, static_cast<std::int32_t>(config.offload.devices)));
   for (const platform::Device& device : platform_.devices) {
     if (config.offload.method == Method::csd && device.internal_route.empty()) {
-      return make_error(ErrorCode::config,
-                        "method=csd needs an update engine on every device, and {} of {} is a plain "
-                        "drive; use method=host",
-                        device.name, platform_.source);
+      return make_error(
+          ErrorCode::config,
+          "method=csd needs an update engine on every device, and {} of {} is a plain "
+          "drive; use method=host",
+          device.name, platform_.source);
     }
   }
   RETURN_IF_ERROR(make_folder(config.files.output));
@@ -86,8 +88,8 @@ Status TrainingRun::load_files(const RunConfig& config) {
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);
   if (tokens_->vocabulary() > shape_.vocabulary) {
-    return make_error(ErrorCode::config, "{} has {} different tokens, model {} only {}",
-                      token_path, tokens_->vocabulary(), shape_.name, shape_.vocabulary);
+    return make_error(ErrorCode::config, "{} has {} different tokens, model {} only {}", token_path,
+                      tokens_->vocabulary(), shape_.name, shape_.vocabulary);
   }
   data::SamplerOptions options;
   options.batch = config.batch.batch;
@@ -101,7 +103,8 @@ Status TrainingRun::load_files(const RunConfig& config) {
 
 Status TrainingRun::plan(const ModelFactory& factory) {
   geometry_.parameter_count = layout_.parameter_count;
-  geometry_.subgroup_elements = std::min(config_.offload.subgroup_elements, layout_.parameter_count);
+  geometry_.subgroup_elements =
+      std::min(config_.offload.subgroup_elements, layout_.parameter_count);
   geometry_.variable_count = 3;
   geometry_.device_count = static_cast<std::int32_t>(config_.offload.devices);
   options_ = options_of(config_);
@@ -123,7 +126,8 @@ Status TrainingRun::open_state(StartFrom start) {
   if (start == StartFrom::last_commit) {
     if (!state::StateStore::exists(directory)) {
       return make_error(ErrorCode::not_found,
-                        "there is no state in {} to go on from; leave out --resume to begin", directory);
+                        "there is no state in {} to go on from; leave out --resume to begin",
+                        directory);
     }
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
@@ -132,7 +136,8 @@ Status TrainingRun::open_state(StartFrom start) {
     if (seed != static_cast<std::uint64_t>(config_.schedule.seed)) {
       return make_error(ErrorCode::config,
                         "{} was begun with seed={} and this run has seed={}: the order of the text "
-                        "would change", directory, seed, config_.schedule.seed);
+                        "would change",
+                        directory, seed, config_.schedule.seed);
     }
     return ok_status();
   }
@@ -176,15 +181,15 @@ Status TrainingRun::open_clock(const Request& request) {
     for (const std::span<std::byte> region : memory.regions()) regions.push_back(region);
   }
   if (const Status registered = engine->register_buffers(regions); !registered.ok()) {
-    log_warning(fmt::format("transfers run without registered buffers: {}",
-                            registered.error().message()));
+    log_warning(
+        fmt::format("transfers run without registered buffers: {}", registered.error().message()));
   }
   if (request.wrap_engine) engine = request.wrap_engine(std::move(engine));
   runtime::WorkExecutor::Options executor_options;
   executor_options.lanes = {config_.storage.io_bytes, config_.storage.queue_depth};
-  executor_options.host_worker_count = thread_count(
-      config_.resources.worker_threads > 0 ? config_.resources.worker_threads
-                                           : config_.resources.threads);
+  executor_options.host_worker_count =
+      thread_count(config_.resources.worker_threads > 0 ? config_.resources.worker_threads
+                                                        : config_.resources.threads);
   ASSIGN_OR_RETURN(std::unique_ptr<runtime::WorkExecutor> executor,
                    runtime::WorkExecutor::make(std::move(engine), executor_options));
   std::unique_ptr<runtime::Clock> clock;
@@ -216,8 +221,8 @@ Status TrainingRun::open_devices() {
       devices_.csds.push_back(csd.get());
       devices_.drives.push_back(std::move(csd));
     } else {
-      devices_.drives.push_back(std::make_unique<csd::Drive>(*runtime_, device, id,
-                                                             config_.storage.io_bytes));
+      devices_.drives.push_back(
+          std::make_unique<csd::Drive>(*runtime_, device, id, config_.storage.io_bytes));
     }
     const std::string path =
         (fs::path(store_->file(id).path()).parent_path() / "gradients.slc").string();
@@ -225,8 +230,8 @@ Status TrainingRun::open_devices() {
     fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
     ASSIGN_OR_RETURN(io::File file,
                      io::File::open(path, {io::FileAccess::create_new, config_.storage.caching}));
-    RETURN_IF_ERROR(file.allocate(offload::gradient_file_bytes(store_->layout(), id,
-                                                               options_.wire_gradient_kind())));
+    RETURN_IF_ERROR(file.allocate(
+        offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind())));
     devices_.gradient_files.push_back(std::move(file));
   }
   return ok_status();
@@ -247,8 +252,13 @@ Status TrainingRun::open_model(const ModelFactory& factory) {
   parts.store = store_.get();
   parts.parameters = parameters;
   offload_ = std::make_unique<offload::Offload>(options_, parts);
-  step_context_.reset(new StepContext{*runtime_, platform_, *offload_, built_.model.get(), layout_,
-                                      {}, static_cast<int>(config_.batch.grad_accum_steps)});
+  step_context_.reset(new StepContext{*runtime_,
+                                      platform_,
+                                      *offload_,
+                                      built_.model.get(),
+                                      layout_,
+                                      {},
+                                      static_cast<int>(config_.batch.grad_accum_steps)});
   const auto engine_index = static_cast<std::size_t>(platform::index_of(platform_.compute_engine));
   const platform::Engine& engine = platform_.engines[engine_index];
   const auto kernel_ns = [&](double flop) {

@@ -14,19 +14,28 @@ std::atomic<std::int64_t> allocation_count{0};
 
 void* counted_allocate(std::size_t size_bytes) {
   allocation_count.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size_bytes == 0 ? 1 : size_bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  return std::malloc(size_bytes == 0 ? 1 : size_bytes);
 }
 
 }  // namespace
 
-void* operator new(std::size_t size_bytes) { return counted_allocate(size_bytes); }
-void* operator new[](std::size_t size_bytes) { return counted_allocate(size_bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+// All forms, so that none of them meets the library's own or a sanitizer's. Not inlined: g++ would
+// then see free() next to operator new and call it a mistake.
+void* operator new(std::size_t size_bytes) {
+  if (void* memory = counted_allocate(size_bytes)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size_bytes, const std::nothrow_t&) noexcept {
+  return counted_allocate(size_bytes);
+}
+void* operator new[](std::size_t size_bytes) { return operator new(size_bytes); }
+void* operator new[](std::size_t size_bytes, const std::nothrow_t& tag) noexcept {
+  return operator new(size_bytes, tag);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace sluice::io::testing {
 namespace {

@@ -1,0 +1,16 @@
+#pragma once
+// One function a command: adds it to the command line, with its help and an example, and says what
+// to run when it is chosen. The program's exit code is left in `exit_code`.
+//
+// Thread contract: main thread, before parsing.
+
+#include <CLI/CLI.hpp>
+
+namespace sluice::cli {
+
+void add_train_command(CLI::App& app, int& exit_code);
+void add_state_command(CLI::App& app, int& exit_code);
+void add_show_command(CLI::App& app, int& exit_code);
+void add_doctor_command(CLI::App& app, int& exit_code);
+
+}  // namespace sluice::cli

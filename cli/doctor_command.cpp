@@ -1,0 +1,103 @@
+// What this machine has, and what to do about the rest. Every line is found out by trying, not by
+// looking for a file.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "core/train/memory_plan.h"
+#include "storage/io/io_engine.h"
+#include "storage/io/page_aligned_buffer.h"
+
+namespace sluice::cli {
+namespace {
+
+void print_line(bool good, const std::string& what, const std::string& finding) {
+  fmt::print("  {}  {:<26} {}\n", good ? "yes" : "no ", what, finding);
+}
+
+void check_engine(io::IoEngineKind kind, const char* name) {
+  io::IoEngineOptions options;
+  options.kind = kind;
+  const auto engine = io::open_io_engine(options);
+  print_line(engine.ok(), name,
+             engine.ok() ? "transfers can be submitted" : engine.error().message());
+}
+
+void check_direct_io(const std::string& directory) {
+  const std::string path =
+      (std::filesystem::path(directory) / fmt::format(".sluice-doctor-{}", getpid())).string();
+  const auto file = io::File::open(path, {io::FileAccess::create_new, io::Caching::direct});
+  if (!file.ok()) {
+    print_line(false, "O_DIRECT in " + directory, file.error().message());
+    return;
+  }
+  auto buffer = io::PageAlignedBuffer::allocate(kPageBytes);
+  const Status written = buffer.ok() ? file->write_exactly(0, buffer->bytes()) : ok_status();
+  unlink(path.c_str());
+  print_line(written.ok(), "O_DIRECT in " + directory,
+             written.ok() ? "a page was written around the page cache" : written.error().message());
+}
+
+void check_memory() {
+  const std::int64_t available = train::available_memory_bytes();
+  print_line(available > (2LL << 30), "memory",
+             fmt::format("{} available", format_bytes(available)));
+  rlimit limit = {};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  const bool unlimited = limit.rlim_cur == RLIM_INFINITY || geteuid() == 0;
+  print_line(unlimited || limit.rlim_cur > (1ULL << 30), "locked memory",
+             unlimited ? "no limit: transfers can use registered buffers"
+                       : fmt::format("limit {}: raise it with `ulimit -l` for registered buffers",
+                                     format_bytes(static_cast<std::int64_t>(limit.rlim_cur))));
+}
+
+void check_hardware() {
+  const bool has_gpu = std::filesystem::exists("/dev/nvidiactl");
+  print_line(has_gpu, "NVIDIA GPU",
+             has_gpu ? "present, but this build computes on the processor"
+                     : "none: forward and backward run on the processor");
+  print_line(false, "CUDA + CUPTI", "not built into this version");
+  print_line(false, "XRT (hardware CSDs)",
+             "not built into this version: method=csd uses emulated devices");
+  print_line(false, "GUI", "not built into this version: use sluice show");
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, int& exit_code) {
+  auto directory = std::make_shared<std::string>(".");
+  CLI::App* command =
+      app.add_subcommand("doctor", "What this machine has, and what to do about the rest");
+  command->add_option("directory", *directory, "where the state would lie (default: here)");
+  command->footer("Example: sluice doctor /mnt/nvme0");
+  command->callback([directory, &exit_code] {
+    std::error_code error;
+    if (!std::filesystem::is_directory(*directory, error)) {
+      exit_code =
+          report_error(make_error(ErrorCode::not_found, "there is no folder {}", *directory));
+      return;
+    }
+    fmt::print("sluice {}, {} processors\n", SLUICE_VERSION, std::thread::hardware_concurrency());
+    check_engine(io::IoEngineKind::io_uring, "io_uring");
+    check_engine(io::IoEngineKind::posix, "posix I/O (io_engine=posix)");
+    check_direct_io(*directory);
+    const auto space = std::filesystem::space(*directory, error);
+    if (!error) {
+      const auto free_bytes = static_cast<std::int64_t>(space.available);
+      print_line(true, "space in " + *directory,
+                 fmt::format("{} free: room for the state of {} parameters (28 B each)",
+                             format_bytes(free_bytes),
+                             format_count(static_cast<double>(free_bytes) / 28)));
+    }
+    check_memory();
+    check_hardware();
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,34 @@
+#pragma once
+// Exit codes of the command: 0 done; 1 the run failed; 2 usage or configuration; 3 a --fail-if
+// tripped.
+
+#include <cstdio>
+
+#include "base/status.h"
+
+namespace sluice::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+
+inline int exit_code_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::config:
+    case ErrorCode::not_found:
+    case ErrorCode::memory:
+    case ErrorCode::unsupported:
+      return kUsage;
+    default:
+      return kFailed;
+  }
+}
+
+// Says the error on stderr and gives its exit code.
+inline int report_error(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "sluice: error: %s\n", error.message().c_str());
+  return exit_code_of(error);
+}
+
+}  // namespace sluice::cli

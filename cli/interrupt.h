@@ -1,0 +1,12 @@
+#pragma once
+// Ctrl-C: the first finishes the step and commits; the second leaves at once, which the state on
+// disk survives (its last commit is whole).
+//
+// Thread contract: install once, from main; is_interrupted() from any thread.
+
+namespace sluice::cli {
+
+void install_interrupt_handler();
+bool is_interrupted();
+
+}  // namespace sluice::cli

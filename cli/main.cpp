@@ -1,0 +1,24 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Sluice trains language models whose optimizer state is too big for memory, on storage and "
+      "computational storage devices, and shows where every byte and every kernel goes.");
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration.\n"
+      "Example: sluice train sample_models/runs/tiny.toml --steps 50");
+  int exit_code = sluice::cli::kDone;
+  sluice::cli::add_train_command(app, exit_code);
+  sluice::cli::add_state_command(app, exit_code);
+  sluice::cli::add_show_command(app, exit_code);
+  sluice::cli::add_doctor_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? sluice::cli::kDone : sluice::cli::kUsage;
+  }
+  return exit_code;
+}

@@ -1,0 +1,65 @@
+#include "cli/progress.h"
+
+#include <cstdio>
+
+#include "base/clock.h"
+#include "cli/interrupt.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr TimeNs kBarIntervalNs = 100'000'000;
+constexpr TimeNs kLineIntervalNs = 5'000'000'000;
+constexpr int kBarWidth = 30;
+
+}  // namespace
+
+void Progress::on_step(const train::StepReport& report) {
+  if (seen_count_ == 0) first_loss_ = report.loss;
+  last_loss_ = report.loss;
+  const double seconds = static_cast<double>(report.total_ns) / 1e9;
+  step_seconds_ = seen_count_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
+  seen_count_ += 1;
+  if (style_ == ProgressStyle::none) return;
+  const TimeNs now_ns = monotonic_now_ns();
+  const TimeNs interval_ns = style_ == ProgressStyle::bar ? kBarIntervalNs : kLineIntervalNs;
+  const bool is_last = report.step == report.steps;
+  if (now_ns - last_draw_ns_ < interval_ns && seen_count_ > 1 && !is_last) return;
+  last_draw_ns_ = now_ns;
+  draw(report);
+}
+
+void Progress::draw(const train::StepReport& report) {
+  const double tokens_per_s = static_cast<double>(report.tokens) / step_seconds_;
+  const auto left_ns =
+      static_cast<TimeNs>(step_seconds_ * static_cast<double>(report.steps - report.step) * 1e9);
+  const std::string figures = fmt::format(
+      "step {}/{}   loss {:.3f}   {} tok/s   left {}{}", report.step, report.steps, report.loss,
+      format_count(tokens_per_s), format_duration(left_ns), report.skipped ? "   (skipped)" : "");
+  if (style_ == ProgressStyle::lines) {
+    std::fprintf(stderr, "  %s\n", figures.c_str());
+    return;
+  }
+  const auto filled = static_cast<int>(kBarWidth * report.step / report.steps);
+  std::fprintf(
+      stderr, "\r  [%s%s] %s\033[K", std::string(static_cast<std::size_t>(filled), '#').c_str(),
+      std::string(static_cast<std::size_t>(kBarWidth - filled), '-').c_str(), figures.c_str());
+  std::fflush(stderr);
+  bar_is_drawn_ = true;
+}
+
+void Progress::on_validation(std::int64_t step, double loss) {
+  if (style_ == ProgressStyle::none) return;
+  finish();
+  std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token\n",
+               static_cast<long long>(step), loss);
+}
+
+bool Progress::should_stop() { return is_interrupted(); }
+
+void Progress::finish() {
+  if (bar_is_drawn_) std::fputc('\n', stderr);
+  bar_is_drawn_ = false;
+}
+
+}  // namespace sluice::cli

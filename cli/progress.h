@@ -1,0 +1,39 @@
+#pragma once
+// How a run looks on a terminal: a bar that redraws itself, or a line now and then where output is
+// not a terminal.
+//
+// Thread contract: main thread.
+
+#include <string>
+
+#include "core/train/trainer.h"
+
+namespace sluice::cli {
+
+enum class ProgressStyle : std::uint8_t { bar, lines, none };
+
+class Progress final : public train::TrainObserver {
+ public:
+  explicit Progress(ProgressStyle style) : style_(style) {}
+
+  void on_step(const train::StepReport& report) override;
+  void on_validation(std::int64_t step, double loss) override;
+  bool should_stop() override;
+  void finish();  // leaves the bar's line
+
+  double first_loss() const { return first_loss_; }
+  double last_loss() const { return last_loss_; }
+
+ private:
+  void draw(const train::StepReport& report);
+
+  ProgressStyle style_;
+  TimeNs last_draw_ns_ = 0;
+  double first_loss_ = 0;
+  double last_loss_ = 0;
+  double step_seconds_ = 0;  // moving average
+  std::int64_t seen_count_ = 0;
+  bool bar_is_drawn_ = false;
+};
+
+}  // namespace sluice::cli

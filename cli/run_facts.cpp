@@ -1,0 +1,123 @@
+#include "cli/run_facts.h"
+
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+namespace sluice::cli {
+namespace {
+
+using platform::Direction;
+using runtime::Stage;
+
+const char* method_name(train::Method method) {
+  return method == train::Method::csd ? "csd" : "host";
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+void add_track_links(train::TrainingRun& run, collect::RunFacts& facts) {
+  const bool is_csd = run.config().offload.method == train::Method::csd;
+  const auto add = [&](DeviceId id, Stage stage, const std::vector<platform::LinkId>& route,
+                       Direction direction) {
+    for (const platform::LinkId link : route) {
+      facts.track_links.push_back(
+          {run.recording()->track(id, stage), platform::index_of(link),
+           direction == Direction::read ? rundb::Direction::read : rundb::Direction::write});
+    }
+  };
+  for (std::size_t d = 0; d < run.platform().devices.size(); ++d) {
+    const DeviceId id{static_cast<std::int32_t>(d)};
+    const platform::Device& device = run.platform().devices[d];
+    const auto& state_route = is_csd ? device.internal_route : device.host_route;
+    add(id, Stage::gradient_down, device.host_route, Direction::write);
+    add(id, Stage::state_read, state_route, Direction::read);
+    add(id, Stage::gradient_read, state_route, Direction::read);
+    add(id, Stage::state_write, state_route, Direction::write);
+    add(id, Stage::parameters_up, device.memory_route, Direction::read);
+    add(id, Stage::create_state, device.host_route, Direction::write);
+    add(id, Stage::load_state, device.host_route, Direction::read);
+  }
+}
+
+void add_meta(train::TrainingRun& run, collect::RunFacts& facts) {
+  utsname system = {};
+  uname(&system);
+  const train::RunConfig& config = run.config();
+  const auto add = [&facts](std::string key, std::string value) {
+    facts.meta.push_back({std::move(key), std::move(value)});
+  };
+  add("sluice_version", SLUICE_VERSION);
+  add("name", config.files.name);
+  add("mode", mode_line(run));
+  add("started_utc", utc_now());
+  add("platform_name", run.platform().name);
+  add("parameters", fmt::format("{}", run.layout().parameter_count));
+  add("machine", fmt::format("{}, {} processors, {} {}", processor_name(),
+                             std::thread::hardware_concurrency(), system.sysname, system.release));
+  add("host_name", system.nodename);
+  for (const auto& [key, value] : train::setting_values(config)) add(key, value);
+}
+
+}  // namespace
+
+std::string mode_line(const train::TrainingRun& run) {
+  const train::RunConfig& config = run.config();
+  const auto devices = config.offload.devices;
+  std::string text = fmt::format(
+      "{} · nbuffer · {} {}{}", method_name(config.offload.method), devices,
+      config.offload.method == train::Method::csd ? "device" : "drive", devices == 1 ? "" : "s");
+  if (config.clock.kind == train::ClockKind::emulated) {
+    text += fmt::format(" · EMULATED CLOCK x{:g}", config.clock.time_scale);
+  } else {
+    text += " · real clock";
+  }
+  if (config.offload.method == train::Method::csd) text += ", EMULATED CSDs (files, host memory)";
+  return text;
+}
+
+collect::RunFacts run_facts(train::TrainingRun& run) {
+  collect::RunFacts facts;
+  add_meta(run, facts);
+  const platform::Platform& platform = run.platform();
+  for (std::size_t i = 0; i < platform.devices.size(); ++i) {
+    const platform::Device& device = platform.devices[i];
+    facts.devices.push_back({static_cast<std::int64_t>(i), device.name,
+                             device.internal_route.empty() ? "drive" : "csd", device.memory_bytes,
+                             device.capacity_bytes});
+  }
+  for (std::size_t i = 0; i < platform.links.size(); ++i) {
+    const platform::Link& link = platform.links[i];
+    facts.links.push_back({static_cast<std::int64_t>(i), link.name, link.read_bytes_per_s,
+                           link.write_bytes_per_s, link.latency_ns,
+                           link.duplex == platform::Duplex::full});
+  }
+  const state::Layout& layout = run.store().layout();
+  for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
+    const SubgroupId id{s};
+    facts.subgroups.push_back({s, layout.geometry().first_element(id),
+                               layout.geometry().element_count(id), index_of(layout.device(id))});
+  }
+  add_track_links(run, facts);
+  return facts;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,177 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::cli {
+namespace {
+
+struct ShowArguments {
+  std::string database;
+  std::int64_t last = 10;
+  bool json = false;
+};
+
+// All that is shown, read in one snapshot of a run that may be going on.
+struct Shown {
+  std::vector<rundb::MetaRow> meta;
+  std::vector<rundb::StepRow> steps;
+  std::vector<rundb::SpanTotals> spans;
+  std::vector<rundb::LinkTotals> links;
+  std::vector<rundb::StatRow> losses;
+
+  std::string meta_value(std::string_view key) const {
+    for (const rundb::MetaRow& row : meta) {
+      if (row.key == key) return row.value;
+    }
+    return "?";
+  }
+};
+
+Result<Shown> read_run(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
+  Shown shown;
+  ASSIGN_OR_RETURN(shown.meta, reader->meta());
+  ASSIGN_OR_RETURN(shown.steps, reader->steps());
+  ASSIGN_OR_RETURN(shown.spans, reader->span_totals());
+  ASSIGN_OR_RETURN(shown.links, reader->link_totals());
+  ASSIGN_OR_RETURN(shown.losses, reader->losses());
+  return shown;
+}
+
+double mean_step_seconds(const Shown& shown) {
+  double sum = 0;
+  for (const rundb::StepRow& step : shown.steps) sum += static_cast<double>(step.dur);
+  return shown.steps.empty() ? 0 : sum / static_cast<double>(shown.steps.size()) / 1e9;
+}
+
+const char* direction_name(rundb::Direction direction) {
+  return direction == rundb::Direction::read ? "read" : "write";
+}
+
+void print_losses(const Shown& shown) {
+  if (shown.losses.empty()) {
+    fmt::print("Nothing was lost while recording.\n");
+    return;
+  }
+  fmt::print("LOST while recording (what follows is not the whole run):\n");
+  for (const rundb::StatRow& stat : shown.losses) {
+    fmt::print("  {:<24} {:>10}  {}\n", stat.name, stat.value, stat.description);
+  }
+}
+
+void print_steps(const Shown& shown, std::int64_t last) {
+  if (shown.steps.empty()) {
+    fmt::print("\nNo step has ended yet.\n");
+    return;
+  }
+  fmt::print("\n  step      loss   grad norm      time   tokens/s\n");
+  const auto count = static_cast<std::int64_t>(shown.steps.size());
+  for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
+    const rundb::StepRow& step = shown.steps[static_cast<std::size_t>(i)];
+    fmt::print("  {:>4}  {:>8.4f}  {:>10.4f}  {:>8}  {:>9}{}\n", step.id + 1, step.loss,
+               step.grad_norm, format_duration(step.dur),
+               format_count(static_cast<double>(step.tokens) * 1e9 / static_cast<double>(step.dur)),
+               step.skipped ? "  skipped: overflow" : "");
+  }
+}
+
+void print_spans(const Shown& shown) {
+  fmt::print("\nWhere the time went (operations overlap, so the sum exceeds the run):\n");
+  fmt::print("  {:<16} {:>8} {:>10} {:>10} {:>10} {:>11}\n", "stage", "count", "total", "mean",
+             "longest", "bytes");
+  for (const rundb::SpanTotals& span : shown.spans) {
+    fmt::print("  {:<16} {:>8} {:>10} {:>10} {:>10} {:>11}\n", span.name, span.count,
+               format_duration(span.dur_total), format_duration(span.dur_mean),
+               format_duration(span.dur_max), span.bytes > 0 ? format_bytes(span.bytes) : "-");
+  }
+}
+
+void print_links(const Shown& shown) {
+  fmt::print("\nBytes by link, means a step:\n");
+  for (const rundb::LinkTotals& link : shown.links) {
+    fmt::print("  {:<16} {:<6} {:>11}   padding {:>9} in all\n", link.link,
+               direction_name(link.direction),
+               format_bytes(static_cast<std::int64_t>(link.bytes_per_step_mean)),
+               format_bytes(link.padding_bytes));
+  }
+}
+
+void print_text(const Shown& shown, std::int64_t last) {
+  fmt::print("{}: {}\n", shown.meta_value("name"), shown.meta_value("mode"));
+  fmt::print("{} parameters on {}; started {}\n", shown.meta_value("parameters"),
+             shown.meta_value("machine"), shown.meta_value("started_utc"));
+  if (!shown.steps.empty()) {
+    fmt::print("{} steps, {} a step, loss {:.4f} -> {:.4f}\n", shown.steps.size(),
+               format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
+               shown.steps.front().loss, shown.steps.back().loss);
+  }
+  print_losses(shown);
+  print_steps(shown, last);
+  print_spans(shown);
+  print_links(shown);
+}
+
+void print_json(const Shown& shown) {
+  nlohmann::ordered_json json;
+  for (const rundb::MetaRow& row : shown.meta) json["meta"][row.key] = row.value;
+  json["steps"] = nlohmann::ordered_json::array();
+  for (const rundb::StepRow& step : shown.steps) {
+    json["steps"].push_back({{"step", step.id + 1},
+                             {"ts", step.ts},
+                             {"dur", step.dur},
+                             {"loss", step.loss},
+                             {"grad_norm", step.grad_norm},
+                             {"tokens", step.tokens},
+                             {"skipped", step.skipped}});
+  }
+  for (const rundb::SpanTotals& span : shown.spans) {
+    json["stages"].push_back({{"name", span.name},
+                              {"count", span.count},
+                              {"dur_total", span.dur_total},
+                              {"dur_max", span.dur_max},
+                              {"bytes", span.bytes},
+                              {"padding_bytes", span.padding_bytes}});
+  }
+  for (const rundb::LinkTotals& link : shown.links) {
+    json["links"].push_back({{"link", link.link},
+                             {"direction", direction_name(link.direction)},
+                             {"bytes", link.bytes},
+                             {"padding_bytes", link.padding_bytes},
+                             {"bytes_per_step", link.bytes_per_step_mean}});
+  }
+  json["losses"] = nlohmann::ordered_json::array();
+  for (const rundb::StatRow& stat : shown.losses) {
+    json["losses"].push_back(
+        {{"name", stat.name}, {"value", stat.value}, {"description", stat.description}});
+  }
+  std::fputs((json.dump(2) + "\n").c_str(), stdout);
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ShowArguments>();
+  CLI::App* command = app.add_subcommand(
+      "show", "Steps of a run, where its time went, its bytes, what was not recorded");
+  command->add_option("database", arguments->database, "the run database; the run may be going on")
+      ->required();
+  command->add_option("--last", arguments->last, "how many steps to list (default 10)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command->footer("Example: sluice show out/tiny/run.db --last 20");
+  command->callback([arguments, &exit_code] {
+    const Result<Shown> shown = read_run(arguments->database);
+    if (!shown.ok()) {
+      exit_code = report_error(shown.error());
+    } else if (arguments->json) {
+      print_json(*shown);
+    } else {
+      print_text(*shown, arguments->last);
+    }
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,111 @@
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::cli {
+namespace {
+
+struct StateArguments {
+  std::string directory;
+  bool verify = false;
+  bool json = false;
+};
+
+void draw_progress(const state::VerifyProgress& progress, void* /*context*/) {
+  std::fprintf(stderr, "\r  read %s of %s\033[K", format_bytes(progress.done_bytes).c_str(),
+               format_bytes(progress.total_bytes).c_str());
+  if (progress.done_bytes == progress.total_bytes) std::fputs("\r\033[K", stderr);
+}
+
+std::vector<std::int64_t> subgroups_by_device(state::StateStore& store) {
+  const state::Geometry& geometry = store.layout().geometry();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(geometry.device_count), 0);
+  for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
+    counts[static_cast<std::size_t>(index_of(store.layout().device(SubgroupId{s})))] += 1;
+  }
+  return counts;
+}
+
+void print_json(state::StateStore& store, const std::string& digest, bool verified) {
+  const state::Geometry& geometry = store.layout().geometry();
+  const state::TrainingPosition& position = store.committed().position;
+  nlohmann::ordered_json json;
+  json["step"] = position.step;
+  json["digest"] = digest;
+  json["verified"] = verified;
+  json["model"] = store.identity().model_name;
+  json["optimizer"] = store.identity().optimizer;
+  json["parameters"] = geometry.parameter_count;
+  json["subgroup_elements"] = geometry.subgroup_elements;
+  json["subgroups"] = geometry.subgroup_count();
+  json["optimizer_step"] = position.optimizer_step;
+  json["loss_scale"] = position.loss_scale;
+  json["seed"] = position.seed;
+  json["data_position"] = position.data_position;
+  const std::vector<std::int64_t> counts = subgroups_by_device(store);
+  for (std::int32_t d = 0; d < geometry.device_count; ++d) {
+    json["devices"].push_back({{"id", d},
+                               {"file", store.file(DeviceId{d}).path()},
+                               {"subgroups", counts[static_cast<std::size_t>(d)]},
+                               {"bytes", store.layout().data_bytes(DeviceId{d})}});
+  }
+  std::fputs((json.dump(2) + "\n").c_str(), stdout);
+}
+
+void print_text(state::StateStore& store, const std::string& digest) {
+  const state::Geometry& geometry = store.layout().geometry();
+  const state::TrainingPosition& position = store.committed().position;
+  fmt::print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
+             position.step, position.optimizer_step,
+             format_count(static_cast<double>(geometry.parameter_count)),
+             store.identity().optimizer);
+  fmt::print("  {} subgroups of {} elements; seed {}, data position {}, loss scale {:g}\n",
+             geometry.subgroup_count(), geometry.subgroup_elements, position.seed,
+             position.data_position, position.loss_scale);
+  const std::vector<std::int64_t> counts = subgroups_by_device(store);
+  for (std::int32_t d = 0; d < geometry.device_count; ++d) {
+    fmt::print(
+        "  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],
+        format_bytes(store.layout().data_bytes(DeviceId{d})), store.file(DeviceId{d}).path());
+  }
+  fmt::print("  digest {}   every checksum holds\n", digest);
+}
+
+Status show_state(const StateArguments& arguments) {
+  state::StateStore::Options options;
+  options.directory = arguments.directory;
+  ASSIGN_OR_RETURN(std::unique_ptr<state::StateStore> store,
+                   state::StateStore::open_read_only(options));
+  const bool draws = !arguments.json && isatty(STDERR_FILENO) == 1;
+  ASSIGN_OR_RETURN(const state::StateDigest digest,
+                   state::digest_state(*store, draws ? draw_progress : nullptr, nullptr));
+  if (arguments.json) {
+    print_json(*store, digest.digest, true);
+  } else {
+    print_text(*store, digest.digest);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+void add_state_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<StateArguments>();
+  CLI::App* command = app.add_subcommand(
+      "state", "What an optimizer state directory holds, and whether it is whole");
+  command->add_option("directory", arguments->directory, "the state directory (OUTPUT/state)")
+      ->required();
+  command->add_flag("--verify", arguments->verify, "list every array whose checksum does not hold");
+  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command->footer("Example: sluice state out/tiny/state --verify");
+  command->callback([arguments, &exit_code] {
+    const Status status = show_state(*arguments);
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,188 @@
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/gpt2_factory.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/run_facts.h"
+#include "cli/train_report.h"
+
+namespace sluice::cli {
+namespace {
+
+struct TrainArguments {
+  std::string run_path;
+  std::vector<std::string> overrides;
+  std::string database;
+  std::int64_t steps = 0;
+  bool resume = false;
+  bool json = false;
+  bool settings = false;
+};
+
+Result<train::RunConfig> config_of(const TrainArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
+  if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
+  return train::load_run_config(arguments.run_path, overrides);
+}
+
+// A new run gets a new database; a resumed one goes on with its own.
+Result<std::unique_ptr<rundb::Writer>> open_database(const std::string& path,
+                                                     train::StartFrom start,
+                                                     std::int64_t first_step) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) {
+    return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
+                      error.message());
+  }
+  if (start == train::StartFrom::last_commit && std::filesystem::exists(path)) {
+    return rundb::Writer::open_append(path, first_step);
+  }
+  return rundb::Writer::create(path, rundb::IfExists::replace);
+}
+
+class TrainCommand {
+ public:
+  explicit TrainCommand(const TrainArguments& arguments) : arguments_(arguments) {}
+
+  Status run() {
+    ASSIGN_OR_RETURN(config_, config_of(arguments_));
+    recorder_.set_level(config_.record);
+    RETURN_IF_ERROR(open());
+    Status trained = train_and_report();
+    return close_recording(std::move(trained));
+  }
+
+ private:
+  Status open() {
+    const train::ModelFactory factory = gpt2_factory();
+    train::TrainingRun::Request request;
+    request.config = &config_;
+    request.factory = &factory;
+    request.start = start();
+    request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
+    request.on_plan = [this](const train::MemoryPlan& plan) { say(train::describe(plan)); };
+    ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
+    if (request.recorder != nullptr) {
+      ASSIGN_OR_RETURN(
+          std::unique_ptr<rundb::Writer> writer,
+          open_database(config_.files.database, start(), run_->store().committed().position.step));
+      ASSIGN_OR_RETURN(collector_,
+                       collect::Collector::start(recorder_, std::move(writer), run_facts(*run_)));
+    }
+    return ok_status();
+  }
+
+  Status train_and_report() {
+    say(header());
+    RETURN_IF_ERROR(run_->prepare(start()));
+    Progress progress(arguments_.json              ? ProgressStyle::none
+                      : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
+                                                   : ProgressStyle::lines);
+    const TimeNs start_ns = run_->runtime().now_ns();
+    Result<train::TrainReport> report = train::train(*run_, progress);
+    progress.finish();
+    if (!report.ok()) return std::move(report).error();
+    const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
+    if (arguments_.json) {
+      ASSIGN_OR_RETURN(const state::StateDigest digest,
+                       state::digest_state(run_->store(), nullptr, nullptr));
+      json_ = train_report_json(*run_, *report, digest.digest);
+    } else {
+      std::fputs(train_report_text(*run_, *report, dur_ns, arguments_.run_path).c_str(), stdout);
+    }
+    return ok_status();
+  }
+
+  // The database is closed whatever became of the run; what the run says goes first.
+  Status close_recording(Status trained) {
+    if (collector_) {
+      const Status stopped = collector_->stop();
+      if (!stopped.ok()) log_warning("recording stopped: " + stopped.error().message());
+    }
+    if (!trained.ok()) {
+      const std::int64_t step = run_->store().committed().position.step;
+      return trained.error().with_context(
+          fmt::format("the run stopped; step {} is committed in {} (go on with --resume)", step,
+                      config_.files.state_directory));
+    }
+    if (arguments_.json) std::fputs((json_ + "\n").c_str(), stdout);
+    return ok_status();
+  }
+
+  std::string header() const {
+    return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
+                       format_count(static_cast<double>(run_->layout().parameter_count)),
+                       mode_line(*run_), arguments_.resume ? "Going on from" : "Writing",
+                       arguments_.resume
+                           ? fmt::format("step {}", run_->store().committed().position.step)
+                           : "the initial state",
+                       config_.files.state_directory);
+  }
+
+  void say(const std::string& text) const {
+    if (!arguments_.json) std::fputs((text + "\n").c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  train::StartFrom start() const {
+    return arguments_.resume ? train::StartFrom::last_commit : train::StartFrom::new_state;
+  }
+
+  const TrainArguments& arguments_;
+  train::RunConfig config_;
+  record::Recorder recorder_;
+  std::unique_ptr<train::TrainingRun> run_;
+  std::unique_ptr<collect::Collector> collector_;
+  std::string json_;
+};
+
+}  // namespace
+
+void add_train_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* command =
+      app.add_subcommand("train", "Train a model with its optimizer state on storage");
+  command->add_option("run", arguments->run_path, "the run's settings (RUN.toml)");
+  command->add_option("--set", arguments->overrides, "key=value: change a setting; may be repeated")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("--db", arguments->database, "the run database (default: OUTPUT/run.db)");
+  command->add_option("--steps", arguments->steps, "train until this many steps are committed")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--resume", arguments->resume, "go on from the last committed step");
+  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command->add_flag("--settings", arguments->settings,
+                    "list every setting, with range and default");
+  command->footer(
+      "Ctrl-C finishes the step and commits; a second one leaves at once, and the state is still "
+      "good.\n"
+      "Examples:\n"
+      "  sluice train sample_models/runs/tiny.toml\n"
+      "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
+  command->callback([arguments, &exit_code] {
+    if (arguments->settings) {
+      std::fputs(train::describe_settings().c_str(), stdout);
+      return;
+    }
+    if (arguments->run_path.empty()) {
+      exit_code = report_error(make_error(ErrorCode::config,
+                                          "which run? Name its file, for example: sluice train "
+                                          "sample_models/runs/tiny.toml"));
+      return;
+    }
+    install_interrupt_handler();
+    const Status status = TrainCommand(*arguments).run();
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+}  // namespace sluice::cli

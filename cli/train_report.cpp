@@ -1,0 +1,144 @@
+#include "cli/train_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_facts.h"
+
+namespace sluice::cli {
+namespace {
+
+// Bytes of the link named "host" and of all others whose name ends in ".internal", a step.
+struct PhaseLine {
+  const char* name;
+  double seconds;
+};
+
+std::string bar(double share) {
+  return std::string(static_cast<std::size_t>(share * 32 + 0.5), '#');
+}
+
+std::string phases(const train::TrainReport& report) {
+  const PhaseLine lines[] = {{"forward", report.forward_seconds},
+                             {"backward, gradients down", report.backward_seconds},
+                             {"update, commit", report.update_seconds}};
+  std::string text = fmt::format("Why a step takes {}:\n",
+                                 format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)));
+  for (const PhaseLine& line : lines) {
+    const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
+    text += fmt::format("  {:<26} {:<32} {:>3.0f} %  {}\n", line.name, bar(share), share * 100,
+                        format_duration(static_cast<TimeNs>(line.seconds * 1e9)));
+  }
+  return text;
+}
+
+std::string link_bytes(train::TrainingRun& run, const train::TrainReport& report) {
+  const auto steps = static_cast<double>(report.losses.size());
+  const auto parameters = static_cast<double>(run.layout().parameter_count);
+  std::string text = "Bytes a parameter and step:        read    write\n";
+  double internal[2] = {0, 0};
+  for (std::size_t i = 0; i < report.link_bytes.size(); ++i) {
+    const std::string& name = run.platform().links[i].name;
+    const auto& bytes = report.link_bytes[i].size_bytes;
+    if (name.ends_with(".internal")) {
+      for (std::size_t d = 0; d < 2; ++d) internal[d] += static_cast<double>(bytes[d]);
+    } else if (!name.ends_with(".drive")) {
+      text += fmt::format("  {:<28} {:>9.2f} {:>8.2f}\n", name + " link",
+                          static_cast<double>(bytes[0]) / parameters / steps,
+                          static_cast<double>(bytes[1]) / parameters / steps);
+    }
+  }
+  if (internal[0] + internal[1] > 0) {
+    text += fmt::format("  {:<28} {:>9.2f} {:>8.2f}\n", "internal links, all devices",
+                        internal[0] / parameters / steps, internal[1] / parameters / steps);
+  }
+  return text;
+}
+
+std::string emulation(const runtime::EmulatedClock& clock) {
+  const runtime::EmulationReport& report = clock.report();
+  const double late = 100.0 * static_cast<double>(report.late_count) /
+                      static_cast<double>(std::max<std::int64_t>(1, report.operation_count));
+  std::string text = fmt::format(
+      "Emulated clock: {:.1f} % of {} modelled operations ended on the modelled time (1 % or 50 "
+      "us)",
+      100 - late, report.operation_count);
+  if (late > 5) {
+    text += fmt::format(
+        ";\n  this machine could not keep up with the rest (worst: {} by {}): raise time_scale",
+        report.worst_stage, format_duration(report.worst_late_ns));
+  }
+  return text + ".\n";
+}
+
+}  // namespace
+
+std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
+                              TimeNs dur_ns, const std::string& run_path) {
+  if (report.losses.empty()) {
+    return fmt::format(
+        "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
+        report.last_step, run.config().files.state_directory);
+  }
+  std::string text = fmt::format(
+      "\n{}: steps {} to {} in {}. Loss {:.3f} -> {:.3f} nats a token{}.\n"
+      "Committed step {} in {}.\n\n",
+      report.stopped ? "Stopped" : "Done", report.first_step + 1, report.last_step,
+      format_duration(dur_ns), report.losses.front(), report.losses.back(),
+      report.validation_loss ? fmt::format(" (validation {:.3f})", *report.validation_loss) : "",
+      report.last_step, run.config().files.state_directory);
+  text += phases(report) + "\n" + link_bytes(run, report) + "\n";
+  text += fmt::format("Mode: {}\n", mode_line(run));
+  if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
+  text += fmt::format("Memory: peak {} resident, {} planned.\n",
+                      format_bytes(train::peak_resident_memory_bytes()),
+                      format_bytes(run.memory_plan().total_bytes));
+  if (report.sample) text += fmt::format("\nThe model writes:\n{}\n", *report.sample);
+  const std::int64_t more = report.stopped ? run.config().schedule.steps : report.last_step * 2;
+  text += fmt::format("\nLook:   sluice show {}\nGo on:  sluice train {} --resume --steps {}{}\n",
+                      run.config().files.database, run_path, more,
+                      fmt::format(" --set output={}", run.config().files.output));
+  return text;
+}
+
+std::string train_report_json(train::TrainingRun& run, const train::TrainReport& report,
+                              const std::string& digest) {
+  const auto steps = static_cast<std::int64_t>(report.losses.size());
+  nlohmann::ordered_json json;
+  json["steps"] = report.last_step;
+  json["first_step"] = report.first_step;
+  json["stopped"] = report.stopped;
+  json["losses"] = report.losses;
+  json["seconds"] = {{"forward", report.forward_seconds},
+                     {"backward", report.backward_seconds},
+                     {"update", report.update_seconds},
+                     {"total", report.total_seconds}};
+  for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
+    const runtime::LinkBytes& bytes = report.link_bytes[i];
+    json["bytes"][run.platform().links[i].name] = {
+        {"read", bytes.size_bytes[0] / steps},
+        {"write", bytes.size_bytes[1] / steps},
+        {"read_padding", bytes.padding_bytes[0] / steps},
+        {"write_padding", bytes.padding_bytes[1] / steps}};
+  }
+  json["parameters"] = run.layout().parameter_count;
+  json["validation_loss"] =
+      report.validation_loss ? nlohmann::ordered_json(*report.validation_loss) : nullptr;
+  if (report.sample) json["sample"] = *report.sample;
+  json["host_memory_peak_bytes"] = train::peak_resident_memory_bytes();
+  json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
+  json["state_digest"] = digest;
+  json["db"] = run.config().files.database;
+  json["clock"] = run.config().clock.kind == train::ClockKind::emulated ? "emulated" : "real";
+  json["method"] = run.config().offload.method == train::Method::csd ? "csd" : "host";
+  json["mode"] = mode_line(run);
+  if (run.emulated_clock() != nullptr) {
+    const runtime::EmulationReport& emulated = run.emulated_clock()->report();
+    json["emulation"] = {{"operations", emulated.operation_count},
+                         {"late", emulated.late_count},
+                         {"worst_late_ns", emulated.worst_late_ns},
+                         {"worst_stage", emulated.worst_stage}};
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace sluice::cli
