@@ -141,7 +141,7 @@ def build(preset, arguments, targets):
         outcome.passed = 1
     else:
         text = log.read_text(errors="replace")
-        first_error = re.search(r"^.*(?:error:|CMake Error).*(?:\n.*){0,12}", text, re.MULTILINE)
+        first_error = re.search(r"^.*(?:error:|undefined reference|CMake Error).*(?:\n.*){0,12}", text, re.MULTILINE)
         shown = first_error.group(0) if first_error else tail(text)
         place = log.relative_to(ROOT)
         outcome.failures.append(f"build {preset}: {describe_exit(code)}; log in {place}\n{shown}")
