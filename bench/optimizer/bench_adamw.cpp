@@ -154,6 +154,9 @@ int run(int argc, char** argv) {
     fmt::print("adamw_update is {:.3f} x as fast as {}\n",
                speed_ratio(contenders[0], contenders[other]), contenders[other].name);
   }
+#ifndef SLUICE_TORCH
+  fmt::print("torch: not measured, this program was built with SLUICE_TORCH=OFF\n");
+#endif
   return 0;
 }
 

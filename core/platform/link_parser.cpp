@@ -15,14 +15,15 @@ Result<double> parse_link_rate(std::string_view written) {
 }
 
 Result<Duplex> parse_duplex(const TomlTable& table) {
-  ASSIGN_OR_RETURN(const std::string word, table.text("duplex"));
-  if (word == "full") return Duplex::full;
-  if (word == "half") return Duplex::half;
+  const auto word = table.text("duplex");
+  if (!word.ok()) return word.error();
+  if (*word == "full") return Duplex::full;
+  if (*word == "half") return Duplex::half;
   return table.error(
       "duplex",
       fmt::format("'{}' is neither \"full\" (read and write each have their bandwidth) nor "
                   "\"half\" (they share time)",
-                  word));
+                  *word));
 }
 
 Result<ChunkPoint> parse_chunk_point(const std::vector<std::string>& row) {

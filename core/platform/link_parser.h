@@ -4,6 +4,8 @@
 // Thread contract: free functions.
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/platform/platform.h"
 #include "core/platform/toml_table.h"

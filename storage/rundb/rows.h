@@ -1,7 +1,7 @@
 #pragma once
 // Rows of the run database as plain structs. Columns, units and meanings: docs/rundb_schema.md.
-// In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL. Every member has
-// an initializer, so that a designated one may leave it out without a warning.
+// In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL. Every member
+// has an initializer, so that a designated one may leave it out without a warning.
 
 #include <cstdint>
 #include <string>

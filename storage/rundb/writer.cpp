@@ -236,7 +236,8 @@ const std::string& Writer::path() const { return impl_->connection.path(); }
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists) {
   ASSIGN_OR_RETURN(detail::WriterLock lock, detail::WriterLock::acquire(path));
-  if (std::filesystem::exists(path)) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
     if (if_exists == IfExists::refuse)
       return make_error(ErrorCode::config,
                         "{}: exists; name another file with --db, or go on with it with --resume",
@@ -253,7 +254,8 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists
 
 Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
                                                     std::int64_t first_step) {
-  if (!std::filesystem::exists(path))
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
     return make_error(ErrorCode::not_found,
                       "{}: there is no run database to go on with; without --resume one is created",
                       path);

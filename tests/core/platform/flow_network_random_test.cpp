@@ -9,7 +9,7 @@
 
 #include "core/platform/chunk_curve.h"
 #include "core/platform/flow_network.h"
-#include "reference_sharing.h"
+#include "tests/core/platform/reference_sharing.h"
 
 namespace sluice::platform {
 namespace {

@@ -206,7 +206,6 @@ TEST_CASE("the sample SmartSSD reads, writes and decompresses at the published r
       load_platform(SLUICE_SOURCE_DIR "/sample_models/platforms/smartssd-a5000.toml");
   REQUIRE(platform.ok());
   const Device& csd = platform->devices[0];
-  FlowNetwork network(platform->links);
   const auto rate = [&](Direction direction) {
     FlowNetwork alone(platform->links);
     const FlowId flow = alone.start(

@@ -1,4 +1,4 @@
-#include "reference_sharing.h"
+#include "tests/core/platform/reference_sharing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,31 +3,10 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
-#include <new>
 #include <thread>
 
-namespace {
-std::atomic<std::int64_t> allocation_count{0};
-}  // namespace
-
-// Counted for this whole program, so that a test can say "nothing was allocated".
-void* operator new(std::size_t size) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  const auto align = static_cast<std::size_t>(alignment);
-  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "tests/profiler/record/allocation_count.h"
 
 namespace sluice::record {
 namespace {
@@ -114,15 +93,15 @@ TEST_CASE("two threads: every record arrives once and whole, or is counted as dr
 TEST_CASE("a push allocates nothing, whether it fits or not") {
   Ring ring(128);
   const Record record = numbered(1);
-  const std::int64_t before = allocation_count.load();
+  const std::int64_t before = allocation_count();
   for (int i = 0; i < 1000; ++i) ring.try_push(record);
-  const std::int64_t allocated = allocation_count.load() - before;
+  const std::int64_t allocated = allocation_count() - before;
   REQUIRE(allocated == 0);
   REQUIRE(ring.dropped_count() == 1000 - 128);
 
   // The count itself works: a ring's own memory shows in it.
   const Ring another(16);
-  REQUIRE(allocation_count.load() > before);
+  REQUIRE(allocation_count() > before);
 }
 
 // Run with: profiler_record_test "[.speed]"

@@ -1,0 +1,90 @@
+#include <catch2/catch.hpp>
+
+#include "core/data/token_file.h"
+#include "tests/core/data/files.h"
+
+namespace sluice::data {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("a text becomes its bytes") {
+  const TemporaryFolder folder;
+  // Longer than one piece of reading, so that pieces are joined right.
+  std::string text;
+  for (std::int64_t i = 0; i < 300'000; ++i) text += std::to_string(i * 7919 % 100'003);
+  write_file(folder / "text", text);
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  const Result<TokenFile> file = TokenFile::open(folder / "tokens");
+  REQUIRE(file.ok());
+  REQUIRE(file->token_count() == static_cast<std::int64_t>(text.size()));
+  bool equal = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    equal = equal && file->token(static_cast<std::int64_t>(i)) == text[i];
+  }
+  CHECK(equal);
+  CHECK_FALSE(std::filesystem::exists(folder / "tokens.part"));
+}
+
+TEST_CASE("one byte is a text") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "x");
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  CHECK(TokenFile::open(folder / "tokens")->token_count() == 1);
+}
+
+TEST_CASE("an empty text and a missing one are errors") {
+  const TemporaryFolder folder;
+  write_file(folder / "empty", "");
+  CHECK_THAT(prepare_byte_tokens(folder / "empty", folder / "tokens").error().message(),
+             Contains("empty"));
+  CHECK(prepare_byte_tokens(folder / "none", folder / "tokens").error().code() ==
+        ErrorCode::not_found);
+  CHECK_FALSE(std::filesystem::exists(folder / "tokens"));
+}
+
+TEST_CASE("tokens of the same text are left alone, of another text made again") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "first");
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  // A hard link to the old file shows whether the name was given to a new one.
+  std::filesystem::create_hard_link(folder / "tokens", folder / "link");
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  CHECK(std::filesystem::hard_link_count(folder / "tokens") == 2);
+
+  write_file(folder / "text", "other");  // the same size
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  CHECK(std::filesystem::hard_link_count(folder / "tokens") == 1);
+  CHECK(TokenFile::open(folder / "tokens")->token(0) == 'o');
+}
+
+TEST_CASE("damaged tokens are made again") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "a text");
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  const std::string whole = read_file(folder / "tokens");
+  write_file(folder / "tokens", whole.substr(0, whole.size() - 1));
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  CHECK(read_file(folder / "tokens") == whole);
+}
+
+TEST_CASE("a file that is not ours is not overwritten") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "a text");
+  write_file(folder / "thesis", "years of work");
+  const Status status = prepare_byte_tokens(folder / "text", folder / "thesis");
+  REQUIRE_FALSE(status.ok());
+  CHECK_THAT(status.error().message(), Contains("not overwritten"));
+  CHECK(read_file(folder / "thesis") == "years of work");
+}
+
+TEST_CASE("a folder that is missing is named") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "a text");
+  const Status status = prepare_byte_tokens(folder / "text", folder / "no/tokens");
+  REQUIRE_FALSE(status.ok());
+  CHECK_THAT(status.error().message(), Contains(folder / "no/tokens"));
+}
+
+}  // namespace
+}  // namespace sluice::data
