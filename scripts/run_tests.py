@@ -26,6 +26,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM_LIMIT_S = 900
 SCRIPT_LIMIT_S = 1800
 JOBS = os.cpu_count() or 1
+# What a compiler, the linker or CMake says first, and the lines after it.
+FIRST_ERROR = re.compile(
+    r"^.*(?:error:|undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
 
 # Parts that will be optional at build; none has code in this version.
 OPTIONAL_PARTS = ("CUDA + CUPTI", "XRT", "GUI")
@@ -141,7 +144,7 @@ def build(preset, arguments, targets):
         outcome.passed = 1
     else:
         text = log.read_text(errors="replace")
-        first_error = re.search(r"^.*(?:error:|CMake Error).*(?:\n.*){0,12}", text, re.MULTILINE)
+        first_error = FIRST_ERROR.search(text)
         shown = first_error.group(0) if first_error else tail(text)
         place = log.relative_to(ROOT)
         outcome.failures.append(f"build {preset}: {describe_exit(code)}; log in {place}\n{shown}")

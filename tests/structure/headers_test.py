@@ -43,7 +43,7 @@ def first_error(name, flags):
     if said.returncode == 0:
         return None
     errors = [line for line in said.stderr.splitlines() if "error:" in line]
-    return (errors or said.stderr.splitlines() or ["g++ failed"])[0]
+    return (errors or said.stderr.splitlines() or ["g++ failed"])[0].replace(f"{ROOT}/", "")
 
 
 def main():

@@ -68,6 +68,7 @@ FOREIGN_TARGETS = {
     "PkgConfig::sqlite3": "sqlite3.h", "PkgConfig::highway": "hwy/highway.h",
     "PkgConfig::tomlplusplus": "toml++/toml.h", "nlohmann_json::nlohmann_json": "nlohmann/json.hpp",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
+    "torch_library": "torch/torch.h",
     "Threads::Threads": None, "sluice_warnings": None,
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
@@ -117,7 +118,8 @@ def include_breaches(root):
 
 
 def link_lists(root):
-    """Target -> (CMake file, all that it links, the part of it that its users get too)."""
+    """Target -> (CMake file, all that it links, the part of it that its users get too, whether it
+    is a folder's own target and no helper beside it)."""
     links = {}
     for name in tracked_files(root):
         if pathlib.PurePosixPath(name).name != "CMakeLists.txt" or is_exempt(name):
@@ -126,8 +128,8 @@ def link_lists(root):
         for body in re.findall(r"sluice_library\s*\(([^)]*)\)", text):
             add_sluice_library(links, name, body.split())
         for body in re.findall(r"target_link_libraries\s*\(([^)]*)\)", text):
-            target, *linked = body.split()
-            entry = links.setdefault(target, (name, set(), set()))
+            target, *linked = re.sub(r"\$<LINK_ONLY:([^>]*)>", r"\1", body).split()
+            entry = links.setdefault(target, (name, set(), set(), target == "sluice"))
             entry[1].update(set(linked) - SCOPES)
     return links
 
@@ -143,37 +145,44 @@ def add_sluice_library(links, name, words):
             target = word
         elif section in lists:
             lists[section].add(word)
-    entry = links.setdefault(target, (name, set(), set()))
+    entry = links.setdefault(target, (name, set(), set(), True))
     entry[1].update(lists["LINKS"] | lists["PRIVATE_LINKS"])
     entry[2].update(lists["LINKS"])
 
 
+def target_of(folder):
+    return "sluice" if folder == "cli" else folder.replace("/", "_")
+
+
 def folder_of_target(target):
-    for folder in MAY_USE:
-        if folder.replace("/", "_") == target:
-            return folder
-    return None
+    return next((folder for folder in MAY_USE if target_of(folder) == target), None)
 
 
 def link_breaches(root):
     breaches = []
-    for target, (name, linked, _) in link_lists(root).items():
+    links = link_lists(root)
+    for target, (name, linked, _, is_main) in links.items():
         folder = folder_of(name)
         if folder not in MAY_USE:
             continue
-        if target != folder.replace("/", "_") and folder != "cli":
-            breaches.append(f"{name}: target {target} should be {folder.replace('/', '_')}")
+        if is_main and target != target_of(folder):
+            breaches.append(f"{name}: target {target} should be {target_of(folder)}")
         for library in sorted(linked - {target}):
-            used = folder_of_target(library)
-            if used is not None:
-                if used != folder and used not in MAY_USE[folder]:
-                    breaches.append(f"{name}: {folder} may not link {library}")
-            elif library not in FOREIGN_TARGETS:
-                breaches.append(f"{name}: layers_test.py does not know the library {library}")
-            elif FOREIGN_TARGETS[library] is not None:
-                if folder not in foreign_owners(FOREIGN_TARGETS[library]):
-                    breaches.append(f"{name}: {folder} may not link {library}")
+            is_helper = library in links and links[library][0] == name
+            if not is_helper and not may_link(folder, library):
+                breaches.append(f"{name}: {folder} may not link {library}")
     return breaches
+
+
+def may_link(folder, library):
+    """A library that this file does not know may be linked by nobody."""
+    used = folder_of_target(library)
+    if used is not None:
+        return used == folder or used in MAY_USE[folder]
+    if library not in FOREIGN_TARGETS:
+        return False
+    include = FOREIGN_TARGETS[library]
+    return include is None or folder in foreign_owners(include)
 
 
 def reachable_targets(links, target):
@@ -194,7 +203,7 @@ def unlinked_includes(root):
     breaches = []
     for name in cpp_files(root):
         folder = folder_of(name)
-        target = folder.replace("/", "_")
+        target = target_of(folder)
         if is_exempt(name) or target not in links:
             continue
         reached = {folder_of_target(library) for library in reachable_targets(links, target)}
@@ -202,7 +211,7 @@ def unlinked_includes(root):
             used = folder_of(include)
             if is_ours and used != folder and used in MAY_USE and used not in reached:
                 breaches.append(f"{name}:{line}: includes {include}, but {target} does not link "
-                                f"{used.replace('/', '_')}")
+                                f"{target_of(used)}")
     return breaches
 
 
@@ -226,6 +235,10 @@ PLANTED = [
     ("storage/rundb/CMakeLists.txt",
      "sluice_library(NAME storage_rundb SOURCES a.cpp LINKS base PkgConfig::liburing)\n",
      "storage/rundb may not link PkgConfig::liburing"),
+    ("core/data/CMakeLists.txt", "sluice_library(NAME core_data LINKS base libnovel)\n",
+     "core/data may not link libnovel"),
+    ("core/csd/CMakeLists.txt", "sluice_library(NAME devices LINKS base)\n",
+     "target devices should be core_csd"),
     ("core/platform/CMakeLists.txt", "sluice_library(NAME core_platform SOURCES a.cpp)\n", None),
     ("core/platform/planted.cpp", '#include "base/units.h"\n',
      "core_platform does not link base"),
