@@ -230,8 +230,9 @@ Status TrainingRun::open_devices() {
     fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
     ASSIGN_OR_RETURN(io::File file,
                      io::File::open(path, {io::FileAccess::create_new, config_.storage.caching}));
-    RETURN_IF_ERROR(file.allocate(
-        offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind())));
+    const std::int64_t size_bytes =
+        offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind());
+    if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // else it owns no subgroup
     devices_.gradient_files.push_back(std::move(file));
   }
   return ok_status();
