@@ -110,7 +110,9 @@ struct StateDigest {
 // Reads the whole committed state with bounded memory, checks every checksum (a mismatch names
 // file, offset, subgroup and variable) and returns a digest that does not depend on subgroups or
 // devices. Of no use beside a live run, which overwrites what is read. `on_progress` may be null.
+// With `damages` a mismatch goes in there as a sentence, and what follows is checked as well.
 Result<StateDigest> digest_state(StateStore& store,
-                                 void (*on_progress)(const VerifyProgress&, void*), void* context);
+                                 void (*on_progress)(const VerifyProgress&, void*), void* context,
+                                 std::vector<std::string>* damages = nullptr);
 
 }  // namespace sluice::state
