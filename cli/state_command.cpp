@@ -30,13 +30,12 @@ std::vector<std::int64_t> subgroups_by_device(state::StateStore& store) {
   return counts;
 }
 
-void print_json(state::StateStore& store, const std::string& digest, bool verified) {
+void print_json(state::StateStore& store, const std::string& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
   nlohmann::ordered_json json;
   json["step"] = position.step;
   json["digest"] = digest;
-  json["verified"] = verified;
   json["model"] = store.identity().model_name;
   json["optimizer"] = store.identity().optimizer;
   json["parameters"] = geometry.parameter_count;
@@ -81,10 +80,19 @@ Status show_state(const StateArguments& arguments) {
   ASSIGN_OR_RETURN(std::unique_ptr<state::StateStore> store,
                    state::StateStore::open_read_only(options));
   const bool draws = !arguments.json && isatty(STDERR_FILENO) == 1;
+  std::vector<std::string> damages;
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(*store, draws ? draw_progress : nullptr, nullptr));
+                   state::digest_state(*store, draws ? draw_progress : nullptr, nullptr,
+                                       arguments.verify ? &damages : nullptr));
+  for (const std::string& damage : damages) std::fprintf(stderr, "  %s\n", damage.c_str());
+  if (!damages.empty()) {
+    return make_error(
+        ErrorCode::corrupt, "{}: {} of {} arrays are damaged (above)", arguments.directory,
+        damages.size(),
+        store->layout().geometry().subgroup_count() * store->layout().geometry().variable_count);
+  }
   if (arguments.json) {
-    print_json(*store, digest.digest, true);
+    print_json(*store, digest.digest);
   } else {
     print_text(*store, digest.digest);
   }
@@ -99,7 +107,7 @@ void add_state_command(CLI::App& app, int& exit_code) {
       "state", "What an optimizer state directory holds, and whether it is whole");
   command->add_option("directory", arguments->directory, "the state directory (OUTPUT/state)")
       ->required();
-  command->add_flag("--verify", arguments->verify, "list every array whose checksum does not hold");
+  command->add_flag("--verify", arguments->verify, "name every damaged array, not only the first");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer("Example: sluice state out/tiny/state --verify");
   command->callback([arguments, &exit_code] {

@@ -31,6 +31,16 @@ Result<train::RunConfig> config_of(const TrainArguments& arguments) {
   return train::load_run_config(arguments.run_path, overrides);
 }
 
+// As a shell reads it back.
+std::string shell_quoted(const std::string& text) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=./:,+-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
 // A new run gets a new database; a resumed one goes on with its own.
 Result<std::unique_ptr<rundb::Writer>> open_database(const std::string& path,
                                                      train::StartFrom start,
@@ -94,9 +104,10 @@ class TrainCommand {
     if (arguments_.json) {
       ASSIGN_OR_RETURN(const state::StateDigest digest,
                        state::digest_state(run_->store(), nullptr, nullptr));
-      json_ = train_report_json(*run_, *report, digest.digest);
+      json_ = train_report_json(*run_, *report, digest.digest, resume_command(*report));
     } else {
-      std::fputs(train_report_text(*run_, *report, dur_ns, arguments_.run_path).c_str(), stdout);
+      const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
+      std::fputs(text.c_str(), stdout);
     }
     return ok_status();
   }
@@ -125,6 +136,17 @@ class TrainCommand {
                            ? fmt::format("step {}", run_->store().committed().position.step)
                            : "the initial state",
                        config_.files.state_directory);
+  }
+
+  // All that was asked for this time; a run that is through gets as many steps again.
+  std::string resume_command(const train::TrainReport& report) const {
+    std::string text = "sluice train " + shell_quoted(arguments_.run_path) + " --resume";
+    for (const std::string& setting : arguments_.overrides) {
+      if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
+    }
+    if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
+    const std::int64_t steps = report.stopped ? config_.schedule.steps : report.last_step * 2;
+    return text + fmt::format(" --steps {}", steps);
   }
 
   void say(const std::string& text) const {

@@ -73,7 +73,7 @@ std::string emulation(const runtime::EmulatedClock& clock) {
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
-                              TimeNs dur_ns, const std::string& run_path) {
+                              TimeNs dur_ns, const std::string& resume_command) {
   if (report.losses.empty()) {
     return fmt::format(
         "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
@@ -93,15 +93,13 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
                       format_bytes(train::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
   if (report.sample) text += fmt::format("\nThe model writes:\n{}\n", *report.sample);
-  const std::int64_t more = report.stopped ? run.config().schedule.steps : report.last_step * 2;
-  text += fmt::format("\nLook:   sluice show {}\nGo on:  sluice train {} --resume --steps {}{}\n",
-                      run.config().files.database, run_path, more,
-                      fmt::format(" --set output={}", run.config().files.output));
+  text += fmt::format("\nLook:   sluice show {}\nGo on:  {}\n", run.config().files.database,
+                      resume_command);
   return text;
 }
 
 std::string train_report_json(train::TrainingRun& run, const train::TrainReport& report,
-                              const std::string& digest) {
+                              const std::string& digest, const std::string& resume_command) {
   const auto steps = static_cast<std::int64_t>(report.losses.size());
   nlohmann::ordered_json json;
   json["steps"] = report.last_step;
@@ -128,6 +126,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
   json["state_digest"] = digest;
   json["db"] = run.config().files.database;
+  json["resume"] = resume_command;
   json["clock"] = run.config().clock.kind == train::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == train::Method::csd ? "csd" : "host";
   json["mode"] = mode_line(run);

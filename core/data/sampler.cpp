@@ -54,20 +54,24 @@ std::int64_t fewest_tokens(const SamplerOptions& options) {
 
 }  // namespace
 
+Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
+                      const std::string& path) {
+  RETURN_IF_ERROR(check_options(options));
+  const std::int64_t held_out = held_out_tokens(token_count, options.validation_fraction);
+  if (held_out > options.sequence && token_count - held_out > options.sequence) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: {} tokens are too few for one training and one validation window of {} "
+                    "tokens with {:g} of the text held out; the text must have at least {} tokens, "
+                    "or the sequence must be shorter",
+                    path, token_count, options.sequence + 1, options.validation_fraction,
+                    fewest_tokens(options));
+}
+
 Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& options) {
   CHECK(tokens != nullptr);
-  RETURN_IF_ERROR(check_options(options));
+  RETURN_IF_ERROR(check(tokens->token_count(), options, tokens->path()));
   const std::int64_t held_out = held_out_tokens(tokens->token_count(), options.validation_fraction);
-  const std::int64_t train = tokens->token_count() - held_out;
-  if (held_out <= options.sequence || train <= options.sequence) {
-    return make_error(ErrorCode::config,
-                      "{}: {} tokens are too few for one training and one validation window of {} "
-                      "tokens with {:g} of the text held out; the text must have at least {} "
-                      "tokens, or the sequence must be shorter",
-                      tokens->path(), tokens->token_count(), options.sequence + 1,
-                      options.validation_fraction, fewest_tokens(options));
-  }
-  return Sampler(tokens, options, train, held_out);
+  return Sampler(tokens, options, tokens->token_count() - held_out, held_out);
 }
 
 Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,

@@ -27,7 +27,9 @@ struct SamplerOptions {
 class Sampler {
  public:
   // Text too short for one training and one validation window is an error that says how long it
-  // must be.
+  // must be. check() says so before there is a token file; `path` is for the message.
+  static Status check(std::int64_t token_count, const SamplerOptions& options,
+                      const std::string& path);
   static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
 
   // Training windows number [position, position + batch), counted through all epochs; the returned

@@ -50,11 +50,13 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   RETURN_IF_ERROR(run->load_files(*request.config));
   RETURN_IF_ERROR(run->plan(*request.factory));
-  if (request.on_plan) request.on_plan(run->plan_);
   RETURN_IF_ERROR(check_plan(run->plan_));
-  RETURN_IF_ERROR(run->open_state(request.start));
+  if (request.on_plan) request.on_plan(run->plan_);
+  RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_clock(request));
+  RETURN_IF_ERROR(run->open_text());  // from here on files are written
+  RETURN_IF_ERROR(run->open_state(request.start));
   RETURN_IF_ERROR(run->open_devices());
   RETURN_IF_ERROR(run->open_model(*request.factory));
   return run;
@@ -82,21 +84,50 @@ Status TrainingRun::load_files(const RunConfig& config) {
           device.name, platform_.source);
     }
   }
-  RETURN_IF_ERROR(make_folder(config.files.output));
-  const std::string token_path = (fs::path(config.files.output) / "text.tokens").string();
-  RETURN_IF_ERROR(data::prepare_byte_tokens(config.files.text, token_path));
+  return check_text();
+}
+
+// The text's bytes are its tokens.
+Status TrainingRun::check_text() const {
+  constexpr std::int64_t kByteValues = 256;
+  if (shape_.vocabulary < kByteValues) {
+    return make_error(ErrorCode::config,
+                      "model {} knows {} different tokens; a text has {}, one a byte value",
+                      shape_.name, shape_.vocabulary, kByteValues);
+  }
+  const std::string& path = config_.files.text;
+  std::error_code error;
+  const auto size_bytes = static_cast<std::int64_t>(fs::file_size(path, error));
+  if (error) {
+    return make_error(ErrorCode::not_found, "{}: cannot read the text: {}", path, error.message());
+  }
+  return data::Sampler::check(size_bytes, sampler_options(), path);
+}
+
+data::SamplerOptions TrainingRun::sampler_options() const {
+  data::SamplerOptions options;
+  options.batch = config_.batch.batch;
+  options.sequence = config_.batch.sequence;
+  options.validation_fraction = config_.validation.fraction;
+  options.seed = static_cast<std::uint64_t>(config_.schedule.seed);
+  return options;
+}
+
+Status TrainingRun::check_start(StartFrom start) const {
+  const std::string& directory = config_.files.state_directory;
+  if (start == StartFrom::new_state || state::StateStore::exists(directory)) return ok_status();
+  return make_error(ErrorCode::not_found,
+                    "there is no state in {} to go on from; leave out --resume to begin",
+                    directory);
+}
+
+Status TrainingRun::open_text() {
+  RETURN_IF_ERROR(make_folder(config_.files.output));
+  const std::string token_path = (fs::path(config_.files.output) / "text.tokens").string();
+  RETURN_IF_ERROR(data::prepare_byte_tokens(config_.files.text, token_path));
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);
-  if (tokens_->vocabulary() > shape_.vocabulary) {
-    return make_error(ErrorCode::config, "{} has {} different tokens, model {} only {}", token_path,
-                      tokens_->vocabulary(), shape_.name, shape_.vocabulary);
-  }
-  data::SamplerOptions options;
-  options.batch = config.batch.batch;
-  options.sequence = config.batch.sequence;
-  options.validation_fraction = config.validation.fraction;
-  options.seed = static_cast<std::uint64_t>(config.schedule.seed);
-  ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(&*tokens_, options));
+  ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(&*tokens_, sampler_options()));
   sampler_ = std::move(sampler);
   return ok_status();
 }
@@ -124,11 +155,6 @@ Status TrainingRun::open_state(StartFrom start) {
   const state::StateStore::Options options{directory, config_.storage.durability,
                                            config_.storage.caching};
   if (start == StartFrom::last_commit) {
-    if (!state::StateStore::exists(directory)) {
-      return make_error(ErrorCode::not_found,
-                        "there is no state in {} to go on from; leave out --resume to begin",
-                        directory);
-    }
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
     RETURN_IF_ERROR(state::check_geometry(geometry_, store_->layout().geometry(), directory));
@@ -140,12 +166,6 @@ Status TrainingRun::open_state(StartFrom start) {
                         directory, seed, config_.schedule.seed);
     }
     return ok_status();
-  }
-  if (state::StateStore::exists(directory)) {
-    return make_error(ErrorCode::config,
-                      "{} already holds a state; go on from it with --resume, or choose another "
-                      "with --set state_dir=DIR, or remove it",
-                      directory);
   }
   RETURN_IF_ERROR(make_folder(directory));
   std::vector<double> shares = config_.offload.device_shares;
@@ -230,8 +250,9 @@ Status TrainingRun::open_devices() {
     fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
     ASSIGN_OR_RETURN(io::File file,
                      io::File::open(path, {io::FileAccess::create_new, config_.storage.caching}));
-    RETURN_IF_ERROR(file.allocate(
-        offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind())));
+    const std::int64_t size_bytes =
+        offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind());
+    if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
     devices_.gradient_files.push_back(std::move(file));
   }
   return ok_status();

@@ -40,6 +40,7 @@ class TrainingRun {
     std::function<void(const MemoryPlan&)> on_plan;
   };
   // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
+  // What can be refused for what the settings say is refused before anything is written.
   static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
   ~TrainingRun();
 
@@ -70,6 +71,10 @@ class TrainingRun {
  private:
   TrainingRun() = default;
   Status load_files(const RunConfig& config);
+  Status check_text() const;
+  Status check_start(StartFrom start) const;
+  Status open_text();
+  data::SamplerOptions sampler_options() const;
   Status plan(const ModelFactory& factory);
   Status open_state(StartFrom start);
   Status take_memory();

@@ -128,6 +128,25 @@ Status forget_uncommitted_steps(Connection& connection, std::int64_t first_step)
   });
 }
 
+// What ended between the last batch and a kill has no rows: the file says how much that was.
+Status count_unrecorded_steps(Connection& connection, std::int64_t first_step) {
+  return connection.transaction([&]() -> Status {
+    ASSIGN_OR_RETURN(const std::int64_t recorded,
+                     connection.query_int64("SELECT count(*) FROM step"));
+    ASSIGN_OR_RETURN(
+        const std::int64_t counted,
+        connection.query_int64(
+            "SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_not_recorded'"));
+    const std::int64_t missing_count = first_step - recorded - counted;
+    if (missing_count <= 0) return ok_status();
+    ASSIGN_OR_RETURN(BatchStatements statements, BatchStatements::prepare(connection));
+    return statements.add(StatRow{
+        "steps_not_recorded", Severity::loss, missing_count,
+        "steps that were committed and have no rows here: the run was killed before its last batch "
+        "was written, or another file recorded them"});
+  });
+}
+
 Status remove_database(const std::string& path) {
   ASSIGN_OR_RETURN(const bool ours, detail::is_run_database_file(path));
   if (!ours)
@@ -265,6 +284,7 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
   RETURN_IF_ERROR(impl->begin_recording());
   RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, first_step));
+  RETURN_IF_ERROR(count_unrecorded_steps(impl->connection, first_step));
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 

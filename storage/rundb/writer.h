@@ -32,7 +32,8 @@ class Writer {
 
   // Goes on with the file of an earlier run. `first_step` is the first step that will run now.
   // Rows of it and of later steps are from an attempt that was never committed: those step rows go,
-  // their spans stay without a step, and stat `steps_redone` counts them.
+  // their spans stay without a step, and stat `steps_redone` counts them. Steps before it that have
+  // no row, because a kill came before their batch, are counted in stat `steps_not_recorded`.
   static Result<std::unique_ptr<Writer>> open_append(const std::string& path,
                                                      std::int64_t first_step);
 

@@ -142,11 +142,6 @@ Result<std::unique_ptr<StateStore>> create_store(const StateStore::Options& opti
   Layout layout(geometry, device_map);
   RETURN_IF_ERROR(disk->make_directory(options.directory));
   ASSIGN_OR_RETURN(StateLock lock, StateLock::take(options.directory));
-  if (StateStore::exists(options.directory))
-    return make_error(ErrorCode::config,
-                      "{}: holds an optimizer state already; resume it, remove it, or choose "
-                      "another state_dir",
-                      options.directory);
   RETURN_IF_ERROR(create_files(*disk, options, identity, layout));
   ASSIGN_OR_RETURN(Parts parts, open_parts(options, io::FileAccess::read_write, std::move(lock),
                                            std::move(disk)));

@@ -49,10 +49,11 @@ class StateStore {
     io::Caching caching = io::Caching::direct;  // of every file; buffered where O_DIRECT is missing
   };
 
-  // Makes a new state; refuses a directory that has one (ErrorCode::config), and never touches a
-  // file of another state. Nothing is committed yet: the caller writes every subgroup's first
-  // version into its current slot and commits. Space is reserved at once, so a drive that is too
-  // small is known here. Left-overs of a creation that was cut off are removed.
+  // Makes a new state; refuses a directory that has a committed one (ErrorCode::config), and never
+  // touches a file of another state. Nothing is committed yet: the caller writes every subgroup's
+  // first version into its current slot and commits. Space is reserved at once, so a drive that is
+  // too small is known here. What is left of a creation that never came to its first commit is
+  // removed.
   static Result<std::unique_ptr<StateStore>> create(const Options& options,
                                                     const StateIdentity& identity,
                                                     const Geometry& geometry,
@@ -109,7 +110,9 @@ struct StateDigest {
 // Reads the whole committed state with bounded memory, checks every checksum (a mismatch names
 // file, offset, subgroup and variable) and returns a digest that does not depend on subgroups or
 // devices. Of no use beside a live run, which overwrites what is read. `on_progress` may be null.
+// With `damages` a mismatch goes in there as a sentence, and what follows is checked as well.
 Result<StateDigest> digest_state(StateStore& store,
-                                 void (*on_progress)(const VerifyProgress&, void*), void* context);
+                                 void (*on_progress)(const VerifyProgress&, void*), void* context,
+                                 std::vector<std::string>* damages = nullptr);
 
 }  // namespace sluice::state

@@ -27,7 +27,7 @@ struct Gpt2Options {
 };
 
 struct SampleOptions {
-  std::string prompt;
+  std::string prompt = {};
   std::int64_t token_count = 200;
   double temperature = 0.8;
   std::uint64_t seed = 0;

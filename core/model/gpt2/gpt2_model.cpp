@@ -91,8 +91,9 @@ Status Gpt2Model::check_batch(const TokenBatch& batch) const {
 
 Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
   RETURN_IF_ERROR(check_batch(batch));
-  // A step that was given up may have left something there; it goes.
+  // A step that was given up may have left something; it goes.
   micro_batch(micro_step) = begin(batch);
+  tied_gradient_.drop();
   return ok_status();
 }
 

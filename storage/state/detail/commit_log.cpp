@@ -80,7 +80,7 @@ Result<CommitRecord> CommitLog::read_newest() {
   if (areas.all_empty)
     return make_error(ErrorCode::not_found,
                       "{}: this optimizer state was created and never committed: its run ended "
-                      "before the initial values were written; remove it and start again",
+                      "before the initial values were written; leave out --resume to begin again",
                       path());
   return make_error(ErrorCode::corrupt,
                     "{}: no whole commit record: the one at offset {} is {}; the one at offset {} "

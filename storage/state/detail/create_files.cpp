@@ -67,6 +67,24 @@ Status remove_renamed(Disk& disk, const std::string& path, const std::optional<F
                            : std::string("has no whole header of a Sluice state at offset 0"));
 }
 
+// A state that was never committed holds nothing. It is turned back into a creation that was cut
+// off before its last rename, so that a crash in here leaves nothing new to know.
+Status withdraw_uncommitted(Disk& disk, const StateStore::Options& options) {
+  const std::string path = log_path(options.directory);
+  if (!is_there(path)) return ok_status();
+  {
+    ASSIGN_OR_RETURN(CommitLog log,
+                     CommitLog::open(path, {io::FileAccess::read_only, options.caching}));
+    const Result<CommitRecord> newest = log.read_newest();
+    if (newest.ok() || newest.error().code() != ErrorCode::not_found)
+      return make_error(ErrorCode::config,
+                        "{}: already holds an optimizer state; go on from it with --resume, choose "
+                        "another folder with --set state_dir=DIR, or remove it",
+                        options.directory);
+  }
+  return disk.rename(path, unfinished(path));
+}
+
 Status remove_leftovers(Disk& disk, const StateStore::Options& options, std::int32_t device_count) {
   const std::string log = unfinished(log_path(options.directory));
   ASSIGN_OR_RETURN(const std::optional<FileHeader> cut_off,
@@ -126,6 +144,7 @@ Status make_all_files(Disk& disk, const StateStore::Options& options, FileHeader
 Status create_files(Disk& disk, const StateStore::Options& options, const StateIdentity& identity,
                     const Layout& layout) {
   const std::int32_t device_count = layout.geometry().device_count;
+  RETURN_IF_ERROR(withdraw_uncommitted(disk, options));
   RETURN_IF_ERROR(remove_leftovers(disk, options, device_count));
   ASSIGN_OR_RETURN(const StateId state_id, make_state_id());
   const FileHeader header{.device = kNoDevice,

@@ -213,6 +213,23 @@ TEST_CASE("a resumed run goes on in the same file, with the same names and track
   REQUIRE(require_ok(reader->losses()).empty());
 }
 
+TEST_CASE("committed steps without rows are counted as lost, each once") {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  auto writer = require_ok(Writer::create(path, IfExists::refuse));
+  require_ok(writer->append(whole_step(*writer, 0, 3)));
+  require_ok(writer->close());
+  // Steps 1 to 3 were committed, and the run was killed before their batch.
+  for (int resume = 0; resume < 2; ++resume) {
+    writer.reset();
+    writer = require_ok(Writer::open_append(path, 4));
+    require_ok(writer->close());
+  }
+  auto reader = require_ok(Reader::open(path));
+  REQUIRE(table_of(*reader, "SELECT name, severity, value FROM stat") ==
+          "steps_not_recorded | loss | 3\n");
+}
+
 TEST_CASE("a finished run is one file") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));

@@ -149,8 +149,19 @@ TEST_CASE("creation refuses a folder that holds a state") {
       StateStore::create(options, test_identity(), kGeometry, make_device_map(5, {1, 1}));
   REQUIRE(!again.ok());
   CHECK(again.error().code() == ErrorCode::config);
-  CHECK_THAT(again.error().message(), Catch::Contains("holds an optimizer state already"));
+  CHECK_THAT(again.error().message(), Catch::Contains("already holds an optimizer state"));
   CHECK(digest_of(*must(StateStore::open(options))) == expected_digest(kGeometry, 1));
+}
+
+TEST_CASE("a state that was never committed is made anew") {
+  const ScratchFolder scratch;
+  const StateStore::Options options = quick_options(scratch.path("state"));
+  const Geometry three_devices{
+      .parameter_count = 9, .subgroup_elements = 2, .variable_count = 3, .device_count = 3};
+  must(StateStore::create(options, test_identity(), three_devices, make_device_map(5, {1, 1, 1})))
+      .reset();
+  CHECK(digest_of(*make_state(options, kGeometry, 1)) == expected_digest(kGeometry, 1));
+  CHECK_FALSE(fs::exists(options.directory + "/dev2/state.slc"));
 }
 
 TEST_CASE("creation never touches a foreign file or one of another state") {
