@@ -148,6 +148,11 @@ class Running:
     def is_running(self):
         return self.process.poll() is None
 
+    def heard(self):
+        """What it has said on stderr so far."""
+        # pread: a seek would move the place where the program writes on.
+        return os.pread(self.err.fileno(), 1 << 20, 0).decode(errors="replace")
+
     def signal(self, number):
         self.process.send_signal(number)
 
