@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -8,6 +9,8 @@
 
 namespace sluice::cli {
 namespace {
+
+constexpr const char* kBeingWritten = "a run is writing this state; ask again when it has ended";
 
 struct StateArguments {
   std::string directory;
@@ -30,12 +33,43 @@ std::vector<std::int64_t> subgroups_by_device(state::StateStore& store) {
   return counts;
 }
 
-void print_json(state::StateStore& store, const std::string& digest) {
+// A committed state and its digest. Empty damages and no digest: a run wrote over it meanwhile.
+struct Look {
+  std::unique_ptr<state::StateStore> store;
+  std::optional<std::string> digest;
+  std::vector<std::string> damages;
+};
+
+// The checksums tell a state that was read whole from one that a run went on with.
+Result<Look> look_at(const StateArguments& arguments) {
+  constexpr int kAttempts = 3;
+  state::StateStore::Options options;
+  options.directory = arguments.directory;
+  const bool draws = !arguments.json && isatty(STDERR_FILENO) == 1;
+  Look look;
+  ASSIGN_OR_RETURN(look.store, state::StateStore::open_read_only(options));
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(
+        const state::StateDigest found,
+        state::digest_state(*look.store, draws ? draw_progress : nullptr, nullptr, &look.damages));
+    if (look.damages.empty()) {
+      look.digest = found.digest;
+      return look;
+    }
+    const std::int64_t step = look.store->committed().position.step;
+    ASSIGN_OR_RETURN(look.store, state::StateStore::open_read_only(options));
+    if (look.store->committed().position.step == step) return look;
+    look.damages.clear();
+  }
+  return look;
+}
+
+void print_json(state::StateStore& store, const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
   nlohmann::ordered_json json;
   json["step"] = position.step;
-  json["digest"] = digest;
+  json["digest"] = digest ? nlohmann::ordered_json(*digest) : nullptr;
   json["model"] = store.identity().model_name;
   json["optimizer"] = store.identity().optimizer;
   json["parameters"] = geometry.parameter_count;
@@ -55,7 +89,7 @@ void print_json(state::StateStore& store, const std::string& digest) {
   std::fputs((json.dump(2) + "\n").c_str(), stdout);
 }
 
-void print_text(state::StateStore& store, const std::string& digest) {
+void print_text(state::StateStore& store, const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
   fmt::print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
@@ -71,30 +105,26 @@ void print_text(state::StateStore& store, const std::string& digest) {
         "  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],
         format_bytes(store.layout().data_bytes(DeviceId{d})), store.file(DeviceId{d}).path());
   }
-  fmt::print("  digest {}   every checksum holds\n", digest);
+  if (digest) fmt::print("  digest {}   every checksum holds\n", *digest);
+  if (!digest) fmt::print("  no digest: {}\n", kBeingWritten);
 }
 
 Status show_state(const StateArguments& arguments) {
-  state::StateStore::Options options;
-  options.directory = arguments.directory;
-  ASSIGN_OR_RETURN(std::unique_ptr<state::StateStore> store,
-                   state::StateStore::open_read_only(options));
-  const bool draws = !arguments.json && isatty(STDERR_FILENO) == 1;
-  std::vector<std::string> damages;
-  ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(*store, draws ? draw_progress : nullptr, nullptr,
-                                       arguments.verify ? &damages : nullptr));
-  for (const std::string& damage : damages) std::fprintf(stderr, "  %s\n", damage.c_str());
-  if (!damages.empty()) {
-    return make_error(
-        ErrorCode::corrupt, "{}: {} of {} arrays are damaged (above)", arguments.directory,
-        damages.size(),
-        store->layout().geometry().subgroup_count() * store->layout().geometry().variable_count);
+  ASSIGN_OR_RETURN(const Look look, look_at(arguments));
+  if (!look.damages.empty() && !arguments.verify) {
+    return make_error(ErrorCode::corrupt, "{}", look.damages.front());
+  }
+  for (const std::string& damage : look.damages) std::fprintf(stderr, "  %s\n", damage.c_str());
+  if (!look.damages.empty()) {
+    const state::Geometry& geometry = look.store->layout().geometry();
+    return make_error(ErrorCode::corrupt, "{}: {} of {} arrays are damaged (above)",
+                      arguments.directory, look.damages.size(),
+                      geometry.subgroup_count() * geometry.variable_count);
   }
   if (arguments.json) {
-    print_json(*store, digest.digest);
+    print_json(*look.store, look.digest);
   } else {
-    print_text(*store, digest.digest);
+    print_text(*look.store, look.digest);
   }
   return ok_status();
 }

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""What crosses each link in a step is what the method says, to the byte: in the report of
+`sluice train --json` and in the run database."""
+
+import sys
+
+from sluice_run import NANO_PARAMETERS, database, main, require, require_equal, test
+
+PAGE = 4096
+SUBGROUPS = {1000: 35, 5000: 7, 8192: 5, 1_000_000: 1}
+
+
+def sum_of(report, ending, key):
+    return sum(link[key] for name, link in report["bytes"].items() if name.endswith(ending))
+
+
+def check_payload(report, host, internal):
+    """`host` and `internal`: bytes a parameter, read and write."""
+    count = NANO_PARAMETERS
+    found = (report["bytes"]["host"]["read"], report["bytes"]["host"]["write"])
+    require_equal(found, tuple(count * bytes_each for bytes_each in host), "host link")
+    found = (sum_of(report, ".internal", "read"), sum_of(report, ".internal", "write"))
+    require_equal(found, tuple(count * bytes_each for bytes_each in internal), "internal links")
+
+
+def check_padding(report, arrays, subgroup_count):
+    """Padding is less than a page for each array of each subgroup; `arrays` by direction."""
+    for direction, count in arrays.items():
+        padding = sum(link[direction + "_padding"] for name, link in report["bytes"].items()
+                      if name.endswith(".drive"))
+        require(0 <= padding < count * subgroup_count * PAGE,
+                f"{padding} bytes of {direction} padding in {count * subgroup_count} arrays")
+
+
+def check_database(place, report, steps, output):
+    """The view link_bytes says the same as the report, step by step."""
+    with database(place / output / "run.db") as db:
+        rows = db.execute("SELECT step_id, link, direction, bytes, padding_bytes FROM link_bytes "
+                          "WHERE step_id IS NOT NULL").fetchall()
+        require_equal(db.execute("SELECT count(*) FROM stat WHERE severity != 'info' "
+                                 "AND value > 0").fetchone(), (0,), "kinds of lost records")
+    found = {(step, link, direction): (size, padding)
+             for step, link, direction, size, padding in rows}
+    expected = {}
+    for step in range(steps):
+        for link, sizes in report["bytes"].items():
+            for direction in ("read", "write"):
+                if sizes[direction] + sizes[direction + "_padding"] > 0:
+                    expected[step, link, direction] = (sizes[direction],
+                                                       sizes[direction + "_padding"])
+    require_equal(found, expected, f"bytes by step and link in {output}/run.db")
+
+
+def check(place, name, host, internal, read_arrays, write_arrays, **settings):
+    steps = 3
+    for elements, subgroup_count in SUBGROUPS.items():
+        output = f"{name}-{elements}"
+        report = place.train("--json", "--steps", steps, output=output,
+                             subgroup_elements=elements, **settings).json()
+        require_equal(report["parameters"], NANO_PARAMETERS, "parameters")
+        check_payload(report, host, internal)
+        check_padding(report, {"read": read_arrays, "write": write_arrays}, subgroup_count)
+        check_database(place, report, steps, output)
+
+
+@test
+def host_moves_16_and_16_bytes_a_parameter_over_the_host_link(place):
+    check(place, "host", (16, 16), (0, 0), 4, 4, method="host", devices=3)
+
+
+@test
+def csd_moves_4_and_4_bytes_over_the_host_link_and_16_and_12_inside(place):
+    check(place, "csd", (4, 4), (16, 12), 4, 4, method="csd", devices=3)
+
+
+@test
+def csd_with_the_native_wire_moves_2_and_2_bytes_over_the_host_link(place):
+    check(place, "native", (2, 2), (14, 12), 4, 4, method="csd", devices=3, wire="native")
+
+
+@test
+def the_emulated_clock_moves_the_same_bytes(place):
+    check(place, "emulated", (4, 4), (16, 12), 4, 4, method="csd", devices=3, clock="emulated",
+          time_scale=0.01)
+
+
+@test
+def whole_pages_have_no_padding(place):
+    # 34,688 elements are 33 pages and 896 elements: only the last subgroup is padded.
+    report = place.train("--json", devices=1, subgroup_elements=1024).json()
+    for link, sizes in report["bytes"].items():
+        for direction in ("read", "write"):
+            arrays = {"host": {"read": 0, "write": 1}}.get(link, {"read": 4, "write": 3})
+            if link.endswith(".drive"):
+                arrays = {"read": 4, "write": 4}
+            require_equal(sizes[direction + "_padding"], arrays[direction] * (1024 - 896) * 4,
+                          f"padding of {link}, {direction}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

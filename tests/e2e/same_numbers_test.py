@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""A model learns the same numbers whatever moves them: losses of all steps and the digest of the
+optimizer state are equal digit by digit, in whatever order, place and format things travel."""
+
+import concurrent.futures
+import itertools
+import os
+import random
+import sys
+
+from sluice_run import (SAMPLES, Place, Skip, database, main, require, require_equal, sluice,
+                        setting_arguments, test)
+
+# What must not change a digit. 100 and 1000 elements are less than a page, 4096 is whole pages,
+# 34,687 leaves one element over, and a million is more than the model has. None divides 34,688.
+FACTORS = {
+    "method": ["host", "csd"],
+    "clock": ["real", "emulated"],
+    "buffers": [1, 2, 3, 4],
+    "devices": [1, 2, 3, 10],
+    "device_map": ["even", "uneven"],
+    "subgroup_elements": [100, 1000, 4096, 5000, 34_687, 1_000_000],
+    "wire": ["fp32", "native"],
+    "prefetch": ["true", "false"],
+    "queue_depth": [1, 64],
+    "io_bytes": ["4KiB", "1MiB"],
+    "io_engine": ["io_uring", "posix"],
+    "caching": ["direct", "buffered"],
+    "activations": ["keep", "recompute"],
+    "worker_threads": [1, 3],
+    "record": ["all", "off"],
+}
+SHARES = {1: "5", 2: "3,1", 3: "1,0,2.5", 10: "1,2,3,4,5,0,7,8,9,1"}
+
+
+def pairwise(factors, seed):
+    """Few rows in which each pair of values of two factors occurs: greedy, over seeded guesses."""
+    source = random.Random(seed)
+    names = list(factors)
+    pairs = {((a, x), (b, y)) for a, b in itertools.combinations(names, 2)
+             for x in factors[a] for y in factors[b]}
+    rows = []
+    while pairs:
+        (a, x), (b, y) = source.choice(sorted(pairs, key=str))
+        guesses = []
+        for _ in range(40):
+            row = {name: source.choice(values) for name, values in factors.items()}
+            row[a], row[b] = x, y
+            covered = set(itertools.combinations(row.items(), 2)) & pairs
+            guesses.append((len(covered), len(guesses), row, covered))
+        _, _, row, covered = max(guesses, key=lambda guess: guess[:2])
+        rows.append(row)
+        pairs -= covered
+    return rows
+
+
+def settings_of(row):
+    settings = dict(row)
+    settings["device_map"] = (
+        SHARES[row["devices"]] if row["device_map"] == "uneven" else "even")
+    if row["clock"] == "emulated":
+        settings["time_scale"] = 0.01  # the modelled devices are not what this waits for
+    return settings
+
+
+def numbers(reply):
+    report = reply.json()
+    return report["losses"], report["state_digest"]
+
+
+def compare_all(place, rows, common, steps):
+    """All rows side by side, each in a folder of its own; the first one is the reference."""
+
+    def run(indexed):
+        index, row = indexed
+        settings = {**common, **settings_of(row), "output": f"run{index}"}
+        return numbers(place.train("--json", "--steps", steps, **settings))
+
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        found = list(pool.map(run, enumerate(rows)))
+    require_equal(len(found[0][0]), steps, "losses in the report")
+    for row, (losses, digest) in zip(rows, found):
+        require((losses, digest) == found[0],
+                f"{settings_of(row)} gave {losses} {digest}, {settings_of(rows[0])} gave "
+                f"{found[0][0]} {found[0][1]}")
+    return found[0]
+
+
+@test
+def all_pairs_of_settings_give_the_same_numbers(place):
+    losses, _ = compare_all(place, pairwise(FACTORS, seed=1), {}, steps=4)
+    require(losses[0] > losses[-1], f"nothing was learnt: {losses}")
+
+
+@test
+def settings_give_the_same_numbers_with_gradient_accumulation(place):
+    some = {name: values[:2] + values[-1:] for name, values in FACTORS.items()}
+    rows = pairwise(some, seed=2)[:8]
+    compare_all(place, rows, {"grad_accum_steps": 3, "batch": 1}, steps=3)
+
+
+# 2^32 is more than the gradients bear in fp16, whose largest number is 65504.
+FP16 = {"precision": "fp16", "initial_loss_scale": 4294967296, "loss_scale_growth_interval": 3}
+
+
+@test
+def settings_give_the_same_numbers_in_fp16_with_skipped_steps(place):
+    some = {name: values[:2] + values[-1:] for name, values in FACTORS.items()}
+    rows = [{**row, "record": "all"} for row in pairwise(some, seed=3)[:8]]
+    compare_all(place, rows, FP16, steps=20)
+    with database(place / "run0/run.db") as db:
+        steps = db.execute("SELECT skipped, loss_scale FROM step ORDER BY id").fetchall()
+    skipped = [row[0] for row in steps]
+    require(skipped[0] == 1 and skipped[-1] == 0, f"expected skips, then none: {skipped}")
+    for (was_skipped, scale), (_, next_scale) in zip(steps, steps[1:]):
+        require(not was_skipped or next_scale == scale / 2,
+                f"a skipped step at loss scale {scale} was followed by {next_scale}")
+    state = place.state("--json", state_dir="run0/state").json()
+    require_equal(state["step"], 20, "committed step")
+    require_equal(state["optimizer_step"], 20 - sum(skipped), "updates applied")
+
+
+@test
+def a_run_in_pieces_gives_the_numbers_of_one_run(place):
+    for name, common in (("bf16", {}), ("fp16", FP16), ("accumulation", {"grad_accum_steps": 2})):
+        whole = numbers(place.train("--json", "--steps", 16, output=f"{name}-whole", **common))
+        losses = []
+        for piece, steps in enumerate((1, 7, 8, 16)):
+            flags = ["--resume"] if piece else []
+            part, digest = numbers(place.train("--json", "--steps", steps, *flags,
+                                               output=f"{name}-pieces", **common))
+            losses += part
+        require_equal((losses, digest), whole, f"{name} in four pieces")
+
+
+@test
+def a_resume_may_use_other_settings(place):
+    whole = numbers(place.train("--json", "--steps", 6, output="whole"))
+    first, _ = numbers(place.train("--json", "--steps", 3, output="pieces"))
+    rest, digest = numbers(place.train(
+        "--json", "--resume", "--steps", 6, output="pieces", method="host", buffers=1,
+        wire="native", io_engine="posix", io_bytes="4KiB", clock="emulated", time_scale=0.01))
+    require_equal((first + rest, digest), whole, "csd for three steps, then host for three")
+
+
+@test
+def the_tiny_model_gives_the_same_numbers(place):
+    text = SAMPLES.parent / "out/data/kjv.txt"
+    if not text.exists():
+        text = place / "text.txt"
+    rows = [
+        {"method": "csd", "clock": "emulated", "devices": 4},
+        {"method": "host", "clock": "real", "devices": 1, "subgroup_elements": 1 << 20},
+        {"method": "csd", "clock": "real", "devices": 3, "device_map": "1,3,2", "buffers": 2,
+         "subgroup_elements": 100_003},
+        {"method": "host", "clock": "emulated", "devices": 10, "wire": "native"},
+    ]
+    found = []
+    for index, row in enumerate(rows):
+        settings = {**row, "text": text, "output": place / f"tiny{index}", "sample_tokens": 0,
+                    "validation_every": 0, "validation_batches": 1}
+        found.append(numbers(sluice("train", SAMPLES / "runs/tiny.toml", "--steps", 3, "--json",
+                                    *setting_arguments(settings))))
+        require_equal(found[-1], found[0], f"tiny with {row}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
