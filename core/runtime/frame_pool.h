@@ -1,7 +1,7 @@
 #pragma once
 // Where coroutine frames come from: free lists by size, so that a step, once warm, takes no memory.
-// Frames of one size recur every step; how many exist at once depends on what overlaps, so after the
-// first step the lists are doubled (reserve_frames) instead of growing later.
+// Frames of one size recur every step; how many exist at once depends on what overlaps, so after
+// the first step the lists are doubled (reserve_frames) instead of growing later.
 //
 // Thread contract: thread-local; a frame is freed on the thread that made it (the schedule's).
 

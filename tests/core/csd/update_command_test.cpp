@@ -1,7 +1,6 @@
 // The device's kernel with its checks, its memory budget, and what it moves over which link.
 
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <random>
 
@@ -142,8 +141,8 @@ TEST_CASE("state stays off the host link; gradients go down it and parameters co
   };
   REQUIRE(runtime.run(step()).ok());
   const auto& links = bytes.links();
-  CHECK(links[0].size_bytes == std::array<std::int64_t, 2>{404, 400});      // host: up, down
-  CHECK(links[1].size_bytes == std::array<std::int64_t, 2>{1600, 1600});    // drive
-  CHECK(links[2].size_bytes == std::array<std::int64_t, 2>{1600, 1200});    // internal
+  CHECK(links[0].size_bytes == std::array<std::int64_t, 2>{404, 400});    // host: up, down
+  CHECK(links[1].size_bytes == std::array<std::int64_t, 2>{1600, 1600});  // drive
+  CHECK(links[2].size_bytes == std::array<std::int64_t, 2>{1600, 1200});  // internal
   CHECK(links[1].padding_bytes[1] == (4096 - 400) + (4096 - 1200));
 }

@@ -2,9 +2,8 @@
 // ours: every operator new of the process is counted while later steps run (the model here is
 // arithmetic, so none is anybody else's).
 
-#include <catch2/catch.hpp>
-
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <new>
 
