@@ -27,8 +27,8 @@ auto printable(const T& value) {
 
 }  // namespace sluice
 
-// Catch2 has a CHECK of its own: a test that includes it first keeps that one. Hence headers use the
-// comparing forms only, so that an inline function is the same in every program.
+// Catch2 has a CHECK of its own: a test that includes it first keeps that one. Hence headers use
+// the comparing forms only, so that an inline function is the same in every program.
 #ifndef CHECK
 #define CHECK(condition)                                                     \
   do {                                                                       \

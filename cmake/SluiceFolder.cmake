@@ -1,6 +1,6 @@
 # One folder = one target = one permission: a folder's CMakeLists.txt calls
 #   sluice_library(NAME core_platform SOURCES ... LINKS ... PRIVATE_LINKS ...)
-# and LINKS is the whole list of what it may use. tests/layers_test.py holds the includes to the same list.
+# and LINKS is the whole list of what it may use. tests/structure/layers_test.py holds the includes to the same list.
 function(sluice_library)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
   if(ARG_SOURCES)

@@ -28,7 +28,7 @@ SCRIPT_LIMIT_S = 1800
 JOBS = os.cpu_count() or 1
 # What a compiler, the linker or CMake says first, and the lines after it.
 FIRST_ERROR = re.compile(
-    r"^.*(?:error:|undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
+    r"^.*(?:\berror: |undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
 
 # Parts that will be optional at build; none has code in this version.
 OPTIONAL_PARTS = ("CUDA + CUPTI", "XRT", "GUI")
@@ -118,7 +118,7 @@ def describe_exit(code):
 # Builds ------------------------------------------------------------------------------------------
 
 
-def build(preset, arguments, targets):
+def build(preset, arguments=()):
     """Configures and builds a preset; the outcome is one test."""
     outcome = Outcome(f"build {preset}")
     begin = time.monotonic()
@@ -126,10 +126,11 @@ def build(preset, arguments, targets):
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "build.log"
     log.write_bytes(b"")
-    steps = [["cmake", "--preset", preset, *arguments]]
-    steps.append(["cmake", "--build", str(directory), "-j", str(JOBS)])
-    if targets:
-        steps[1] += ["--target", *targets]
+    steps = [
+        ["cmake", "--preset", preset, *arguments],
+        # -k 0: all mistakes at once, not the first alone
+        ["cmake", "--build", str(directory), "-j", str(JOBS), "--", "-k", "0"],
+    ]
     code = 0
     for command in steps:
         try:
@@ -324,7 +325,7 @@ def release_stages(suite, options, wanted):
 
     def build_release():
         nonlocal built
-        built = build("release", arguments, [])
+        built = build("release", arguments)
         if options.no_torch:
             built.skips.append("libtorch parts: left out by --no-torch")
         suite.add(built)
@@ -339,7 +340,7 @@ def release_stages(suite, options, wanted):
 
 
 def sanitizer_stage(suite, preset, wanted):
-    outcome = build(preset, [], [])
+    outcome = build(preset)
     suite.add(outcome)
     if outcome.passed:
         run_programs(suite, preset, wanted, without_address_randomisation(),
@@ -351,7 +352,7 @@ def clang_stage(suite):
         outcome = Outcome("build clang")
         outcome.skips.append("build clang: there is no clang++-16 (Debian: clang-16)")
     else:
-        outcome = build("clang", [], [])
+        outcome = build("clang")
     suite.add(outcome)
 
 

@@ -45,9 +45,9 @@ struct UpdateCommand {
 // The result: checksums of the new version.
 using UpdatedChecksums = std::array<std::uint64_t, state::kMaxVariables>;
 
-// Verifies, updates in place and checksums the new version, tile by tile so that each byte comes
-// from memory once. Damage is ErrorCode::corrupt naming file, offset, subgroup and variable; the
-// arrays are then worthless, and nothing of them may be written.
+// Verifies, updates in place and checksums the new version, tile by tile so that each byte of
+// state comes from memory once. Damage is ErrorCode::corrupt naming file, offset, subgroup and
+// variable; the arrays are then worthless, and nothing of them may be written.
 Status run_update(const UpdateCommand& command, UpdatedChecksums& updated);
 
 }  // namespace sluice::csd

@@ -85,10 +85,9 @@ runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.function = [this] { return parts_.store->commit(record_); };
-  } else {
-    parts_.state_layout->commit();
   }
   Status status = co_await operation;
+  if (status.ok() && !has_payload()) parts_.state_layout->commit();
   co_return status;
 }
 

@@ -49,6 +49,7 @@ runtime::Task<Status> Offload::update_subgroup(SubgroupId subgroup,
     Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
     CO_RETURN_IF_ERROR(ready);
   }
+  if (gradients_ready_.is_set() && !decision_.apply) co_return ok_status();  // nothing to read for
   Status state_read = co_await read_state(subgroup, set);
   CO_RETURN_IF_ERROR(state_read);
   Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));

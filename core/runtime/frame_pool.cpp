@@ -2,6 +2,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace sluice::runtime {
 namespace {
@@ -16,21 +17,45 @@ struct FreeFrame {
 class FrameLists {
  public:
   ~FrameLists() {
-    for (FreeFrame*& head : heads_) {
-      while (head != nullptr) {
-        FreeFrame* next = head->next;
-        ::operator delete(head);
-        head = next;
+    for (List& list : lists_) {
+      while (list.head != nullptr) ::operator delete(std::exchange(list.head, list.head->next));
+    }
+  }
+
+  void* take(std::size_t size_bytes) {
+    List& list = lists_[grains(size_bytes)];
+    if (list.head == nullptr) return make(list, grains(size_bytes));
+    return std::exchange(list.head, list.head->next);
+  }
+
+  void give(void* frame, std::size_t size_bytes) {
+    List& list = lists_[grains(size_bytes)];
+    list.head = new (frame) FreeFrame{list.head};
+  }
+
+  void reserve() {
+    for (std::size_t grain_count = 1; grain_count < lists_.size(); ++grain_count) {
+      List& list = lists_[grain_count];
+      for (std::size_t more = list.made_count; more > 0; --more) {
+        list.head = new (make(list, grain_count)) FreeFrame{list.head};
       }
     }
   }
-  FreeFrame*& list_of(std::size_t size_bytes) { return heads_[grains(size_bytes)]; }
+
+ private:
+  struct List {
+    FreeFrame* head = nullptr;
+    std::size_t made_count = 0;
+  };
   static std::size_t grains(std::size_t size_bytes) {
     return (size_bytes + kGrainBytes - 1) / kGrainBytes;
   }
+  static void* make(List& list, std::size_t grain_count) {
+    list.made_count += 1;
+    return ::operator new(grain_count * kGrainBytes);
+  }
 
- private:
-  std::array<FreeFrame*, kLargestPooledBytes / kGrainBytes + 1> heads_{};
+  std::array<List, kLargestPooledBytes / kGrainBytes + 1> lists_{};
 };
 
 thread_local FrameLists frame_lists;
@@ -39,17 +64,14 @@ thread_local FrameLists frame_lists;
 
 void* take_frame(std::size_t size_bytes) {
   if (size_bytes > kLargestPooledBytes) return ::operator new(size_bytes);
-  FreeFrame*& head = frame_lists.list_of(size_bytes);
-  if (head == nullptr) return ::operator new(FrameLists::grains(size_bytes) * kGrainBytes);
-  FreeFrame* frame = head;
-  head = frame->next;
-  return frame;
+  return frame_lists.take(size_bytes);
 }
 
 void give_frame(void* frame, std::size_t size_bytes) noexcept {
   if (size_bytes > kLargestPooledBytes) return ::operator delete(frame);
-  FreeFrame*& head = frame_lists.list_of(size_bytes);
-  head = new (frame) FreeFrame{head};
+  frame_lists.give(frame, size_bytes);
 }
+
+void reserve_frames() { frame_lists.reserve(); }
 
 }  // namespace sluice::runtime

@@ -41,7 +41,7 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
       const auto stage = static_cast<Stage>(s);
       if (!is_on_device(stage)) continue;
       const std::string name = device.name + " " + stage_name(stage);
-      tracks[static_cast<std::size_t>(s)] = recorder.add_track(parent, "stage", name);
+      tracks[static_cast<std::size_t>(s)] = recorder.add_track(parent, "device", name);
     }
   }
 }

@@ -3,7 +3,7 @@
 // docs/settings.md is their page and is made from the table here (`settings()`), as is --help.
 //
 // Defaults stand in the structs below, everything else about a setting in the table in
-// run_config.cpp; a key exists because it is in that table.
+// detail/setting_table.cpp; a key exists because it is in that table.
 //
 // Thread contract: plain data.
 

@@ -146,7 +146,7 @@ const Setting kSettings[] = {
            WORD("buffered", io::Caching::buffered)),
      kNone, "", "O_DIRECT, or through the page cache where the file system has no O_DIRECT."},
     {"queue_depth", "storage", integer, AT(storage.queue_depth), between(1, 4096), "requests",
-     "Requests in flight at once."},
+     "Requests in flight on each file of a device and in each direction."},
     {"io_bytes", "storage", bytes, AT(storage.io_bytes), whole_pages(64.0 * kMebi), "bytes",
      "Size of one request; a whole number of pages."},
     {"durability", "storage", word,

@@ -131,6 +131,7 @@ Status Trainer::take_step() {
   const double loss = mean_loss();
   report_step(outcome, loss);
   position_ = position_after(outcome.gradients);
+  if (report_.losses.size() == 1) runtime::reserve_frames();  // later steps take no memory
   if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
     return make_error(
         ErrorCode::internal,

@@ -35,6 +35,23 @@ int thread_count(std::int64_t asked) {
                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+// The kernels a run charges must have a rate on the engine that runs them.
+Status require_rates(const platform::Platform& platform, const RunConfig& config) {
+  const auto require = [&](platform::EngineId id, const char* kernel) -> Status {
+    const auto& engine = platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+    if (engine.rate.contains(kernel)) return ok_status();
+    return make_error(ErrorCode::config, "{}: engine {} has no rate for '{}', which this run needs",
+                      platform.source, engine.name, kernel);
+  };
+  RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
+  RETURN_IF_ERROR(require(platform.host_engine, "stage"));
+  if (config.offload.method == Method::host) return require(platform.host_engine, "adamw");
+  for (const platform::Device& device : platform.devices) {
+    RETURN_IF_ERROR(require(device.engine, "adamw"));
+  }
+  return ok_status();
+}
+
 Status make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -269,7 +286,7 @@ Status TrainingRun::open_devices() {
                      io::File::open(path, {io::FileAccess::create_new, config_.storage.caching}));
     const std::int64_t size_bytes =
         offload::gradient_file_bytes(store_->layout(), id, options_.wire_gradient_kind());
-    if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // else it owns no subgroup
+    if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
     devices_.gradient_files.push_back(std::move(file));
   }
   return ok_status();

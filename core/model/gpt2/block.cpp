@@ -1,6 +1,7 @@
 #include "core/model/gpt2/block.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addcmul.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
@@ -11,8 +12,10 @@ namespace {
 
 constexpr double kLayerNormEps = 1e-5;
 
+// Weight and bias are applied outside layer_norm: its own backward sums their gradients in 16 bits
+// (3 % off at 1024 tokens, 8 % at 8192), addcmul's in fp32.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return at::layer_norm(x, {x.size(1)}, weight, bias, kLayerNormEps);
+  return at::addcmul(bias, at::layer_norm(x, {x.size(1)}, {}, {}, kLayerNormEps), weight);
 }
 
 at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {

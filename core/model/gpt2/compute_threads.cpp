@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace sluice::model {
 
@@ -11,11 +12,8 @@ ComputeThreads::ComputeThreads(int thread_count)
                         ? thread_count
                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
 
-void ComputeThreads::apply() {
-  const std::thread::id here = std::this_thread::get_id();
-  if (applied_on_ == here) return;
-  at::set_num_threads(thread_count_);
-  applied_on_ = here;
+void ComputeThreads::apply() const {
+  if (at::get_num_threads() != thread_count_) at::set_num_threads(thread_count_);
 }
 
 }  // namespace sluice::model

@@ -27,7 +27,7 @@ struct Gpt2Options {
 };
 
 struct SampleOptions {
-  std::string prompt;
+  std::string prompt = {};
   std::int64_t token_count = 200;
   double temperature = 0.8;
   std::uint64_t seed = 0;
@@ -35,7 +35,8 @@ struct SampleOptions {
 
 class Gpt2 : public TrainableModel {
  public:
-  // `parameters` is the caller's flat 16-bit array (see TrainableModel::parameters); the tensors
+  // `parameters` is the caller's flat 16-bit array of parameter_count values (see
+  // TrainableModel::parameters), which must outlive the model; the tensors
   // are views into it.
   static Result<std::unique_ptr<Gpt2>> make(const ModelShape& shape, const Gpt2Options& options,
                                             std::span<std::uint16_t> parameters);

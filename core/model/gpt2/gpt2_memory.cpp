@@ -1,10 +1,91 @@
+// The memory plan of the model. The counts of values a token are those of block.cpp's graph, one
+// line each; the two measured numbers say how. tests/core/model/gpt2/gpt2_memory_test.cpp holds all
+// of it against the process's peak, from both sides.
+
+#include <algorithm>
+
 #include "core/model/gpt2/gpt2.h"
+#include "core/model/gpt2/head_chunk.h"
 
 namespace sluice::model {
+namespace {
+
+constexpr std::int64_t k16BitBytes = 2;
+constexpr std::int64_t kFp32Bytes = 4;
+
+// libtorch loaded, its thread pool and oneDNN's generated kernels: 143 MB for the smallest model
+// (bench_model tiny.toml --batch 1 --sequence 8, libtorch 2.13, two threads), 157 MB with the
+// kernels of gpt2-124m's shapes.
+constexpr std::int64_t kLibraryBytes = 165'000'000;
+
+// Pieces of the loss in fp32 and small tensors.
+constexpr std::int64_t kSmallBytes = 8 << 20;
+
+// Values of width `hidden` that a block keeps for its backward, a token: 2 normalised inputs, 2
+// with weight and bias, 3 query-key-value, 2 attention's result (as it comes and as rows), 1
+// residual stream in the middle, 4 + 4 the MLP before and after gelu, 1 output.
+constexpr std::int64_t kKeptWidths = 19;
+
+// The same for what comes and goes in a block's backward: gradients of the widest kept values, and
+// attention's.
+constexpr std::int64_t kBackwardWidths = 24;
+
+std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
+  const std::int64_t row_statistics = 2 * 2 * kFp32Bytes + shape.heads * kFp32Bytes;
+  return tokens * (kKeptWidths * shape.hidden * k16BitBytes + row_statistics);
+}
+
+std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t row = tokens * shape.hidden * k16BitBytes;
+  const std::int64_t numbers = tokens * (2 * 8 + kFp32Bytes);  // tokens, targets, log sums
+  const std::int64_t logits = tokens * shape.vocabulary * k16BitBytes;
+  const bool keep = options.activations == Activations::keep;
+  const std::int64_t blocks =
+      keep ? shape.layers * block_kept_bytes(shape, tokens) : shape.layers * row;
+  const std::int64_t head = keep ? 3 * row + logits : row;
+  return options.micro_step_count * (row + blocks + head + numbers);
+}
+
+// A block's backward: the gradients of all its tensors are there before the first is handed over.
+std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t gradients = 12 * shape.hidden * shape.hidden + 13 * shape.hidden;
+  const std::int64_t recomputed =
+      options.activations == Activations::recompute ? block_kept_bytes(shape, tokens) : 0;
+  return gradients * k16BitBytes + recomputed +
+         tokens * shape.hidden * kBackwardWidths * k16BitBytes;
+}
+
+std::int64_t head_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
+  const std::int64_t logits =
+      options.activations == Activations::recompute ? chunk * shape.vocabulary * k16BitBytes : 0;
+  return logits + 4 * tokens * shape.hidden * k16BitBytes;
+}
+
+std::int64_t embedding_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  return options.batch * options.sequence * shape.hidden * 3 * kFp32Bytes;
+}
+
+// One 16-bit product, or an fp32 sum and the slice of a product that is being added to it.
+std::int64_t tied_gradient_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
+  const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
+  return shape.vocabulary * shape.hidden * kFp32Bytes + slice * shape.hidden * k16BitBytes;
+}
+
+}  // namespace
 
 ComputeMemory gpt2_memory(const ModelShape& shape, const Gpt2Options& options) {
-  const std::int64_t tokens = options.batch * options.sequence;
-  return {300 << 20, tokens * shape.hidden * 32 * shape.layers * options.micro_step_count, 0, 0};
+  const std::int64_t temporary =
+      std::max({block_temporary_bytes(shape, options), head_temporary_bytes(shape, options),
+                embedding_temporary_bytes(shape, options)});
+  return {.library_bytes = kLibraryBytes,
+          .activation_bytes = activation_bytes(shape, options),
+          .temporary_bytes = temporary + kSmallBytes,
+          .tied_gradient_bytes = tied_gradient_bytes(shape, options)};
 }
 
 }  // namespace sluice::model

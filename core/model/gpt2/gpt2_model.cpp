@@ -12,24 +12,15 @@
 #include "core/model/gpt2/autograd.h"
 #include "core/model/gpt2/check.h"
 #include "core/model/gpt2/gradient_writer.h"
+#include "core/model/gpt2/head_chunk.h"
 #include "core/model/gpt2/head_loss.h"
 #include "core/model/gpt2/torch_border.h"
 
 namespace sluice::model {
 namespace {
 
-// Tokens whose logits exist together. More rows make the products no faster, and 1024 rows of
-// GPT-2's vocabulary take 103 MB.
-constexpr std::int64_t kHeadChunkTokens = 1024;
-
 at::ScalarType dtype_of(ComputeKind kind) {
   return kind == ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
-}
-
-TiedGradient::Parts head_products(const Gpt2Options& options) {
-  const bool one =
-      options.micro_step_count == 1 && options.batch * options.sequence <= kHeadChunkTokens;
-  return one ? TiedGradient::Parts::one : TiedGradient::Parts::several;
 }
 
 at::Tensor as_tensor(std::vector<std::int64_t>& numbers) {
@@ -46,8 +37,9 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
       parameters_(parameters),
       views_(view_flat(layout_, dtype_of(options.compute), parameters)),
       threads_(options.thread_count),
-      tied_gradient_(shape.vocabulary, shape.hidden, dtype_of(options.compute),
-                     head_products(options)),
+      tied_gradient_(
+          shape.vocabulary, shape.hidden, dtype_of(options.compute),
+          head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {}
 
 Float16Kind Gpt2Model::parameter_kind() const {
@@ -91,8 +83,9 @@ Status Gpt2Model::check_batch(const TokenBatch& batch) const {
 
 Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
   RETURN_IF_ERROR(check_batch(batch));
-  // A step that was given up may have left something there; it goes.
+  // A step that was given up may have left something; it goes.
   micro_batch(micro_step) = begin(batch);
+  tied_gradient_.drop();
   return ok_status();
 }
 

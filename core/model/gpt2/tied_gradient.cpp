@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "core/model/gpt2/check.h"
+#include "core/model/gpt2/head_chunk.h"
 
 namespace sluice::model {
 namespace {
-
-// Rows of the table whose 16-bit product exists at a time when products are added in fp32.
-constexpr std::int64_t kSliceRows = 8192;
 
 struct RowSums {
   at::Tensor rows;  // distinct tokens, ascending
@@ -60,8 +58,8 @@ void TiedGradient::add_from_head(const at::Tensor& logits_gradient, const at::Te
     return;
   }
   if (!pending_) head_part_.zero_();
-  for (std::int64_t first = 0; first < head_part_.size(0); first += kSliceRows) {
-    const std::int64_t rows = std::min(kSliceRows, head_part_.size(0) - first);
+  for (std::int64_t first = 0; first < head_part_.size(0); first += kTiedSliceRows) {
+    const std::int64_t rows = std::min(kTiedSliceRows, head_part_.size(0) - first);
     head_part_.narrow(0, first, rows)
         .add_(at::mm(logits_gradient.narrow(1, first, rows).t(), normed));
   }

@@ -25,6 +25,9 @@ class TiedGradient {
 
   TiedGradient(std::int64_t vocabulary, std::int64_t hidden, at::ScalarType dtype, Parts parts);
 
+  // Forgets what a step that was given up has left.
+  void drop() { pending_ = false; }
+
   // logits_gradient (tokens, vocabulary), normed (tokens, hidden).
   void add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed);
 

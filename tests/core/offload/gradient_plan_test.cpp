@@ -1,10 +1,9 @@
 // Every gradient is written once, on page boundaries, whatever the layers and subgroups are.
 
-#include <catch2/catch.hpp>
-
-#include <random>
-
 #include "core/offload/gradient_plan.h"
+
+#include <catch2/catch.hpp>
+#include <random>
 
 using namespace sluice;
 using namespace sluice::offload;

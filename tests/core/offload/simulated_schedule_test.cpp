@@ -4,11 +4,11 @@
 // buffers, and after a failure nothing is committed.
 
 #include <catch2/catch.hpp>
-
 #include <map>
 #include <set>
 
 #include "core/csd/emulated_csd.h"
+#include "core/runtime/clocks.h"
 #include "core/train/training_step.h"
 #include "tests/core/runtime/test_platform.h"
 
@@ -40,7 +40,7 @@ class Checker final : public runtime::OperationSink {
       auto& subgroups = updating_[label.device];
       if (--subgroups[label.subgroup] == 0) subgroups.erase(label.subgroup);
     }
-    if (label.stage == Stage::commit) committed += 1;
+    if (label.stage == Stage::commit && state.status.ok()) committed += 1;
   }
 
   std::int64_t submitted = 0;
@@ -132,15 +132,14 @@ Outcome run_step(const Setup& setup) {
       offload::OffloadMemory::make(options, geometry, layout, memories, csd::Payload::none);
   REQUIRE(memory.ok());
 
-  runtime::Runtime runtime(
-      std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
+  runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
   Checker checker(setup.buffers);
   runtime.add_sink(&checker);
   offload::Devices devices;
   for (std::int32_t d = 0; d < setup.devices; ++d) {
-    auto device = std::make_unique<csd::EmulatedCsd>(
-        runtime, platform, platform.devices[static_cast<std::size_t>(d)], DeviceId{d}, 1 << 20,
-        csd::Payload::none);
+    auto device = std::make_unique<csd::EmulatedCsd>(runtime, platform,
+                                                     platform.devices[static_cast<std::size_t>(d)],
+                                                     DeviceId{d}, 1 << 20, csd::Payload::none);
     devices.csds.push_back(device.get());
     devices.drives.push_back(std::move(device));
   }

@@ -1,11 +1,10 @@
 // Transfers through real engines: cut into requests, bounded, checked.
 
-#include <catch2/catch.hpp>
+#include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <numeric>
-
-#include <unistd.h>
 
 #include "core/runtime/clocks.h"
 #include "core/runtime/sync.h"
@@ -19,7 +18,8 @@ namespace {
 
 struct TestFile {
   TestFile() {
-    path = (std::filesystem::temp_directory_path() / fmt::format("sluice_lanes_{}", getpid())).string();
+    path = (std::filesystem::temp_directory_path() / fmt::format("sluice_lanes_{}", getpid()))
+               .string();
     std::filesystem::remove(path);
     auto opened = io::File::open(path, {io::FileAccess::create_new, io::Caching::buffered});
     REQUIRE(opened.ok());

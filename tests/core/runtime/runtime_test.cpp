@@ -1,7 +1,6 @@
 // Tasks, waiting, failure and the three clocks.
 
 #include <catch2/catch.hpp>
-
 #include <vector>
 
 #include "base/clock.h"
@@ -15,7 +14,8 @@ using namespace sluice::runtime;
 
 namespace {
 
-std::unique_ptr<Runtime> simulated(const platform::Platform& platform, Disturbance disturbance = {}) {
+std::unique_ptr<Runtime> simulated(const platform::Platform& platform,
+                                   Disturbance disturbance = {}) {
   return std::make_unique<Runtime>(std::make_unique<SimulatedClock>(platform, disturbance));
 }
 

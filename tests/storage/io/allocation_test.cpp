@@ -21,15 +21,15 @@ void* counted_allocate(std::size_t size_bytes) {
 
 // All forms, so that none of them meets the library's own or a sanitizer's. Not inlined: g++ would
 // then see free() next to operator new and call it a mistake.
-void* operator new(std::size_t size_bytes) {
+[[gnu::noinline]] void* operator new(std::size_t size_bytes) {
   if (void* memory = counted_allocate(size_bytes)) return memory;
   throw std::bad_alloc();
 }
-void* operator new(std::size_t size_bytes, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size_bytes, const std::nothrow_t&) noexcept {
   return counted_allocate(size_bytes);
 }
-void* operator new[](std::size_t size_bytes) { return operator new(size_bytes); }
-void* operator new[](std::size_t size_bytes, const std::nothrow_t& tag) noexcept {
+[[gnu::noinline]] void* operator new[](std::size_t size_bytes) { return operator new(size_bytes); }
+[[gnu::noinline]] void* operator new[](std::size_t size_bytes, const std::nothrow_t& tag) noexcept {
   return operator new(size_bytes, tag);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }

@@ -1,0 +1,23 @@
+#pragma once
+// In which pieces the head works, so that its memory does not grow with the batch or, twice, with
+// the vocabulary.
+
+#include <cstdint>
+
+#include "core/model/gpt2/gpt2.h"
+
+namespace sluice::model {
+
+// Tokens whose logits exist together. More rows make the products no faster, and 1024 rows of
+// GPT-2's vocabulary take 103 MB.
+inline constexpr std::int64_t kHeadChunkTokens = 1024;
+
+// Rows of the token table whose 16-bit product exists at a time when products are added in fp32.
+inline constexpr std::int64_t kTiedSliceRows = 8192;
+
+// Whether a step makes the head's part of the tied table's gradient as one product or adds several.
+inline bool head_is_one_product(const Gpt2Options& options) {
+  return options.micro_step_count == 1 && options.batch * options.sequence <= kHeadChunkTokens;
+}
+
+}  // namespace sluice::model

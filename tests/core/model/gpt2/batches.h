@@ -1,0 +1,42 @@
+#pragma once
+// What the tests of GPT-2 share: parameters, batches, and whole steps through the seam.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/model/gpt2/gpt2.h"
+
+namespace sluice::model {
+
+// Random tokens, a pure function of the seed.
+struct Batch {
+  Batch(std::int64_t batch, std::int64_t sequence, std::int64_t vocabulary, std::uint64_t seed);
+  TokenBatch view() const { return {batch, sequence, inputs, targets}; }
+
+  std::int64_t batch;
+  std::int64_t sequence;
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> targets;
+};
+
+// The initial values of a shape, rounded to 16 bits. `weight_scale` makes the weights larger than a
+// model begins with, so that attention and the tied table matter in the gradients.
+std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,
+                                           double weight_scale = 1);
+
+struct Gpt2Run {
+  Gpt2Run(const ModelShape& shape, const Gpt2Options& options, double weight_scale = 1);
+
+  // All micro-batches through all layers; into fp32 (from zero), or into 16 bits, widened.
+  std::vector<float> step(const std::vector<Batch>& micro_batches, double gradient_scale);
+  std::vector<float> step_16bit(const Batch& batch, double gradient_scale);
+
+  std::vector<std::uint16_t> parameters;
+  std::unique_ptr<Gpt2> model;
+
+ private:
+  void forward(const std::vector<Batch>& micro_batches);
+};
+
+}  // namespace sluice::model

@@ -1,0 +1,145 @@
+// The memory plan against the peak of this process, from both sides: the plan is never less than
+// what was taken, and not much more. Each case has a process of its own, since memory that the
+// allocator keeps from one would be counted in the next.
+
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/units.h"
+#include "tests/core/model/gpt2/batches.h"
+
+namespace sluice::model {
+namespace {
+
+std::int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  return -1;
+}
+
+bool reset_peak() {
+  std::ofstream clear("/proc/self/clear_refs");
+  clear << "5" << std::flush;
+  return clear.good();
+}
+
+// Peak of three steps, less what belongs to the caller: parameters and the gradient of one layer.
+std::int64_t measure(const ModelShape& shape, const Gpt2Options& options) {
+  const std::int64_t layer = shape.flat_layout().largest_layer_elements();
+  const bool several = options.micro_step_count > 1;
+  std::vector<std::uint16_t> parameters = make_parameters(shape, Float16Kind::bf16);
+  std::vector<std::uint16_t> narrow(static_cast<std::size_t>(several ? 0 : layer), 1);
+  std::vector<float> wide(static_cast<std::size_t>(several ? layer : 0), 1.0f);
+  const auto callers =
+      static_cast<std::int64_t>(parameters.size() * 2 + narrow.size() * 2 + wide.size() * 4);
+  REQUIRE(reset_peak());
+
+  Result<std::unique_ptr<Gpt2>> model = Gpt2::make(shape, options, parameters);
+  REQUIRE(model.ok());
+  const Batch batch(options.batch, options.sequence, shape.vocabulary, 1);
+  const std::int32_t layers = (*model)->layout().layer_count();
+  for (int step = 0; step < 3; ++step) {
+    for (int m = 0; m < options.micro_step_count; ++m) {
+      REQUIRE((*model)->set_batch(m, batch.view()).ok());
+    }
+    for (std::int32_t i = 0; i < layers; ++i) {
+      for (int m = 0; m < options.micro_step_count; ++m) {
+        REQUIRE((*model)->forward(LayerId{i}, m).ok());
+      }
+    }
+    for (std::int32_t i = layers - 1; i >= 0; --i) {
+      for (int m = 0; m < options.micro_step_count; ++m) {
+        const LayerGradient into{.values_16bit = several ? nullptr : narrow.data(),
+                                 .values_fp32 = several ? wide.data() : nullptr,
+                                 .element_count = (*model)->layout().layer(LayerId{i}).count};
+        REQUIRE((*model)->backward(LayerId{i}, m, 1, into).ok());
+      }
+    }
+  }
+  return peak_bytes() - callers;
+}
+
+const ModelShape kTiny{"tiny", 4, 256, 4, 128, 256};
+// gpt2-124m's width with two of its blocks and half of its vocabulary.
+const ModelShape kWide{"wide", 2, 768, 12, 256, 25000};
+
+struct Case {
+  const ModelShape& shape;
+  Gpt2Options options;
+};
+
+using enum Activations;
+const std::vector<Case> kCases = {
+    {kTiny, {.batch = 1, .sequence = 8}},
+    {kTiny, {.batch = 8, .sequence = 128}},
+    {kTiny, {.batch = 8, .sequence = 128, .activations = recompute}},
+    {kTiny, {.batch = 8, .sequence = 128, .micro_step_count = 6}},
+    {kTiny, {.batch = 32, .sequence = 128}},
+    {kWide, {.batch = 1, .sequence = 256}},
+    {kWide, {.batch = 1, .sequence = 256, .activations = recompute}},
+    {kWide, {.batch = 1, .sequence = 256, .micro_step_count = 2}},
+};
+
+constexpr const char* kCaseVariable = "SLUICE_MEMORY_CASE";
+
+// What the program started below runs: one case, its peak on standard output.
+TEST_CASE("measure one case", "[.child]") {
+  const char* which = std::getenv(kCaseVariable);
+  REQUIRE(which != nullptr);
+  const Case& one = kCases.at(static_cast<std::size_t>(std::atoi(which)));
+  // On a thread of its own, as a run has it: its memory comes from another arena of the allocator.
+  std::int64_t measured = 0;
+  std::thread([&] { measured = measure(one.shape, one.options); }).join();
+  fmt::print("peak={}\n", measured);
+}
+
+std::int64_t measure_in_child(std::size_t which) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = fmt::format("{}={} '{}' '[.child]'", kCaseVariable, which, program);
+  FILE* const output = ::popen(command.c_str(), "r");
+  REQUIRE(output != nullptr);
+  std::int64_t measured = -1;
+  std::array<char, 512> line;
+  while (std::fgets(line.data(), line.size(), output) != nullptr) {
+    const std::string_view text = line.data();
+    if (text.starts_with("peak=")) measured = std::atoll(line.data() + 5);
+  }
+  REQUIRE(::pclose(output) == 0);
+  return measured;
+}
+
+void check_plan(std::size_t which) {
+  const auto& [shape, options] = kCases[which];
+  const std::int64_t measured = measure_in_child(which);
+  const ComputeMemory plan = gpt2_memory(shape, options);
+  const std::int64_t planned =
+      plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
+  fmt::print("{} {} x {} x {} {}: planned {} = {} + {} + {} + {}, measured {}\n", shape.name,
+             options.micro_step_count, options.batch, options.sequence,
+             options.activations == keep ? "keep" : "recompute", format_bytes(planned),
+             format_bytes(plan.library_bytes), format_bytes(plan.activation_bytes),
+             format_bytes(plan.temporary_bytes), format_bytes(plan.tied_gradient_bytes),
+             format_bytes(measured));
+  CHECK(measured <= planned);
+  CHECK(static_cast<double>(planned) <= 1.25 * static_cast<double>(measured));
+}
+
+TEST_CASE("the memory plan bounds what a step takes, closely") {
+  if (!reset_peak()) {
+    fmt::print("SKIPPED: memory plan: /proc/self/clear_refs cannot be written here\n");
+    return;
+  }
+  for (std::size_t which = 0; which < kCases.size(); ++which) check_plan(which);
+}
+
+}  // namespace
+}  // namespace sluice::model

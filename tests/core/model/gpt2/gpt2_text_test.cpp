@@ -1,0 +1,91 @@
+// A model that learns, and text sampled from it.
+
+#include <catch2/catch.hpp>
+
+#include "tests/core/model/gpt2/batches.h"
+
+namespace sluice::model {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const ModelShape kBytes{"bytes", 2, 32, 2, 16, 256};
+
+// Plain gradient descent with a full-precision copy, on one text that repeats itself.
+struct Learner {
+  Learner()
+      : run(kBytes, {.batch = 4, .sequence = 16, .thread_count = 1}),
+        master(run.parameters.size()) {
+    fill_initial(run.model->layout(), 1, 0, master);
+    const std::string alphabet = "sluice ";
+    for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+      batch.inputs[i] = alphabet[i % alphabet.size()];
+      batch.targets[i] = alphabet[(i + 1) % alphabet.size()];
+    }
+  }
+
+  double step(double lr) {
+    const std::vector<float> gradient = run.step_16bit(batch, 1);
+    for (std::size_t i = 0; i < master.size(); ++i) {
+      master[i] -= static_cast<float>(lr) * gradient[i];
+      run.parameters[i] = bf16_from_float(master[i]);
+    }
+    return run.model->loss(0);
+  }
+
+  Gpt2Run run;
+  std::vector<float> master;
+  Batch batch{4, 16, 256, 1};
+};
+
+TEST_CASE("a model learns a text by heart and says it again") {
+  Learner learner;
+  const double first = learner.step(0.5);
+  for (int i = 0; i < 200; ++i) learner.step(0.5);
+  const double last = learner.step(0.5);
+  CHECK(first > 5);
+  CHECK(last < 0.3);
+
+  // Longer than the context, so that the window slides.
+  const Result<std::string> text =
+      learner.run.model->sample_text({.prompt = "sluice sl", .token_count = 40, .temperature = 0});
+  REQUIRE(text.ok());
+  CHECK(*text == "sluice sluice sluice sluice sluice sluice sluice ");
+}
+
+TEST_CASE("a sample is a function of its seed") {
+  Gpt2Run run(kBytes, {.batch = 1, .sequence = 16});
+  const auto sample = [&](std::uint64_t seed, double temperature) {
+    const Result<std::string> text = run.model->sample_text(
+        {.prompt = "In ", .token_count = 30, .temperature = temperature, .seed = seed});
+    REQUIRE(text.ok());
+    CHECK(text->size() == 33);
+    CHECK(text->starts_with("In "));
+    return *text;
+  };
+  CHECK(sample(1, 1) == sample(1, 1));
+  CHECK(sample(1, 1) != sample(2, 1));
+  CHECK(sample(1, 0) == sample(2, 0));
+  CHECK(sample(1, 0.001) == sample(1, 0));
+}
+
+TEST_CASE("an empty prompt and a prompt longer than the context are fine") {
+  Gpt2Run run(kBytes, {.batch = 1, .sequence = 16});
+  CHECK(run.model->sample_text({.token_count = 5})->size() == 5);
+  CHECK(run.model->sample_text({.prompt = std::string(40, 'x'), .token_count = 5})->size() == 45);
+  CHECK(run.model->sample_text({.prompt = "x", .token_count = 0}).value() == "x");
+}
+
+TEST_CASE("what cannot be sampled is an error") {
+  Gpt2Run words(ModelShape{"words", 1, 16, 2, 8, 300}, {.batch = 1, .sequence = 8});
+  const auto refused = words.model->sample_text({});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::unsupported);
+  CHECK_THAT(refused.error().message(), Contains("300"));
+  Gpt2Run bytes(kBytes, {.batch = 1, .sequence = 16});
+  CHECK_FALSE(bytes.model->sample_text({.temperature = -1}).ok());
+  CHECK_FALSE(bytes.model->sample_text({.token_count = -1}).ok());
+}
+
+}  // namespace
+}  // namespace sluice::model

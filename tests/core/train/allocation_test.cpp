@@ -1,0 +1,72 @@
+// After the first step, whose end makes the reserve of frames, the step loop takes no memory of
+// ours: every operator new of the process is counted while later steps run (the model here is
+// arithmetic, so none is anybody else's).
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+
+#include "tests/core/train/small_run.h"
+
+namespace {
+std::atomic<std::int64_t> allocation_count{0};
+
+void* counted(std::size_t size) {
+  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace sluice;
+
+namespace {
+
+// Notes the count at the end of each step, without taking memory itself.
+struct Counting final : train::TrainObserver {
+  void on_step(const train::StepReport& report) override {
+    counts[static_cast<std::size_t>(report.step)] = allocation_count.load();
+  }
+  void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
+  bool should_stop() override { return false; }
+  std::array<std::int64_t, 64> counts{};
+};
+
+void check_steps(const std::vector<std::string>& settings) {
+  const SmallRun files;
+  auto all = settings;
+  all.push_back("steps=12");
+  const auto config = files.config(all);
+  REQUIRE(config.ok());
+  const train::ModelFactory factory = arithmetic_factory();
+  record::Recorder recorder;
+  train::TrainingRun::Request request;
+  request.config = &*config;
+  request.factory = &factory;
+  request.recorder = &recorder;
+  auto run = train::TrainingRun::open(request);
+  REQUIRE(run.ok());
+  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  Counting counting;
+  REQUIRE(train::train(**run, counting).ok());
+  for (std::size_t step = 3; step <= 12; ++step) {
+    INFO("step " << step);
+    CHECK(counting.counts[step] - counting.counts[step - 1] == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no step after the first ones takes memory: csd") { check_steps({"method=csd"}); }
+TEST_CASE("no step after the first ones takes memory: host, posix I/O") {
+  check_steps({"method=host", "io_engine=posix", "buffers=3"});
+}

@@ -1,0 +1,170 @@
+// However the state is offloaded, the numbers are those of a loop that keeps everything in memory.
+
+#include <catch2/catch.hpp>
+
+#include "core/optimizer/gradient_stats.h"
+#include "core/optimizer/loss_scale.h"
+#include "core/train/lr_schedule.h"
+#include "tests/core/train/small_run.h"
+
+using namespace sluice;
+
+namespace {
+
+// Plain training in memory, written apart from core/offload: reference update, one array each.
+struct InMemory {
+  std::vector<double> losses;
+  std::vector<float> master_weights;
+};
+
+InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& settings) {
+  auto config = files.config(settings);
+  REQUIRE(config.ok());
+  auto shape = model::load_model_shape(config->files.model);
+  REQUIRE(shape.ok());
+  const model::FlatLayout layout = shape->flat_layout();
+  const auto count = static_cast<std::size_t>(layout.parameter_count);
+  InMemory memory;
+  memory.master_weights.resize(count);
+  std::vector<float> exp_avg(count), exp_avg_sq(count), gradient(count);
+  std::vector<std::uint16_t> parameters(count);
+  model::fill_initial(layout, static_cast<std::uint64_t>(config->schedule.seed), 0,
+                      memory.master_weights);
+  for (std::size_t i = 0; i < count; ++i) parameters[i] = bf16_from_float(memory.master_weights[i]);
+
+  const std::string token_path = files.folder.file("reference.tokens");
+  REQUIRE(data::prepare_byte_tokens(config->files.text, token_path).ok());
+  auto tokens = data::TokenFile::open(token_path);
+  REQUIRE(tokens.ok());
+  data::SamplerOptions options;
+  options.batch = config->batch.batch;
+  options.sequence = config->batch.sequence;
+  options.validation_fraction = config->validation.fraction;
+  options.seed = static_cast<std::uint64_t>(config->schedule.seed);
+  auto sampler = data::Sampler::make(&*tokens, options);
+  REQUIRE(sampler.ok());
+  ArithmeticModel model(*shape, 1, Float16Kind::bf16, parameters);
+  for (std::int64_t step = 0; step < config->schedule.steps; ++step) {
+    REQUIRE(
+        model.set_batch(0, sampler->train_batch(static_cast<std::uint64_t>(step * options.batch)))
+            .ok());
+    double norm_squared = 0;
+    for (std::int32_t layer = 0; layer < layout.layer_count(); ++layer) {
+      REQUIRE(model.forward(LayerId{layer}, 0).ok());
+    }
+    for (std::int32_t layer = 0; layer < layout.layer_count(); ++layer) {
+      const model::LayerRange& range = layout.layer(LayerId{layer});
+      float* values = gradient.data() + range.first;
+      std::fill(values, values + range.count, 0.0f);
+      REQUIRE(model.backward(LayerId{layer}, 0, 1.0, {nullptr, values, range.count}).ok());
+      norm_squared +=
+          optimizer::gradient_stats_reference(values, optimizer::GradientKind::fp32, range.count)
+              .sum_of_squares;
+    }
+    memory.losses.push_back(model.loss(0));
+    optimizer::AdamWOptions adamw = config->adamw;
+    adamw.lr = train::learning_rate({config->adamw.lr, config->schedule.min_lr,
+                                     config->schedule.warmup_steps, config->schedule.steps},
+                                    step);
+    optimizer::AdamWArrays arrays;
+    arrays.element_count = layout.parameter_count;
+    arrays.master_weights = memory.master_weights.data();
+    arrays.exp_avg = exp_avg.data();
+    arrays.exp_avg_sq = exp_avg_sq.data();
+    arrays.gradient = gradient.data();
+    arrays.parameters = parameters.data();
+    const double scale =
+        optimizer::grad_scale(1.0, std::sqrt(norm_squared), config->arithmetic.max_grad_norm);
+    optimizer::adamw_reference(optimizer::adamw_scalars(adamw, step + 1, scale), arrays);
+  }
+  return memory;
+}
+
+}  // namespace
+
+TEST_CASE("offloaded training has the losses of training in memory, to the last bit") {
+  const SmallRun files;
+  const InMemory memory = train_in_memory(files, {});
+  const auto trained = train_small(files, {});
+  REQUIRE(trained.ok());
+  CHECK(trained->losses == memory.losses);
+  CHECK(trained->losses.back() < trained->losses.front());
+}
+
+TEST_CASE("method, pipeline depth, devices, map, subgroups, wire and clock change no bit") {
+  const SmallRun files;
+  const auto plain = train_small(files, {"method=host", "devices=1", "buffers=1"});
+  REQUIRE(plain.ok());
+  const std::vector<std::vector<std::string>> variants = {
+      {"method=host", "devices=3", "buffers=4", "subgroup_elements=777"},
+      {"method=host", "devices=10", "subgroup_elements=100000000"},
+      {"method=host", "prefetch=false", "wire=native"},
+      {"method=csd", "devices=1", "buffers=1",
+       "subgroup_elements=1"
+       "000"},
+      {"method=csd", "devices=2", "buffers=2", "device_map=5,1"},
+      {"method=csd", "devices=3", "buffers=3", "device_map=1,0,2", "subgroup_elements=1024"},
+      {"method=csd", "devices=10", "buffers=4", "subgroup_elements=333", "wire=native"},
+      {"method=csd", "devices=2", "io_bytes=4096", "queue_depth=1", "prefetch=false"},
+      {"method=csd", "io_engine=posix"},
+      {"method=csd", "clock=emulated", "time_scale=1"},
+      {"method=host", "clock=emulated", "time_scale=0.1"},
+  };
+  for (const std::vector<std::string>& settings : variants) {
+    const SmallRun fresh;
+    const auto trained = train_small(fresh, settings);
+    INFO(fmt::format("{}", fmt::join(settings, " ")));
+    INFO((trained.ok() ? std::string() : trained.error().message()));
+    REQUIRE(trained.ok());
+    CHECK(trained->losses == plain->losses);
+    CHECK(trained->digest == plain->digest);
+  }
+}
+
+TEST_CASE("micro-batches are added in fp32 and give the same numbers on every path") {
+  const SmallRun a;
+  const SmallRun b;
+  const auto host = train_small(a, {"grad_accum_steps=3", "method=host", "wire=native"});
+  const auto csd = train_small(b, {"grad_accum_steps=3", "method=csd", "subgroup_elements=901"});
+  REQUIRE(host.ok());
+  REQUIRE(csd.ok());
+  CHECK(host->losses == csd->losses);
+  CHECK(host->digest == csd->digest);
+}
+
+TEST_CASE("fp16: an overflow skips the step, halves the scale, and leaves the state alone") {
+  const SmallRun a;
+  const SmallRun b;
+  const std::vector<std::string> common = {"precision=fp16", "initial_loss_scale=524288"};
+  auto host = common;
+  host.push_back("method=host");
+  auto csd = common;
+  csd.push_back("method=csd");
+  const auto on_host = train_small(a, host);
+  const auto on_csd = train_small(b, csd);
+  REQUIRE(on_host.ok());
+  REQUIRE(on_csd.ok());
+  CHECK(on_host->digest == on_csd->digest);
+  CHECK(on_host->losses == on_csd->losses);
+  REQUIRE(on_host->steps.front().skipped);
+  CHECK_FALSE(on_host->steps.back().skipped);
+  CHECK(on_host->steps[1].loss_scale == on_host->steps[0].loss_scale / 2);
+}
+
+TEST_CASE("bytes over each link are exactly those of the method") {
+  const SmallRun a;
+  const auto host = train_small(a, {"method=host", "devices=1"});
+  REQUIRE(host.ok());
+  const std::int64_t steps = 6;
+  const std::int64_t parameters = host->parameter_count;
+  // Links of the platform in order: host, then drive and internal link of the device.
+  CHECK(host->link_bytes[0].size_bytes[0] == 16 * parameters * steps);
+  CHECK(host->link_bytes[0].size_bytes[1] == 16 * parameters * steps);
+  const SmallRun b;
+  const auto csd = train_small(b, {"method=csd", "devices=1"});
+  REQUIRE(csd.ok());
+  CHECK(csd->link_bytes[0].size_bytes[0] == 4 * parameters * steps);
+  CHECK(csd->link_bytes[0].size_bytes[1] == 4 * parameters * steps);
+  CHECK(csd->link_bytes[2].size_bytes[0] == 16 * parameters * steps);
+  CHECK(csd->link_bytes[2].size_bytes[1] == 12 * parameters * steps);
+}

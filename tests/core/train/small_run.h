@@ -1,0 +1,113 @@
+#pragma once
+// A run small enough for tests: its files in a folder of its own, trained by the arithmetic model.
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/train/trainer.h"
+#include "tests/core/train/arithmetic_model.h"
+
+namespace sluice {
+
+// Removed with all that is in it.
+class TestFolder {
+ public:
+  TestFolder() {
+    static int count = 0;
+    path_ = (std::filesystem::temp_directory_path() /
+             fmt::format("sluice_train_{}_{}", getpid(), count++))
+                .string();
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+struct SmallRun {
+  TestFolder folder;
+
+  SmallRun() {
+    write_text(folder.file("model.toml"),
+               "name = \"small\"\nlayers = 2\nhidden = 16\nheads = 2\nsequence = 16\n"
+               "vocabulary = 256\n");
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + (i * i + i / 7) % 26);
+    write_text(folder.file("text.txt"), text);
+  }
+
+  // `settings` are added to those every small run has.
+  Result<train::RunConfig> config(std::vector<std::string> settings) const {
+    std::vector<std::string> all = {"batch=2",
+                                    "sequence=16",
+                                    "steps=6",
+                                    "devices=2",
+                                    "clock=real",
+                                    "subgroup_elements=1500",
+                                    "sample_tokens=0",
+                                    "caching=buffered",
+                                    "warmup_steps=2",
+                                    "validation_every=0",
+                                    "output=" + folder.path()};
+    all.insert(all.end(), settings.begin(), settings.end());
+    const std::string toml =
+        fmt::format("model = \"{}\"\nplatform = \"{}\"\ntext = \"{}\"\n", folder.file("model.toml"),
+                    std::string(SLUICE_SOURCE_DIR) + "/sample_models/platforms/smartssd-a5000.toml",
+                    folder.file("text.txt"));
+    return train::parse_run_config(toml, "small.toml", all);
+  }
+};
+
+struct Quiet final : train::TrainObserver {
+  void on_step(const train::StepReport& report) override { steps.push_back(report); }
+  void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
+  bool should_stop() override { return false; }
+  std::vector<train::StepReport> steps;
+};
+
+struct Trained {
+  std::vector<double> losses;
+  std::string digest;
+  std::vector<train::StepReport> steps;
+  std::vector<runtime::LinkBytes> link_bytes;
+  std::int64_t parameter_count = 0;
+};
+
+using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
+
+// Opens, prepares and trains, and reads the digest from the drives afterwards.
+inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
+                                   train::StartFrom start = train::StartFrom::new_state,
+                                   const WrapEngine& wrap = {}) {
+  ASSIGN_OR_RETURN(const train::RunConfig config, files.config(settings));
+  const train::ModelFactory factory = arithmetic_factory();
+  train::TrainingRun::Request request;
+  request.config = &config;
+  request.factory = &factory;
+  request.start = start;
+  request.wrap_engine = wrap;
+  ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
+                   train::TrainingRun::open(request));
+  RETURN_IF_ERROR(run->prepare(start));
+  Quiet observer;
+  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer));
+  ASSIGN_OR_RETURN(const state::StateDigest digest,
+                   state::digest_state(run->store(), nullptr, nullptr));
+  return Trained{report.losses, digest.digest, observer.steps, report.link_bytes,
+                 run->layout().parameter_count};
+}
+
+}  // namespace sluice
