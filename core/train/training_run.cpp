@@ -102,6 +102,7 @@ Status TrainingRun::load_files(const RunConfig& config) {
           device.name, platform_.source);
     }
   }
+  RETURN_IF_ERROR(require_rates(platform_, config_));
   return check_text();
 }
 
