@@ -66,10 +66,11 @@ Status make_folder(const std::string& path) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   RETURN_IF_ERROR(run->load_files(*request.config));
+  RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->plan(*request.factory));
   RETURN_IF_ERROR(check_plan(run->plan_));
+  RETURN_IF_ERROR(run->check_device_memory());
   if (request.on_plan) request.on_plan(run->plan_);
-  RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_clock(request));
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
@@ -194,13 +195,29 @@ Status TrainingRun::open_state(StartFrom start) {
   return ok_status();
 }
 
+std::int64_t TrainingRun::device_budget_bytes(const platform::Device& device) const {
+  const std::int64_t asked_bytes = config_.resources.device_memory_bytes;
+  return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
+}
+
+Status TrainingRun::check_device_memory() const {
+  for (const platform::Device& device : platform_.devices) {
+    if (plan_.device_set_bytes <= device_budget_bytes(device)) continue;
+    return make_error(ErrorCode::memory,
+                      "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
+                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
+                      "subgroup_elements",
+                      device.name, format_bytes(device_budget_bytes(device)),
+                      config_.offload.buffers, geometry_.subgroup_elements,
+                      format_bytes(plan_.device_set_bytes), plan_.device_set_bytes);
+  }
+  return ok_status();
+}
+
 Status TrainingRun::take_memory() {
   ASSIGN_OR_RETURN(parameters_, io::PageAlignedBuffer::allocate(layout_.parameter_count * 2));
   for (const platform::Device& device : platform_.devices) {
-    const std::int64_t budget_bytes = config_.resources.device_memory_bytes > 0
-                                          ? config_.resources.device_memory_bytes
-                                          : device.memory_bytes;
-    device_memories_.emplace_back(device.name, budget_bytes, csd::Payload::real);
+    device_memories_.emplace_back(device.name, device_budget_bytes(device), csd::Payload::real);
   }
   ASSIGN_OR_RETURN(memory_, offload::OffloadMemory::make(options_, geometry_, layout_,
                                                          device_memories_, csd::Payload::real));
