@@ -3,7 +3,9 @@
 // not include it.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
-// thread.
+// thread. They wait for one another by spinning unless the environment says OMP_WAIT_POLICY=passive
+// when the program starts; where other threads want the same cores (updates beside backward, other
+// programs), say so: a step of tiny on two busy cores was 2 to 7 times faster with it.
 
 #include <memory>
 #include <string>
