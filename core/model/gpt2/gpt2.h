@@ -3,7 +3,10 @@
 // not include it.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
-// thread.
+// thread. They wait for one another by spinning unless the environment says OMP_WAIT_POLICY=passive
+// when the program starts; where other threads want the same cores (updates beside backward, other
+// programs), say so: at a load of 6 on two cores, steps of tiny took 0.20 and 0.35 s with it, 0.92
+// and 1.39 s without.
 
 #include <memory>
 #include <string>

@@ -47,13 +47,16 @@ std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& option
   return options.micro_step_count * (row + blocks + head + numbers);
 }
 
-// A block's backward: the gradients of all its tensors are there before the first is handed over.
+// A block's backward: the gradients of all its tensors are there before the first is handed over;
+// what is added in fp32 is widened first, a tensor at a time.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t gradients = 12 * shape.hidden * shape.hidden + 13 * shape.hidden;
   const std::int64_t recomputed =
       options.activations == Activations::recompute ? block_kept_bytes(shape, tokens) : 0;
-  return gradients * k16BitBytes + recomputed +
+  const std::int64_t widened =
+      options.micro_step_count > 1 ? 4 * shape.hidden * shape.hidden * kFp32Bytes : 0;
+  return gradients * k16BitBytes + widened + recomputed +
          tokens * shape.hidden * kBackwardWidths * k16BitBytes;
 }
 
@@ -69,11 +72,13 @@ std::int64_t embedding_temporary_bytes(const ModelShape& shape, const Gpt2Option
   return options.batch * options.sequence * shape.hidden * 3 * kFp32Bytes;
 }
 
-// One 16-bit product, or an fp32 sum and the slice of a product that is being added to it.
+// One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
+// bits and widened.
 std::int64_t tied_gradient_bytes(const ModelShape& shape, const Gpt2Options& options) {
   if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
-  return shape.vocabulary * shape.hidden * kFp32Bytes + slice * shape.hidden * k16BitBytes;
+  return shape.vocabulary * shape.hidden * kFp32Bytes +
+         slice * shape.hidden * (k16BitBytes + kFp32Bytes);
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace sluice::model {
 // GPT-2's vocabulary take 103 MB.
 inline constexpr std::int64_t kHeadChunkTokens = 1024;
 
-// Rows of the token table whose 16-bit product exists at a time when products are added in fp32.
-inline constexpr std::int64_t kTiedSliceRows = 8192;
+// Rows of the token table that are added to fp32 at a time: adding 16-bit values makes libtorch
+// widen them first, as a whole.
+inline constexpr std::int64_t kTiedSliceRows = 4096;
 
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
 inline bool head_is_one_product(const Gpt2Options& options) {

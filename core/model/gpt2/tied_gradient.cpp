@@ -14,6 +14,13 @@
 namespace sluice::model {
 namespace {
 
+template <typename Function>
+void for_each_slice(const at::Tensor& table, Function&& function) {
+  for (std::int64_t first = 0; first < table.size(0); first += kTiedSliceRows) {
+    function(first, std::min(kTiedSliceRows, table.size(0) - first));
+  }
+}
+
 struct RowSums {
   at::Tensor rows;  // distinct tokens, ascending
   at::Tensor sums;  // fp32, one row each
@@ -58,11 +65,10 @@ void TiedGradient::add_from_head(const at::Tensor& logits_gradient, const at::Te
     return;
   }
   if (!pending_) head_part_.zero_();
-  for (std::int64_t first = 0; first < head_part_.size(0); first += kTiedSliceRows) {
-    const std::int64_t rows = std::min(kTiedSliceRows, head_part_.size(0) - first);
+  for_each_slice(head_part_, [&](std::int64_t first, std::int64_t rows) {
     head_part_.narrow(0, first, rows)
         .add_(at::mm(logits_gradient.narrow(1, first, rows).t(), normed));
-  }
+  });
   pending_ = true;
 }
 
@@ -71,7 +77,9 @@ void TiedGradient::put(std::span<const std::int64_t> tokens, const at::Tensor& x
   const at::Tensor target = writer.next(head_part_.sizes());
   RowSums embedding = sum_by_token(tokens, x_gradient);
   if (writer.adds()) {
-    if (pending_) target.add_(head_part_);
+    for_each_slice(target, [&](std::int64_t first, std::int64_t rows) {
+      if (pending_) target.narrow(0, first, rows).add_(head_part_.narrow(0, first, rows));
+    });
     target.index_add_(0, embedding.rows, embedding.sums);
   } else {
     if (pending_) {
