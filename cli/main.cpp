@@ -1,5 +1,26 @@
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+
+namespace {
+
+// One line like any other error of ours.
+std::string usage_error(const CLI::App* app, const CLI::Error& error) {
+  std::string what = error.what();
+  const std::vector<std::string> strange = app->remaining();
+  if (app->get_subcommands().empty()) {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app->get_subcommands(nullptr)) {
+      commands.push_back(command->get_name());
+    }
+    what = strange.empty() ? fmt::format("which command? One of {}", fmt::join(commands, ", "))
+                           : fmt::format("there is no command '{}'{}", strange.front(),
+                                         sluice::did_you_mean(strange.front(), commands));
+  }
+  return "sluice: error: " + what + "; see --help\n";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -7,6 +28,7 @@ int main(int argc, char** argv) {
       "computational storage devices, and shows where every byte and every kernel goes.");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(1);
+  app.failure_message(usage_error);
   app.footer(
       "Exit codes: 0 done, 1 the run failed, 2 usage or configuration.\n"
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");

@@ -159,7 +159,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->add_option("database", arguments->database, "the run database; the run may be going on")
       ->required();
   command->add_option("--last", arguments->last, "how many steps to list (default 10)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer("Example: sluice show out/tiny/run.db --last 20");
   command->callback([arguments, &exit_code] {

@@ -78,6 +78,9 @@ class TrainCommand {
     request.factory = &factory;
     request.start = start();
     request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
+    if (request.recorder != nullptr) {
+      RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
+    }
     request.on_plan = [this](const train::MemoryPlan& plan) { say(train::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     if (request.recorder != nullptr) {
@@ -178,7 +181,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_option("--db", arguments->database, "the run database (default: OUTPUT/run.db)");
   command->add_option("--steps", arguments->steps, "train until this many steps are committed")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_flag("--resume", arguments->resume, "go on from the last committed step");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->add_flag("--settings", arguments->settings,

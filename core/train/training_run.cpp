@@ -66,10 +66,11 @@ Status make_folder(const std::string& path) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   RETURN_IF_ERROR(run->load_files(*request.config));
+  RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->plan(*request.factory));
   RETURN_IF_ERROR(check_plan(run->plan_));
+  RETURN_IF_ERROR(run->check_device_memory());
   if (request.on_plan) request.on_plan(run->plan_);
-  RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_clock(request));
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
@@ -101,6 +102,7 @@ Status TrainingRun::load_files(const RunConfig& config) {
           device.name, platform_.source);
     }
   }
+  RETURN_IF_ERROR(require_rates(platform_, config_));
   return check_text();
 }
 
@@ -193,13 +195,29 @@ Status TrainingRun::open_state(StartFrom start) {
   return ok_status();
 }
 
+std::int64_t TrainingRun::device_budget_bytes(const platform::Device& device) const {
+  const std::int64_t asked_bytes = config_.resources.device_memory_bytes;
+  return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
+}
+
+Status TrainingRun::check_device_memory() const {
+  for (const platform::Device& device : platform_.devices) {
+    if (plan_.device_set_bytes <= device_budget_bytes(device)) continue;
+    return make_error(ErrorCode::memory,
+                      "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
+                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
+                      "subgroup_elements",
+                      device.name, format_bytes(device_budget_bytes(device)),
+                      config_.offload.buffers, geometry_.subgroup_elements,
+                      format_bytes(plan_.device_set_bytes), plan_.device_set_bytes);
+  }
+  return ok_status();
+}
+
 Status TrainingRun::take_memory() {
   ASSIGN_OR_RETURN(parameters_, io::PageAlignedBuffer::allocate(layout_.parameter_count * 2));
   for (const platform::Device& device : platform_.devices) {
-    const std::int64_t budget_bytes = config_.resources.device_memory_bytes > 0
-                                          ? config_.resources.device_memory_bytes
-                                          : device.memory_bytes;
-    device_memories_.emplace_back(device.name, budget_bytes, csd::Payload::real);
+    device_memories_.emplace_back(device.name, device_budget_bytes(device), csd::Payload::real);
   }
   ASSIGN_OR_RETURN(memory_, offload::OffloadMemory::make(options_, geometry_, layout_,
                                                          device_memories_, csd::Payload::real));
@@ -249,17 +267,18 @@ Status TrainingRun::open_clock(const Request& request) {
 }
 
 Status TrainingRun::open_devices() {
+  const std::int64_t inflight_bytes = config_.storage.io_bytes * config_.storage.queue_depth;
   for (std::int32_t d = 0; d < geometry_.device_count; ++d) {
     const DeviceId id{d};
     const platform::Device& device = platform_.devices[static_cast<std::size_t>(d)];
     if (config_.offload.method == Method::csd) {
       auto csd = std::make_unique<csd::EmulatedCsd>(*runtime_, platform_, device, id,
-                                                    config_.storage.io_bytes, csd::Payload::real);
+                                                    inflight_bytes, csd::Payload::real);
       devices_.csds.push_back(csd.get());
       devices_.drives.push_back(std::move(csd));
     } else {
       devices_.drives.push_back(
-          std::make_unique<csd::Drive>(*runtime_, device, id, config_.storage.io_bytes));
+          std::make_unique<csd::Drive>(*runtime_, device, id, inflight_bytes));
     }
     const std::string path =
         (fs::path(store_->file(id).path()).parent_path() / "gradients.slc").string();

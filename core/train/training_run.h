@@ -73,6 +73,8 @@ class TrainingRun {
   Status load_files(const RunConfig& config);
   Status check_text() const;
   Status check_start(StartFrom start) const;
+  Status check_device_memory() const;
+  std::int64_t device_budget_bytes(const platform::Device& device) const;
   Status open_text();
   data::SamplerOptions sampler_options() const;
   Status plan(const ModelFactory& factory);

@@ -148,12 +148,7 @@ Status count_unrecorded_steps(Connection& connection, std::int64_t first_step) {
 }
 
 Status remove_database(const std::string& path) {
-  ASSIGN_OR_RETURN(const bool ours, detail::is_run_database_file(path));
-  if (!ours)
-    return make_error(ErrorCode::config,
-                      "{}: exists and is not a run database of Sluice, so it is not replaced; name "
-                      "another file with --db",
-                      path);
+  RETURN_IF_ERROR(Writer::check_path(path));
   for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
     std::error_code error;
     std::filesystem::remove(path + suffix, error);
@@ -252,6 +247,19 @@ Writer::~Writer() {
 }
 
 const std::string& Writer::path() const { return impl_->connection.path(); }
+
+Status Writer::check_path(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return ok_status();
+  if (std::filesystem::is_regular_file(path, error)) {
+    ASSIGN_OR_RETURN(const bool ours, detail::is_run_database_file(path));
+    if (ours) return ok_status();
+  }
+  return make_error(ErrorCode::config,
+                    "{}: exists and is not a run database of Sluice, so it is not replaced; name "
+                    "another file with --db",
+                    path);
+}
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists) {
   ASSIGN_OR_RETURN(detail::WriterLock lock, detail::WriterLock::acquire(path));

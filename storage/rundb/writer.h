@@ -27,6 +27,10 @@ enum class IfExists : std::uint8_t {
 
 class Writer {
  public:
+  // Refuses a path where something lies that is not a run database (ErrorCode::config). For saying
+  // so early: create() and open_append() look again.
+  static Status check_path(const std::string& path);
+
   // A new file with the schema in it. The folder must exist.
   static Result<std::unique_ptr<Writer>> create(const std::string& path, IfExists if_exists);
 

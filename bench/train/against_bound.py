@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""How near a step comes to the bound that its bytes and the drives' bandwidth set.
+
+    bench/train/against_bound.py [--sluice build/release/bin/sluice] [--dir /tmp/sluice-drives]
+
+Trains gpt2-124m on loop devices that the kernel throttles (bench/throttle/throttled_devices.sh;
+needs root and cgroup v1), real clock, and prints for each case the medians of the steps after the
+first:
+
+  update  four drives of 100 MB/s, method csd and host, no prefetch: the update phase beside
+          bytes / bandwidth of the busier direction
+  step    one drive of 200 MB/s, method host, sequence 256, batch 1: the whole step beside its
+          bound, and the peak of resident memory
+
+Bytes are those that the block layer counted (/sys/block/*/stat), not those Sluice says it moved.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
+
+
+def sh(*command, **options):
+    return subprocess.run([str(part) for part in command], check=True, text=True,
+                          capture_output=True, **options).stdout
+
+
+def loop_stats(drives):
+    """Bytes read and written so far by the loop device below each drive."""
+    stats = []
+    for drive in drives:
+        device = os.stat(drive).st_dev
+        path = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+        fields = pathlib.Path(path).read_text().split()
+        stats.append((int(fields[2]) * 512, int(fields[6]) * 512))
+    return stats
+
+
+def train(arguments, drives_dir, steps, resume, settings):
+    command = [THROTTLE, "run", drives_dir, arguments.sluice, "train",
+               ROOT / "sample_models/runs/gpt2-124m.toml", "--json", "--steps", steps,
+               "--set", f"output={arguments.dir}/out", "--set", f"state_dir={drives_dir}"]
+    if resume:
+        command.append("--resume")
+    for key, value in settings.items():
+        command += ["--set", f"{key}={value}"]
+    return json.loads(sh(*command, cwd=ROOT))
+
+
+def phases(database):
+    """Seconds of each step: whole, and from the end of backward to the end of the commit."""
+    import sqlite3
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    rows = connection.execute(
+        "SELECT step.id, step.dur, step.ts + step.dur - (SELECT MAX(ts + dur) FROM span JOIN string "
+        "ON string.id = span.name_id WHERE span.step_id = step.id AND value = 'gradient_down') "
+        "FROM step ORDER BY step.id").fetchall()
+    return [(step, total / 1e9, update / 1e9) for step, total, update in rows]
+
+
+def measure(arguments, name, count, rate, settings, what):
+    drives_dir = f"{arguments.dir}/{name}"
+    sh(THROTTLE, "up", drives_dir, count, rate, 4096 // count + 512)
+    try:
+        drives = [f"{drives_dir}/dev{i}" for i in range(count)]
+        subprocess.run(["rm", "-rf", f"{arguments.dir}/out"], check=True)
+        train(arguments, drives_dir, 1, False, settings)  # makes the state; its first step is warm-up
+        before = loop_stats(drives)
+        report = train(arguments, drives_dir, 1 + arguments.steps, True, settings)
+        after = loop_stats(drives)
+    finally:
+        sh(THROTTLE, "down", drives_dir)
+    rows = [row for row in phases(f"{arguments.dir}/out/run.db") if row[0] >= 1]
+    total = statistics.median(row[1] for row in rows)
+    update = statistics.median(row[2] for row in rows)
+    parameters = report["parameters"]
+    # Resuming reads the master weights once (4 bytes a parameter), and --json the whole state for its
+    # digest (12); neither is of the steps.
+    moved = [((r1 - r0 - 16 * parameters / count) / arguments.steps, (w1 - w0) / arguments.steps)
+             for (r0, w0), (r1, w1) in zip(before, after)]
+    bytes_bound = max(max(read, written) for read, written in moved) / (rate * 1e6)
+    # Both methods read 16 bytes a parameter of a drive in the update, and write 12.
+    link_bound = 16 * parameters / count / (rate * 1e6)
+    seconds = update if what == "update" else total
+    print(f"{name:<12} {what:<6} {seconds:7.2f} s   bound {link_bound:6.2f} s   ratio "
+          f"{seconds / link_bound:5.3f}   (block layer: {bytes_bound:.2f} s)   forward "
+          f"{report['seconds']['forward']:.2f} s, backward {report['seconds']['backward']:.2f} s, "
+          f"peak {report['host_memory_peak_bytes'] / 1e9:.2f} GB", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sluice", default=str(ROOT / "build/release/bin/sluice"))
+    parser.add_argument("--dir", default="/tmp/sluice-drives")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--only", default="", help="run the cases whose name contains this")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.dir, exist_ok=True)
+    cases = [
+        ("csd-4x100", 4, 100, {"method": "csd", "devices": 4, "sequence": 64, "prefetch": "false",
+                               "subgroup_elements": 1 << 20, "buffers": 3}, "update"),
+        ("host-4x100", 4, 100, {"method": "host", "devices": 4, "sequence": 64, "prefetch": "false",
+                                "subgroup_elements": 1 << 20, "buffers": 3}, "update"),
+        ("host-1x200", 1, 200, {}, "step"),
+    ]
+    print(f"{sh('uname', '-sr').strip()}, {os.cpu_count()} processors, load "
+          f"{os.getloadavg()[0]:.1f}; medians of {arguments.steps} steps")
+    for case in cases:
+        if arguments.only in case[0]:
+            measure(arguments, *case)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
