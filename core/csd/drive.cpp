@@ -1,5 +1,7 @@
 #include "core/csd/drive.h"
 
+#include <algorithm>
+
 namespace sluice::csd {
 
 runtime::Operation Drive::host_read(const Owner& owner, const Transfer& transfer) const {
@@ -24,7 +26,7 @@ runtime::Operation Drive::transfer_over(std::span<const platform::LinkId> route,
   operation.label.place_bytes = transfer.place.offset_bytes;
   operation.cost.route = route;
   operation.cost.direction = direction;
-  operation.cost.chunk_bytes = chunk_bytes_;
+  operation.cost.chunk_bytes = std::min(inflight_bytes_, transfer.size_bytes);
   if (transfer.place.file != nullptr) {
     operation.work.kind = runtime::WorkKind::transfer;
     operation.work.file = transfer.place.file;

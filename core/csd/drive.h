@@ -29,11 +29,13 @@ struct Transfer {
   std::int64_t size_bytes = 0;
 };
 
+// What a drive reaches depends on how much of a transfer it is asked for at once: `inflight_bytes` is
+// the size of a request times how many are in flight, and a smaller transfer is asked for as a whole.
 class Drive {
  public:
   Drive(runtime::Runtime& runtime, const platform::Device& device, DeviceId id,
-        std::int64_t chunk_bytes)
-      : runtime_(runtime), device_(device), id_(id), chunk_bytes_(chunk_bytes) {}
+        std::int64_t inflight_bytes)
+      : runtime_(runtime), device_(device), id_(id), inflight_bytes_(inflight_bytes) {}
   virtual ~Drive() = default;
 
   // Drive to host memory and back, over the host link.
@@ -47,7 +49,7 @@ class Drive {
   runtime::Runtime& runtime_;
   const platform::Device& device_;
   DeviceId id_;
-  std::int64_t chunk_bytes_;
+  std::int64_t inflight_bytes_;
 };
 
 }  // namespace sluice::csd

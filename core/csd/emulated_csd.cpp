@@ -9,9 +9,9 @@
 namespace sluice::csd {
 
 EmulatedCsd::EmulatedCsd(runtime::Runtime& runtime, const platform::Platform& platform,
-                         const platform::Device& device, DeviceId id, std::int64_t chunk_bytes,
+                         const platform::Device& device, DeviceId id, std::int64_t inflight_bytes,
                          Payload payload)
-    : CsdDevice(runtime, device, id, chunk_bytes),
+    : CsdDevice(runtime, device, id, inflight_bytes),
       engine_(platform.engines[static_cast<std::size_t>(platform::index_of(device.engine))]),
       payload_(payload) {
   CHECK(!device.internal_route.empty());

@@ -9,7 +9,7 @@ namespace sluice::csd {
 class EmulatedCsd final : public CsdDevice {
  public:
   EmulatedCsd(runtime::Runtime& runtime, const platform::Platform& platform,
-              const platform::Device& device, DeviceId id, std::int64_t chunk_bytes,
+              const platform::Device& device, DeviceId id, std::int64_t inflight_bytes,
               Payload payload);
 
   runtime::Operation read(const Owner& owner, const Transfer& transfer) override;

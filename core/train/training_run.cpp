@@ -267,17 +267,18 @@ Status TrainingRun::open_clock(const Request& request) {
 }
 
 Status TrainingRun::open_devices() {
+  const std::int64_t inflight_bytes = config_.storage.io_bytes * config_.storage.queue_depth;
   for (std::int32_t d = 0; d < geometry_.device_count; ++d) {
     const DeviceId id{d};
     const platform::Device& device = platform_.devices[static_cast<std::size_t>(d)];
     if (config_.offload.method == Method::csd) {
       auto csd = std::make_unique<csd::EmulatedCsd>(*runtime_, platform_, device, id,
-                                                    config_.storage.io_bytes, csd::Payload::real);
+                                                    inflight_bytes, csd::Payload::real);
       devices_.csds.push_back(csd.get());
       devices_.drives.push_back(std::move(csd));
     } else {
       devices_.drives.push_back(
-          std::make_unique<csd::Drive>(*runtime_, device, id, config_.storage.io_bytes));
+          std::make_unique<csd::Drive>(*runtime_, device, id, inflight_bytes));
     }
     const std::string path =
         (fs::path(store_->file(id).path()).parent_path() / "gradients.slc").string();
