@@ -8,8 +8,8 @@ import os
 import random
 import sys
 
-from sluice_run import (SAMPLES, Place, Skip, database, main, require, require_equal, sluice,
-                        setting_arguments, test)
+from sluice_run import (SAMPLES, database, main, require, require_equal, sample_text,
+                        setting_arguments, sluice, test)
 
 # What must not change a digit. 100 and 1000 elements are less than a page, 4096 is whole pages,
 # 34,687 leaves one element over, and a million is more than the model has. None divides 34,688.
@@ -145,9 +145,7 @@ def a_resume_may_use_other_settings(place):
 
 @test
 def the_tiny_model_gives_the_same_numbers(place):
-    text = SAMPLES.parent / "out/data/kjv.txt"
-    if not text.exists():
-        text = place / "text.txt"
+    text = sample_text()
     rows = [
         {"method": "csd", "clock": "emulated", "devices": 4},
         {"method": "host", "clock": "real", "devices": 1, "subgroup_elements": 1 << 20},

@@ -235,6 +235,17 @@ def made_text(size, seed=7):
     return text[:size]
 
 
+def sample_text():
+    """The English text of the sample runs; prepared where it is not there yet."""
+    text = ROOT / "out/data/kjv.txt"
+    if not text.exists():
+        done = subprocess.run([SAMPLES / "data/prepare_kjv.sh", text], capture_output=True,
+                              text=True, check=False)
+        if done.returncode != 0:
+            raise Skip(f"the sample text cannot be prepared: {done.stderr.strip()}")
+    return text
+
+
 # What a run left on disk --------------------------------------------------------------------------
 
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""A model whose optimizer state does not fit trains within the memory that it was given: GPT-2
+with 124 million parameters, 1.5 GB of state, in 2 GiB."""
+
+import os
+import shutil
+import sys
+
+from sluice_run import (SAMPLES, Running, Skip, main, require, require_equal, sample_text,
+                        setting_arguments, test)
+
+CAP_BYTES = 2 << 30
+SPACE_BYTES = 6 << 30
+PARAMETERS = 124_439_808
+
+
+def available_memory_bytes():
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+@test
+def gpt2_124m_trains_in_2_GiB(place):
+    free = shutil.disk_usage(place.path).free
+    if free < SPACE_BYTES:
+        raise Skip(f"its state takes 3 GB of disk and {free} bytes are free")
+    if available_memory_bytes() < CAP_BYTES:
+        raise Skip(f"only {available_memory_bytes()} bytes of memory are available")
+    settings = {"text": sample_text(), "output": place / "gpt2", "host_memory": "2GiB"}
+    run = Running(["train", SAMPLES / "runs/gpt2-124m.toml", "--steps", 2, "--json",
+                   *setting_arguments(settings)], place.path)
+    _, status, usage = os.wait4(run.process.pid, 0)
+    run.process.returncode = os.waitstatus_to_exitcode(status)
+    report = run.wait().json()
+    require_equal(report["parameters"], PARAMETERS, "parameters")
+    require_equal(len(report["losses"]), 2, "losses")
+    # What the kernel says of the ended process, not only what it said of itself.
+    peak = max(usage.ru_maxrss * 1024, report["host_memory_peak_bytes"])
+    require(peak < CAP_BYTES, f"{peak} bytes were resident")
+    require(peak <= report["host_memory_plan_bytes"] <= CAP_BYTES,
+            f"{peak} bytes were resident, {report['host_memory_plan_bytes']} were planned")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
