@@ -1,3 +1,7 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -22,7 +26,22 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
 
 }  // namespace
 
+namespace {
+
+// libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage
+// in the meantime. It reads its policy when it is loaded, before main(), so the program starts
+// itself again with the policy set. A policy that the user has chosen is left alone.
+void start_with_passive_waiting(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  if (setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+  execv("/proc/self/exe", argv);
+  // Where /proc is missing the program goes on as it is: slower, and right.
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  start_with_passive_waiting(argv);
   CLI::App app(
       "Sluice trains language models whose optimizer state is too big for memory, on storage and "
       "computational storage devices, and shows where every byte and every kernel goes.");

@@ -8,3 +8,7 @@ for sluice_dir in "$SLUICE_VENV"/lib/python3*/site-packages/torch/share/cmake; d
 done
 unset sluice_dir
 export SLUICE_VENV SLUICE_TORCH_CMAKE
+
+# Lets ccache serve one checkout's objects to another: paths below the checkout do not count.
+CCACHE_BASEDIR="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+export CCACHE_BASEDIR CCACHE_NOHASHDIR=true

@@ -85,7 +85,6 @@ Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_k
 Result<TimeNs> parse_optional_duration(const TomlTable& table, std::string_view key) {
   if (!table.has(key)) return TimeNs{0};
   ASSIGN_OR_RETURN(const TimeNs dur_ns, table.quantity(key, parse_duration));
-  if (dur_ns < 0) return table.error(key, "is below zero");
   return dur_ns;
 }
 

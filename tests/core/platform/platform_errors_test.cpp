@@ -164,10 +164,12 @@ TEST_CASE("rates are above zero and within reason") {
 }
 
 TEST_CASE("times are not below zero, and sizes above it") {
-  CHECK(with_line(7, "latency = \"-5 us\"") == "p.toml:7: link.latency: is below zero");
+  CHECK(with_line(7, "latency = \"-5 us\"") ==
+        "p.toml:7: link.latency: '-5 us' is out of range for a time");
   CHECK(with_line(7, "latency = \"1e300 s\"") ==
         "p.toml:7: link.latency: '1e300 s' is out of range for a time");
-  CHECK(with_line(26, "launch = \"-1 ns\"") == "p.toml:26: device.engine.launch: is below zero");
+  CHECK(with_line(26, "launch = \"-1 ns\"") ==
+        "p.toml:26: device.engine.launch: '-1 ns' is out of range for a time");
   CHECK(with_line(9, "memory = \"0 GB\"") ==
         "p.toml:9: host.memory: is zero; leave the key out if it is not known");
   CHECK(with_line(18, "capacity = \"-4 TB\"") ==
