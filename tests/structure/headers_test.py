@@ -37,7 +37,8 @@ def leads_to_torch(name, seen=()):
 
 def first_error(name, flags):
     """None if the header compiles by itself."""
-    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", *flags, "-x", "c++", "-"]
+    command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", *flags,
+               f'-DSLUICE_SOURCE_DIR="{ROOT}"', "-x", "c++", "-"]  # what test programs get
     said = subprocess.run(command, input=f'#include "{name}"\n', capture_output=True, text=True,
                           check=False)
     if said.returncode == 0:
