@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kGrainBytes = 64;
 constexpr std::size_t kLargestPooledBytes = 16 * 1024;
+// A first step that was slow to compute may have had one write under way at a time where a later
+// one has as many as there are bounce buffers, which are eight.
+constexpr std::size_t kFewestReserved = 16;
 
 struct FreeFrame {
   FreeFrame* next;
@@ -40,7 +43,9 @@ class FrameLists {
   void reserve() {
     for (std::size_t grain_count = 1; grain_count < lists_.size(); ++grain_count) {
       List& list = lists_[grain_count];
-      while (list.made_count < 2 * list.most_used_count) {
+      if (list.most_used_count == 0) continue;
+      const std::size_t wanted_count = std::max(kFewestReserved, 2 * list.most_used_count);
+      while (list.made_count < wanted_count) {
         list.head = new (make(list, grain_count)) FreeFrame{list.head};
       }
     }

@@ -12,7 +12,7 @@ namespace sluice::runtime {
 void* take_frame(std::size_t size_bytes);
 void give_frame(void* frame, std::size_t size_bytes) noexcept;
 
-// Makes frames until there are twice as many of each size as were ever in use at once.
+// Makes frames until there are twice as many of each size as were ever in use at once, and a few.
 void reserve_frames();
 
 }  // namespace sluice::runtime
