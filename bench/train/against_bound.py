@@ -58,8 +58,9 @@ def phases(database):
     import sqlite3
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     rows = connection.execute(
-        "SELECT step.id, step.dur, step.ts + step.dur - (SELECT MAX(ts + dur) FROM span JOIN string "
-        "ON string.id = span.name_id WHERE span.step_id = step.id AND value = 'gradient_down') "
+        "SELECT step.id, step.dur, step.ts + step.dur - "
+        "(SELECT MAX(ts + dur) FROM span JOIN string ON string.id = span.name_id "
+        "WHERE span.step_id = step.id AND value = 'gradient_down') "
         "FROM step ORDER BY step.id").fetchall()
     return [(step, total / 1e9, update / 1e9) for step, total, update in rows]
 
@@ -70,7 +71,7 @@ def measure(arguments, name, count, rate, settings, what):
     try:
         drives = [f"{drives_dir}/dev{i}" for i in range(count)]
         subprocess.run(["rm", "-rf", f"{arguments.dir}/out"], check=True)
-        train(arguments, drives_dir, 1, False, settings)  # makes the state; its first step is warm-up
+        train(arguments, drives_dir, 1, False, settings)  # makes the state, and warms up
         before = loop_stats(drives)
         report = train(arguments, drives_dir, 1 + arguments.steps, True, settings)
         after = loop_stats(drives)
@@ -80,8 +81,8 @@ def measure(arguments, name, count, rate, settings, what):
     total = statistics.median(row[1] for row in rows)
     update = statistics.median(row[2] for row in rows)
     parameters = report["parameters"]
-    # Resuming reads the master weights once (4 bytes a parameter), and --json the whole state for its
-    # digest (12); neither is of the steps.
+    # Resuming reads the master weights once (4 bytes a parameter), and --json the whole state for
+    # its digest (12); neither is of the steps.
     moved = [((r1 - r0 - 16 * parameters / count) / arguments.steps, (w1 - w0) / arguments.steps)
              for (r0, w0), (r1, w1) in zip(before, after)]
     bytes_bound = max(max(read, written) for read, written in moved) / (rate * 1e6)

@@ -29,8 +29,9 @@ struct Transfer {
   std::int64_t size_bytes = 0;
 };
 
-// What a drive reaches depends on how much of a transfer it is asked for at once: `inflight_bytes` is
-// the size of a request times how many are in flight, and a smaller transfer is asked for as a whole.
+// What a drive reaches depends on how much of a transfer it is asked for at once: `inflight_bytes`
+// is the size of a request times how many are in flight, and a smaller transfer is asked for as a
+// whole.
 class Drive {
  public:
   Drive(runtime::Runtime& runtime, const platform::Device& device, DeviceId id,

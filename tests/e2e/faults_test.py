@@ -165,7 +165,8 @@ def a_second_run_on_a_state_is_refused_and_the_first_goes_on(place):
     first.wait().done()
     steps = place.state("--json").json()["step"]
     check_database(place / "out/run.db")
-    require_equal(len(step_losses(place / "out/run.db")), steps, "steps in the first run's database")
+    require_equal(len(step_losses(place / "out/run.db")), steps,
+                  "steps in the first run's database")
 
 
 @test
