@@ -25,6 +25,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM_LIMIT_S = 900
 SCRIPT_LIMIT_S = 1800
+PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machine
 JOBS = os.cpu_count() or 1
 # What a compiler, the linker or CMake says first, and the lines after it.
 FIRST_ERROR = re.compile(
@@ -237,6 +238,12 @@ def without_address_randomisation():
     return prefix if works else []
 
 
+def memory_cap():
+    """Not for sanitizers: their shadow counts as memory too."""
+    prlimit = shutil.which("prlimit")
+    return [prlimit, f"--data={PROGRAM_MEMORY_BYTES}"] if prlimit else []
+
+
 def run_program(name, path, label, prefix, env):
     outcome = Outcome(f"{name}{label}")
     begin = time.monotonic()
@@ -259,12 +266,12 @@ def run_program(name, path, label, prefix, env):
     return outcome
 
 
-def run_programs(suite, preset, wanted, prefix=(), env=None):
+def run_programs(suite, preset, wanted, prefix, env=None):
     label = "" if preset == "release" else f" ({preset})"
     programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
         running = [
-            pool.submit(run_program, name, path, label, list(prefix), env)
+            pool.submit(run_program, name, path, label, prefix, env)
             for name, path in programs
         ]
         for done in concurrent.futures.as_completed(running):
@@ -332,7 +339,8 @@ def release_stages(suite, options, wanted):
 
     suite.stage("Release build", build_release)
     if built.passed:
-        suite.stage("Test programs", lambda: run_programs(suite, "release", wanted))
+        suite.stage("Test programs",
+                    lambda: run_programs(suite, "release", wanted, memory_cap()))
     scripts = test_scripts(wanted)
     if scripts:
         suite.stage("Structure and end to end",
