@@ -103,7 +103,8 @@ TEST_CASE("what cannot be resumed is refused with what to do") {
   CHECK_THAT(train_small(files, {}, train::StartFrom::last_commit).error().message(),
              Catch::Contains("no state") && Catch::Contains("--resume"));
   REQUIRE(train_small(files, {"steps=1"}).ok());
-  CHECK_THAT(train_small(files, {}).error().message(), Catch::Contains("already holds an optimizer state"));
+  CHECK_THAT(train_small(files, {}).error().message(),
+             Catch::Contains("already holds an optimizer state"));
   CHECK_THAT(train_small(files, {"seed=5"}, train::StartFrom::last_commit).error().message(),
              Catch::Contains("seed"));
   CHECK_FALSE(train_small(files, {"devices=3"}, train::StartFrom::last_commit).ok());
