@@ -7,8 +7,7 @@ import signal
 import sys
 
 import crash
-from sluice_run import (check_database, committed_step, database, main, require, require_equal,
-                        test)
+from sluice_run import check_database, committed_step, database, main, require_equal, test
 
 KILLS = 20
 SEED = 11
