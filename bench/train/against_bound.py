@@ -18,6 +18,8 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -27,8 +29,10 @@ THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
 
 
 def sh(*command, **options):
-    return subprocess.run([str(part) for part in command], check=True, text=True,
-                          capture_output=True, **options).stdout
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def loop_stats(drives):
@@ -55,7 +59,6 @@ def train(arguments, drives_dir, steps, resume, settings):
 
 def phases(database):
     """Seconds of each step: whole, and from the end of backward to the end of the commit."""
-    import sqlite3
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     rows = connection.execute(
         "SELECT step.id, step.dur, step.ts + step.dur - "
@@ -70,13 +73,14 @@ def measure(arguments, name, count, rate, settings, what):
     sh(THROTTLE, "up", drives_dir, count, rate, 4096 // count + 512)
     try:
         drives = [f"{drives_dir}/dev{i}" for i in range(count)]
-        subprocess.run(["rm", "-rf", f"{arguments.dir}/out"], check=True)
+        shutil.rmtree(f"{arguments.dir}/out", ignore_errors=True)
         train(arguments, drives_dir, 1, False, settings)  # makes the state, and warms up
         before = loop_stats(drives)
         report = train(arguments, drives_dir, 1 + arguments.steps, True, settings)
         after = loop_stats(drives)
     finally:
         sh(THROTTLE, "down", drives_dir)
+        shutil.rmtree(drives_dir, ignore_errors=True)  # the commit log, which lies on no drive
     rows = [row for row in phases(f"{arguments.dir}/out/run.db") if row[0] >= 1]
     total = statistics.median(row[1] for row in rows)
     update = statistics.median(row[2] for row in rows)
