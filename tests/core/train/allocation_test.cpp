@@ -2,30 +2,11 @@
 // ours: every operator new of the process is counted while later steps run (the model here is
 // arithmetic, so none is anybody else's).
 
-#include <atomic>
+#include <array>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 
+#include "tests/allocation_count.h"
 #include "tests/core/train/small_run.h"
-
-namespace {
-std::atomic<std::int64_t> allocation_count{0};
-
-void* counted(std::size_t size) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace sluice;
 
@@ -34,7 +15,7 @@ namespace {
 // Notes the count at the end of each step, without taking memory itself.
 struct Counting final : train::TrainObserver {
   void on_step(const train::StepReport& report) override {
-    counts[static_cast<std::size_t>(report.step)] = allocation_count.load();
+    counts[static_cast<std::size_t>(report.step)] = allocation_count();
   }
   void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
   bool should_stop() override { return false; }

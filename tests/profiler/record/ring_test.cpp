@@ -6,7 +6,7 @@
 #include <iostream>
 #include <thread>
 
-#include "tests/profiler/record/allocation_count.h"
+#include "tests/allocation_count.h"
 
 namespace sluice::record {
 namespace {

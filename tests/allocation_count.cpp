@@ -1,4 +1,4 @@
-#include "tests/profiler/record/allocation_count.h"
+#include "tests/allocation_count.h"
 
 #include <atomic>
 #include <cstdlib>
