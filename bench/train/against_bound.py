@@ -29,7 +29,8 @@ THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
 
 
 def sh(*command, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
+                          **options)
     if done.returncode != 0:
         sys.exit(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
