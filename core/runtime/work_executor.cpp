@@ -27,12 +27,14 @@ Result<std::unique_ptr<WorkExecutor>> WorkExecutor::make(std::unique_ptr<io::IoE
 
 WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options,
                            int done_fd)
-    : done_fd_(done_fd),
+    : done_fd_{done_fd},
       lanes_(std::move(engine), options.lanes),
       compute_(1, done_fd),
       host_(options.host_worker_count, done_fd) {}
 
-WorkExecutor::~WorkExecutor() { close(done_fd_); }
+WorkExecutor::EventFd::~EventFd() { close(fd); }
+
+WorkExecutor::~WorkExecutor() = default;
 
 void WorkExecutor::start(OperationState* state) {
   switch (state->operation.work.kind) {
@@ -54,7 +56,7 @@ void WorkExecutor::collect(OperationQueue& done) {
 }
 
 void WorkExecutor::sleep(TimeNs timeout_ns) {
-  pollfd fds[2] = {{done_fd_, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
+  pollfd fds[2] = {{done_fd_.fd, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
   timeout_ns = std::max<TimeNs>(timeout_ns, 0);
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
                             static_cast<long>(timeout_ns % 1'000'000'000)};
@@ -62,7 +64,7 @@ void WorkExecutor::sleep(TimeNs timeout_ns) {
   CHECK(ready >= 0 || errno == EINTR);
   if (fds[0].revents & POLLIN) {
     std::uint64_t count = 0;
-    CHECK(read(done_fd_, &count, sizeof count) > 0 || errno == EAGAIN);
+    CHECK(read(done_fd_.fd, &count, sizeof count) > 0 || errno == EAGAIN);
   }
 }
 

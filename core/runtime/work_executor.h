@@ -31,7 +31,11 @@ class WorkExecutor {
  private:
   WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd);
 
-  int done_fd_;  // eventfd of the workers
+  // The workers' eventfd. Closed last: a worker may still be writing to it when the run ends.
+  struct EventFd {
+    int fd;
+    ~EventFd();
+  } done_fd_;
   IoLanes lanes_;
   WorkerPool compute_;
   WorkerPool host_;
