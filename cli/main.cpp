@@ -1,5 +1,7 @@
+#include <limits.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "base/nearest.h"
@@ -24,17 +26,14 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   return "sluice: error: " + what + "; see --help\n";
 }
 
-}  // namespace
-
-namespace {
-
 // libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage
 // in the meantime. It reads its policy when it is loaded, before main(), so the program starts
 // itself again with the policy set. A policy that the user has chosen is left alone.
 void start_with_passive_waiting(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   if (setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
-  execv("/proc/self/exe", argv);
+  std::array<char, PATH_MAX> path{};  // by its name, so that ps shows `sluice`, not `exe`
+  if (readlink("/proc/self/exe", path.data(), path.size() - 1) > 0) execv(path.data(), argv);
   // Where /proc is missing the program goes on as it is: slower, and right.
 }
 

@@ -33,9 +33,11 @@ void Progress::draw(const train::StepReport& report) {
   const double tokens_per_s = static_cast<double>(report.tokens) / step_seconds_;
   const auto left_ns =
       static_cast<TimeNs>(step_seconds_ * static_cast<double>(report.steps - report.step) * 1e9);
-  const std::string figures = fmt::format(
-      "step {}/{}   loss {:.3f}   {} tok/s   left {}{}", report.step, report.steps, report.loss,
-      format_count(tokens_per_s), format_duration(left_ns), report.skipped ? "   (skipped)" : "");
+  const std::string left =
+      report.step < report.steps ? "   left " + format_duration(left_ns) : std::string();
+  const std::string figures =
+      fmt::format("step {}/{}   loss {:.3f}   {} tok/s{}{}", report.step, report.steps, report.loss,
+                  format_count(tokens_per_s), left, report.skipped ? "   (skipped)" : "");
   if (style_ == ProgressStyle::lines) {
     std::fprintf(stderr, "  %s\n", figures.c_str());
     return;

@@ -54,20 +54,35 @@ std::string link_bytes(train::TrainingRun& run, const train::TrainReport& report
   return text;
 }
 
+// The stages that this machine was too slow for, the latest first.
+std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
+  std::vector<runtime::Stage> stages;
+  for (int i = 0; i < runtime::kStageCount; ++i) {
+    const auto stage = static_cast<runtime::Stage>(i);
+    if (clock.report(stage).late_count > 0) stages.push_back(stage);
+  }
+  std::ranges::sort(stages, std::greater<>(),
+                    [&](runtime::Stage stage) { return clock.report(stage).late_count; });
+  return stages;
+}
+
 std::string emulation(const runtime::EmulatedClock& clock) {
-  const runtime::EmulationReport& report = clock.report();
-  const double late = 100.0 * static_cast<double>(report.late_count) /
-                      static_cast<double>(std::max<std::int64_t>(1, report.operation_count));
+  const runtime::EmulationReport all = clock.report();
+  const double late = 100.0 * static_cast<double>(all.late_count) /
+                      static_cast<double>(std::max<std::int64_t>(1, all.operation_count));
   std::string text = fmt::format(
       "Emulated clock: {:.1f} % of {} modelled operations ended on the modelled time (1 % or 50 "
-      "us)",
-      100 - late, report.operation_count);
-  if (late > 5) {
-    text += fmt::format(
-        ";\n  this machine could not keep up with the rest (worst: {} by {}): raise time_scale",
-        report.worst_stage, format_duration(report.worst_late_ns));
+      "us).\n",
+      100 - late, all.operation_count);
+  if (late <= 5) return text;
+  text += "  This machine could not keep up with the rest; with a larger time_scale it would:\n";
+  for (const runtime::Stage stage : late_stages(clock)) {
+    const runtime::EmulationReport& report = clock.report(stage);
+    text += fmt::format("    {:<16} {:>6} of {:>6} late, by up to {}\n", stage_name(stage),
+                        report.late_count, report.operation_count,
+                        format_duration(report.worst_late_ns));
   }
-  return text + ".\n";
+  return text;
 }
 
 }  // namespace
@@ -131,11 +146,19 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["method"] = run.config().offload.method == train::Method::csd ? "csd" : "host";
   json["mode"] = mode_line(run);
   if (run.emulated_clock() != nullptr) {
-    const runtime::EmulationReport& emulated = run.emulated_clock()->report();
-    json["emulation"] = {{"operations", emulated.operation_count},
-                         {"late", emulated.late_count},
-                         {"worst_late_ns", emulated.worst_late_ns},
-                         {"worst_stage", emulated.worst_stage}};
+    const runtime::EmulatedClock& clock = *run.emulated_clock();
+    const runtime::EmulationReport all = clock.report();
+    json["emulation"] = {{"operations", all.operation_count},
+                         {"late", all.late_count},
+                         {"worst_late_ns", all.worst_late_ns},
+                         {"late_stages", nlohmann::ordered_json::object()}};
+    for (const runtime::Stage stage : late_stages(clock)) {
+      const runtime::EmulationReport& stage_report = clock.report(stage);
+      json["emulation"]["late_stages"][stage_name(stage)] = {
+          {"operations", stage_report.operation_count},
+          {"late", stage_report.late_count},
+          {"worst_late_ns", stage_report.worst_late_ns}};
+    }
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -8,8 +8,8 @@
 namespace sluice::runtime {
 namespace {
 
-// A sleeping thread is woken some tens of microseconds late; the last stretch is polled instead.
-constexpr TimeNs kPollNs = 80'000;
+// With nothing under way, a longer pause than this was not the schedule's but its user's.
+constexpr TimeNs kPauseNs = 1'000'000'000;
 
 }  // namespace
 
@@ -23,8 +23,6 @@ EmulatedClock::EmulatedClock(std::unique_ptr<WorkExecutor> executor,
   charged_.reserve(256);
 }
 
-TimeNs EmulatedClock::now_ns() { return monotonic_now_ns(); }
-
 TimeNs EmulatedClock::model_ns(TimeNs wall) const {
   return static_cast<TimeNs>(static_cast<double>(wall - epoch_ns_) / time_scale_);
 }
@@ -33,44 +31,80 @@ TimeNs EmulatedClock::wall_ns(TimeNs model) const {
   return epoch_ns_ + static_cast<TimeNs>(std::ceil(static_cast<double>(model) * time_scale_));
 }
 
+TimeNs EmulatedClock::now_ns() {
+  const TimeNs wall = monotonic_now_ns();
+  if (inflight_count_ == 0 && wall - wall_ns(model_now_ns_) > kPauseNs) {
+    model_now_ns_ = model_ns(wall);
+  }
+  return wall_ns(model_now_ns_);
+}
+
 void EmulatedClock::start(OperationState* state) {
-  cost_.start(state, model_ns(monotonic_now_ns()), 0);
+  inflight_count_ += 1;
+  cost_.start(state, model_now_ns_, 0);
   executor_->start(state);
 }
 
 bool EmulatedClock::collect(OperationQueue& completed) {
   executor_->collect(worked_);
-  const TimeNs now = monotonic_now_ns();
+  const TimeNs wall = monotonic_now_ns();
   while (!worked_.empty()) {
     OperationState* state = worked_.pop();
     state->work_done = true;
-    if (state->cost_done) complete(state, now, completed);
+    if (state->cost_done) late_.push(state);
   }
-  charged_.clear();
-  cost_.advance(model_ns(now), charged_);
-  for (const CostModel::Completion& charged : charged_) {
-    charged.state->cost_done = true;
-    charged.state->modelled_end_ns = wall_ns(charged.at_ns);
-    if (charged.state->work_done) complete(charged.state, now, completed);
-  }
-  return !completed.empty();
+  if (collect_charged(wall, completed)) return true;
+  if (late_.empty()) return false;
+  model_now_ns_ = std::max(model_now_ns_, model_ns(wall));
+  while (!late_.empty()) complete(late_.pop(), wall, completed);
+  return true;
 }
 
-void EmulatedClock::complete(OperationState* state, TimeNs now_ns, OperationQueue& completed) {
+// One instant of the model after the other, so that what an operation's end sets off is charged
+// from that end on, however long this thread took to come to it.
+bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
+  while (completed.empty()) {
+    const TimeNs next_ns = cost_.next_completion_ns();
+    if (next_ns == platform::FlowNetwork::kNever || wall_ns(next_ns) > wall) return false;
+    model_now_ns_ = std::max(model_now_ns_, next_ns);
+    charged_.clear();
+    cost_.advance(model_now_ns_, charged_);
+    for (const CostModel::Completion& charged : charged_) {
+      charged.state->cost_done = true;
+      charged.state->modelled_end_ns = wall_ns(charged.at_ns);
+      if (charged.state->work_done) {
+        complete(charged.state, charged.state->modelled_end_ns, completed);
+      }
+    }
+  }
+  return true;
+}
+
+void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueue& completed) {
+  inflight_count_ -= 1;
   state->start_ns = std::min(state->start_ns, state->modelled_end_ns);
-  state->end_ns = std::max(now_ns, state->modelled_end_ns);
+  state->end_ns = end_ns;
   completed.push(state);
   // What costs nothing on the platform takes what it takes here; the model says nothing of it.
   const Cost& cost = state->operation.cost;
   if (cost.route.empty() && index_of(cost.engine) < 0) return;
-  const TimeNs late_ns = state->end_ns - state->modelled_end_ns;
+  const TimeNs late_ns = end_ns - state->modelled_end_ns;
   const TimeNs modelled_dur_ns = state->modelled_end_ns - state->submit_ns;
-  report_.operation_count += 1;
-  if (late_ns > 50'000 && late_ns * 100 > modelled_dur_ns) report_.late_count += 1;
-  if (late_ns > report_.worst_late_ns) {
-    report_.worst_late_ns = late_ns;
-    report_.worst_stage = stage_name(state->operation.label.stage);
+  EmulationReport& report =
+      reports_[static_cast<std::size_t>(index_of(state->operation.label.stage))];
+  report.operation_count += 1;
+  if (late_ns > 50'000 && late_ns * 100 > modelled_dur_ns) report.late_count += 1;
+  report.worst_late_ns = std::max(report.worst_late_ns, late_ns);
+}
+
+EmulationReport EmulatedClock::report() const {
+  EmulationReport all;
+  for (const EmulationReport& stage : reports_) {
+    all.operation_count += stage.operation_count;
+    all.late_count += stage.late_count;
+    all.worst_late_ns = std::max(all.worst_late_ns, stage.worst_late_ns);
   }
+  return all;
 }
 
 void EmulatedClock::wait(OperationQueue& completed, TimeNs patience_ns) {
@@ -81,7 +115,7 @@ void EmulatedClock::wait(OperationQueue& completed, TimeNs patience_ns) {
     const TimeNs next_model_ns = cost_.next_completion_ns();
     TimeNs until_ns = give_up_ns;
     if (next_model_ns != platform::FlowNetwork::kNever) {
-      until_ns = std::min(until_ns, wall_ns(next_model_ns) - kPollNs);
+      until_ns = std::min(until_ns, wall_ns(next_model_ns));
     }
     if (until_ns > now) executor_->sleep(until_ns - now);
   }

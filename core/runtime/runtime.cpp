@@ -102,12 +102,12 @@ void Runtime::resume_ready() {
 }
 
 void Runtime::wait_for_completions() {
-  const TimeNs start_ns = clock_->now_ns();
+  const TimeNs start_ns = monotonic_now_ns();
   TimeNs next_warning_ns = start_ns + kPatienceNs;
   while (true) {
     clock_->wait(completed_, kPatienceNs);  // may return early with nothing
     if (!completed_.empty()) break;
-    const TimeNs now_ns = clock_->now_ns();
+    const TimeNs now_ns = monotonic_now_ns();
     if (now_ns < next_warning_ns) continue;
     warn_of_long_wait(now_ns - start_ns);
     next_warning_ns = now_ns + kPatienceNs;

@@ -27,8 +27,8 @@ def tolerance(step):
 @test
 def the_first_steps_of_tiny_have_the_expected_losses(place):
     expected = json.loads((SAMPLES / "expected/tiny.json").read_text())
-    settings = {"text": sample_text(), "output": place / "tiny", "sample_tokens": 0,
-                "schedule_steps": expected["steps"], "validation_every": 0}
+    settings = {"text": sample_text(), "output": place / "tiny",
+                "schedule_steps": expected["steps"]}
     report = sluice("train", SAMPLES / "runs/tiny.toml", "--json", "--steps", STEPS,
                     *setting_arguments(settings)).json()
     require_equal(len(report["losses"]), STEPS, "losses")

@@ -84,7 +84,7 @@ class Gpt2Model final : public Gpt2 {
                  const at::Tensor& output_gradient, MicroBatch& micro,
                  GradientWriter& writer) const;
 
-  at::Tensor next_token_logits(std::span<std::int64_t> context) const;
+  at::Tensor next_token_logits(std::span<const std::int64_t> context) const;
 
   ModelShape shape_;
   Gpt2Options options_;

@@ -51,14 +51,19 @@ Status check_options(const SampleOptions& options, const ModelShape& shape) {
 
 }  // namespace
 
-at::Tensor Gpt2Model::next_token_logits(std::span<std::int64_t> context) const {
-  const WindowShape window{1, static_cast<std::int64_t>(context.size())};
-  at::Tensor x = embedding_forward(at::from_blob(context.data(), {window.sequence}, at::kLong),
-                                   views_, window);
+// Always a whole window: attention is causal, so what follows the context cannot reach its last
+// token, and libtorch keeps the kernels of one shape only, not of every length up to the sequence.
+at::Tensor Gpt2Model::next_token_logits(std::span<const std::int64_t> context) const {
+  const WindowShape window{1, options_.sequence};
+  std::vector<std::int64_t> tokens(context.begin(), context.end());
+  tokens.resize(static_cast<std::size_t>(window.sequence));
+  at::Tensor x =
+      embedding_forward(at::from_blob(tokens.data(), {window.sequence}, at::kLong), views_, window);
   for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
     x = run_layer(LayerId{layer}, x, window);
   }
-  return at::mv(views_.token_table, x[window.sequence - 1]).to(at::kFloat);
+  const auto last = static_cast<std::int64_t>(context.size()) - 1;
+  return at::mv(views_.token_table, x[last]).to(at::kFloat);
 }
 
 Result<std::string> Gpt2Model::sample_text(const SampleOptions& options) {

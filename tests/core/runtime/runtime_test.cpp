@@ -234,7 +234,11 @@ struct Witness final : OperationSink {
   void on_finish(const OperationState& state) override {
     late_ns.push_back(state.end_ns - state.modelled_end_ns);
     dur_ns.push_back(state.end_ns - state.submit_ns);
+    submit_ns.push_back(state.submit_ns);
+    end_ns.push_back(state.end_ns);
   }
+  std::vector<TimeNs> submit_ns;
+  std::vector<TimeNs> end_ns;
   std::vector<TimeNs> late_ns;
   std::vector<TimeNs> dur_ns;
 };
@@ -270,4 +274,58 @@ TEST_CASE("an emulated operation never ends before its modelled time, nor before
   CHECK(witness.late_ns[0] >= 0);
   CHECK(witness.dur_ns[0] >= 2'000'000);
   CHECK(witness.dur_ns[1] >= 5'000'000);
+}
+
+TEST_CASE("the emulated clock charges nothing for the time that the schedule itself takes") {
+  const platform::Platform platform = test_platform();
+  Runtime runtime(std::make_unique<EmulatedClock>(executor(), platform, 1.0));
+  Witness witness;
+  runtime.add_sink(&witness);
+  auto chain = [&]() -> Task<Status> {
+    for (int i = 0; i < 3; ++i) {
+      Status status = co_await transfer(runtime, platform, 0, 4'000'000);  // 10 ms
+      CO_RETURN_IF_ERROR(status);
+      const timespec dawdle = {0, 2'000'000};
+      nanosleep(&dawdle, nullptr);
+    }
+    co_return ok_status();
+  };
+  REQUIRE(runtime.run(chain()).ok());
+  REQUIRE(witness.end_ns.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(witness.late_ns[i] == 0);
+    CHECK(witness.dur_ns[i] == witness.dur_ns[0]);
+    if (i > 0) CHECK(witness.submit_ns[i] == witness.end_ns[i - 1]);
+  }
+}
+
+TEST_CASE("after work that was late the emulated clock goes on from its end, and counts it") {
+  const platform::Platform platform = test_platform();
+  auto clock = std::make_unique<EmulatedClock>(executor(), platform, 1.0);
+  const EmulatedClock& emulated = *clock;
+  Runtime runtime(std::move(clock));
+  Witness witness;
+  runtime.add_sink(&witness);
+  auto chain = [&]() -> Task<Status> {
+    Operation slow = transfer(runtime, platform, 0, 400);  // modelled in microseconds
+    slow.work.kind = WorkKind::function;
+    slow.work.function = [] {
+      const timespec pause = {0, 5'000'000};
+      nanosleep(&pause, nullptr);
+      return ok_status();
+    };
+    Status late = co_await slow;
+    CO_RETURN_IF_ERROR(late);
+    Status quick = co_await transfer(runtime, platform, 0, 4'000'000);
+    co_return quick;
+  };
+  REQUIRE(runtime.run(chain()).ok());
+  CHECK(witness.late_ns[0] > 1'000'000);
+  CHECK(witness.late_ns[1] == 0);
+  // To the rounding of wall-clock to modelled nanoseconds and back.
+  CHECK(std::abs(witness.submit_ns[1] - witness.end_ns[0]) <= 1);
+  const EmulationReport report = emulated.report();
+  CHECK(report.operation_count == 2);
+  CHECK(report.late_count == 1);
+  CHECK(report.worst_late_ns == witness.late_ns[0]);
 }
