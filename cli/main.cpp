@@ -1,7 +1,7 @@
-#include <limits.h>
 #include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstdlib>
 
 #include "base/nearest.h"

@@ -1,41 +1,10 @@
 // Counts what the whole test program allocates while a steady stream of requests runs.
 
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 
 #include "base/units.h"
 #include "io_test_support.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocation_count{0};
-
-void* counted_allocate(std::size_t size_bytes) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(size_bytes == 0 ? 1 : size_bytes);
-}
-
-}  // namespace
-
-// All forms, so that none of them meets the library's own or a sanitizer's. Not inlined: g++ would
-// then see free() next to operator new and call it a mistake.
-[[gnu::noinline]] void* operator new(std::size_t size_bytes) {
-  if (void* memory = counted_allocate(size_bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(std::size_t size_bytes, const std::nothrow_t&) noexcept {
-  return counted_allocate(size_bytes);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size_bytes) { return operator new(size_bytes); }
-[[gnu::noinline]] void* operator new[](std::size_t size_bytes, const std::nothrow_t& tag) noexcept {
-  return operator new(size_bytes, tag);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/allocation_count.h"
 
 namespace sluice::io::testing {
 namespace {
@@ -75,16 +44,16 @@ TEST_CASE("submit and reap allocate nothing in a steady state") {
   std::vector<IoCompletion> completions(8);
   REQUIRE(stream(*engine, requests, completions, 2) == 0);  // warm
 
-  const std::int64_t before = allocation_count.load();
+  const std::int64_t before = allocation_count();
   const int failed_count = stream(*engine, requests, completions, 20);
-  const std::int64_t after = allocation_count.load();
+  const std::int64_t after = allocation_count();
   CHECK(failed_count == 0);
   CHECK(after - before == 0);
 
   // The counter does count.
   requests[0].data = {};
   REQUIRE(stream(*engine, std::span(requests).first(1), completions, 1) == 1);
-  CHECK(allocation_count.load() > after);
+  CHECK(allocation_count() > after);
 }
 
 }  // namespace sluice::io::testing
