@@ -51,12 +51,26 @@ std::int64_t Geometry::element_count(SubgroupId subgroup) const {
 DeviceMap make_device_map(std::int32_t subgroup_count, const std::vector<double>& shares) {
   CHECK_GE(subgroup_count, 0);
   const std::vector<std::int32_t> counts = apportion(subgroup_count, shares);
-  DeviceMap map;
-  map.reserve(static_cast<std::size_t>(subgroup_count));
+  // The j-th subgroup of a device stands at (2j + 1) / (2 count) of the way.
+  struct Place {
+    std::int64_t numerator;
+    std::int64_t count;
+    std::int32_t device;
+  };
+  std::vector<Place> places;
+  places.reserve(static_cast<std::size_t>(subgroup_count));
   for (std::size_t device = 0; device < counts.size(); ++device) {
-    map.insert(map.end(), static_cast<std::size_t>(counts[device]),
-               DeviceId{static_cast<std::int32_t>(device)});
+    for (std::int32_t j = 0; j < counts[device]; ++j) {
+      places.push_back(
+          {2 * std::int64_t{j} + 1, counts[device], static_cast<std::int32_t>(device)});
+    }
   }
+  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return a.numerator * b.count < b.numerator * a.count;
+  });
+  DeviceMap map;
+  map.reserve(places.size());
+  for (const Place& place : places) map.push_back(DeviceId{place.device});
   return map;
 }
 

@@ -59,9 +59,10 @@ struct Geometry {
 // Which device owns which subgroup.
 using DeviceMap = std::vector<DeviceId>;
 
-// Cuts the subgroups into one contiguous run a device, in device order, with counts proportional to
-// `shares` (largest remainder, ties to the lower device; a share of 0 gets none). Shares are finite
-// and >= 0, with at least one > 0.
+// Deals the subgroups out to the devices in turns, each as evenly over the flat parameters as its
+// count allows, so that a layer's gradients go to all drives at once and its parameters come back
+// from all. Counts are proportional to `shares` (largest remainder, ties to the lower device; a
+// share of 0 gets none). Shares are finite and >= 0, with at least one > 0.
 DeviceMap make_device_map(std::int32_t subgroup_count, const std::vector<double>& shares);
 
 class Layout {

@@ -76,8 +76,25 @@ TEST_CASE("device maps follow the shares, in contiguous runs") {
   CHECK(counts(make_device_map(2, {1, 1, 1}), 3) == std::vector{1, 1, 0});
   CHECK(counts(make_device_map(7, {0.1, 0.2, 0.7}), 3) == std::vector{1, 1, 5});
   CHECK(make_device_map(0, {1}).empty());
-  const DeviceMap map = make_device_map(1000, {3, 1, 4, 1, 5});
-  CHECK(std::is_sorted(map.begin(), map.end()));
+}
+
+TEST_CASE("a device's subgroups are spread evenly over the flat parameters") {
+  const auto devices = [](const DeviceMap& map) {
+    std::vector<int> found;
+    for (const DeviceId device : map) found.push_back(index_of(device));
+    return found;
+  };
+  CHECK(devices(make_device_map(7, {1, 1, 1})) == std::vector{0, 1, 2, 0, 1, 2, 0});
+  CHECK(devices(make_device_map(6, {2, 1})) == std::vector{0, 1, 0, 0, 1, 0});
+  // From the front on no device is more than one subgroup off its share.
+  const std::vector<double> shares = {3, 1, 4, 1, 5};
+  const DeviceMap map = make_device_map(1000, shares);
+  for (std::size_t end = 1; end <= map.size(); ++end) {
+    const std::vector<std::int32_t> found = counts(DeviceMap(map.begin(), map.begin() + end), 5);
+    for (std::size_t d = 0; d < shares.size(); ++d) {
+      REQUIRE(std::abs(found[d] - static_cast<double>(end) * shares[d] / 14) <= 1.0);
+    }
+  }
 }
 
 TEST_CASE("device maps stay within one subgroup of the exact share") {
@@ -129,7 +146,7 @@ TEST_CASE("extents of one device never overlap and lie inside its data area") {
 
 TEST_CASE("a full device grows by one slot for a subgroup that moves to it") {
   const Geometry geometry{.parameter_count = 4, .subgroup_elements = 1, .device_count = 2};
-  Layout layout(geometry, make_device_map(4, {1, 1}));
+  Layout layout(geometry, DeviceMap{DeviceId{0}, DeviceId{0}, DeviceId{1}, DeviceId{1}});
   CHECK(layout.slot_count(DeviceId{1}) == 4);
   layout.take_next(SubgroupId{2}, DeviceId{1});
   layout.take_next(SubgroupId{3}, DeviceId{1});
