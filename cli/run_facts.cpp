@@ -12,6 +12,18 @@ namespace {
 using platform::Direction;
 using runtime::Stage;
 
+const char* pipeline_name(train::Pipeline pipeline) {
+  switch (pipeline) {
+    case train::Pipeline::serial:
+      return "serial";
+    case train::Pipeline::handover:
+      return "handover";
+    case train::Pipeline::nbuffer:
+      break;
+  }
+  return "nbuffer";
+}
+
 const char* method_name(train::Method method) {
   return method == train::Method::csd ? "csd" : "host";
 }
@@ -82,9 +94,10 @@ void add_meta(train::TrainingRun& run, collect::RunFacts& facts) {
 std::string mode_line(const train::TrainingRun& run) {
   const train::RunConfig& config = run.config();
   const auto devices = config.offload.devices;
-  std::string text = fmt::format(
-      "{} · nbuffer · {} {}{}", method_name(config.offload.method), devices,
-      config.offload.method == train::Method::csd ? "device" : "drive", devices == 1 ? "" : "s");
+  std::string text = fmt::format("{} · {} · {} {}{}", method_name(config.offload.method),
+                                 pipeline_name(config.offload.pipeline), devices,
+                                 config.offload.method == train::Method::csd ? "device" : "drive",
+                                 devices == 1 ? "" : "s");
   if (config.clock.kind == train::ClockKind::emulated) {
     text += fmt::format(" · EMULATED CLOCK x{:g}", config.clock.time_scale);
   } else {

@@ -1,6 +1,7 @@
 #pragma once
 // What the subgroups of one device wait for.
 
+#include <memory>
 #include <vector>
 
 #include "core/offload/offload.h"
@@ -8,12 +9,27 @@
 namespace sluice::offload {
 
 struct Offload::DeviceLine {
-  DeviceLine(runtime::Runtime& runtime, std::int32_t buffers)
-      : sets(runtime, buffers), reader(runtime, 1) {}
+  DeviceLine(runtime::Runtime& runtime, std::int32_t buffers, std::int32_t variable_count)
+      : sets(runtime, buffers), reader(runtime, 1), workers(runtime, 2), gradient(runtime, 1) {
+    for (std::int32_t v = 0; v < variable_count; ++v) {
+      variables.push_back(std::make_unique<runtime::Pool>(runtime, 1));
+    }
+  }
 
-  runtime::Pool sets;    // buffer sets: `buffers` subgroups in flight
-  runtime::Pool reader;  // one subgroup reads at a time, so that the first is complete soonest
-  std::vector<SubgroupId> subgroups;  // in the order they are updated
+  runtime::Pool sets;      // nbuffer: `buffers` subgroups under way
+  runtime::Pool reader;    // one subgroup reads at a time, so that the first is complete soonest
+  runtime::Pool workers;   // handover: two subgroups under way,
+  runtime::Pool gradient;  // with one buffer for the gradient
+  std::vector<std::unique_ptr<runtime::Pool>> variables;  // and one for each variable
+  std::vector<SubgroupId> subgroups;                      // in the order they are updated
 };
+
+inline runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {
+  runtime::Waiting waiting;
+  waiting.what = what;
+  waiting.device = device;
+  waiting.subgroup = subgroup;
+  return waiting;
+}
 
 }  // namespace sluice::offload

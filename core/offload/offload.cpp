@@ -32,7 +32,8 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       updates_(*parts.runtime) {
   const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    lines_.push_back(std::make_unique<DeviceLine>(runtime(), options.buffers));
+    lines_.push_back(
+        std::make_unique<DeviceLine>(runtime(), options.buffers, geometry().variable_count));
   }
   std::vector<std::int64_t> used_bytes(lines_.size(), 0);
   for (std::size_t s = 0; s < subgroup_count; ++s) {
@@ -58,8 +59,26 @@ void Offload::begin_step() {
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
   }
   gradients_ready_.reset();
+  start_pipeline();
+}
+
+void Offload::start_pipeline() {
+  if (options_.pipeline == Pipeline::serial && options_.method == Method::host) {
+    return updates_.spawn(update_in_step());
+  }
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    updates_.spawn(update_device(DeviceId{d}));
+    const DeviceId device{d};
+    switch (options_.pipeline) {
+      case Pipeline::serial:
+        updates_.spawn(update_serially(device));
+        break;
+      case Pipeline::handover:
+        updates_.spawn(update_by_handover(device));
+        break;
+      case Pipeline::nbuffer:
+        updates_.spawn(update_by_nbuffer(device));
+        break;
+    }
   }
 }
 

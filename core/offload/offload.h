@@ -1,8 +1,7 @@
 #pragma once
 // The optimizer state of a run, on devices: gradients go down layer by layer while backward goes
-// on, each subgroup is read, updated and written (`pipeline=nbuffer`: `buffers` subgroups in flight
-// a device, no barrier anywhere between devices), parameters come back, and a commit makes the new
-// version current.
+// on, each subgroup is read, updated and written in the order that `pipeline` says, parameters come
+// back, and a commit makes the new version current.
 //
 // A step, in order (core/train/training_step.cpp):
 //   begin_step()            from here on state may be read ahead (prefetch)
@@ -95,9 +94,22 @@ class Offload {
   runtime::Operation carry_operation(LayerId layer, std::span<std::byte> gradient);
   csd::DrivePlace gradient_place(SubgroupId subgroup) const;
 
+  // pipeline_*.cpp: all subgroups of a device, or of all devices
+  void start_pipeline();
+  runtime::Task<Status> update_serially(DeviceId device);
+  runtime::Task<Status> update_in_step();
+  runtime::Task<Status> update_round(std::size_t round);
+  runtime::Task<Status> update_by_handover(DeviceId device);
+  runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::Pool::Lease worker);
+  runtime::Task<Status> hand_over_when(runtime::TaskGroup& up, runtime::Pool::Lease buffer);
+  runtime::Task<Status> update_by_nbuffer(DeviceId device);
+  runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
+
   // subgroup_update.cpp
-  runtime::Task<Status> update_device(DeviceId device);
-  runtime::Task<Status> update_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
+  runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
+  runtime::Operation state_write(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
+  runtime::Task<Status> read_all(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> update_one(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> read_gradient(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> write_state(SubgroupId subgroup, const BufferSet& set);

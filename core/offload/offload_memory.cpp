@@ -36,9 +36,9 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
   plan.bounce_bytes = options.bounce_count * options.bounce_bytes + kPageBytes;
   plan.set_bytes = sizes.total();
   if (options.method == Method::host) {
-    plan.host_set_bytes = sizes.total() * options.buffers * geometry.device_count;
+    plan.host_set_bytes = sizes.total() * options.set_count() * geometry.device_count;
   } else {
-    plan.device_set_bytes = sizes.total() * options.buffers;
+    plan.device_set_bytes = sizes.total() * options.set_count();
   }
   return plan;
 }
@@ -86,7 +86,7 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
   ASSIGN_OR_RETURN(memory->carry_, memory->take_host(kPageBytes));
   for (csd::DeviceMemory& device_memory : device_memories) {
     std::vector<BufferSet>& sets = memory->sets_.emplace_back();
-    for (std::int32_t i = 0; i < options.buffers; ++i) {
+    for (std::int32_t i = 0; i < options.set_count(); ++i) {
       ASSIGN_OR_RETURN(BufferSet set, memory->take_set(options, geometry, device_memory));
       sets.push_back(set);
     }

@@ -16,17 +16,25 @@ enum class Wire : std::uint8_t {
   fp32,    // gradients down and parameters up in fp32, as Smart-Infinity's paper sends them
   native,  // in the type they have: 16 bits where that loses nothing
 };
+enum class Pipeline : std::uint8_t {
+  serial,    // one subgroup a device at a time: read, update, write
+  handover,  // one buffer a variable, handed from a subgroup to the next as it becomes free
+  nbuffer,   // several subgroups under way, each in a buffer set of its own
+};
 
 struct OffloadOptions {
   Method method = Method::csd;
+  Pipeline pipeline = Pipeline::nbuffer;
   Wire wire = Wire::fp32;
-  std::int32_t buffers = 2;  // subgroups in flight on a device
-  bool prefetch = true;      // read state during forward and backward, as far as buffers reach
+  std::int32_t buffers = 2;  // nbuffer: subgroups in flight on a device
+  bool prefetch = true;      // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
 
+  // Buffer sets a device.
+  std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
   optimizer::GradientKind wire_gradient_kind() const {
     return wire == Wire::fp32 ? optimizer::GradientKind::fp32 : gradient_kind;
   }

@@ -1,6 +1,5 @@
-// One subgroup: read its state, wait for the gradients, update, write the next version, bring the
-// parameters up. `buffers` of these run side by side on each device, and no device waits for
-// another.
+// What is done with one subgroup: read its state and its gradient, update, write the next version,
+// bring the parameters up. The pipelines put these in order.
 
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
@@ -11,64 +10,9 @@ namespace {
 
 constexpr std::int32_t kVariables = 3;
 
-runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {
-  runtime::Waiting waiting;
-  waiting.what = what;
-  waiting.device = device;
-  waiting.subgroup = subgroup;
-  return waiting;
-}
-
 float* floats(std::span<std::byte> bytes) { return reinterpret_cast<float*>(bytes.data()); }
 
 }  // namespace
-
-runtime::Task<Status> Offload::update_device(DeviceId device) {
-  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
-  runtime::TaskGroup subgroups(runtime());
-  Status stopped;
-  for (const SubgroupId subgroup : line.subgroups) {
-    Result<runtime::Pool::Lease> set =
-        co_await line.sets.acquire(waiting_for("a free buffer set", device, subgroup));
-    if (!set.ok()) {
-      stopped = set.error();
-      break;
-    }
-    subgroups.spawn(update_subgroup(subgroup, std::move(*set)));
-  }
-  Status status = co_await subgroups.join();
-  if (!status.ok()) co_return status;
-  co_return stopped;
-}
-
-runtime::Task<Status> Offload::update_subgroup(SubgroupId subgroup,
-                                               runtime::Pool::Lease set_lease) {
-  const DeviceId device = device_of(subgroup);
-  const BufferSet& set = parts_.memory->set(device, set_lease.index());
-  if (!options_.prefetch) {
-    Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
-    CO_RETURN_IF_ERROR(ready);
-  }
-  if (gradients_ready_.is_set() && !decision_.apply) co_return ok_status();  // nothing to read for
-  Status state_read = co_await read_state(subgroup, set);
-  CO_RETURN_IF_ERROR(state_read);
-  Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
-  CO_RETURN_IF_ERROR(ready);
-  if (!decision_.apply) co_return ok_status();
-  Status gradient_read = co_await read_gradient(subgroup, set);
-  CO_RETURN_IF_ERROR(gradient_read);
-
-  const csd::UpdateCommand command = update_command(subgroup, set);
-  Status updated = co_await update_operation(
-      command, next_checksums_[static_cast<std::size_t>(index_of(subgroup))], device);
-  CO_RETURN_IF_ERROR(updated);
-
-  runtime::TaskGroup leaving(runtime());
-  leaving.spawn(send_parameters_up(subgroup, set));
-  leaving.spawn(write_state(subgroup, set));
-  Status left = co_await leaving.join();
-  co_return left;
-}
 
 csd::DrivePlace Offload::state_place(state::SlotId slot, std::int32_t variable,
                                      std::int64_t element_count) const {
@@ -91,20 +35,43 @@ runtime::Operation Offload::write_operation(DeviceId device, const csd::Owner& o
   return parts_.devices->drives[index]->host_write(owner, transfer);
 }
 
-runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& set) {
+runtime::Operation Offload::state_read(SubgroupId subgroup, std::int32_t variable,
+                                       const BufferSet& set) {
   const state::SlotId slot = parts_.state_layout->current(subgroup);
-  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(slot.device))];
-  Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
-      waiting_for("the subgroup before it to be read", slot.device, subgroup));
-  CO_RETURN_IF_ERROR(reader);
   const std::int64_t count = geometry().element_count(subgroup);
+  return read_operation(slot.device, {runtime::Stage::state_read, subgroup},
+                        {state_place(slot, variable, count),
+                         set.state[static_cast<std::size_t>(variable)], count * 4});
+}
+
+runtime::Operation Offload::state_write(SubgroupId subgroup, std::int32_t variable,
+                                        const BufferSet& set) {
+  const state::SlotId slot = next_slot_[static_cast<std::size_t>(index_of(subgroup))];
+  const std::int64_t count = geometry().element_count(subgroup);
+  return write_operation(slot.device, {runtime::Stage::state_write, subgroup},
+                         {state_place(slot, variable, count),
+                          set.state[static_cast<std::size_t>(variable)], count * 4});
+}
+
+runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& set) {
+  const DeviceId device = device_of(subgroup);
+  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
+  Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
+      waiting_for("the subgroup before it to be read", device, subgroup));
+  CO_RETURN_IF_ERROR(reader);
   std::array<runtime::Operation, kVariables> reads;
   for (std::int32_t v = 0; v < kVariables; ++v) {
-    const auto at = static_cast<std::size_t>(v);
-    reads[at] = read_operation(slot.device, {runtime::Stage::state_read, subgroup},
-                               {state_place(slot, v, count), set.state[at], count * 4});
+    reads[static_cast<std::size_t>(v)] = state_read(subgroup, v, set);
   }
   Status status = co_await runtime::together<kVariables>(reads);
+  co_return status;
+}
+
+runtime::Task<Status> Offload::read_all(SubgroupId subgroup, const BufferSet& set) {
+  runtime::TaskGroup reads(runtime());
+  reads.spawn(read_state(subgroup, set));
+  reads.spawn(read_gradient(subgroup, set));
+  Status status = co_await reads.join();
   co_return status;
 }
 
@@ -122,15 +89,18 @@ runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSe
 }
 
 runtime::Task<Status> Offload::write_state(SubgroupId subgroup, const BufferSet& set) {
-  const state::SlotId slot = next_slot_[static_cast<std::size_t>(index_of(subgroup))];
-  const std::int64_t count = geometry().element_count(subgroup);
   std::array<runtime::Operation, kVariables> writes;
   for (std::int32_t v = 0; v < kVariables; ++v) {
-    const auto at = static_cast<std::size_t>(v);
-    writes[at] = write_operation(slot.device, {runtime::Stage::state_write, subgroup},
-                                 {state_place(slot, v, count), set.state[at], count * 4});
+    writes[static_cast<std::size_t>(v)] = state_write(subgroup, v, set);
   }
   Status status = co_await runtime::together<kVariables>(writes);
+  co_return status;
+}
+
+runtime::Task<Status> Offload::update_one(SubgroupId subgroup, const BufferSet& set) {
+  const csd::UpdateCommand command = update_command(subgroup, set);
+  Status status = co_await update_operation(
+      command, next_checksums_[static_cast<std::size_t>(index_of(subgroup))], device_of(subgroup));
   co_return status;
 }
 

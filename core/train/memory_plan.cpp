@@ -46,10 +46,11 @@ MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
   add(fmt::format("gradients of {} layers", offload::kLayerGradientCount),
       memory.layer_gradient_bytes);
   add("bounce buffers", memory.bounce_bytes);
-  add(fmt::format("{} buffer sets a device, {} devices", options.buffers, geometry.device_count),
+  add(fmt::format("{} buffer sets a device, {} devices", options.set_count(),
+                  geometry.device_count),
       memory.host_set_bytes);
   add(fmt::format("memory of {} emulated devices, {} buffer sets each", geometry.device_count,
-                  options.buffers),
+                  options.set_count()),
       memory.device_set_bytes * geometry.device_count);
   add("recording", kRecordingBytes);
   plan.cap_bytes = config.resources.host_memory_bytes > 0 ? config.resources.host_memory_bytes

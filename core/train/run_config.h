@@ -31,8 +31,8 @@ namespace sluice::train {
 enum class ClockKind : std::uint8_t { real, emulated };
 using model::Activations;
 using offload::Method;
+using offload::Pipeline;
 using offload::Wire;
-enum class Pipeline : std::uint8_t { nbuffer };
 enum class OptimizerKind : std::uint8_t { adamw };
 
 // Where the run reads from and writes to. Absolute, or relative to the working directory; those

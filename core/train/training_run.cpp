@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 offload::OffloadOptions options_of(const RunConfig& config) {
   offload::OffloadOptions options;
   options.method = config.offload.method;
+  options.pipeline = config.offload.pipeline;
   options.wire = config.offload.wire;
   options.buffers = static_cast<std::int32_t>(config.offload.buffers);
   options.prefetch = config.offload.prefetch;
@@ -207,9 +208,9 @@ Status TrainingRun::check_device_memory() const {
                       "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
                       "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
                       "subgroup_elements",
-                      device.name, format_bytes(device_budget_bytes(device)),
-                      config_.offload.buffers, geometry_.subgroup_elements,
-                      format_bytes(plan_.device_set_bytes), plan_.device_set_bytes);
+                      device.name, format_bytes(device_budget_bytes(device)), options_.set_count(),
+                      geometry_.subgroup_elements, format_bytes(plan_.device_set_bytes),
+                      plan_.device_set_bytes);
   }
   return ok_status();
 }

@@ -29,7 +29,7 @@ SETTINGS = [
     ({"prefetch": "maybe"}, ["prefetch", "true or false", "maybe"]),
     ({"method": "gpu"}, ["gpu", "host, csd"]),
     ({"method": "hots"}, ["hots", "did you mean 'host'"]),
-    ({"pipeline": "serial"}, ["pipeline", "nbuffer"]),
+    ({"pipeline": "serail"}, ["pipeline", "'serial'"]),
     ({"io_bytes": 5000}, ["io_bytes = 5000", "multiple of 4096"]),
     ({"host_memory": "2 elephants"}, ["host_memory", "2 elephants"]),
     ({"devices": 11}, ["11 devices", "has 10"]),

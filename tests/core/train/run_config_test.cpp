@@ -142,8 +142,9 @@ TEST_CASE("a value out of range is refused with the range") {
 TEST_CASE("a word that is not one of the choices is refused with the choices") {
   CHECK(error_of_line("method = 'hots'") ==
         "runs/try.toml:4: method = \"hots\" is not one of host, csd (did you mean 'host'?)");
-  CHECK(error_of_set("pipeline=serial") ==
-        "--set pipeline=serial: pipeline = \"serial\": this version has nbuffer only");
+  CHECK(error_of_set("pipeline=serail") ==
+        "--set pipeline=serail: pipeline = \"serail\" is not one of serial, handover, nbuffer (did "
+        "you mean 'serial'?)");
   CHECK(error_of_line("clock = 3") ==
         "runs/try.toml:4: clock must be one of the words real, emulated, got 3");
 }

@@ -91,7 +91,7 @@ TEST_CASE("offloaded training has the losses of training in memory, to the last 
   CHECK(trained->losses.back() < trained->losses.front());
 }
 
-TEST_CASE("method, pipeline depth, devices, map, subgroups, wire and clock change no bit") {
+TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock change no bit") {
   const SmallRun files;
   const auto plain = train_small(files, {"method=host", "devices=1", "buffers=1"});
   REQUIRE(plain.ok());
@@ -107,6 +107,11 @@ TEST_CASE("method, pipeline depth, devices, map, subgroups, wire and clock chang
       {"method=csd", "devices=10", "buffers=4", "subgroup_elements=333", "wire=native"},
       {"method=csd", "devices=2", "io_bytes=4096", "queue_depth=1", "prefetch=false"},
       {"method=csd", "io_engine=posix"},
+      {"method=host", "pipeline=serial", "devices=3", "device_map=1,0,2"},
+      {"method=csd", "pipeline=serial", "devices=2", "wire=native"},
+      {"method=host", "pipeline=handover", "devices=2", "subgroup_elements=901"},
+      {"method=csd", "pipeline=handover", "devices=3", "device_map=3,1,1"},
+      {"method=csd", "pipeline=handover", "wire=native", "subgroup_elements=700"},
       {"method=csd", "clock=emulated", "time_scale=1"},
       {"method=host", "clock=emulated", "time_scale=0.1"},
   };
