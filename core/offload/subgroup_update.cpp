@@ -2,6 +2,7 @@
 // parameters up. `buffers` of these run side by side on each device, and no device waits for
 // another.
 
+#include "base/check.h"
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
 #include "core/runtime/kernel_cost.h"
@@ -9,7 +10,7 @@
 namespace sluice::offload {
 namespace {
 
-constexpr std::int32_t kVariables = 3;
+constexpr std::size_t kMaxVariables = optimizer::kMaxStateArrays;
 
 runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {
   runtime::Waiting waiting;
@@ -98,13 +99,14 @@ runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& 
       waiting_for("the subgroup before it to be read", slot.device, subgroup));
   CO_RETURN_IF_ERROR(reader);
   const std::int64_t count = geometry().element_count(subgroup);
-  std::array<runtime::Operation, kVariables> reads;
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  std::array<runtime::Operation, kMaxVariables> reads;
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     const auto at = static_cast<std::size_t>(v);
     reads[at] = read_operation(slot.device, {runtime::Stage::state_read, subgroup},
                                {state_place(slot, v, count), set.state[at], count * 4});
   }
-  Status status = co_await runtime::together<kVariables>(reads);
+  Status status = co_await runtime::together<kMaxVariables>(
+      std::span(reads).first(static_cast<std::size_t>(geometry().variable_count)));
   co_return status;
 }
 
@@ -124,13 +126,14 @@ runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSe
 runtime::Task<Status> Offload::write_state(SubgroupId subgroup, const BufferSet& set) {
   const state::SlotId slot = next_slot_[static_cast<std::size_t>(index_of(subgroup))];
   const std::int64_t count = geometry().element_count(subgroup);
-  std::array<runtime::Operation, kVariables> writes;
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  std::array<runtime::Operation, kMaxVariables> writes;
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     const auto at = static_cast<std::size_t>(v);
     writes[at] = write_operation(slot.device, {runtime::Stage::state_write, subgroup},
                                  {state_place(slot, v, count), set.state[at], count * 4});
   }
-  Status status = co_await runtime::together<kVariables>(writes);
+  Status status = co_await runtime::together<kMaxVariables>(
+      std::span(writes).first(static_cast<std::size_t>(geometry().variable_count)));
   co_return status;
 }
 
@@ -139,12 +142,11 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   csd::UpdateCommand command;
   command.subgroup = subgroup;
   command.scalars = decision_.scalars;
+  CHECK_EQ(optimizer::rule_info(command.scalars).state_count(), geometry().variable_count);
   command.arrays.element_count = geometry().element_count(subgroup);
   command.expected = record_.subgroups[at].checksums;
   if (!has_payload()) return command;
-  command.arrays.master_weights = floats(set.state[0]);
-  command.arrays.exp_avg = floats(set.state[1]);
-  command.arrays.exp_avg_sq = floats(set.state[2]);
+  for (std::size_t v = 0; v < kMaxVariables; ++v) command.arrays.state[v] = floats(set.state[v]);
   command.arrays.gradient = set.gradient.data();
   command.arrays.gradient_kind = options_.wire_gradient_kind();
   command.arrays.parameter_kind = options_.parameter_kind;
@@ -155,7 +157,7 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   }
   command.gradient_checks = gradient_checks_[at];
   const state::SlotId slot = parts_.state_layout->current(subgroup);
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     const csd::DrivePlace place = state_place(slot, v, command.arrays.element_count);
     command.source.state_file = place.file;
     command.source.state_offset_bytes[static_cast<std::size_t>(v)] = place.offset_bytes;
@@ -179,7 +181,8 @@ runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
   operation.label.stage = runtime::Stage::update;
   operation.label.device = device;
   operation.label.subgroup = command.subgroup;
-  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine], "adamw",
+  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine],
+                                        optimizer::rule_info(command.scalars).name,
                                         static_cast<double>(command.arrays.element_count));
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
