@@ -27,7 +27,7 @@
 namespace sluice::bench {
 namespace {
 
-using optimizer::AdamWArrays;
+using optimizer::UpdateArrays;
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
@@ -53,8 +53,8 @@ std::string cpu_model() {
 }
 
 // Divides the arrays evenly, in whole cache lines.
-void on_threads(const AdamWArrays& arrays, int thread_count,
-                const std::function<void(const AdamWArrays&)>& work) {
+void on_threads(const UpdateArrays& arrays, int thread_count,
+                const std::function<void(const UpdateArrays&)>& work) {
   const std::int64_t share = round_up(divide_up(arrays.element_count, thread_count), 64);
   std::vector<std::thread> threads;
   for (int k = 0; k < thread_count; ++k) {
@@ -114,20 +114,18 @@ int run(int argc, char** argv) {
   const Buffer<float> exp_avg_sq = allocate(count, 1e-5f);
   const Buffer<float> gradient = allocate(count, 1e-2f);
   const Buffer<std::uint16_t> parameters = allocate<std::uint16_t>(count, 0);
-  const AdamWArrays arrays{.element_count = count,
-                           .master_weights = master_weights.get(),
-                           .exp_avg = exp_avg.get(),
-                           .exp_avg_sq = exp_avg_sq.get(),
-                           .gradient = gradient.get(),
-                           .parameters = parameters.get()};
-  const optimizer::AdamWOptions options;
+  const UpdateArrays arrays{.element_count = count,
+                            .state = {master_weights.get(), exp_avg.get(), exp_avg_sq.get()},
+                            .gradient = gradient.get(),
+                            .parameters = parameters.get()};
+  const optimizer::UpdateOptions options;
 
   std::vector<Contender> contenders;
   contenders.push_back({"adamw_update + bf16 copy",
                         [&](std::int64_t step) {
-                          const auto scalars = optimizer::adamw_scalars(options, step, 1.0);
-                          on_threads(arrays, thread_count, [&](const AdamWArrays& part) {
-                            optimizer::adamw_update(scalars, part);
+                          const auto scalars = optimizer::update_scalars(options, step, 1.0);
+                          on_threads(arrays, thread_count, [&](const UpdateArrays& part) {
+                            optimizer::update(scalars, part);
                           });
                         },
                         {}});

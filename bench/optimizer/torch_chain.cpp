@@ -12,16 +12,16 @@ struct TorchChain::Tensors {
   at::Tensor master_weights, exp_avg, exp_avg_sq, gradient, parameters;
 };
 
-TorchChain::TorchChain(const optimizer::AdamWOptions& options, const optimizer::AdamWArrays& arrays,
-                       int thread_count)
+TorchChain::TorchChain(const optimizer::UpdateOptions& options,
+                       const optimizer::UpdateArrays& arrays, int thread_count)
     : options_(options), tensors_(std::make_unique<Tensors>()) {
   at::set_num_threads(thread_count);
   const auto view = [&](void* data, at::ScalarType type) {
     return at::from_blob(data, {arrays.element_count}, type);
   };
-  tensors_->master_weights = view(arrays.master_weights, at::kFloat);
-  tensors_->exp_avg = view(arrays.exp_avg, at::kFloat);
-  tensors_->exp_avg_sq = view(arrays.exp_avg_sq, at::kFloat);
+  tensors_->master_weights = view(arrays.state[0], at::kFloat);
+  tensors_->exp_avg = view(arrays.state[1], at::kFloat);
+  tensors_->exp_avg_sq = view(arrays.state[2], at::kFloat);
   tensors_->gradient = view(const_cast<void*>(arrays.gradient), at::kFloat);
   tensors_->parameters = view(arrays.parameters, at::kBFloat16);
 }

@@ -10,14 +10,14 @@ namespace sluice::bench {
 
 class TorchChain {
  public:
-  TorchChain(const optimizer::AdamWOptions& options, const optimizer::AdamWArrays& arrays,
+  TorchChain(const optimizer::UpdateOptions& options, const optimizer::UpdateArrays& arrays,
              int thread_count);
   ~TorchChain();
   void step(std::int64_t optimizer_step);
 
  private:
   struct Tensors;
-  optimizer::AdamWOptions options_;
+  optimizer::UpdateOptions options_;
   std::unique_ptr<Tensors> tensors_;
 };
 

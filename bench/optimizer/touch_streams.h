@@ -10,6 +10,6 @@ namespace sluice::bench {
 // vectors of the same width as the update's and with the same kind of stores. The values change by
 // an integer operation. The element count is a multiple of 32 and the 16-bit copy aligned to 64
 // bytes.
-void touch_streams(const optimizer::AdamWArrays& arrays);
+void touch_streams(const optimizer::UpdateArrays& arrays);
 
 }  // namespace sluice::bench

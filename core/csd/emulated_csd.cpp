@@ -29,8 +29,9 @@ runtime::Operation EmulatedCsd::update(const UpdateCommand& command, UpdatedChec
   runtime::Operation operation;
   operation.runtime = &runtime_;
   operation.label = {runtime::Stage::update, id_, command.subgroup};
-  operation.cost = runtime::kernel_cost(device_.engine, engine_, "adamw",
-                                        static_cast<double>(command.arrays.element_count));
+  operation.cost =
+      runtime::kernel_cost(device_.engine, engine_, optimizer::rule_info(command.scalars).name,
+                           static_cast<double>(command.arrays.element_count));
   if (payload_ == Payload::real) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.function = [&command, &updated] { return run_update(command, updated); };

@@ -7,17 +7,12 @@
 namespace sluice::csd {
 namespace {
 
-// Elements handled at once: six fp32 streams of a tile (24 B an element) stay inside a 1 MiB L2.
+// Elements handled at once: the fp32 streams of a tile, up to six (24 B an element), stay inside a
+// 1 MiB L2.
 constexpr std::int64_t kTileElements = 16 * 1024;
-
-constexpr std::array<const char*, 3> kVariables = {"master_weights", "exp_avg", "exp_avg_sq"};
 
 std::span<const std::byte> bytes_of(const float* values, std::int64_t first, std::int64_t count) {
   return {reinterpret_cast<const std::byte*>(values + first), static_cast<std::size_t>(count) * 4};
-}
-
-std::array<const float*, 3> variables_of(const optimizer::AdamWArrays& arrays) {
-  return {arrays.master_weights, arrays.exp_avg, arrays.exp_avg_sq};
 }
 
 Status check_gradient(const UpdateCommand& command) {
@@ -42,7 +37,8 @@ Status damaged_state(const UpdateCommand& command, std::size_t variable) {
                     "{}: {} of subgroup {} at offset {} is not what was committed: the bytes were "
                     "changed, or the "
                     "drive returns others. `sluice state DIR --verify` lists all damage",
-                    command.source.state_file->path(), kVariables[variable],
+                    command.source.state_file->path(),
+                    optimizer::rule_info(command.scalars).state_names[variable],
                     index_of(command.subgroup), command.source.state_offset_bytes[variable]);
 }
 
@@ -50,16 +46,20 @@ Status damaged_state(const UpdateCommand& command, std::size_t variable) {
 
 Status run_update(const UpdateCommand& command, UpdatedChecksums& updated) {
   RETURN_IF_ERROR(check_gradient(command));
-  std::array<state::Checksummer, 3> before;
-  std::array<state::Checksummer, 3> after;
-  const std::array<const float*, 3> variables = variables_of(command.arrays);
+  const auto variable_count =
+      static_cast<std::size_t>(optimizer::rule_info(command.scalars).state_count());
+  const auto& variables = command.arrays.state;
+  std::array<state::Checksummer, optimizer::kMaxStateArrays> before;
+  std::array<state::Checksummer, optimizer::kMaxStateArrays> after;
   for (std::int64_t first = 0; first < command.arrays.element_count; first += kTileElements) {
     const std::int64_t count = std::min(kTileElements, command.arrays.element_count - first);
-    for (std::size_t v = 0; v < 3; ++v) before[v].add(bytes_of(variables[v], first, count));
-    optimizer::adamw_update(command.scalars, optimizer::slice(command.arrays, first, count));
-    for (std::size_t v = 0; v < 3; ++v) after[v].add(bytes_of(variables[v], first, count));
+    for (std::size_t v = 0; v < variable_count; ++v)
+      before[v].add(bytes_of(variables[v], first, count));
+    optimizer::update(command.scalars, optimizer::slice(command.arrays, first, count));
+    for (std::size_t v = 0; v < variable_count; ++v)
+      after[v].add(bytes_of(variables[v], first, count));
   }
-  for (std::size_t v = 0; v < 3; ++v) {
+  for (std::size_t v = 0; v < variable_count; ++v) {
     if (before[v].digest() != command.expected[v]) return damaged_state(command, v);
     updated[v] = after[v].digest();
   }

@@ -35,8 +35,8 @@ struct UpdateSource {
 
 struct UpdateCommand {
   SubgroupId subgroup = kNoSubgroup;
-  optimizer::AdamWScalars scalars{};
-  optimizer::AdamWArrays arrays;
+  optimizer::UpdateScalars scalars;
+  optimizer::UpdateArrays arrays;
   std::array<std::uint64_t, state::kMaxVariables> expected{};  // checksums of what was read
   std::span<const GradientChunkCheck> gradient_checks;
   UpdateSource source;

@@ -78,7 +78,7 @@ runtime::Task<Status> Offload::create_subgroup(SubgroupId subgroup, const FillIn
       make.work.function = [this, &fill, &checksummer, bounce, v, flat_first, chunk_count] {
         const std::span<float> values(reinterpret_cast<float*>(bounce.data()),
                                       static_cast<std::size_t>(chunk_count));
-        std::memset(bounce.data(), 0, bounce.size());  // moments, and padding
+        std::memset(bounce.data(), 0, bounce.size());  // all but the weights, and padding
         if (v == 0) {
           fill(flat_first, values);
           optimizer::narrow(values.data(), options_.parameter_kind,

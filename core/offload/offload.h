@@ -32,7 +32,7 @@ namespace sluice::offload {
 // What the update does with the gradients that have gone down.
 struct StepDecision {
   bool apply = true;  // false: overflow, nothing is updated
-  optimizer::AdamWScalars scalars{};
+  optimizer::UpdateScalars scalars;
 };
 
 // Where a run's devices are: drives for method=host, CSDs for method=csd.

@@ -2,20 +2,26 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace sluice::offload {
 namespace {
 
 struct SetSizes {
+  std::int32_t variable_count;
   std::int64_t variable_bytes;
   std::int64_t gradient_bytes;
   std::int64_t parameter_bytes;
-  std::int64_t total() const { return 3 * variable_bytes + gradient_bytes + parameter_bytes; }
+  std::int64_t total() const {
+    return variable_count * variable_bytes + gradient_bytes + parameter_bytes;
+  }
 };
 
 SetSizes set_sizes(const OffloadOptions& options, const state::Geometry& geometry) {
+  CHECK_LE(geometry.variable_count, optimizer::kMaxStateArrays);
   const std::int64_t elements = std::min(geometry.subgroup_elements, geometry.parameter_count);
   const bool parameters_go_up_16bit = options.method == Method::csd && options.wire == Wire::native;
-  return {round_up(elements * 4, kPageBytes),
+  return {geometry.variable_count, round_up(elements * 4, kPageBytes),
           round_up(elements * optimizer::bytes_of(options.wire_gradient_kind()), kPageBytes),
           parameters_go_up_16bit ? round_up(elements * 2, kPageBytes) : 0};
 }
@@ -60,8 +66,8 @@ Result<BufferSet> OffloadMemory::take_set(const OffloadOptions& options,
     return buffer.bytes;
   };
   BufferSet set;
-  for (std::span<std::byte>& variable : set.state) {
-    ASSIGN_OR_RETURN(variable, take(sizes.variable_bytes));
+  for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
+    ASSIGN_OR_RETURN(set.state[at(v)], take(sizes.variable_bytes));
   }
   ASSIGN_OR_RETURN(set.gradient, take(sizes.gradient_bytes));
   if (sizes.parameter_bytes > 0) {

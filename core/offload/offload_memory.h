@@ -19,7 +19,8 @@ inline constexpr std::int32_t kLayerGradientCount = 2;  // layers' gradients tha
 // One subgroup in flight: where its arrays are while they are read, updated and written. In host
 // memory for method=host, in the device's for method=csd.
 struct BufferSet {
-  std::array<std::span<std::byte>, 3> state;  // master_weights, exp_avg, exp_avg_sq
+  // As many as the geometry has variables, master_weights first; the rest are empty.
+  std::array<std::span<std::byte>, optimizer::kMaxStateArrays> state;
   std::span<std::byte> gradient;
   std::span<std::byte> parameters;  // csd with wire=native: the 16-bit copy, before it goes up
 };

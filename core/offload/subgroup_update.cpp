@@ -1,6 +1,7 @@
 // What is done with one subgroup: read its state and its gradient, update, write the next version,
 // bring the parameters up. The pipelines put these in order.
 
+#include "base/check.h"
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
 #include "core/runtime/kernel_cost.h"
@@ -8,7 +9,7 @@
 namespace sluice::offload {
 namespace {
 
-constexpr std::int32_t kVariables = 3;
+constexpr std::size_t kMaxVariables = optimizer::kMaxStateArrays;
 
 float* floats(std::span<std::byte> bytes) { return reinterpret_cast<float*>(bytes.data()); }
 
@@ -59,11 +60,12 @@ runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& 
   Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
       waiting_for("the subgroup before it to be read", device, subgroup));
   CO_RETURN_IF_ERROR(reader);
-  std::array<runtime::Operation, kVariables> reads;
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  std::array<runtime::Operation, kMaxVariables> reads;
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     reads[static_cast<std::size_t>(v)] = state_read(subgroup, v, set);
   }
-  Status status = co_await runtime::together<kVariables>(reads);
+  Status status = co_await runtime::together<kMaxVariables>(
+      std::span(reads).first(static_cast<std::size_t>(geometry().variable_count)));
   co_return status;
 }
 
@@ -89,11 +91,12 @@ runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSe
 }
 
 runtime::Task<Status> Offload::write_state(SubgroupId subgroup, const BufferSet& set) {
-  std::array<runtime::Operation, kVariables> writes;
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  std::array<runtime::Operation, kMaxVariables> writes;
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     writes[static_cast<std::size_t>(v)] = state_write(subgroup, v, set);
   }
-  Status status = co_await runtime::together<kVariables>(writes);
+  Status status = co_await runtime::together<kMaxVariables>(
+      std::span(writes).first(static_cast<std::size_t>(geometry().variable_count)));
   co_return status;
 }
 
@@ -109,12 +112,11 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   csd::UpdateCommand command;
   command.subgroup = subgroup;
   command.scalars = decision_.scalars;
+  CHECK_EQ(optimizer::rule_info(command.scalars).state_count(), geometry().variable_count);
   command.arrays.element_count = geometry().element_count(subgroup);
   command.expected = record_.subgroups[at].checksums;
   if (!has_payload()) return command;
-  command.arrays.master_weights = floats(set.state[0]);
-  command.arrays.exp_avg = floats(set.state[1]);
-  command.arrays.exp_avg_sq = floats(set.state[2]);
+  for (std::size_t v = 0; v < kMaxVariables; ++v) command.arrays.state[v] = floats(set.state[v]);
   command.arrays.gradient = set.gradient.data();
   command.arrays.gradient_kind = options_.wire_gradient_kind();
   command.arrays.parameter_kind = options_.parameter_kind;
@@ -125,7 +127,7 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   }
   command.gradient_checks = gradient_checks_[at];
   const state::SlotId slot = parts_.state_layout->current(subgroup);
-  for (std::int32_t v = 0; v < kVariables; ++v) {
+  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     const csd::DrivePlace place = state_place(slot, v, command.arrays.element_count);
     command.source.state_file = place.file;
     command.source.state_offset_bytes[static_cast<std::size_t>(v)] = place.offset_bytes;
@@ -149,7 +151,8 @@ runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
   operation.label.stage = runtime::Stage::update;
   operation.label.device = device;
   operation.label.subgroup = command.subgroup;
-  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine], "adamw",
+  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine],
+                                        optimizer::rule_info(command.scalars).name,
                                         static_cast<double>(command.arrays.element_count));
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;

@@ -132,9 +132,9 @@ Status check_together(const Reading& reading) {
                             "or \"even\"",
                             share_count, config.offload.devices));
   }
-  if (config.schedule.min_lr > config.adamw.lr) {
+  if (config.schedule.min_lr > config.update.lr) {
     return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
-                                      config.adamw.lr));
+                                      config.update.lr));
   }
   if (config.sample.tokens > 0 && config.sample.prompt.empty()) {
     return fail("sample_prompt", "sample_prompt is empty: the sampled text must begin somewhere");

@@ -33,7 +33,7 @@ using model::Activations;
 using offload::Method;
 using offload::Pipeline;
 using offload::Wire;
-enum class OptimizerKind : std::uint8_t { adamw };
+using optimizer::RuleKind;
 
 // Where the run reads from and writes to. Absolute, or relative to the working directory; those
 // that stand in the file have been taken relative to the file's folder.
@@ -53,7 +53,7 @@ struct BatchConfig {
   std::int64_t grad_accum_steps = 1;
 };
 
-// Linear warm-up to adamw.lr, then half a cosine down to min_lr at schedule_steps.
+// Linear warm-up to update.lr, then half a cosine down to min_lr at schedule_steps.
 struct ScheduleConfig {
   std::int64_t steps = 300;
   std::int64_t seed = 0;
@@ -115,8 +115,7 @@ struct RunConfig {
   RunFiles files;
   BatchConfig batch;
   ScheduleConfig schedule;
-  OptimizerKind optimizer = OptimizerKind::adamw;
-  optimizer::AdamWOptions adamw;  // lr is the peak of the schedule
+  optimizer::UpdateOptions update;  // lr is the peak of the schedule
   optimizer::LossScaleOptions loss_scale;
   ArithmeticConfig arithmetic;
   ValidationConfig validation;

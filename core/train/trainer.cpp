@@ -11,7 +11,7 @@ class Trainer {
   Trainer(TrainingRun& run, TrainObserver& observer)
       : run_(run), config_(run.config()), observer_(observer) {
     position_ = run.store().committed().position;
-    schedule_ = {config_.adamw.lr, config_.schedule.min_lr, config_.schedule.warmup_steps,
+    schedule_ = {config_.update.lr, config_.schedule.min_lr, config_.schedule.warmup_steps,
                  config_.schedule.schedule_steps > 0 ? config_.schedule.schedule_steps
                                                      : config_.schedule.steps};
   }
@@ -99,11 +99,11 @@ StepPlan Trainer::step_plan() {
 offload::StepDecision Trainer::decide(const GradientSummary& gradients) const {
   offload::StepDecision decision;
   decision.apply = gradients.finite;
-  optimizer::AdamWOptions adamw = config_.adamw;
-  adamw.lr = learning_rate(schedule_, position_.step);
+  optimizer::UpdateOptions update = config_.update;
+  update.lr = learning_rate(schedule_, position_.step);
   const double grad_scale =
       optimizer::grad_scale(position_.loss_scale, gradients.norm, config_.arithmetic.max_grad_norm);
-  decision.scalars = optimizer::adamw_scalars(adamw, position_.optimizer_step + 1, grad_scale);
+  decision.scalars = optimizer::update_scalars(update, position_.optimizer_step + 1, grad_scale);
   return decision;
 }
 

@@ -46,9 +46,10 @@ Status require_rates(const platform::Platform& platform, const RunConfig& config
   };
   RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
   RETURN_IF_ERROR(require(platform.host_engine, "stage"));
-  if (config.offload.method == Method::host) return require(platform.host_engine, "adamw");
+  const char* rule = optimizer::rule_info(config.update.rule).name;
+  if (config.offload.method == Method::host) return require(platform.host_engine, rule);
   for (const platform::Device& device : platform.devices) {
-    RETURN_IF_ERROR(require(device.engine, "adamw"));
+    RETURN_IF_ERROR(require(device.engine, rule));
   }
   return ok_status();
 }
@@ -156,7 +157,7 @@ Status TrainingRun::plan(const ModelFactory& factory) {
   geometry_.parameter_count = layout_.parameter_count;
   geometry_.subgroup_elements =
       std::min(config_.offload.subgroup_elements, layout_.parameter_count);
-  geometry_.variable_count = 3;
+  geometry_.variable_count = optimizer::rule_info(config_.update.rule).state_count();
   geometry_.device_count = static_cast<std::int32_t>(config_.offload.devices);
   options_ = options_of(config_);
   plan_ = plan_memory(config_, layout_, geometry_, options_, factory.memory(shape_, config_));
@@ -167,6 +168,9 @@ state::StateIdentity TrainingRun::identity() const {
   state::StateIdentity identity;
   identity.model_name = shape_.name;
   identity.model_fingerprint = layout_.fingerprint();
+  const optimizer::RuleInfo& rule = optimizer::rule_info(config_.update.rule);
+  identity.optimizer = rule.name;
+  identity.variable_names.assign(rule.state_names.begin(), rule.state_names.end());
   return identity;
 }
 

@@ -15,35 +15,42 @@ using namespace sluice;
 
 namespace {
 
+using optimizer::RuleKind;
+
+constexpr RuleKind kRules[] = {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad};
+
 struct Arrays {
-  explicit Arrays(std::int64_t count)
-      : p(static_cast<std::size_t>(count)), m(p.size()), v(p.size()), g(p.size()), out(p.size()) {
+  Arrays(RuleKind rule_kind, std::int64_t count)
+      : rule(rule_kind), g(static_cast<std::size_t>(count)), out(g.size()) {
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
-    for (std::size_t i = 0; i < p.size(); ++i) {
-      p[i] = normal(random);
-      m[i] = 0.1f * normal(random);
-      v[i] = 0.01f * std::abs(normal(random));
+    state.resize(static_cast<std::size_t>(optimizer::rule_info(rule).state_count()),
+                 std::vector<float>(g.size()));
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      for (std::vector<float>& array : state) array[i] = 0.1f * normal(random);
+      state.back()[i] = std::abs(state.back()[i]);
       g[i] = normal(random);
     }
   }
   csd::UpdateCommand command() {
     csd::UpdateCommand command;
     command.subgroup = SubgroupId{4};
-    command.scalars = optimizer::adamw_scalars({}, 3, 0.5);
-    command.arrays.element_count = std::ssize(p);
-    command.arrays.master_weights = p.data();
-    command.arrays.exp_avg = m.data();
-    command.arrays.exp_avg_sq = v.data();
+    command.scalars = optimizer::update_scalars(optimizer::default_options(rule), 3, 0.5);
+    command.arrays.element_count = std::ssize(g);
+    for (std::size_t v = 0; v < state.size(); ++v) {
+      command.arrays.state[v] = state[v].data();
+      command.expected[v] = sum(state[v]);
+    }
     command.arrays.gradient = g.data();
     command.arrays.parameters = out.data();
-    command.expected = {sum(p), sum(m), sum(v)};
     return command;
   }
   static std::uint64_t sum(const std::vector<float>& values) {
     return state::checksum(std::as_bytes(std::span(values)));
   }
-  std::vector<float> p, m, v, g;
+  RuleKind rule;
+  std::vector<std::vector<float>> state;
+  std::vector<float> g;
   std::vector<std::uint16_t> out;
 };
 
@@ -57,48 +64,73 @@ io::File any_file() {
 }  // namespace
 
 TEST_CASE("the tiled update equals the reference on the whole, with the checksums of its result") {
-  for (const std::int64_t count : {1, 100, 16 * 1024, 2 * 16 * 1024 + 1}) {
-    Arrays plain(count);
-    Arrays tiled(count);
-    optimizer::adamw_reference(plain.command().scalars, plain.command().arrays);
-    csd::UpdatedChecksums updated{};
-    REQUIRE(csd::run_update(tiled.command(), updated).ok());
-    REQUIRE(Arrays::sum(tiled.p) == Arrays::sum(plain.p));
-    REQUIRE(Arrays::sum(tiled.m) == Arrays::sum(plain.m));
-    REQUIRE(Arrays::sum(tiled.v) == Arrays::sum(plain.v));
-    REQUIRE(tiled.out == plain.out);
-    CHECK(updated[0] == Arrays::sum(plain.p));
-    CHECK(updated[1] == Arrays::sum(plain.m));
-    CHECK(updated[2] == Arrays::sum(plain.v));
+  for (const RuleKind rule : kRules) {
+    for (const std::int64_t count : {1, 100, 16 * 1024, 2 * 16 * 1024 + 1}) {
+      Arrays plain(rule, count);
+      Arrays tiled(rule, count);
+      optimizer::update_reference(plain.command().scalars, plain.command().arrays);
+      csd::UpdatedChecksums updated{};
+      REQUIRE(csd::run_update(tiled.command(), updated).ok());
+      REQUIRE(tiled.out == plain.out);
+      for (std::size_t v = 0; v < plain.state.size(); ++v) {
+        REQUIRE(Arrays::sum(tiled.state[v]) == Arrays::sum(plain.state[v]));
+        CHECK(updated[v] == Arrays::sum(plain.state[v]));
+      }
+    }
   }
 }
 
 TEST_CASE("a flipped bit in any array is refused with subgroup, variable and offset") {
   const io::File file = any_file();
-  const char* names[] = {"master_weights", "exp_avg ", "exp_avg_sq", "gradient"};
-  for (std::size_t which = 0; which < 4; ++which) {
-    Arrays arrays(5000);
-    csd::UpdateCommand command = arrays.command();
-    const csd::GradientChunkCheck checks[] = {
-        {0, 3000, state::checksum(std::as_bytes(std::span(arrays.g).first(3000)))},
-        {3000, 2000, state::checksum(std::as_bytes(std::span(arrays.g).subspan(3000)))}};
-    command.gradient_checks = checks;
-    command.source.state_file = &file;
-    command.source.gradient_file = &file;
-    command.source.state_offset_bytes = {4096, 8192, 12288, 0};
-    command.source.gradient_offset_bytes = 16384;
-    std::vector<float>* arrays_by_index[] = {&arrays.p, &arrays.m, &arrays.v, &arrays.g};
-    float& element = (*arrays_by_index[which])[3456];
-    element = std::bit_cast<float>(std::bit_cast<std::uint32_t>(element) ^ 1u);
+  for (const RuleKind rule : kRules) {
+    const auto names = optimizer::rule_info(rule).state_names;
+    for (std::size_t which = 0; which <= names.size(); ++which) {
+      const bool is_gradient = which == names.size();
+      Arrays arrays(rule, 5000);
+      csd::UpdateCommand command = arrays.command();
+      const csd::GradientChunkCheck checks[] = {
+          {0, 3000, state::checksum(std::as_bytes(std::span(arrays.g).first(3000)))},
+          {3000, 2000, state::checksum(std::as_bytes(std::span(arrays.g).subspan(3000)))}};
+      command.gradient_checks = checks;
+      command.source.state_file = &file;
+      command.source.gradient_file = &file;
+      command.source.state_offset_bytes = {4096, 8192, 12288, 0};
+      command.source.gradient_offset_bytes = 16384;
+      float& element = (is_gradient ? arrays.g : arrays.state[which])[3456];
+      element = std::bit_cast<float>(std::bit_cast<std::uint32_t>(element) ^ 1u);
+      csd::UpdatedChecksums updated{};
+      const Status status = csd::run_update(command, updated);
+      REQUIRE_FALSE(status.ok());
+      CHECK(status.error().code() == ErrorCode::corrupt);
+      const std::int64_t offset_bytes =
+          is_gradient ? 28384 : command.source.state_offset_bytes[which];
+      const std::string name = is_gradient ? "gradient" : names[which];
+      CHECK_THAT(status.error().message(),
+                 Catch::Contains("subgroup 4") && Catch::Contains(name + " of subgroup") &&
+                     Catch::Contains(file.path()) &&
+                     Catch::Contains(fmt::format("offset {} ", offset_bytes)));
+    }
+  }
+}
+
+TEST_CASE("the update takes as long as the platform's rate for the rule says") {
+  platform::Platform platform = test_platform(1);
+  for (const RuleKind rule : kRules) {
+    const double rate = 1e6 * (1 + static_cast<double>(rule));
+    for (platform::Engine& engine : platform.engines)
+      engine.rate[optimizer::rule_info(rule).name] = rate;
+  }
+  for (const RuleKind rule : kRules) {
+    runtime::Runtime runtime(
+        std::make_unique<runtime::SimulatedClock>(platform, runtime::Disturbance{}));
+    csd::EmulatedCsd device(runtime, platform, platform.devices[0], DeviceId{0}, 1 << 20,
+                            csd::Payload::none);
+    Arrays arrays(rule, 6000);
+    const csd::UpdateCommand command = arrays.command();
     csd::UpdatedChecksums updated{};
-    const Status status = csd::run_update(command, updated);
-    REQUIRE_FALSE(status.ok());
-    CHECK(status.error().code() == ErrorCode::corrupt);
-    CHECK_THAT(status.error().message(), Catch::Contains("subgroup 4") &&
-                                             Catch::Contains(names[which]) &&
-                                             Catch::Contains(file.path()));
-    const char* offsets[] = {"offset 4096", "offset 8192", "offset 12288", "offset 28384"};
-    CHECK_THAT(status.error().message(), Catch::Contains(offsets[which]));
+    const auto engine = static_cast<std::size_t>(platform::index_of(platform.devices[0].engine));
+    CHECK(device.update(command, updated).cost.engine_dur_ns ==
+          platform.engines[engine].launch_ns + 6'000'000 / (1 + static_cast<TimeNs>(rule)));
   }
 }
 

@@ -1,6 +1,7 @@
 // However the state is offloaded, the numbers are those of a loop that keeps everything in memory.
 
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/loss_scale.h"
@@ -26,7 +27,7 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   const auto count = static_cast<std::size_t>(layout.parameter_count);
   InMemory memory;
   memory.master_weights.resize(count);
-  std::vector<float> exp_avg(count), exp_avg_sq(count), gradient(count);
+  std::vector<float> second(count), third(count), gradient(count);  // state beside the weights
   std::vector<std::uint16_t> parameters(count);
   model::fill_initial(layout, static_cast<std::uint64_t>(config->schedule.seed), 0,
                       memory.master_weights);
@@ -62,20 +63,18 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
               .sum_of_squares;
     }
     memory.losses.push_back(model.loss(0));
-    optimizer::AdamWOptions adamw = config->adamw;
-    adamw.lr = train::learning_rate({config->adamw.lr, config->schedule.min_lr,
-                                     config->schedule.warmup_steps, config->schedule.steps},
-                                    step);
-    optimizer::AdamWArrays arrays;
+    optimizer::UpdateOptions update = config->update;
+    update.lr = train::learning_rate({config->update.lr, config->schedule.min_lr,
+                                      config->schedule.warmup_steps, config->schedule.steps},
+                                     step);
+    optimizer::UpdateArrays arrays;
     arrays.element_count = layout.parameter_count;
-    arrays.master_weights = memory.master_weights.data();
-    arrays.exp_avg = exp_avg.data();
-    arrays.exp_avg_sq = exp_avg_sq.data();
+    arrays.state = {memory.master_weights.data(), second.data(), third.data()};
     arrays.gradient = gradient.data();
     arrays.parameters = parameters.data();
     const double scale =
         optimizer::grad_scale(1.0, std::sqrt(norm_squared), config->arithmetic.max_grad_norm);
-    optimizer::adamw_reference(optimizer::adamw_scalars(adamw, step + 1, scale), arrays);
+    optimizer::update_reference(optimizer::update_scalars(update, step + 1, scale), arrays);
   }
   return memory;
 }
@@ -83,12 +82,21 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
 }  // namespace
 
 TEST_CASE("offloaded training has the losses of training in memory, to the last bit") {
-  const SmallRun files;
-  const InMemory memory = train_in_memory(files, {});
-  const auto trained = train_small(files, {});
-  REQUIRE(trained.ok());
-  CHECK(trained->losses == memory.losses);
-  CHECK(trained->losses.back() < trained->losses.front());
+  for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
+    const std::vector<std::string> settings = {"optimizer=" + optimizer, "weight_decay=0.01",
+                                               "lr=0.01"};
+    for (const std::string method : {"host", "csd"}) {
+      const SmallRun files;
+      std::vector<std::string> all = settings;
+      all.push_back("method=" + method);
+      INFO(optimizer << " on " << method);
+      const InMemory memory = train_in_memory(files, settings);
+      const auto trained = train_small(files, all);
+      REQUIRE(trained.ok());
+      CHECK(trained->losses == memory.losses);
+      CHECK(trained->losses.back() < trained->losses.front());
+    }
+  }
 }
 
 TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock change no bit") {
@@ -126,6 +134,30 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
   }
 }
 
+TEST_CASE("with two state arrays method, devices, subgroups, wire and clock change no bit") {
+  for (const std::string optimizer : {"sgd", "adagrad"}) {
+    const std::vector<std::vector<std::string>> variants = {
+        {"method=host", "devices=1", "buffers=1"},
+        {"method=host", "devices=3", "buffers=4", "subgroup_elements=777", "prefetch=false"},
+        {"method=csd", "devices=1", "buffers=1", "subgroup_elements=1000"},
+        {"method=csd", "devices=3", "device_map=1,0,2", "subgroup_elements=333", "wire=native"},
+        {"method=csd", "clock=emulated", "io_engine=posix"},
+    };
+    std::optional<Trained> first;
+    for (std::vector<std::string> settings : variants) {
+      settings.push_back("optimizer=" + optimizer);
+      const SmallRun fresh;
+      const auto trained = train_small(fresh, settings);
+      INFO(fmt::format("{}", fmt::join(settings, " ")));
+      INFO((trained.ok() ? std::string() : trained.error().message()));
+      REQUIRE(trained.ok());
+      if (!first) first = *trained;
+      CHECK(trained->losses == first->losses);
+      CHECK(trained->digest == first->digest);
+    }
+  }
+}
+
 TEST_CASE("micro-batches are added in fp32 and give the same numbers on every path") {
   const SmallRun a;
   const SmallRun b;
@@ -156,20 +188,49 @@ TEST_CASE("fp16: an overflow skips the step, halves the scale, and leaves the st
   CHECK(on_host->steps[1].loss_scale == on_host->steps[0].loss_scale / 2);
 }
 
-TEST_CASE("bytes over each link are exactly those of the method") {
-  const SmallRun a;
-  const auto host = train_small(a, {"method=host", "devices=1"});
-  REQUIRE(host.ok());
+TEST_CASE("a run goes on with its own optimizer and with no other") {
+  for (const std::string mine : {"adamw", "sgd", "adagrad"}) {
+    const SmallRun files;
+    const SmallRun pieces;
+    const auto whole = train_small(files, {"optimizer=" + mine});
+    REQUIRE(whole.ok());
+    REQUIRE(train_small(pieces, {"optimizer=" + mine, "steps=2", "schedule_steps=6"}).ok());
+    for (const std::string other : {"adamw", "sgd", "adagrad"}) {
+      const auto resumed =
+          train_small(pieces, {"optimizer=" + other, "steps=2"}, train::StartFrom::last_commit);
+      INFO(mine << " resumed with " << other);
+      REQUIRE(resumed.ok() == (mine == other));
+      if (resumed.ok()) continue;
+      CHECK(resumed.error().code() == ErrorCode::config);
+      CHECK_THAT(resumed.error().message(),
+                 Catch::Contains("its optimizer is " + mine + ", wanted is " + other));
+    }
+    const auto rest = train_small(pieces, {"optimizer=" + mine}, train::StartFrom::last_commit);
+    REQUIRE(rest.ok());
+    CHECK(rest->digest == whole->digest);
+  }
+}
+
+TEST_CASE("bytes over each link are exactly those of the method and of the optimizer's state") {
+  const std::pair<const char*, std::int64_t> optimizers[] = {
+      {"adamw", 12}, {"sgd", 8}, {"adagrad", 8}};
   const std::int64_t steps = 6;
-  const std::int64_t parameters = host->parameter_count;
-  // Links of the platform in order: host, then drive and internal link of the device.
-  CHECK(host->link_bytes[0].size_bytes[0] == 16 * parameters * steps);
-  CHECK(host->link_bytes[0].size_bytes[1] == 16 * parameters * steps);
-  const SmallRun b;
-  const auto csd = train_small(b, {"method=csd", "devices=1"});
-  REQUIRE(csd.ok());
-  CHECK(csd->link_bytes[0].size_bytes[0] == 4 * parameters * steps);
-  CHECK(csd->link_bytes[0].size_bytes[1] == 4 * parameters * steps);
-  CHECK(csd->link_bytes[2].size_bytes[0] == 16 * parameters * steps);
-  CHECK(csd->link_bytes[2].size_bytes[1] == 12 * parameters * steps);
+  for (const auto& [optimizer, state_bytes] : optimizers) {
+    const std::string setting = fmt::format("optimizer={}", optimizer);
+    INFO(setting);
+    const SmallRun a;
+    const auto host = train_small(a, {"method=host", "devices=1", setting});
+    REQUIRE(host.ok());
+    const std::int64_t elements = host->parameter_count * steps;
+    // Links of the platform in order: host, then drive and internal link of the device.
+    CHECK(host->link_bytes[0].size_bytes[0] == (state_bytes + 4) * elements);
+    CHECK(host->link_bytes[0].size_bytes[1] == (state_bytes + 4) * elements);
+    const SmallRun b;
+    const auto csd = train_small(b, {"method=csd", "devices=1", setting});
+    REQUIRE(csd.ok());
+    CHECK(csd->link_bytes[0].size_bytes[0] == 4 * elements);
+    CHECK(csd->link_bytes[0].size_bytes[1] == 4 * elements);
+    CHECK(csd->link_bytes[2].size_bytes[0] == (state_bytes + 4) * elements);
+    CHECK(csd->link_bytes[2].size_bytes[1] == state_bytes * elements);
+  }
 }
