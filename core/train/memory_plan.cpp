@@ -27,34 +27,32 @@ std::int64_t peak_resident_memory_bytes() {
   return procfs_kilobytes("/proc/self/status", "VmHWM:");
 }
 
-MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
-                       const state::Geometry& geometry, const offload::OffloadOptions& options,
-                       const ModelMemory& model) {
-  const offload::OffloadMemoryPlan memory = offload::plan_offload_memory(options, geometry, layout);
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
+  const offload::OffloadMemoryPlan memory =
+      offload::plan_offload_memory(run.options, run.geometry, run.layout);
+  const std::int32_t device_count = run.geometry.device_count;
   MemoryPlan plan;
-  plan.device_set_bytes = memory.device_set_bytes;
   const auto add = [&plan](std::string what, std::int64_t size_bytes) {
     if (size_bytes == 0) return;
     plan.items.push_back({std::move(what), size_bytes});
     plan.total_bytes += size_bytes;
   };
   add("program and libraries", model.library_bytes);
-  add("16-bit parameters", layout.parameter_count * 2);
+  add("16-bit parameters", run.layout.parameter_count * 2);
   add("activations", model.activation_bytes);
   add("temporaries of the widest layer", model.temporary_bytes);
   add("gradient of the tied table", model.tied_gradient_bytes);
   add(fmt::format("gradients of {} layers", offload::kLayerGradientCount),
       memory.layer_gradient_bytes);
   add("bounce buffers", memory.bounce_bytes);
-  add(fmt::format("{} buffer sets a device, {} devices", options.set_count(),
-                  geometry.device_count),
+  add(fmt::format("{} buffer sets a device, {} devices", run.options.set_count(), device_count),
       memory.host_set_bytes);
-  add(fmt::format("memory of {} emulated devices, {} buffer sets each", geometry.device_count,
-                  options.set_count()),
-      memory.device_set_bytes * geometry.device_count);
+  add(fmt::format("memory of {} emulated devices, {} buffer sets each", device_count,
+                  run.options.set_count()),
+      memory.device_set_bytes * device_count);
   add("recording", kRecordingBytes);
-  plan.cap_bytes = config.resources.host_memory_bytes > 0 ? config.resources.host_memory_bytes
-                                                          : available_memory_bytes();
+  const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
+  plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();
   return plan;
 }
 

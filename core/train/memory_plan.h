@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/offload/offload_memory.h"
 #include "core/train/model_factory.h"
+#include "core/train/run_plan.h"
 
 namespace sluice::train {
 
@@ -22,13 +22,10 @@ struct MemoryItem {
 struct MemoryPlan {
   std::vector<MemoryItem> items;
   std::int64_t total_bytes = 0;
-  std::int64_t cap_bytes = 0;         // host_memory, or what the machine has available
-  std::int64_t device_set_bytes = 0;  // of one emulated device's memory; counted in items
+  std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
 };
 
-MemoryPlan plan_memory(const RunConfig& config, const model::FlatLayout& layout,
-                       const state::Geometry& geometry, const offload::OffloadOptions& options,
-                       const ModelMemory& model);
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
 
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
 Status check_plan(const MemoryPlan& plan);

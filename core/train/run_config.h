@@ -89,6 +89,7 @@ struct OffloadConfig {
   std::int64_t subgroup_elements = 4 << 20;
   Wire wire = Wire::fp32;
   bool prefetch = true;
+  std::int64_t bounce_memory_bytes = 32 << 20;
 };
 
 struct StorageConfig {

@@ -140,6 +140,8 @@ const Setting kSettings[] = {
      "Gradients and parameters on the host link: fp32, or 16 bits where that loses nothing."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
      "Read the first subgroups' state while backward still runs."},
+    {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),
+     "bytes", "Host memory that gradients wait in until their drives have taken them."},
 
     {"io_engine", "storage", word,
      WORDS(storage.engine, WORD("io_uring", io::IoEngineKind::io_uring),

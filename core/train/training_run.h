@@ -19,6 +19,7 @@
 #include "core/runtime/runtime.h"
 #include "core/train/memory_plan.h"
 #include "core/train/model_factory.h"
+#include "core/train/run_plan.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
 #include "storage/state/state_store.h"
@@ -44,12 +45,12 @@ class TrainingRun {
   static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
   ~TrainingRun();
 
-  const RunConfig& config() const { return config_; }
-  const platform::Platform& platform() const { return platform_; }
-  const model::ModelShape& shape() const { return shape_; }
-  const model::FlatLayout& layout() const { return layout_; }
-  const MemoryPlan& memory_plan() const { return plan_; }
-  const offload::OffloadOptions& offload_options() const { return options_; }
+  const RunConfig& config() const { return plan_.config; }
+  const platform::Platform& platform() const { return plan_.platform; }
+  const model::ModelShape& shape() const { return plan_.shape; }
+  const model::FlatLayout& layout() const { return plan_.layout; }
+  const MemoryPlan& memory_plan() const { return memory_plan_; }
+  const offload::OffloadOptions& offload_options() const { return plan_.options; }
   state::StateStore& store() { return *store_; }
   runtime::Runtime& runtime() { return *runtime_; }
   runtime::ByteCounters& bytes() { return *bytes_; }
@@ -70,14 +71,10 @@ class TrainingRun {
 
  private:
   TrainingRun() = default;
-  Status load_files(const RunConfig& config);
   Status check_text() const;
   Status check_start(StartFrom start) const;
-  Status check_device_memory() const;
-  std::int64_t device_budget_bytes(const platform::Device& device) const;
   Status open_text();
   data::SamplerOptions sampler_options() const;
-  Status plan(const ModelFactory& factory);
   Status open_state(StartFrom start);
   Status take_memory();
   Status open_devices();
@@ -85,13 +82,8 @@ class TrainingRun {
   Status open_model(const ModelFactory& factory);
   state::StateIdentity identity() const;
 
-  RunConfig config_;
-  platform::Platform platform_;
-  model::ModelShape shape_;
-  model::FlatLayout layout_;
-  state::Geometry geometry_;
-  offload::OffloadOptions options_;
-  MemoryPlan plan_;
+  RunPlan plan_;
+  MemoryPlan memory_plan_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;

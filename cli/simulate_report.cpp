@@ -1,0 +1,173 @@
+#include "cli/simulate_report.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace sluice::cli {
+namespace {
+
+using train::Phase;
+
+constexpr std::size_t kRead = 0;
+constexpr std::size_t kWrite = 1;
+// What is busy for less than this share of a phase does not bound it; the order of operations does.
+constexpr double kBound = 0.85;
+
+std::string setting(const train::RunPlan& plan, const std::string& key) {
+  for (const auto& [name, value] : train::setting_values(plan.config)) {
+    if (name == key) return value;
+  }
+  return "?";
+}
+
+std::string bar(double share) {
+  return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 32 + 0.5), '#');
+}
+
+// "csd3.drive" belongs to a device, and stands for all of its kind: "drive".
+std::string kind_of(const train::RunPlan& plan, const std::string& name) {
+  for (const platform::Device& device : plan.platform.devices) {
+    if (name.starts_with(device.name + ".")) return name.substr(device.name.size() + 1);
+  }
+  return name;
+}
+
+struct Busy {
+  std::string what;
+  double seconds = 0;  // of the busiest of its kind
+};
+
+// Most seconds first.
+std::vector<Busy> busiest(const train::RunPlan& plan, const train::SimulatedStep& step,
+                          std::size_t phase) {
+  std::map<std::string, double> by_kind;
+  const auto add = [&](const auto& uses, const char* what) {
+    for (const auto& use : uses) {
+      double& most = by_kind[kind_of(plan, use.name) + what];
+      most = std::max(most, use.busy_seconds[phase]);
+    }
+  };
+  add(step.links, " link");
+  add(step.engines, " kernels");
+  std::vector<Busy> sorted;
+  for (const auto& [what, seconds] : by_kind) sorted.push_back({what, seconds});
+  std::ranges::stable_sort(sorted, std::greater<>(), &Busy::seconds);
+  return sorted;
+}
+
+std::string phase_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
+  std::string text;
+  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+    const double seconds = step.seconds[phase];
+    text += fmt::format("  {:<10} {:<33} {:>3.0f} %  {:>9}",
+                        train::phase_name(static_cast<Phase>(phase)),
+                        bar(seconds / step.total_seconds), 100 * seconds / step.total_seconds,
+                        format_duration(static_cast<TimeNs>(seconds * 1e9)));
+    const std::vector<Busy> busy = busiest(plan, step, phase);
+    if (seconds > 0 && busy[0].seconds > 0) {
+      text += fmt::format("   {} {:.0f} % busy", busy[0].what, 100 * busy[0].seconds / seconds);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+// Of the longest phase: what bounds it, by how much, and what would come next.
+std::string verdict(const train::RunPlan& plan, const train::SimulatedStep& step) {
+  const std::size_t phase = static_cast<std::size_t>(
+      std::max_element(step.seconds.begin(), step.seconds.end()) - step.seconds.begin());
+  const double seconds = step.seconds[phase];
+  const std::vector<Busy> busy = busiest(plan, step, phase);
+  const std::string name = train::phase_name(static_cast<Phase>(phase));
+  const double share = busy[0].seconds / seconds;
+  const std::string next =
+      busy.size() > 1 && busy[1].seconds > 0
+          ? fmt::format("; next: {}, {:.0f} %", busy[1].what, 100 * busy[1].seconds / seconds)
+          : "";
+  if (share >= kBound) {
+    return fmt::format("The {} phase is bound by the {} ({:.0f} % busy){}.\n", name, busy[0].what,
+                       100 * share, next);
+  }
+  return fmt::format(
+      "In the {} phase nothing is busy all the time: most is the {} ({:.0f} %){}.\nWhat does not "
+      "overlap costs {}: the pipeline bounds it.\n",
+      name, busy[0].what, 100 * share, next,
+      format_duration(static_cast<TimeNs>((seconds - busy[0].seconds) * 1e9)));
+}
+
+std::string byte_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
+  std::map<std::string, std::array<std::int64_t, 2>> by_kind;
+  for (const train::LinkUse& link : step.links) {
+    auto& sum = by_kind[kind_of(plan, link.name)];
+    for (const auto& phase : link.size_bytes) {
+      sum[kRead] += phase[kRead];
+      sum[kWrite] += phase[kWrite];
+    }
+  }
+  const auto parameters = static_cast<double>(plan.layout.parameter_count);
+  std::string text = "Bytes a parameter and step:        read    write\n";
+  for (const auto& [kind, bytes] : by_kind) {
+    if (bytes[kRead] + bytes[kWrite] == 0) continue;
+    text += fmt::format("  {:<28} {:>9.2f} {:>8.2f}\n", kind + " link",
+                        static_cast<double>(bytes[kRead]) / parameters,
+                        static_cast<double>(bytes[kWrite]) / parameters);
+  }
+  return text;
+}
+
+nlohmann::ordered_json phases_json(const train::LinkUse& link) {
+  nlohmann::ordered_json json;
+  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+    json[train::phase_name(static_cast<Phase>(phase))] = {
+        {"read", link.size_bytes[phase][kRead]}, {"write", link.size_bytes[phase][kWrite]}};
+  }
+  return json;
+}
+
+double busy_share(const train::ByPhase& seconds, double total_seconds) {
+  return (seconds[0] + seconds[1] + seconds[2]) / total_seconds;
+}
+
+}  // namespace
+
+std::string simulate_report_text(const train::RunPlan& plan, const train::SimulatedStep& step,
+                                 TimeNs dur_ns) {
+  const auto devices = plan.config.offload.devices;
+  std::string text = fmt::format(
+      "SIMULATED: {} ({} parameters) on {}\n{} · {} · {} device{} · batch {} x {}, subgroups of "
+      "{}\n\n",
+      plan.shape.name, format_count(static_cast<double>(plan.layout.parameter_count)),
+      plan.platform.name, setting(plan, "method"), setting(plan, "pipeline"), devices,
+      devices == 1 ? "" : "s", plan.config.batch.batch, plan.config.batch.sequence,
+      format_count(static_cast<double>(plan.geometry.subgroup_elements)));
+  text += fmt::format("A step takes {}:\n",
+                      format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)));
+  text += phase_lines(plan, step) + "\n" + verdict(plan, step) + "\n" + byte_lines(plan, step);
+  return text + fmt::format("\n{} operations, simulated in {}.", step.operation_count,
+                            format_duration(dur_ns));
+}
+
+std::string simulate_report_json(const train::RunPlan& plan, const train::SimulatedStep& step) {
+  nlohmann::ordered_json json;
+  json["simulated"] = true;
+  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+    json["seconds"][train::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
+  }
+  json["seconds"]["total"] = step.total_seconds;
+  for (const train::LinkUse& link : step.links) {
+    json["bytes"][link.name] = phases_json(link);
+    json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);
+  }
+  for (const train::EngineUse& engine : step.engines) {
+    json["busy"][engine.name] = busy_share(engine.busy_seconds, step.total_seconds);
+  }
+  json["parameters"] = plan.layout.parameter_count;
+  json["operations"] = step.operation_count;
+  json["model"] = plan.shape.name;
+  json["platform"] = plan.platform.name;
+  for (const auto& [key, value] : train::setting_values(plan.config)) json["settings"][key] = value;
+  return json.dump(2);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,97 @@
+#include "cli/sweep.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::int64_t kMostValues = 10'000;
+
+Error sweep_error(const std::string& text, const std::string& what) {
+  return make_error(ErrorCode::config, "--sweep {}: {}; write key=1..10 or key=a,b,c", text, what);
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t first = 0;
+  for (std::size_t end = 0; end != std::string::npos; first = end + 1) {
+    end = text.find(separator, first);
+    parts.push_back(text.substr(first, end - first));
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<Sweep> parse_sweep(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return sweep_error(text, "there is no key");
+  Sweep sweep;
+  sweep.key = text.substr(0, equals);
+  const std::string values = text.substr(equals + 1);
+  const std::size_t dots = values.find("..");
+  if (dots == std::string::npos) {
+    sweep.values = split(values, ',');
+    for (const std::string& value : sweep.values) {
+      if (value.empty()) return sweep_error(text, "a value is empty");
+    }
+    return sweep;
+  }
+  const auto first = whole_number(std::string_view(values).substr(0, dots));
+  const auto last = whole_number(std::string_view(values).substr(dots + 2));
+  if (!first || !last) return sweep_error(text, "the ends of a range are whole numbers");
+  if (*last < *first) return sweep_error(text, "the range runs backwards");
+  if (*last - *first >= kMostValues) return sweep_error(text, "the range is too long");
+  for (std::int64_t value = *first; value <= *last; ++value) {
+    sweep.values.push_back(std::to_string(value));
+  }
+  return sweep;
+}
+
+std::string sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  std::string text =
+      fmt::format("SIMULATED: seconds a step\n{:>16} {:>10} {:>10} {:>10} {:>10} {:>9}\n",
+                  sweep.key, "forward", "backward", "update", "total", "speed-up");
+  for (const SweepRow& row : rows) {
+    text += fmt::format("{:>16} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9.2f}\n", row.value,
+                        row.step.seconds[0], row.step.seconds[1], row.step.seconds[2],
+                        row.step.total_seconds,
+                        rows.front().step.total_seconds / row.step.total_seconds);
+  }
+  return text;
+}
+
+std::string sweep_csv(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  std::string text = sweep.key + ",forward_s,backward_s,update_s,total_s\n";
+  for (const SweepRow& row : rows) {
+    text += fmt::format("{},{},{},{},{}\n", row.value, row.step.seconds[0], row.step.seconds[1],
+                        row.step.seconds[2], row.step.total_seconds);
+  }
+  return text;
+}
+
+std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  nlohmann::ordered_json json;
+  json["key"] = sweep.key;
+  for (const SweepRow& row : rows) {
+    json["rows"].push_back({{"value", row.value},
+                            {"seconds",
+                             {{"forward", row.step.seconds[0]},
+                              {"backward", row.step.seconds[1]},
+                              {"update", row.step.seconds[2]},
+                              {"total", row.step.total_seconds}}}});
+  }
+  return json.dump(2);
+}
+
+}  // namespace sluice::cli

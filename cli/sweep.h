@@ -1,0 +1,32 @@
+#pragma once
+// --sweep: one setting, several values, a row each.
+//
+// Thread contract: free functions.
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "core/train/simulation.h"
+
+namespace sluice::cli {
+
+struct Sweep {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+// "devices=1..10" (whole numbers, both ends included) or "density=1,0.1,0.01". Errors say what is
+// wrong with it; whether the key exists is for the settings to say.
+Result<Sweep> parse_sweep(const std::string& text);
+
+struct SweepRow {
+  std::string value;
+  train::SimulatedStep step;
+};
+
+std::string sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows);
+std::string sweep_csv(const Sweep& sweep, const std::vector<SweepRow>& rows);
+std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows);
+
+}  // namespace sluice::cli

@@ -1,0 +1,133 @@
+#include "core/train/run_plan.h"
+
+#include <algorithm>
+
+#include "core/model/flop.h"
+#include "core/offload/offload_memory.h"
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::train {
+namespace {
+
+offload::OffloadOptions options_of(const RunConfig& config) {
+  offload::OffloadOptions options;
+  options.method = config.offload.method;
+  options.pipeline = config.offload.pipeline;
+  options.wire = config.offload.wire;
+  options.buffers = static_cast<std::int32_t>(config.offload.buffers);
+  options.prefetch = config.offload.prefetch;
+  options.parameter_kind = config.arithmetic.precision;
+  // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
+  options.gradient_kind = config.batch.grad_accum_steps > 1 ? optimizer::GradientKind::fp32
+                          : config.arithmetic.precision == Float16Kind::bf16
+                              ? optimizer::GradientKind::bf16
+                              : optimizer::GradientKind::fp16;
+  // Few buffers of a size that drives like, more when they would become unwieldy.
+  const std::int64_t smallest = std::max<std::int64_t>(4 << 20, config.storage.io_bytes);
+  const std::int64_t memory_bytes = config.offload.bounce_memory_bytes;
+  options.bounce_bytes = std::clamp(round_up(memory_bytes / 64, kPageBytes), smallest,
+                                    std::max<std::int64_t>(64 << 20, smallest));
+  options.bounce_count =
+      static_cast<std::int32_t>(std::max<std::int64_t>(2, memory_bytes / options.bounce_bytes));
+  return options;
+}
+
+// The kernels a run charges must have a rate on the engine that runs them.
+Status require_rates(const platform::Platform& platform, const RunConfig& config) {
+  const auto require = [&](platform::EngineId id, const char* kernel) -> Status {
+    const auto& engine = platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+    if (engine.rate.contains(kernel)) return ok_status();
+    return make_error(ErrorCode::config, "{}: engine {} has no rate for '{}', which this run needs",
+                      platform.source, engine.name, kernel);
+  };
+  RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
+  RETURN_IF_ERROR(require(platform.host_engine, "stage"));
+  const char* rule = optimizer::rule_info(config.update.rule).name;
+  if (config.offload.method == Method::host) return require(platform.host_engine, rule);
+  for (const platform::Device& device : platform.devices) {
+    RETURN_IF_ERROR(require(device.engine, rule));
+  }
+  return ok_status();
+}
+
+Status require_engines(const platform::Platform& platform, Method method) {
+  if (method == Method::host) return ok_status();
+  for (const platform::Device& device : platform.devices) {
+    if (!device.internal_route.empty()) continue;
+    return make_error(ErrorCode::config,
+                      "method=csd needs an update engine on every device, and {} of {} is a plain "
+                      "drive; use method=host",
+                      device.name, platform.source);
+  }
+  return ok_status();
+}
+
+std::vector<LayerCost> layer_costs(const RunPlan& plan) {
+  const platform::EngineId id = plan.platform.compute_engine;
+  const platform::Engine& engine =
+      plan.platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  const auto kernel_ns = [&](double flop) {
+    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns;
+  };
+  const BatchConfig& batch = plan.config.batch;
+  std::vector<LayerCost> costs;
+  for (std::int32_t l = 0; l < plan.layout.layer_count(); ++l) {
+    const LayerId layer{l};
+    costs.push_back({kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence)),
+                     kernel_ns(model::backward_flop(plan.shape, layer, batch.batch, batch.sequence,
+                                                    plan.config.arithmetic.activations))});
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::int64_t RunPlan::device_budget_bytes(const platform::Device& device) const {
+  const std::int64_t asked_bytes = config.resources.device_memory_bytes;
+  return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
+}
+
+Result<RunPlan> plan_run(const RunConfig& config) {
+  RunPlan plan;
+  plan.config = config;
+  ASSIGN_OR_RETURN(plan.shape, model::load_model_shape(config.files.model));
+  plan.layout = plan.shape.flat_layout();
+  if (config.batch.sequence > plan.shape.sequence) {
+    return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})",
+                      config.batch.sequence, plan.shape.name, plan.shape.sequence);
+  }
+  ASSIGN_OR_RETURN(platform::Platform platform, platform::load_platform(config.files.platform));
+  ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
+                                      platform, static_cast<std::int32_t>(config.offload.devices)));
+  RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
+  RETURN_IF_ERROR(require_rates(plan.platform, config));
+  plan.geometry.parameter_count = plan.layout.parameter_count;
+  plan.geometry.subgroup_elements =
+      std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
+  plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
+  plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  std::vector<double> shares = config.offload.device_shares;
+  if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);
+  plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
+  plan.options = options_of(config);
+  plan.layer_costs = layer_costs(plan);
+  return plan;
+}
+
+Status check_device_memory(const RunPlan& plan) {
+  const std::int64_t set_bytes =
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).device_set_bytes;
+  for (const platform::Device& device : plan.platform.devices) {
+    const std::int64_t budget_bytes = plan.device_budget_bytes(device);
+    if (set_bytes <= budget_bytes) continue;
+    return make_error(ErrorCode::memory,
+                      "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
+                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
+                      "subgroup_elements",
+                      device.name, format_bytes(budget_bytes), plan.options.set_count(),
+                      plan.geometry.subgroup_elements, format_bytes(set_bytes), set_bytes);
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::train

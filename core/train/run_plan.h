@@ -1,0 +1,38 @@
+#pragma once
+// A run's settings made concrete: the model's shape, the machine, how the state is cut and
+// offloaded and what each layer costs. All that the schedule needs except memory, files and a
+// clock, so a run that trains and one that is only simulated have it in common.
+//
+// Thread contract: plain data and free functions.
+
+#include <vector>
+
+#include "core/model/model_shape.h"
+#include "core/platform/platform.h"
+#include "core/train/run_config.h"
+#include "core/train/training_step.h"
+#include "storage/state/state_layout.h"
+
+namespace sluice::train {
+
+struct RunPlan {
+  RunConfig config;
+  model::ModelShape shape;
+  model::FlatLayout layout;
+  platform::Platform platform;  // with as many devices as the run uses
+  state::Geometry geometry;
+  state::DeviceMap device_map;  // of a new state
+  offload::OffloadOptions options;
+  std::vector<LayerCost> layer_costs;
+
+  std::int64_t device_budget_bytes(const platform::Device& device) const;
+};
+
+// Reads the model and the platform file. Errors: theirs, and what the settings ask of them that
+// they do not have (ErrorCode::config).
+Result<RunPlan> plan_run(const RunConfig& config);
+
+// ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
+Status check_device_memory(const RunPlan& plan);
+
+}  // namespace sluice::train

@@ -1,0 +1,174 @@
+#include "core/train/simulation.h"
+
+#include <algorithm>
+
+#include "core/csd/emulated_csd.h"
+#include "core/runtime/clocks.h"
+
+namespace sluice::train {
+namespace {
+
+// Adds up what each link moves and each engine does, phase by phase. The phase is read off the
+// outcome, which the step fills in as it goes.
+class UseSink final : public runtime::OperationSink {
+ public:
+  UseSink(const platform::Platform& platform, const StepOutcome& outcome)
+      : outcome_(outcome), links_(platform.links.size()), engines_(platform.engines.size()) {}
+
+  void on_submit(const runtime::OperationState& /*state*/) override { operation_count_ += 1; }
+
+  void on_finish(const runtime::OperationState& state) override {
+    const runtime::Operation& operation = state.operation;
+    const auto direction = static_cast<std::size_t>(operation.cost.direction);
+    for (const platform::LinkId link : operation.cost.route) {
+      links_[static_cast<std::size_t>(platform::index_of(link))][phase()][direction] +=
+          operation.label.size_bytes;
+    }
+    const std::int32_t engine = platform::index_of(operation.cost.engine);
+    if (engine >= 0) {
+      engines_[static_cast<std::size_t>(engine)][phase()] +=
+          static_cast<double>(operation.cost.engine_dur_ns) / 1e9;
+    }
+  }
+
+  SimulatedStep report(const platform::Platform& platform) const;
+
+ private:
+  std::size_t phase() const {
+    if (outcome_.backward_end_ns > 0) return static_cast<std::size_t>(Phase::update);
+    return static_cast<std::size_t>(outcome_.forward_end_ns > 0 ? Phase::backward : Phase::forward);
+  }
+
+  const StepOutcome& outcome_;
+  std::vector<std::array<std::array<std::int64_t, 2>, kPhaseCount>> links_;
+  std::vector<ByPhase> engines_;
+  std::int64_t operation_count_ = 0;
+};
+
+double busy_seconds(const platform::Link& link, const std::array<std::int64_t, 2>& size_bytes) {
+  const double read = static_cast<double>(size_bytes[0]) / link.read_bytes_per_s;
+  const double write = static_cast<double>(size_bytes[1]) / link.write_bytes_per_s;
+  return link.duplex == platform::Duplex::half ? read + write : std::max(read, write);
+}
+
+SimulatedStep UseSink::report(const platform::Platform& platform) const {
+  SimulatedStep step;
+  const auto seconds = [](TimeNs from, TimeNs to) { return static_cast<double>(to - from) / 1e9; };
+  step.seconds = {seconds(outcome_.start_ns, outcome_.forward_end_ns),
+                  seconds(outcome_.forward_end_ns, outcome_.backward_end_ns),
+                  seconds(outcome_.backward_end_ns, outcome_.end_ns)};
+  step.total_seconds = seconds(outcome_.start_ns, outcome_.end_ns);
+  step.operation_count = operation_count_;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    LinkUse use{platform.links[i].name, links_[i], {}};
+    for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
+      use.busy_seconds[phase] = busy_seconds(platform.links[i], links_[i][phase]);
+    }
+    step.links.push_back(std::move(use));
+  }
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    step.engines.push_back({platform.engines[i].name, engines_[i]});
+  }
+  return step;
+}
+
+// Two versions of the state and the gradients must fit on a drive whose size the platform states.
+Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
+  for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
+    const platform::Device& device = plan.platform.devices[d];
+    const DeviceId id{static_cast<std::int32_t>(d)};
+    const std::int64_t size_bytes =
+        layout.data_bytes(id) +
+        offload::gradient_file_bytes(layout, id, plan.options.wire_gradient_kind());
+    if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) continue;
+    return make_error(
+        ErrorCode::config,
+        "{}: {} holds {}, and its share of {} takes {} (two versions of the state, and "
+        "the gradients): use more devices",
+        plan.platform.source, device.name, format_bytes(device.capacity_bytes), plan.shape.name,
+        format_bytes(size_bytes));
+  }
+  return ok_status();
+}
+
+offload::Devices make_devices(const RunPlan& plan, runtime::Runtime& runtime) {
+  const std::int64_t inflight_bytes =
+      plan.config.storage.io_bytes * plan.config.storage.queue_depth;
+  offload::Devices devices;
+  for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
+    const platform::Device& device = plan.platform.devices[d];
+    const DeviceId id{static_cast<std::int32_t>(d)};
+    if (plan.options.method == Method::host) {
+      devices.drives.push_back(std::make_unique<csd::Drive>(runtime, device, id, inflight_bytes));
+      continue;
+    }
+    auto csd = std::make_unique<csd::EmulatedCsd>(runtime, plan.platform, device, id,
+                                                  inflight_bytes, csd::Payload::none);
+    devices.csds.push_back(csd.get());
+    devices.drives.push_back(std::move(csd));
+  }
+  return devices;
+}
+
+StepPlan step_plan(const RunPlan& plan) {
+  StepPlan step;
+  step.decide = [&plan](const GradientSummary&) {
+    offload::StepDecision decision;
+    decision.scalars = optimizer::update_scalars(plan.config.update, 1, 1.0);
+    return decision;
+  };
+  step.position_after = [](const GradientSummary&) { return state::TrainingPosition{}; };
+  return step;
+}
+
+}  // namespace
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::update:
+      break;
+  }
+  return "update";
+}
+
+Result<SimulatedStep> simulate_step(const RunPlan& plan) {
+  RETURN_IF_ERROR(check_device_memory(plan));
+  state::Layout layout(plan.geometry, plan.device_map);
+  RETURN_IF_ERROR(check_capacity(plan, layout));
+  std::vector<csd::DeviceMemory> device_memories;
+  for (const platform::Device& device : plan.platform.devices) {
+    device_memories.emplace_back(device.name, plan.device_budget_bytes(device), csd::Payload::none);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<offload::OffloadMemory> memory,
+                   offload::OffloadMemory::make(plan.options, plan.geometry, plan.layout,
+                                                device_memories, csd::Payload::none));
+  runtime::Runtime runtime(
+      std::make_unique<runtime::SimulatedClock>(plan.platform, runtime::Disturbance{}));
+  offload::Devices devices = make_devices(plan, runtime);
+  offload::Offload::Parts parts;
+  parts.runtime = &runtime;
+  parts.platform = &plan.platform;
+  parts.layout = &plan.layout;
+  parts.memory = memory.get();
+  parts.devices = &devices;
+  parts.state_layout = &layout;
+  offload::Offload offload(plan.options, parts);
+  StepContext context{runtime,
+                      plan.platform,
+                      offload,
+                      nullptr,
+                      plan.layout,
+                      plan.layer_costs,
+                      static_cast<int>(plan.config.batch.grad_accum_steps)};
+  StepOutcome outcome;
+  UseSink sink(plan.platform, outcome);
+  runtime.add_sink(&sink);
+  RETURN_IF_ERROR(runtime.run(training_step(context, step_plan(plan), outcome)));
+  return sink.report(plan.platform);
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,46 @@
+#pragma once
+// One training step in simulated time: the schedule of training_step.h and core/offload as it is,
+// under the simulated clock, without payload. Nothing here knows how a step goes.
+//
+// Thread contract: one call on one thread; deterministic.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/train/run_plan.h"
+
+namespace sluice::train {
+
+enum class Phase : std::uint8_t { forward, backward, update };
+inline constexpr std::size_t kPhaseCount = 3;
+const char* phase_name(Phase phase);
+
+using ByPhase = std::array<double, kPhaseCount>;
+
+struct LinkUse {
+  std::string name;
+  // By Phase and platform::Direction; an operation counts where it ends.
+  std::array<std::array<std::int64_t, 2>, kPhaseCount> size_bytes{};
+  // Seconds in which the link would have been done with its bytes at its full rate: of the busier
+  // direction, or of both together where they share time.
+  ByPhase busy_seconds{};
+};
+
+struct EngineUse {
+  std::string name;
+  ByPhase busy_seconds{};  // in which a kernel ran
+};
+
+struct SimulatedStep {
+  ByPhase seconds{};
+  double total_seconds = 0;
+  std::vector<LinkUse> links;
+  std::vector<EngineUse> engines;
+  std::int64_t operation_count = 0;
+};
+
+// Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config).
+Result<SimulatedStep> simulate_step(const RunPlan& plan);
+
+}  // namespace sluice::train
