@@ -1,6 +1,7 @@
 // How fast is the AdamW update? Against a loop that only moves the same bytes, and against torch's
-// fused AdamW followed by its cast to bf16. All work on the same buffers in one process and take
-// turns, so that a noisy machine disturbs them alike; the ratios are medians over rounds.
+// fused AdamW followed by its cast to bf16; and how fast are the rules with two arrays? All work on
+// the same buffers in one process and take turns, so that a noisy machine disturbs them alike; the
+// ratios are medians over rounds.
 //
 //   bench_adamw [MEBI_ELEMENTS=64] [THREADS=2] [ROUNDS=11]
 
@@ -27,6 +28,7 @@
 namespace sluice::bench {
 namespace {
 
+using optimizer::RuleKind;
 using optimizer::UpdateArrays;
 
 struct Free {
@@ -67,6 +69,7 @@ void on_threads(const UpdateArrays& arrays, int thread_count,
 
 struct Contender {
   std::string name;
+  int element_bytes;  // read and written
   std::function<void(std::int64_t step)> run;
   std::vector<double> seconds;
 };
@@ -118,39 +121,47 @@ int run(int argc, char** argv) {
                             .state = {master_weights.get(), exp_avg.get(), exp_avg_sq.get()},
                             .gradient = gradient.get(),
                             .parameters = parameters.get()};
-  const optimizer::UpdateOptions options;
+  UpdateArrays two_arrays = arrays;  // what AdaGrad sums up must not be negative
+  two_arrays.state = {master_weights.get(), exp_avg_sq.get(), nullptr};
+  const auto update_with = [&](RuleKind rule, const UpdateArrays& of_rule) {
+    return [&of_rule, rule, thread_count](std::int64_t step) {
+      const auto scalars = optimizer::update_scalars(optimizer::default_options(rule), step, 1.0);
+      on_threads(of_rule, thread_count,
+                 [&](const UpdateArrays& part) { optimizer::update(scalars, part); });
+    };
+  };
 
   std::vector<Contender> contenders;
-  contenders.push_back({"adamw_update + bf16 copy",
-                        [&](std::int64_t step) {
-                          const auto scalars = optimizer::update_scalars(options, step, 1.0);
-                          on_threads(arrays, thread_count, [&](const UpdateArrays& part) {
-                            optimizer::update(scalars, part);
-                          });
-                        },
-                        {}});
+  contenders.push_back({"adamw + bf16 copy", 30, update_with(RuleKind::adamw, arrays), {}});
   contenders.push_back({"same streams, no arithmetic",
+                        30,
                         [&](std::int64_t) { on_threads(arrays, thread_count, touch_streams); },
                         {}});
 #ifdef SLUICE_TORCH
-  TorchChain torch(options, arrays, thread_count);
-  contenders.push_back(
-      {"torch _fused_adamw_ + copy_ to bf16", [&](std::int64_t step) { torch.step(step); }, {}});
+  TorchChain torch(optimizer::default_options(RuleKind::adamw), arrays, thread_count);
+  contenders.push_back({"torch _fused_adamw_ + copy_ to bf16",
+                        30,
+                        [&](std::int64_t step) { torch.step(step); },
+                        {}});
 #endif
+  const std::size_t adamw_count = contenders.size();
+  contenders.push_back({"adagrad + bf16 copy", 22, update_with(RuleKind::adagrad, two_arrays), {}});
+  contenders.push_back({"sgd + bf16 copy", 22, update_with(RuleKind::sgd, two_arrays), {}});
   measure(contenders, rounds);
 
   fmt::print("bench_adamw {} {} {}: {} Mi elements, {} threads, {} rounds, on {}, {} CPUs\n",
              mebi_elements, thread_count, rounds, mebi_elements, thread_count, rounds, cpu_model(),
              std::thread::hardware_concurrency());
-  const double bytes = 30.0 * static_cast<double>(count);  // an element: 16 read, 14 written
   for (const Contender& contender : contenders) {
     const double seconds = median(contender.seconds);
-    fmt::print("{:<36} median {:>8}  {:>10} of 30 bytes an element\n", contender.name,
-               format_duration(static_cast<TimeNs>(seconds * 1e9)), format_rate(bytes / seconds));
+    const double bytes = static_cast<double>(contender.element_bytes) * static_cast<double>(count);
+    fmt::print("{:<36} median {:>8}  {:>10} of {} bytes an element\n", contender.name,
+               format_duration(static_cast<TimeNs>(seconds * 1e9)), format_rate(bytes / seconds),
+               contender.element_bytes);
   }
-  for (std::size_t other = 1; other < contenders.size(); ++other) {
-    fmt::print("adamw_update is {:.3f} x as fast as {}\n",
-               speed_ratio(contenders[0], contenders[other]), contenders[other].name);
+  for (std::size_t other = 1; other < adamw_count; ++other) {
+    fmt::print("adamw is {:.3f} x as fast as {}\n", speed_ratio(contenders[0], contenders[other]),
+               contenders[other].name);
   }
 #ifndef SLUICE_TORCH
   fmt::print("torch: not measured, this program was built with SLUICE_TORCH=OFF\n");

@@ -66,7 +66,7 @@ UpdateOptions default_options(RuleKind rule) {
     case RuleKind::adamw:
       break;
     case RuleKind::sgd:
-      return {.rule = rule, .weight_decay = 0};
+      return {.rule = rule, .lr = 0.1, .weight_decay = 0};
     case RuleKind::adagrad:
       return {.rule = rule, .lr = 1e-2, .eps = 1e-10, .weight_decay = 0};
   }

@@ -25,10 +25,10 @@ enum class Stage : std::uint8_t {
   gradient,        // overflow check and norm of a layer's gradients
   stage_gradient,  // gradients into a bounce buffer, in the wire's format
   gradient_down,   // transfer: bounce buffer to the owner's drive
-  state_read,      // transfer: master weights and moments to where they are updated
+  state_read,      // transfer: the arrays of the state to where they are updated
   gradient_read,   // transfer: the subgroup's gradients to the same place
   update,          // the optimizer's kernel
-  state_write,     // transfer: the next version of master weights and moments
+  state_write,     // transfer: the next version of the arrays of the state
   parameters_up,   // transfer: updated parameters to the host
   parameters_in,   // updated parameters into the 16-bit copy that forward reads
   commit,          // the new versions become current

@@ -115,6 +115,18 @@ Status check_required(const Reading& reading) {
   return ok_status();
 }
 
+// What nobody said has the default of the optimizer that was chosen.
+void fill_rule_defaults(Reading& reading) {
+  optimizer::UpdateOptions& update = reading.config.update;
+  const optimizer::UpdateOptions defaults = optimizer::default_options(update.rule);
+  const auto fill = [&](const char* key, double& value, double default_value) {
+    if (!reading.where.contains(key)) value = default_value;
+  };
+  fill("lr", update.lr, defaults.lr);
+  fill("eps", update.eps, defaults.eps);
+  fill("weight_decay", update.weight_decay, defaults.weight_decay);
+}
+
 // What no single key can be blamed for; the message stands at the key most likely to be changed.
 Status check_together(const Reading& reading) {
   const RunConfig& config = reading.config;
@@ -174,6 +186,7 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
   }
   for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text));
   RETURN_IF_ERROR(check_required(reading));
+  fill_rule_defaults(reading);
   fill_names(reading.config.files, path_for_messages);
   RETURN_IF_ERROR(check_together(reading));
   return std::move(reading.config);

@@ -142,10 +142,11 @@ struct SettingInfo {
   std::string key;
   std::string section;  // the heading it stands under; RUN.toml may use the same as a table name
   SettingType type = SettingType::integer;
-  std::string values;         // "1 to 64", "host, csd", "text"
-  std::string unit;           // "steps", "bytes"; may be empty
-  std::string default_value;  // as it would be written; "required" if there is none
-  std::string help;           // one sentence
+  std::string values;          // "1 to 64", "host, csd", "text"
+  std::string unit;            // "steps", "bytes"; may be empty
+  std::string default_value;   // as it would be written; "required" if there is none
+  std::string other_defaults;  // of other optimizers: "sgd 0.1, adagrad 0.01"; mostly empty
+  std::string help;            // one sentence
 };
 
 const std::vector<SettingInfo>& settings();

@@ -9,6 +9,20 @@ namespace {
 
 using detail::Setting;
 
+// The defaults of the optimizers that have another one than the default optimizer.
+std::string other_defaults(const Setting& setting, const RunConfig& defaults) {
+  if (setting.required || setting.type != SettingType::number) return "";
+  std::vector<std::string> others;
+  for (const RuleKind rule : {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad}) {
+    RunConfig config;
+    config.update = optimizer::default_options(rule);
+    const std::string text = detail::value_text(setting, config);
+    if (text != detail::value_text(setting, defaults))
+      others.push_back(fmt::format("{} {}", optimizer::rule_info(rule).name, text));
+  }
+  return fmt::format("{}", fmt::join(others, ", "));
+}
+
 std::vector<SettingInfo> make_settings() {
   const RunConfig defaults;
   std::vector<SettingInfo> infos;
@@ -20,6 +34,7 @@ std::vector<SettingInfo> make_settings() {
          .values = detail::allowed_values(setting),
          .unit = setting.unit,
          .default_value = setting.required ? "required" : detail::value_text(setting, defaults),
+         .other_defaults = other_defaults(setting, defaults),
          .help = setting.help});
   }
   return infos;
@@ -31,7 +46,8 @@ A run file (`sample_models/runs/*.toml`) sets these keys; `--set key=value` sets
 after the file. Table names such as `[offload]` are headings for the reader: a key means the same
 under any of them and may be set only once. A path in the file is relative to the file's folder; a
 path given to `--set` is relative to the working directory. Sizes in bytes may be written `4096`,
-`"64MiB"` or `"2 GB"`. The devices' shares are one string: `device_map = "3,1,1,1"`.
+`"64MiB"` or `"2 GB"`. The devices' shares are one string: `device_map = "3,1,1,1"`. Where
+optimizers have defaults of their own, these stand in brackets.
 
 A key that does not exist, a value of the wrong type and a value out of range each stop the run
 before anything is written, with the file and the line.
@@ -57,6 +73,7 @@ std::string describe_settings() {
     text += fmt::format("  {:<{}}  {}\n", info.key, key_width, info.help);
     text += fmt::format("  {:<{}}    {}", "", key_width, info.values);
     if (!info.default_value.empty()) text += fmt::format("; default {}", info.default_value);
+    if (!info.other_defaults.empty()) text += fmt::format(" ({})", info.other_defaults);
     text += '\n';
   }
   return text;
@@ -71,8 +88,10 @@ std::string settings_markdown() {
       text += fmt::format("\n## {}\n\n| key | values | unit | default | meaning |\n", section);
       text += "|---|---|---|---|---|\n";
     }
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", info.key, info.values, info.unit,
-                        info.default_value, info.help);
+    const std::string others =
+        info.other_defaults.empty() ? "" : fmt::format(" ({})", info.other_defaults);
+    text += fmt::format("| `{}` | {} | {} | {}{} | {} |\n", info.key, info.values, info.unit,
+                        info.default_value, others, info.help);
   }
   return text;
 }

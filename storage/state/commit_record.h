@@ -12,7 +12,7 @@
 
 namespace sluice::state {
 
-// Up to this many state arrays a subgroup (Adam has 3).
+// Up to this many state arrays a subgroup (AdamW has 3).
 inline constexpr int kMaxVariables = 4;
 
 struct SubgroupVersion {

@@ -4,7 +4,7 @@
 //
 // The flat parameters [0, parameter_count) are cut into subgroups of `subgroup_elements` (the last
 // may be shorter). On the device that owns a subgroup its state occupies a slot: `variable_count`
-// arrays (master_weights, exp_avg, exp_avg_sq for Adam) of fp32, one after the other, each padded
+// arrays (for AdamW master_weights, exp_avg, exp_avg_sq) of fp32, one after the other, each padded
 // to whole pages. Every slot of a device has one size, that of a full subgroup. A device starts
 // with two slots for every subgroup it owns (D3: a step reads one and writes the other); a subgroup
 // that moves to a device without a free slot makes that device grow by one. Free slots are handed

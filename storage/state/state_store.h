@@ -32,9 +32,9 @@ namespace sluice::state {
 // Says what the state is of; compared on open, and the message names the first difference.
 struct StateIdentity {
   std::string model_name;
-  std::uint64_t model_fingerprint = 0;  // of tensor names and shapes in flat order
-  std::string optimizer = "adamw";
-  std::vector<std::string> variable_names = {"master_weights", "exp_avg", "exp_avg_sq"};
+  std::uint64_t model_fingerprint = 0;      // of tensor names and shapes in flat order
+  std::string optimizer;                    // its name, and below those of its arrays
+  std::vector<std::string> variable_names;  // as many as the geometry's variable_count
 };
 
 // never: no fsync or fdatasync at all, so a crash of the machine may lose or mix commits (the

@@ -25,6 +25,8 @@ SETTINGS = [
     ({"lr": "fast"}, ["lr", "number", "fast"]),
     ({"min_lr": 1.0}, ["min_lr = 1", "above lr"]),
     ({"beta1": 1}, ["beta1 = 1", "below 1"]),
+    ({"momentum": 1}, ["momentum = 1", "below 1"]),
+    ({"optimizer": "adamn"}, ["adamn", "adamw, sgd, adagrad", "did you mean 'adamw'"]),
     ({"time_scale": 0}, ["time_scale = 0", "above 0"]),
     ({"prefetch": "maybe"}, ["prefetch", "true or false", "maybe"]),
     ({"method": "gpu"}, ["gpu", "host, csd"]),
@@ -208,6 +210,10 @@ def a_platform_without_a_rate_that_the_run_needs_is_refused(place):
         text = re.sub(rf"^{line} = .*\n", "", PLAIN_DRIVES, flags=re.MULTILINE)
         (place / "drives.toml").write_text(text)
         place.train(method="host", platform="drives.toml").refused(2, ["drives.toml", *words])
+    (place / "drives.toml").write_text(PLAIN_DRIVES)
+    for rule in ("sgd", "adagrad"):
+        reply = place.train(method="host", platform="drives.toml", optimizer=rule)
+        reply.refused(2, ["drives.toml", "engine host", f"'{rule}'"])
     require(not (place / "out").exists(), "something was written")
 
 
@@ -238,6 +244,7 @@ def a_state_of_another_run_is_refused_with_the_first_difference(place):
                             ({"model": "other.toml"}, ["other", "nano"]),
                             ({"subgroup_elements": 6000}, ["subgroup", "5000", "6000"]),
                             ({"devices": 3}, ["device_count", "2", "3"]),
+                            ({"optimizer": "sgd"}, ["optimizer is adamw", "wanted is sgd"]),
                             ({"seed": 1}, ["seed=0", "seed=1"])):
         place.train("--resume", **settings).refused(2, ["out/state", *words])
         require_unchanged(place, before, f"--resume with {settings}")

@@ -79,6 +79,17 @@ def csd_with_the_native_wire_moves_2_and_2_bytes_over_the_host_link(place):
 
 
 @test
+def sgd_and_adagrad_move_two_arrays_where_adamw_moves_three(place):
+    for rule in ("sgd", "adagrad"):
+        check(place, f"{rule}-host", (12, 12), (0, 0), 3, 3, method="host", devices=3,
+              optimizer=rule)
+        check(place, f"{rule}-csd", (4, 4), (12, 8), 3, 3, method="csd", devices=3,
+              optimizer=rule)
+        check(place, f"{rule}-native", (2, 2), (10, 8), 3, 3, method="csd", devices=3,
+              optimizer=rule, wire="native")
+
+
+@test
 def the_emulated_clock_moves_the_same_bytes(place):
     check(place, "emulated", (4, 4), (16, 12), 4, 4, method="csd", devices=3, clock="emulated",
           time_scale=0.01)

@@ -68,12 +68,12 @@ def numbers(reply):
     return report["losses"], report["state_digest"]
 
 
-def compare_all(place, rows, common, steps):
+def compare_all(place, rows, common, steps, prefix=""):
     """All rows side by side, each in a folder of its own; the first one is the reference."""
 
     def run(indexed):
         index, row = indexed
-        settings = {**common, **settings_of(row), "output": f"run{index}"}
+        settings = {**common, **settings_of(row), "output": f"{prefix}run{index}"}
         return numbers(place.train("--json", "--steps", steps, **settings))
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -97,6 +97,17 @@ def settings_give_the_same_numbers_with_gradient_accumulation(place):
     some = {name: values[:2] + values[-1:] for name, values in FACTORS.items()}
     rows = pairwise(some, seed=2)[:8]
     compare_all(place, rows, {"grad_accum_steps": 3, "batch": 1}, steps=3)
+
+
+@test
+def settings_give_the_same_numbers_with_each_optimizer(place):
+    some = {name: values[:2] + values[-1:] for name, values in FACTORS.items()}
+    rows = pairwise(some, seed=4)[:6]
+    found = []
+    for rule in ("sgd", "adagrad"):
+        common = {"optimizer": rule, "weight_decay": 0.01}
+        found.append(compare_all(place, rows, common, steps=4, prefix=rule))
+    require(found[0] != found[1], "sgd and adagrad gave the same numbers")
 
 
 # 2^32 is more than the gradients bear in fp16, whose largest number is 65504.

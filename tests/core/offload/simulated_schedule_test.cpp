@@ -31,7 +31,7 @@ class Checker final : public runtime::OperationSink {
   struct Limits {
     std::int32_t subgroups;
     bool share_one_set;
-    std::int64_t variable_bytes;
+    state::Geometry geometry;
   };
   explicit Checker(const Limits& limits) : limits_(limits) {}
 
@@ -76,7 +76,7 @@ class Checker final : public runtime::OperationSink {
            stage == Stage::state_write;
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
-    return label.place_bytes / limits_.variable_bytes % 3;
+    return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
   }
   // A subgroup's data is in a variable's buffer from its read to the end of its write.
   void enter_buffer(const runtime::OperationLabel& label) {
@@ -124,6 +124,7 @@ struct Setup {
   offload::Method method = offload::Method::csd;
   offload::Pipeline pipeline = offload::Pipeline::nbuffer;
   offload::Wire wire = offload::Wire::fp32;
+  optimizer::RuleKind rule = optimizer::RuleKind::adamw;
   bool prefetch = true;
   std::int32_t buffers = 2;
   std::int32_t devices = 2;
@@ -134,13 +135,13 @@ struct Setup {
 Checker::Limits limits_of(const Setup& setup, const state::Geometry& geometry) {
   switch (setup.pipeline) {
     case offload::Pipeline::serial:
-      return {1, true, geometry.variable_bytes()};
+      return {1, true, geometry};
     case offload::Pipeline::handover:
-      return {2, true, geometry.variable_bytes()};
+      return {2, true, geometry};
     case offload::Pipeline::nbuffer:
       break;
   }
-  return {setup.buffers, false, geometry.variable_bytes()};
+  return {setup.buffers, false, geometry};
 }
 
 struct Outcome {
@@ -157,7 +158,8 @@ Outcome run_step(const Setup& setup) {
     layout.layers.push_back({"layer", layout.parameter_count, count});
     layout.parameter_count += count;
   }
-  state::Geometry geometry{layout.parameter_count, setup.subgroup_elements, 3, setup.devices};
+  state::Geometry geometry{layout.parameter_count, setup.subgroup_elements,
+                           optimizer::rule_info(setup.rule).state_count(), setup.devices};
   std::vector<double> shares;
   for (std::int32_t d = 0; d < setup.devices; ++d) shares.push_back(1 + d);
   state::Layout state_layout(geometry, state::make_device_map(geometry.subgroup_count(), shares));
@@ -205,7 +207,11 @@ Outcome run_step(const Setup& setup) {
     before.push_back(state_layout.current(SubgroupId{s}));
   }
   train::StepPlan plan;
-  plan.decide = [](const train::GradientSummary&) { return offload::StepDecision{}; };
+  plan.decide = [&](const train::GradientSummary&) {
+    return offload::StepDecision{
+        .apply = true,
+        .scalars = optimizer::update_scalars(optimizer::default_options(setup.rule), 1, 1.0)};
+  };
   plan.position_after = [](const train::GradientSummary&) { return state::TrainingPosition{}; };
   train::StepOutcome outcome;
   const Status status = runtime.run(train::training_step(context, plan, outcome));
@@ -232,6 +238,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.method = seed % 5 == 0 ? offload::Method::host : offload::Method::csd;
     setup.wire = seed % 3 == 0 ? offload::Wire::native : offload::Wire::fp32;
     setup.prefetch = seed % 7 != 0;
+    if (seed % 13 == 0) setup.rule = optimizer::RuleKind::sgd;
     setup.buffers = 1 + static_cast<std::int32_t>(seed % 4);
     setup.devices = 1 + static_cast<std::int32_t>(seed / 4 % 3);
     setup.disturbance.seed = seed;

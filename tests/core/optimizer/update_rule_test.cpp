@@ -317,7 +317,7 @@ TEST_CASE("the scalars of a step are the formula's, rounded once") {
   CHECK(sgd.grad_scale == 0.25f);
   CHECK(sgd.weight_decay == 0.01f);
   CHECK(sgd.momentum == 0.9f);
-  CHECK(sgd.minus_lr == -0.001f);
+  CHECK(sgd.minus_lr == -0.1f);
 
   const auto adagrad =
       std::get<AdaGradScalars>(update_scalars(options_of(RuleKind::adagrad), 5, 0.25));

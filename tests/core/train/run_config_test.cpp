@@ -66,6 +66,32 @@ TEST_CASE("a run file sets what it names and leaves the rest at its default") {
   CHECK(config->offload.buffers == RunConfig().offload.buffers);
 }
 
+TEST_CASE("lr, eps and weight_decay that nobody sets are those that suit the optimizer") {
+  const auto adamw = parse(kRequired);
+  const auto sgd = parse(kRequired, {"optimizer=sgd"});
+  const auto adagrad = parse(kRequired + "optimizer = 'adagrad'\n");
+  REQUIRE((adamw.ok() && sgd.ok() && adagrad.ok()));
+  CHECK(adamw->update.lr == 1e-3);
+  CHECK(adamw->update.eps == 1e-8);
+  CHECK(adamw->update.weight_decay == 0.01);
+  CHECK(sgd->update.lr == 0.1);
+  CHECK(sgd->update.momentum == 0.9);
+  CHECK(sgd->update.weight_decay == 0);
+  CHECK(adagrad->update.lr == 0.01);
+  CHECK(adagrad->update.eps == 1e-10);
+  CHECK(adagrad->update.weight_decay == 0);
+
+  const auto given = parse(kRequired + "weight_decay = 0.01\nlr = 0.001\n",
+                           {"optimizer=adagrad", "eps=1e-8", "momentum=0.5"});
+  REQUIRE(given.ok());
+  CHECK(given->update.lr == 1e-3);
+  CHECK(given->update.eps == 1e-8);
+  CHECK(given->update.weight_decay == 0.01);
+  CHECK(given->update.momentum == 0.5);
+  CHECK(error_of_set("optimizer=adam").find("adamw, sgd, adagrad") != std::string::npos);
+  CHECK(error_of_set("momentum=1").find("at least 0, below 1") != std::string::npos);
+}
+
 TEST_CASE("paths in the file are relative to its folder, paths of --set to the working directory") {
   const auto config = parse(
       "model = '../models/m.toml'\nplatform = '/etc/p.toml'\ntext = 't.txt'\n", {"text=my/t.txt"});

@@ -15,7 +15,10 @@ namespace {
 FileHeader sample_header(DeviceId device) {
   FileHeader header{.device = device,
                     .state_id = {},
-                    .identity = {.model_name = "gpt2-124m", .model_fingerprint = ~0ull},
+                    .identity = {.model_name = "gpt2-124m",
+                                 .model_fingerprint = ~0ull,
+                                 .optimizer = "adamw",
+                                 .variable_names = {"master_weights", "exp_avg", "exp_avg_sq"}},
                     .geometry = {.parameter_count = 1000,
                                  .subgroup_elements = 300,
                                  .variable_count = 3,

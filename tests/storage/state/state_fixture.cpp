@@ -59,7 +59,10 @@ StateStore::Options quick_options(const std::string& directory) {
 }
 
 StateIdentity test_identity(std::int32_t variable_count) {
-  StateIdentity identity{.model_name = "tiny", .model_fingerprint = 0x1234};
+  StateIdentity identity{.model_name = "tiny",
+                         .model_fingerprint = 0x1234,
+                         .optimizer = "adamw",
+                         .variable_names = {"master_weights", "exp_avg", "exp_avg_sq"}};
   identity.variable_names.resize(static_cast<std::size_t>(variable_count), "extra");
   return identity;
 }
