@@ -84,8 +84,8 @@ struct UpdateOptions {
   double eps = 1e-8;
   double weight_decay = 0.01;
 };
-// torch's, except that sgd has momentum and a hundred times the lr: with gradients clipped to norm 1,
-// as they are by default, 1e-3 learns next to nothing.
+// torch's, except that sgd has momentum and a hundred times the lr: with gradients clipped to norm
+// 1, as they are by default, 1e-3 learns next to nothing.
 UpdateOptions default_options(RuleKind rule);
 
 struct AdamWScalars {
