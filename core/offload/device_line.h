@@ -10,17 +10,15 @@ namespace sluice::offload {
 
 struct Offload::DeviceLine {
   DeviceLine(runtime::Runtime& runtime, std::int32_t buffers, std::int32_t variable_count)
-      : sets(runtime, buffers), reader(runtime, 1), workers(runtime, 2), gradient(runtime, 1) {
+      : sets(runtime, buffers), reader(runtime, 1) {
     for (std::int32_t v = 0; v < variable_count; ++v) {
       variables.push_back(std::make_unique<runtime::Pool>(runtime, 1));
     }
   }
 
-  runtime::Pool sets;      // nbuffer: `buffers` subgroups under way
-  runtime::Pool reader;    // one subgroup reads at a time, so that the first is complete soonest
-  runtime::Pool workers;   // handover: two subgroups under way,
-  runtime::Pool gradient;  // with one buffer for the gradient
-  std::vector<std::unique_ptr<runtime::Pool>> variables;  // and one for each variable
+  runtime::Pool sets;    // nbuffer: `buffers` subgroups under way
+  runtime::Pool reader;  // one subgroup reads at a time, so that the first is complete soonest
+  std::vector<std::unique_ptr<runtime::Pool>> variables;  // handover: a buffer for each
   std::vector<SubgroupId> subgroups;                      // in the order they are updated
 };
 

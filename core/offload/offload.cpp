@@ -1,5 +1,7 @@
 #include "core/offload/offload.h"
 
+#include <algorithm>
+
 #include "core/offload/device_line.h"
 #include "core/runtime/kernel_cost.h"
 
@@ -63,23 +65,22 @@ void Offload::begin_step() {
 }
 
 void Offload::start_pipeline() {
-  if (options_.pipeline == Pipeline::serial && options_.method == Method::host) {
-    return updates_.spawn(update_in_step());
+  switch (options_.pipeline) {
+    case Pipeline::serial:
+      return updates_.spawn(update_in_step());
+    case Pipeline::handover:
+      return updates_.spawn(update_by_handover());
+    case Pipeline::nbuffer:
+      for (std::int32_t d = 0; d < geometry().device_count; ++d) {
+        updates_.spawn(update_by_nbuffer(DeviceId{d}));
+      }
   }
-  for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    const DeviceId device{d};
-    switch (options_.pipeline) {
-      case Pipeline::serial:
-        updates_.spawn(update_serially(device));
-        break;
-      case Pipeline::handover:
-        updates_.spawn(update_by_handover(device));
-        break;
-      case Pipeline::nbuffer:
-        updates_.spawn(update_by_nbuffer(device));
-        break;
-    }
-  }
+}
+
+std::size_t Offload::round_count() const {
+  std::size_t most = 0;
+  for (const auto& line : lines_) most = std::max(most, line->subgroups.size());
+  return most;
 }
 
 runtime::Task<Status> Offload::update(const StepDecision& decision) {

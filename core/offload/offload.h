@@ -96,12 +96,14 @@ class Offload {
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
   void start_pipeline();
-  runtime::Task<Status> update_serially(DeviceId device);
+  std::size_t round_count() const;  // most subgroups of a device
   runtime::Task<Status> update_in_step();
   runtime::Task<Status> update_round(std::size_t round);
-  runtime::Task<Status> update_by_handover(DeviceId device);
-  runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::Pool::Lease worker);
-  runtime::Task<Status> hand_over_when(runtime::TaskGroup& up, runtime::Pool::Lease buffer);
+  using VariableLeases = std::array<runtime::Pool::Lease, optimizer::kMaxStateArrays>;
+  runtime::Task<Status> update_by_handover();
+  runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::TaskGroup& lazy);
+  runtime::Task<Status> write_moments(SubgroupId subgroup, const BufferSet& set,
+                                      VariableLeases variables);
   runtime::Task<Status> update_by_nbuffer(DeviceId device);
   runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
 
@@ -115,7 +117,10 @@ class Offload {
   runtime::Task<Status> write_state(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> send_parameters_up(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> send_parameter_chunk(SubgroupId subgroup, const BufferSet& set,
-                                             std::int64_t first, std::int64_t count);
+                                             std::int64_t first, std::int64_t count,
+                                             runtime::TaskGroup& staged);
+  runtime::Task<Status> narrow_parameters(SubgroupId subgroup, std::int64_t first,
+                                          std::int64_t count, runtime::Pool::Lease lease);
   csd::UpdateCommand update_command(SubgroupId subgroup, const BufferSet& set) const;
   runtime::Operation update_operation(const csd::UpdateCommand& command,
                                       csd::UpdatedChecksums& updated, DeviceId device);

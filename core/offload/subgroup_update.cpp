@@ -178,27 +178,39 @@ runtime::Task<Status> Offload::send_parameters_up(SubgroupId subgroup, const Buf
     co_return status;
   }
   const std::int64_t chunk = options_.bounce_bytes / 4;
-  runtime::TaskGroup chunks(runtime());
-  for (std::int64_t first = 0; first < count; first += chunk) {
-    chunks.spawn(send_parameter_chunk(subgroup, set, first, std::min(chunk, count - first)));
+  runtime::TaskGroup staged(runtime());
+  Status status;
+  for (std::int64_t first = 0; status.ok() && first < count; first += chunk) {
+    status =
+        co_await send_parameter_chunk(subgroup, set, first, std::min(chunk, count - first), staged);
   }
-  Status status = co_await chunks.join();
-  co_return status;
+  Status in = co_await staged.join();
+  if (!status.ok()) co_return status;
+  co_return in;
 }
 
+// One chunk comes up at a time, so that the one before it is narrowed meanwhile.
 runtime::Task<Status> Offload::send_parameter_chunk(SubgroupId subgroup, const BufferSet& set,
-                                                    std::int64_t first, std::int64_t count) {
+                                                    std::int64_t first, std::int64_t count,
+                                                    runtime::TaskGroup& staged) {
   const DeviceId device = device_of(subgroup);
   Result<runtime::Pool::Lease> lease =
       co_await bounces_.acquire(waiting_for("a bounce buffer for parameters", device, subgroup));
   CO_RETURN_IF_ERROR(lease);
-  const std::span<std::byte> bounce = parts_.memory->bounce(lease->index());
   std::span<const std::byte> source;
   if (has_payload()) source = set.state[0].subspan(static_cast<std::size_t>(first * 4));
   Status up =
       co_await parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->sync_from_device(
-          {runtime::Stage::parameters_up, subgroup}, source, bounce, count * 4);
+          {runtime::Stage::parameters_up, subgroup}, source, parts_.memory->bounce(lease->index()),
+          count * 4);
   CO_RETURN_IF_ERROR(up);
+  staged.spawn(narrow_parameters(subgroup, first, count, std::move(*lease)));
+  co_return ok_status();
+}
+
+runtime::Task<Status> Offload::narrow_parameters(SubgroupId subgroup, std::int64_t first,
+                                                 std::int64_t count, runtime::Pool::Lease lease) {
+  const std::span<std::byte> bounce = parts_.memory->bounce(lease.index());
   runtime::OperationLabel label;
   label.stage = runtime::Stage::parameters_in;
   label.subgroup = subgroup;
