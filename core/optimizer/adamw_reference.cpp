@@ -69,8 +69,10 @@ AdamWArrays slice(const AdamWArrays& arrays, std::int64_t first, std::int64_t co
   part.master_weights += first;
   part.exp_avg += first;
   part.exp_avg_sq += first;
-  part.gradient =
-      static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  if (arrays.gradient != nullptr) {
+    part.gradient =
+        static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  }
   if (arrays.parameters != nullptr) part.parameters += first;
   return part;
 }

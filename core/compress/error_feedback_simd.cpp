@@ -1,0 +1,60 @@
+// residual = stored_float(fma(gradient, scale, residual)) in vectors.
+
+#include <cstdint>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/compress/error_feedback_simd.cpp"
+#include "hwy/foreach_target.h"
+// The order matters: what follows is compiled once for each target.
+#include "base/check.h"
+#include "core/compress/error_feedback.h"
+#include "core/optimizer/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::compress {
+namespace HWY_NAMESPACE {
+
+#if SLUICE_EXACT_SIMD
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Returns how many elements it has done: all but the last few.
+std::size_t accumulate_for_target(const FeedbackInput& input) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto scale = hn::Set(d, input.scale);
+  std::size_t i = 0;
+  for (; i + lanes <= input.gradient.size(); i += lanes) {
+    const auto gradient = hn::LoadU(d, input.gradient.data() + i);
+    const auto residual = hn::LoadU(d, input.residual.data() + i);
+    const auto accumulated = hn::MulAdd(gradient, scale, residual);
+    hn::StoreU(optimizer::HWY_NAMESPACE::stored(d, accumulated), d, input.residual.data() + i);
+  }
+  return i;
+}
+
+#else
+
+std::size_t accumulate_for_target(const FeedbackInput&) { return 0; }
+
+#endif  // SLUICE_EXACT_SIMD
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::compress
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::compress {
+
+HWY_EXPORT(accumulate_for_target);
+
+void accumulate_residual(const FeedbackInput& input) {
+  CHECK_EQ(input.gradient.size(), input.residual.size());
+  const std::size_t done = HWY_DYNAMIC_DISPATCH(accumulate_for_target)(input);
+  accumulate_residual_reference({.gradient = input.gradient.subspan(done),
+                                 .scale = input.scale,
+                                 .residual = input.residual.subspan(done)});
+}
+
+}  // namespace sluice::compress
+#endif

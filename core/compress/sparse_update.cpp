@@ -1,0 +1,35 @@
+#include "core/compress/sparse_update.h"
+
+#include "base/check.h"
+
+namespace sluice::compress {
+
+void sparse_adamw_update_tile(const optimizer::AdamWScalars& scalars,
+                              const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
+                              const SparseTile& tile, std::span<float, kTileElements> buffer) {
+  CHECK_EQ(arrays.element_count, view.element_count);
+  scatter_tile(view, tile, buffer.data());
+  optimizer::AdamWArrays part =
+      optimizer::slice(arrays, tile.tile * kTileElements, view.elements_in(tile.tile));
+  part.gradient = buffer.data();
+  part.gradient_kind = optimizer::GradientKind::fp32;
+  optimizer::adamw_update(scalars, part);
+}
+
+void sparse_adamw_update(const optimizer::AdamWScalars& scalars,
+                         const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
+                         std::int64_t first_tile, std::int64_t tile_count,
+                         std::span<float, kTileElements> buffer) {
+  CHECK_GE(first_tile, 0);
+  CHECK_GE(tile_count, 0);
+  CHECK_LE(first_tile, view.tile_count() - tile_count);
+  if (tile_count == 0) return;
+  SparseTile tile = view.tile_at(first_tile);
+  sparse_adamw_update_tile(scalars, arrays, view, tile, buffer);
+  for (std::int64_t k = 1; k < tile_count; ++k) {
+    tile = view.next(tile);
+    sparse_adamw_update_tile(scalars, arrays, view, tile, buffer);
+  }
+}
+
+}  // namespace sluice::compress

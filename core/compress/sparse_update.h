@@ -1,0 +1,28 @@
+#pragma once
+// AdamW with a sparse gradient, tile by tile: the tile is decompressed into a buffer that stays in
+// the second-level cache, and the dense kernel updates that slice of the state. Elements that were
+// not kept have the gradient 0; their moments decay and their weights move all the same. So the
+// result has the bits of the dense update with the decompressed gradient.
+//
+// Thread contract: free functions, safe on disjoint tiles with a buffer each.
+
+#include <cstdint>
+#include <span>
+
+#include "core/compress/sparse_gradient.h"
+#include "core/optimizer/update_rule.h"
+
+namespace sluice::compress {
+
+// One tile. `arrays` are the whole subgroup's; their gradient and its kind are not looked at.
+void sparse_adamw_update_tile(const optimizer::AdamWScalars& scalars,
+                              const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
+                              const SparseTile& tile, std::span<float, kTileElements> buffer);
+
+// The tiles [first_tile, first_tile + tile_count).
+void sparse_adamw_update(const optimizer::AdamWScalars& scalars,
+                         const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
+                         std::int64_t first_tile, std::int64_t tile_count,
+                         std::span<float, kTileElements> buffer);
+
+}  // namespace sluice::compress
