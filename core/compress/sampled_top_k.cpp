@@ -35,9 +35,9 @@ std::uint32_t kth_magnitude(std::span<const float> values, std::int64_t k,
     } else {
       detail::count_within(values.data(), count, prefix, level, histogram);
     }
-    histogram.merge();
+    histogram.add_ways();
     std::array<std::uint64_t, detail::kBins> bins;
-    std::copy(histogram.bins().begin(), histogram.bins().end(), bins.begin());
+    std::copy(histogram.bins.begin(), histogram.bins.end(), bins.begin());
     const detail::Boundary boundary = detail::find_boundary(bins, k);
     k -= boundary.above;
     prefix = (prefix << level.bits) | boundary.bin;

@@ -25,7 +25,7 @@ inline void count_one(float value, std::uint32_t prefix, const Level& level, std
   const std::uint64_t magnitude = magnitude_of(value);
   if ((magnitude >> (level.shift + level.bits)) != prefix) return;
   const auto bin = (magnitude >> level.shift) & ((1u << level.bits) - 1);
-  ++histogram.ways[way][bin];
+  ++histogram.ways[bin][way];
 }
 
 inline void keep_one(const ElementRun& run, std::int64_t i, const KeptRoom& room,
@@ -75,7 +75,7 @@ std::int64_t count_top_for_target(const float* values, std::int64_t count, Histo
       hn::Store(hn::ShiftRight<kLevels[0].shift>(magnitudes_at(values + i + k * lanes)), d,
                 bins + k * lanes);
     for (std::int64_t k = 0; k < kVectors * lanes; k += kWays) {
-      for (std::size_t way = 0; way < kWays; ++way) ++histogram.ways[way][bins[k + way]];
+      for (std::size_t way = 0; way < kWays; ++way) ++histogram.ways[bins[k + way]][way];
     }
   }
   return i;
@@ -183,10 +183,9 @@ HWY_EXPORT(count_within_for_target);
 HWY_EXPORT(keep_for_target);
 HWY_EXPORT(pass_equal_for_target);
 
-void Histogram::merge() {
-  for (std::size_t bin = 0; bin < kBins; ++bin) {
-    for (std::size_t way = 1; way < kWays; ++way) ways[0][bin] += ways[way][bin];
-  }
+void Histogram::add_ways() {
+  for (std::size_t bin = 0; bin < kBins; ++bin)
+    bins[bin] = ways[bin][0] + ways[bin][1] + ways[bin][2] + ways[bin][3];
 }
 
 void count_top(const float* values, std::int64_t count, Histogram& histogram) {

@@ -77,7 +77,7 @@ void TopKSelector::run_slice(int index) {
       slice.histogram.clear();
       detail::count_within(searched.values, searched.count, prefix_, detail::kLevels[level_],
                            slice.histogram);
-      return slice.histogram.merge();
+      return slice.histogram.add_ways();
     }
     case Phase::keep:
       return keep_slice(slice);
@@ -90,7 +90,7 @@ void TopKSelector::count_slice(Slice& slice) {
   slice.histogram.clear();
   if (feedback_.residual.empty()) {
     detail::count_top(values_ + slice.first, slice.count, slice.histogram);
-    return slice.histogram.merge();
+    return slice.histogram.add_ways();
   }
   const std::int64_t end = slice.first + slice.count;
   for (std::int64_t first = slice.first; first < end; first += kBlockElements) {
@@ -101,7 +101,7 @@ void TopKSelector::count_slice(Slice& slice) {
                          .residual = feedback_.residual.subspan(from, count)});
     detail::count_top(values_ + first, static_cast<std::int64_t>(count), slice.histogram);
   }
-  slice.histogram.merge();
+  slice.histogram.add_ways();
 }
 
 void TopKSelector::keep_slice(const Slice& slice) {
@@ -176,12 +176,11 @@ void TopKSelector::after_narrowing() {
 void TopKSelector::narrow_boundary() {
   std::array<std::uint64_t, detail::kBins> totals{};
   for (const Slice& slice : slices_) {
-    for (std::size_t bin = 0; bin < detail::kBins; ++bin)
-      totals[bin] += slice.histogram.bins()[bin];
+    for (std::size_t bin = 0; bin < detail::kBins; ++bin) totals[bin] += slice.histogram.bins[bin];
   }
   const detail::Boundary boundary = detail::find_boundary(totals, wanted_);
   for (Slice& slice : slices_) {
-    const auto& bins = slice.histogram.bins();
+    const auto& bins = slice.histogram.bins;
     slice.above = std::accumulate(bins.begin() + boundary.bin + 1, bins.end(), slice.above);
     slice.in_boundary = bins[boundary.bin];
   }

@@ -22,18 +22,17 @@ struct Level {
 inline constexpr std::array<Level, 3> kLevels = {{{20, 11}, {10, 10}, {0, 10}}};
 
 inline constexpr std::size_t kBins = 2048;
-// Neighbours count into different tables, so that equal ones do not wait for one another's store.
+// Neighbours count in different ways, so that equal ones do not wait for one another's store. The
+// ways of a bin lie side by side: tables a multiple of 4 KiB apart would look like one address to
+// the processor's check of loads against earlier stores.
 inline constexpr std::size_t kWays = 4;
 
 struct Histogram {
-  alignas(64) std::array<std::array<std::uint32_t, kBins>, kWays> ways;
+  alignas(64) std::array<std::array<std::uint32_t, kWays>, kBins> ways{};
+  std::array<std::uint32_t, kBins> bins{};
 
-  void clear() {
-    for (auto& way : ways) way.fill(0);
-  }
-  // Adds all tables into the first.
-  void merge();
-  const std::array<std::uint32_t, kBins>& bins() const { return ways[0]; }
+  void clear() { ways.fill({}); }
+  void add_ways();  // into the bins
 };
 
 // Counts the top level of every magnitude.
