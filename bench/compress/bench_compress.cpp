@@ -172,7 +172,7 @@ void bench_update(const Sizes& sizes, std::span<const float> gradient, const Roo
                        compress::open_sparse_gradient(sparse_bytes, sizes.element_count);
                    CHECK(view.ok());
                    on_tiles([&](std::int64_t first, std::int64_t count) {
-                     alignas(64) std::array<float, kTileElements> buffer;
+                     compress::TileBuffer buffer;
                      compress::sparse_adamw_update(scalars, arrays, *view, first, count, buffer);
                    });
                  },

@@ -84,18 +84,27 @@ std::int64_t count_top_for_target(const float* values, std::int64_t count, Histo
 std::int64_t count_within_for_target(const float* values, std::int64_t count, std::uint32_t prefix,
                                      const Level& level, Histogram& histogram) {
   const Bits d;
+  alignas(64) std::uint32_t bins[hn::MaxLanes(d)];
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  // (magnitude with the level's bits and those below set to zero) == prefix in its place
   const int above = level.shift + level.bits;
+  const auto upper_bits = hn::Set(d, 0x7fffffffu >> above << above);
   const auto wanted = hn::Set(d, prefix << above);
-  const auto upper = hn::Set(d, 0x7fffffffu >> above << above);
+  const auto level_bits = hn::Set(d, (1u << level.bits) - 1);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto inside = hn::Eq(hn::And(magnitudes_at(values + i), upper), wanted);
+    const auto magnitudes = magnitudes_at(values + i);
+    const auto inside = hn::Eq(hn::And(magnitudes, upper_bits), wanted);
+    if (hn::AllFalse(d, inside)) continue;
+    hn::Store(hn::And(hn::ShiftRightSame(magnitudes, level.shift), level_bits), d, bins);
+    if (hn::AllTrue(d, inside)) {  // a gradient of equal values, most often of zeros
+      for (std::int64_t k = 0; k < lanes; k += kWays) {
+        for (std::size_t way = 0; way < kWays; ++way) ++histogram.ways[bins[k + way]][way];
+      }
+      continue;
+    }
     for (std::uint64_t bits = bits_of(inside); bits != 0; bits &= bits - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(bits));
-      count_one(values[i + static_cast<std::int64_t>(lane)], prefix, level, lane % kWays,
-                histogram);
+      ++histogram.ways[bins[lane]][lane % kWays];
     }
   }
   return i;

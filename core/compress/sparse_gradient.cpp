@@ -193,8 +193,12 @@ Result<SparseGradientView> open_sparse_gradient(std::span<const std::byte> bytes
   return view;
 }
 
-void scatter_tile(const SparseGradientView& view, const SparseTile& tile, float* out) {
-  std::memset(out, 0, static_cast<std::size_t>(view.elements_in(tile.tile)) * sizeof(float));
+void scatter_tile(const SparseGradientView& view, std::int64_t tile, float* out) {
+  std::memset(out, 0, static_cast<std::size_t>(view.elements_in(tile)) * sizeof(float));
+  scatter_onto_zeros(view, view.tile_at(tile), out);
+}
+
+void scatter_onto_zeros(const SparseGradientView& view, const SparseTile& tile, float* out) {
   switch (view.value_kind) {
     case optimizer::GradientKind::fp32:
       return scatter<float>(view, tile, [](float value) { return value; }, out);
@@ -205,8 +209,9 @@ void scatter_tile(const SparseGradientView& view, const SparseTile& tile, float*
   }
 }
 
-void scatter_tile(const SparseGradientView& view, std::int64_t tile, float* out) {
-  scatter_tile(view, view.tile_at(tile), out);
+void clear_scattered(const SparseGradientView& view, const SparseTile& tile, float* out) {
+  const std::uint16_t* indices = view.indices.data() + tile.first_kept;
+  for (std::int64_t i = 0; i < tile.kept_count; ++i) out[indices[i]] = 0;
 }
 
 }  // namespace sluice::compress

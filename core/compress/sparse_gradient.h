@@ -107,7 +107,10 @@ Result<SparseGradientView> open_sparse_gradient(std::span<const std::byte> bytes
                                                 std::int64_t expected_element_count);
 
 // Writes the tile's elements_in() elements: the kept ones as fp32, all others 0.
-void scatter_tile(const SparseGradientView& view, const SparseTile& tile, float* out);
 void scatter_tile(const SparseGradientView& view, std::int64_t tile, float* out);
+
+// The same for memory that is all 0 already: only the kept ones are written. And back to all 0.
+void scatter_onto_zeros(const SparseGradientView& view, const SparseTile& tile, float* out);
+void clear_scattered(const SparseGradientView& view, const SparseTile& tile, float* out);
 
 }  // namespace sluice::compress

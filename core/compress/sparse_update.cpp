@@ -6,20 +6,20 @@ namespace sluice::compress {
 
 void sparse_adamw_update_tile(const optimizer::AdamWScalars& scalars,
                               const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
-                              const SparseTile& tile, std::span<float, kTileElements> buffer) {
+                              const SparseTile& tile, TileBuffer& buffer) {
   CHECK_EQ(arrays.element_count, view.element_count);
-  scatter_tile(view, tile, buffer.data());
+  scatter_onto_zeros(view, tile, buffer.gradient.data());
   optimizer::AdamWArrays part =
       optimizer::slice(arrays, tile.tile * kTileElements, view.elements_in(tile.tile));
-  part.gradient = buffer.data();
+  part.gradient = buffer.gradient.data();
   part.gradient_kind = optimizer::GradientKind::fp32;
   optimizer::adamw_update(scalars, part);
+  clear_scattered(view, tile, buffer.gradient.data());
 }
 
 void sparse_adamw_update(const optimizer::AdamWScalars& scalars,
                          const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
-                         std::int64_t first_tile, std::int64_t tile_count,
-                         std::span<float, kTileElements> buffer) {
+                         std::int64_t first_tile, std::int64_t tile_count, TileBuffer& buffer) {
   CHECK_GE(first_tile, 0);
   CHECK_GE(tile_count, 0);
   CHECK_LE(first_tile, view.tile_count() - tile_count);

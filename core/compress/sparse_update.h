@@ -6,23 +6,28 @@
 //
 // Thread contract: free functions, safe on disjoint tiles with a buffer each.
 
+#include <array>
 #include <cstdint>
-#include <span>
 
 #include "core/compress/sparse_gradient.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::compress {
 
+// What a tile is decompressed into. All 0 before and after each call: at a density of a hundredth,
+// clearing what was written costs a fraction of filling it with zeros.
+struct TileBuffer {
+  alignas(64) std::array<float, kTileElements> gradient{};
+};
+
 // One tile. `arrays` are the whole subgroup's; their gradient and its kind are not looked at.
 void sparse_adamw_update_tile(const optimizer::AdamWScalars& scalars,
                               const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
-                              const SparseTile& tile, std::span<float, kTileElements> buffer);
+                              const SparseTile& tile, TileBuffer& buffer);
 
 // The tiles [first_tile, first_tile + tile_count).
 void sparse_adamw_update(const optimizer::AdamWScalars& scalars,
                          const optimizer::AdamWArrays& arrays, const SparseGradientView& view,
-                         std::int64_t first_tile, std::int64_t tile_count,
-                         std::span<float, kTileElements> buffer);
+                         std::int64_t first_tile, std::int64_t tile_count, TileBuffer& buffer);
 
 }  // namespace sluice::compress

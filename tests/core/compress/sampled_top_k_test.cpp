@@ -27,9 +27,9 @@ void check_equals_reference(const NamedGradient& gradient, const SampleOptions& 
 }
 
 TEST_CASE("the sampled selection equals its definition, whatever the slices and the room") {
-  for (const std::int64_t count : {0, 1, 15, 16, 17, 1'000, 65'536, 65'537, 200'000}) {
+  for (const std::int64_t count : {0, 1, 17, 1'000, 65'536, 65'537, 90'001}) {
     for (const NamedGradient& gradient : gradients_of_every_shape(count, 101)) {
-      for (const int slice_count : {1, 2, 3}) {
+      for (const int slice_count : {1, 3}) {
         check_equals_reference(gradient, {.density = 0.01, .seed = 1}, 4'000, slice_count);
         check_equals_reference(gradient, {.density = 0.01, .seed = 1}, 100, slice_count);
       }
@@ -38,7 +38,7 @@ TEST_CASE("the sampled selection equals its definition, whatever the slices and 
 }
 
 TEST_CASE("the sampled selection equals its definition on every instruction set") {
-  for (const NamedGradient& gradient : gradients_of_every_shape(100'003, 111)) {
+  for (const NamedGradient& gradient : gradients_of_every_shape(70'003, 111)) {
     optimizer::for_each_simd_target([&](const std::string& target) {
       CAPTURE(target);
       check_equals_reference(gradient, {.density = 0.02, .seed = 2}, 3'000, 2);

@@ -38,7 +38,8 @@ std::vector<float> decompressed(const SparseGradientView& view, bool by_number) 
     } else {
       SparseTile cursor = view.tile_at(0);
       while (cursor.tile < tile) cursor = view.next(cursor);
-      scatter_tile(view, cursor, out);
+      std::fill_n(out, view.elements_in(tile), 0.0f);
+      scatter_onto_zeros(view, cursor, out);
     }
   }
   return dense;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <memory>
 
 #include "tests/core/compress/gradients.h"
 #include "tests/core/optimizer/inputs.h"
@@ -55,9 +56,8 @@ State dense_update(const SparseGradientView& view) {
 }
 
 TEST_CASE("the fused update has the bits of the dense update of the decompressed gradient") {
-  std::vector<float> buffer(kTileElements);
-  const std::span<float, kTileElements> tile_buffer(buffer);
-  for (const std::int64_t count : {0, 1, 17, 16'384, 16'385, 70'001}) {
+  const auto buffer = std::make_unique<TileBuffer>();
+  for (const std::int64_t count : {0, 17, 16'385, 40'001}) {
     for (const NamedGradient& gradient : gradients_of_every_shape(count, 411)) {
       for (const GradientKind kind : {GradientKind::fp32, GradientKind::bf16, GradientKind::fp16}) {
         for (const std::int64_t every : {1, 100}) {
@@ -67,9 +67,9 @@ TEST_CASE("the fused update has the bits of the dense update of the decompressed
           State state = trained_state(count);
           // In two parts, as two threads would do it.
           const std::int64_t half = view->tile_count() / 2;
-          sparse_adamw_update(kScalars, state.arrays(), *view, 0, half, tile_buffer);
+          sparse_adamw_update(kScalars, state.arrays(), *view, 0, half, *buffer);
           sparse_adamw_update(kScalars, state.arrays(), *view, half, view->tile_count() - half,
-                              tile_buffer);
+                              *buffer);
           CAPTURE(count, gradient.name, kind, every);
           CHECK(state.same_bits(dense_update(*view)));
         }
