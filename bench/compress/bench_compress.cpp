@@ -9,13 +9,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "bench/contenders.h"
 #include "core/compress/sampled_top_k.h"
@@ -77,12 +80,6 @@ void print_ratio(const Contender& ours, const Contender& other) {
   fmt::print("  {} is {:.2f} x as fast as {}\n", ours.name, speed_ratio(ours, other), other.name);
 }
 
-std::int64_t sum_of(std::span<const std::uint32_t> indices) {
-  std::int64_t sum = 0;
-  for (const std::uint32_t index : indices) sum += index;
-  return sum;
-}
-
 void bench_selection(const Sizes& sizes, std::span<float> gradient, Room& exact) {
   const int threads = sizes.thread_count;
   compress::TopKSelector selector({.kept_capacity = sizes.k, .slice_count = threads});
@@ -139,8 +136,9 @@ void bench_selection(const Sizes& sizes, std::span<float> gradient, Room& exact)
   }
 #ifdef SLUICE_TORCH
   for (std::size_t ours = 0; ours < 2; ++ours) print_ratio(all[ours], all[4]);
-  const bool same =
-      torch.sum_of_indices() == sum_of({exact.indices.get(), static_cast<std::size_t>(sizes.k)});
+  const std::int64_t sum =
+      std::accumulate(exact.indices.get(), exact.indices.get() + sizes.k, std::int64_t{0});
+  const bool same = torch.sum_of_indices() == sum;
   fmt::print("  torch and top_k kept {} elements\n", same ? "the same" : "DIFFERENT");
 #else
   fmt::print("  torch: not measured, this program was built with SLUICE_TORCH=OFF\n");

@@ -23,7 +23,19 @@ struct FeedbackInput {
   std::span<const float> gradient;
   float scale = 1;
   std::span<float> residual;
+
+  FeedbackInput part(std::int64_t first, std::int64_t count) const {
+    const auto from = static_cast<std::size_t>(first);
+    const auto length = static_cast<std::size_t>(count);
+    return {.gradient = gradient.subspan(from, length),
+            .scale = scale,
+            .residual = residual.subspan(from, length)};
+  }
 };
+
+// The selectors accumulate so many elements at once and look at them while they are in the
+// first-level cache.
+inline constexpr std::int64_t kFeedbackBlockElements = 2048;
 
 // residual = accumulated. The definition, and the fast kernel (bit-equal).
 void accumulate_residual_reference(const FeedbackInput& input);

@@ -51,9 +51,9 @@ HWY_EXPORT(accumulate_for_target);
 void accumulate_residual(const FeedbackInput& input) {
   CHECK_EQ(input.gradient.size(), input.residual.size());
   const std::size_t done = HWY_DYNAMIC_DISPATCH(accumulate_for_target)(input);
-  accumulate_residual_reference({.gradient = input.gradient.subspan(done),
-                                 .scale = input.scale,
-                                 .residual = input.residual.subspan(done)});
+  const std::size_t left = input.gradient.size() - done;
+  accumulate_residual_reference(
+      input.part(static_cast<std::int64_t>(done), static_cast<std::int64_t>(left)));
 }
 
 }  // namespace sluice::compress

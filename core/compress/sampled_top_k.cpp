@@ -12,9 +12,6 @@
 namespace sluice::compress {
 namespace {
 
-// With feedback, so much is accumulated and then searched while it is in the first-level cache.
-constexpr std::int64_t kBlockElements = 2048;
-
 std::int64_t sample_position(std::uint64_t seed, std::int64_t point, std::int64_t element_count) {
   if (element_count <= kSampleElements) return point;
   const std::int64_t first = point * element_count / kSampleElements;
@@ -121,18 +118,13 @@ void SampledTopKSelector::sample_slice(int slice) {
 
 void SampledTopKSelector::collect_slice(Slice& slice) {
   const bool accumulates = !feedback_.residual.empty();
-  const std::int64_t step = accumulates ? kBlockElements : std::max<std::int64_t>(slice.count, 1);
+  const std::int64_t step =
+      accumulates ? kFeedbackBlockElements : std::max<std::int64_t>(slice.count, 1);
   const std::int64_t end = slice.first + slice.count;
   slice.found_count = 0;
   for (std::int64_t first = slice.first; first < end; first += step) {
     const std::int64_t count = std::min(step, end - first);
-    if (accumulates) {
-      const auto from = static_cast<std::size_t>(first);
-      const auto length = static_cast<std::size_t>(count);
-      accumulate_residual({.gradient = feedback_.gradient.subspan(from, length),
-                           .scale = feedback_.scale,
-                           .residual = feedback_.residual.subspan(from, length)});
-    }
+    if (accumulates) accumulate_residual(feedback_.part(first, count));
     const KeptRoom left{.indices = slice.indices.data() + slice.found_count,
                         .values = slice.values.data() + slice.found_count,
                         .capacity = room_.capacity - slice.found_count};

@@ -8,12 +8,6 @@
 #include "core/compress/detail/phases.h"
 
 namespace sluice::compress {
-namespace {
-
-// With feedback, so much is accumulated and then counted while it is in the first-level cache.
-constexpr std::int64_t kBlockElements = 2048;
-
-}  // namespace
 
 TopKSelector::TopKSelector(const SelectorSize& size)
     : slices_(static_cast<std::size_t>(size.slice_count)),
@@ -93,13 +87,10 @@ void TopKSelector::count_slice(Slice& slice) {
     return slice.histogram.add_ways();
   }
   const std::int64_t end = slice.first + slice.count;
-  for (std::int64_t first = slice.first; first < end; first += kBlockElements) {
-    const auto from = static_cast<std::size_t>(first);
-    const auto count = static_cast<std::size_t>(std::min(kBlockElements, end - first));
-    accumulate_residual({.gradient = feedback_.gradient.subspan(from, count),
-                         .scale = feedback_.scale,
-                         .residual = feedback_.residual.subspan(from, count)});
-    detail::count_top(values_ + first, static_cast<std::int64_t>(count), slice.histogram);
+  for (std::int64_t first = slice.first; first < end; first += kFeedbackBlockElements) {
+    const std::int64_t count = std::min(kFeedbackBlockElements, end - first);
+    accumulate_residual(feedback_.part(first, count));
+    detail::count_top(values_ + first, count, slice.histogram);
   }
   slice.histogram.add_ways();
 }
