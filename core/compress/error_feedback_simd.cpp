@@ -23,12 +23,16 @@ std::size_t accumulate_for_target(const FeedbackInput& input) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   const auto scale = hn::Set(d, input.scale);
+  // Copies: a vector store may alias whatever has an address.
+  const float* gradients = input.gradient.data();
+  float* residuals = input.residual.data();
+  const std::size_t count = input.gradient.size();
   std::size_t i = 0;
-  for (; i + lanes <= input.gradient.size(); i += lanes) {
-    const auto gradient = hn::LoadU(d, input.gradient.data() + i);
-    const auto residual = hn::LoadU(d, input.residual.data() + i);
+  for (; i + lanes <= count; i += lanes) {
+    const auto gradient = hn::LoadU(d, gradients + i);
+    const auto residual = hn::LoadU(d, residuals + i);
     const auto accumulated = hn::MulAdd(gradient, scale, residual);
-    hn::StoreU(optimizer::HWY_NAMESPACE::stored(d, accumulated), d, input.residual.data() + i);
+    hn::StoreU(optimizer::HWY_NAMESPACE::stored(d, accumulated), d, residuals + i);
   }
   return i;
 }

@@ -12,6 +12,9 @@
 namespace sluice::compress {
 namespace {
 
+// Every point is a cache miss; so many are asked for before the first is waited for.
+constexpr std::int64_t kSampleBatch = 64;
+
 std::int64_t sample_position(std::uint64_t seed, std::int64_t point, std::int64_t element_count) {
   if (element_count <= kSampleElements) return point;
   const std::int64_t first = point * element_count / kSampleElements;
@@ -107,12 +110,24 @@ float SampledTopKSelector::value_at(std::int64_t index) const {
       std::fma(feedback_.gradient[i], feedback_.scale, feedback_.residual[i]));
 }
 
+void SampledTopKSelector::prefetch(std::int64_t index) const {
+  __builtin_prefetch(values_ + index);
+  if (!feedback_.residual.empty()) __builtin_prefetch(feedback_.gradient.data() + index);
+}
+
 void SampledTopKSelector::sample_slice(int slice) {
   const std::int64_t points = std::min(element_count_, kSampleElements);
   const std::int64_t end = points * (slice + 1) / slice_count();
-  for (std::int64_t point = points * slice / slice_count(); point < end; ++point) {
-    sample_[static_cast<std::size_t>(point)] =
-        value_at(sample_position(options_.seed, point, element_count_));
+  std::array<std::int64_t, kSampleBatch> positions;
+  for (std::int64_t first = points * slice / slice_count(); first < end; first += kSampleBatch) {
+    const auto count = static_cast<std::size_t>(std::min(kSampleBatch, end - first));
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::int64_t point = first + static_cast<std::int64_t>(k);
+      positions[k] = sample_position(options_.seed, point, element_count_);
+      prefetch(positions[k]);
+    }
+    for (std::size_t k = 0; k < count; ++k)
+      sample_[static_cast<std::size_t>(first) + k] = value_at(positions[k]);
   }
 }
 

@@ -70,6 +70,7 @@ class SampledTopKSelector {
 
   void start(std::int64_t element_count, const SampleOptions& options, const KeptRoom& room);
   float value_at(std::int64_t index) const;
+  void prefetch(std::int64_t index) const;
   void sample_slice(int slice);
   void collect_slice(Slice& slice);
   void gather_slice(const Slice& slice);

@@ -110,9 +110,10 @@ std::int64_t count_within_for_target(const float* values, std::int64_t count, st
   return i;
 }
 
+// Takes its arguments by value: a vector store may alias whatever has an address.
 template <bool kHasIndices>
-std::int64_t keep(const ElementRun& run, std::uint32_t floor, const KeptRoom& room,
-                  std::int64_t& kept) {
+std::int64_t keep(const ElementRun run, std::uint32_t floor, const KeptRoom room,
+                  std::int64_t& kept_count) {
   const Bits d;
   const hn::ScalableTag<float> d_float;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -120,6 +121,7 @@ std::int64_t keep(const ElementRun& run, std::uint32_t floor, const KeptRoom& ro
   const hn::RebindToSigned<Bits> d_signed;
   const auto below = hn::Set(d_signed, static_cast<std::int32_t>(floor - 1));
   const auto iota = hn::Iota(d, 0);
+  std::int64_t kept = 0;
   std::int64_t i = 0;
   for (; i + lanes <= run.count && kept < room.capacity; i += lanes) {
     const auto magnitudes = hn::BitCast(d_signed, magnitudes_at(run.values + i));
@@ -140,6 +142,7 @@ std::int64_t keep(const ElementRun& run, std::uint32_t floor, const KeptRoom& ro
         keep_one(run, i + std::countr_zero(bits), room, kept);
     }
   }
+  kept_count = kept;
   return i;
 }
 
