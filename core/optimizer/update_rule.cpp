@@ -96,8 +96,10 @@ UpdateArrays slice(const UpdateArrays& arrays, std::int64_t first, std::int64_t 
   for (float*& array : part.state) {
     if (array != nullptr) array += first;
   }
-  part.gradient =
-      static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  if (arrays.gradient != nullptr) {
+    part.gradient =
+        static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  }
   if (arrays.parameters != nullptr) part.parameters += first;
   return part;
 }

@@ -13,8 +13,8 @@ from source_tree import ROOT, Report, cpp_files, includes, tracked_files
 # core/model. A folder that holds code and is not here is a breach.
 STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
-    "core/platform", "core/runtime", "core/optimizer", "core/csd", "core/offload", "core/model",
-    "core/data", "core/train",
+    "core/platform", "core/runtime", "core/optimizer", "core/compress", "core/csd", "core/offload",
+    "core/model", "core/data", "core/train",
 }
 MAY_USE = {
     "base": set(),
@@ -25,6 +25,7 @@ MAY_USE = {
     "core/platform": {"base"},
     "core/runtime": {"base", "profiler/record", "storage/io", "core/platform"},
     "core/optimizer": {"base"},
+    "core/compress": {"base", "core/optimizer"},
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer"},
     "core/model": {"base"},
@@ -48,7 +49,7 @@ FOREIGN_OWNERS = [
     (r"liburing(\.h|/)", {"storage/io"}),
     (r"xxhash\.h", {"storage/state", "core/data"}),
     (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
-    (r"hwy/", {"core/optimizer"}),
+    (r"hwy/", {"core/optimizer", "core/compress"}),
     (r"CLI/", {"cli"}),
     (r"nlohmann/", {"cli"}),
     (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
