@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -19,22 +18,6 @@ struct SimulateArguments {
   bool csv = false;
 };
 
-// What a simulation assumes where --set says nothing: the settings of the published measurements
-// (Smart-Infinity, HPCA 2024, section VII-A, and its released configuration), since they are those
-// of a run that fills a server.
-Result<train::RunConfig> config_of(const SimulateArguments& arguments,
-                                   const std::vector<std::string>& more) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(arguments.model));
-  const std::string assumed = fmt::format(
-      "model = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
-      "activations = 'recompute'\nsubgroup_elements = 40_000_000\nbounce_memory = '6.4GB'\n",
-      std::filesystem::absolute(arguments.model).string(),
-      std::filesystem::absolute(arguments.platform).string(), shape.sequence);
-  std::vector<std::string> overrides = arguments.overrides;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return train::parse_run_config(assumed, "simulate", overrides);
-}
-
 struct Simulated {
   train::RunPlan plan;
   train::SimulatedStep step;
@@ -42,7 +25,10 @@ struct Simulated {
 
 Result<Simulated> simulate(const SimulateArguments& arguments,
                            const std::vector<std::string>& more) {
-  ASSIGN_OR_RETURN(const train::RunConfig config, config_of(arguments, more));
+  std::vector<std::string> settings = arguments.overrides;
+  settings.insert(settings.end(), more.begin(), more.end());
+  ASSIGN_OR_RETURN(const train::RunConfig config,
+                   train::simulation_config(arguments.model, arguments.platform, settings));
   ASSIGN_OR_RETURN(train::RunPlan plan, train::plan_run(config));
   ASSIGN_OR_RETURN(train::SimulatedStep step, train::simulate_step(plan));
   return Simulated{std::move(plan), std::move(step)};

@@ -1,6 +1,7 @@
 #include "core/train/simulation.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/csd/emulated_csd.h"
 #include "core/runtime/clocks.h"
@@ -133,6 +134,17 @@ const char* phase_name(Phase phase) {
       break;
   }
   return "update";
+}
+
+Result<RunConfig> simulation_config(const std::string& model_path, const std::string& platform_path,
+                                    std::span<const std::string> overrides) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
+  const std::string assumed = fmt::format(
+      "model = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
+      "activations = 'recompute'\nsubgroup_elements = 40_000_000\nbounce_memory = '6.4GB'\n",
+      std::filesystem::absolute(model_path).string(),
+      std::filesystem::absolute(platform_path).string(), shape.sequence);
+  return parse_run_config(assumed, "simulate", overrides);
 }
 
 Result<SimulatedStep> simulate_step(const RunPlan& plan) {

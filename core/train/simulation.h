@@ -40,6 +40,13 @@ struct SimulatedStep {
   std::int64_t operation_count = 0;
 };
 
+// The settings of a simulation: `overrides` ("key=value") over those of the published measurements
+// (Smart-Infinity, HPCA 2024, section VII-A, and its released configuration), which are those of a
+// run that fills a server: batch 4, the model's whole sequence, activations recomputed, subgroups
+// of 40 million elements, 6.4 GB of buffers for gradients on their way.
+Result<RunConfig> simulation_config(const std::string& model_path, const std::string& platform_path,
+                                    std::span<const std::string> overrides);
+
 // Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config).
 Result<SimulatedStep> simulate_step(const RunPlan& plan);
 
