@@ -80,6 +80,11 @@ runtime::Task<Status> Offload::stage_layer(LayerId layer, runtime::Pool::Lease l
   CO_RETURN_IF_ERROR(checked);
   const LayerGradientPlan& plan = gradient_plan_.layers[static_cast<std::size_t>(index_of(layer))];
   for (const GradientChunk& chunk : plan.chunks) {
+    if (options_.gradient_tier == GradientTier::memory) {
+      Status staged = co_await stage_operation(layer, chunk, gradient, gradient_store(chunk));
+      CO_RETURN_IF_ERROR(staged);
+      continue;
+    }
     waiting.what = "a bounce buffer for gradients";
     Result<runtime::Pool::Lease> bounce = co_await bounces_.acquire(waiting);
     CO_RETURN_IF_ERROR(bounce);
@@ -93,6 +98,13 @@ runtime::Task<Status> Offload::stage_layer(LayerId layer, runtime::Pool::Lease l
     CO_RETURN_IF_ERROR(carried);
   }
   co_return ok_status();
+}
+
+// Where a chunk waits in host memory; empty without payload.
+std::span<std::byte> Offload::gradient_store(const GradientChunk& chunk) const {
+  if (!has_payload()) return {};
+  const std::int64_t first_bytes = chunk.first * bytes_of(options_.wire_gradient_kind());
+  return parts_.memory->gradient(chunk.subgroup).subspan(static_cast<std::size_t>(first_bytes));
 }
 
 runtime::Operation Offload::check_operation(LayerId layer, std::span<std::byte> gradient) {

@@ -8,13 +8,15 @@
 namespace sluice::offload {
 
 std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
-                                 optimizer::GradientKind wire_kind) {
+                                 const OffloadOptions& options) {
+  if (options.gradient_tier == GradientTier::memory) return 0;
   std::int64_t size_bytes = 0;
   for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
     const SubgroupId subgroup{s};
     if (layout.device(subgroup) != device) continue;
     size_bytes +=
-        round_up(layout.geometry().element_count(subgroup) * bytes_of(wire_kind), kPageBytes);
+        round_up(layout.geometry().element_count(subgroup) * bytes_of(options.wire_gradient_kind()),
+                 kPageBytes);
   }
   return size_bytes;
 }

@@ -88,6 +88,7 @@ class Offload {
   runtime::Task<Status> stage_layer(LayerId layer, runtime::Pool::Lease lease,
                                     runtime::TaskGroup& writes);
   runtime::Task<Status> write_chunk(const GradientChunk& chunk, runtime::Pool::Lease bounce);
+  std::span<std::byte> gradient_store(const GradientChunk& chunk) const;
   runtime::Operation check_operation(LayerId layer, std::span<std::byte> gradient);
   runtime::Operation stage_operation(LayerId layer, const GradientChunk& chunk,
                                      std::span<std::byte> gradient, std::span<std::byte> bounce);
@@ -164,6 +165,6 @@ class Offload {
 
 // Bytes of a device's scratch file for gradients.
 std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
-                                 optimizer::GradientKind wire_kind);
+                                 const OffloadOptions& options);
 
 }  // namespace sluice::offload

@@ -22,13 +22,23 @@ SetSizes set_sizes(const OffloadOptions& options, const state::Geometry& geometr
   const std::int64_t elements = std::min(geometry.subgroup_elements, geometry.parameter_count);
   const bool parameters_go_up_16bit = options.method == Method::csd && options.wire == Wire::native;
   return {geometry.variable_count, round_up(elements * 4, kPageBytes),
-          round_up(elements * optimizer::bytes_of(options.wire_gradient_kind()), kPageBytes),
+          options.gradient_tier == GradientTier::memory
+              ? 0
+              : round_up(elements * optimizer::bytes_of(options.wire_gradient_kind()), kPageBytes),
           parameters_go_up_16bit ? round_up(elements * 2, kPageBytes) : 0};
 }
 
 std::int64_t layer_gradient_bytes(const OffloadOptions& options, const model::FlatLayout& layout) {
   return round_up(layout.largest_layer_elements() * optimizer::bytes_of(options.gradient_kind),
                   kPageBytes);
+}
+
+std::int64_t gradient_bytes(const OffloadOptions& options, const state::Geometry& geometry,
+                            SubgroupId subgroup) {
+  if (options.gradient_tier == GradientTier::storage) return 0;
+  return round_up(
+      geometry.element_count(subgroup) * optimizer::bytes_of(options.wire_gradient_kind()),
+      kPageBytes);
 }
 
 }  // namespace
@@ -40,6 +50,9 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
   OffloadMemoryPlan plan;
   plan.layer_gradient_bytes = kLayerGradientCount * layer_gradient_bytes(options, layout);
   plan.bounce_bytes = options.bounce_count * options.bounce_bytes + kPageBytes;
+  for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
+    plan.gradient_store_bytes += gradient_bytes(options, geometry, SubgroupId{s});
+  }
   plan.set_bytes = sizes.total();
   if (options.method == Method::host) {
     plan.host_set_bytes = sizes.total() * options.set_count() * geometry.device_count;
@@ -69,7 +82,9 @@ Result<BufferSet> OffloadMemory::take_set(const OffloadOptions& options,
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
     ASSIGN_OR_RETURN(set.state[at(v)], take(sizes.variable_bytes));
   }
-  ASSIGN_OR_RETURN(set.gradient, take(sizes.gradient_bytes));
+  if (sizes.gradient_bytes > 0) {
+    ASSIGN_OR_RETURN(set.gradient, take(sizes.gradient_bytes));
+  }
   if (sizes.parameter_bytes > 0) {
     ASSIGN_OR_RETURN(set.parameters, take(sizes.parameter_bytes));
   }
@@ -90,6 +105,7 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
     memory->bounces_.push_back(buffer);
   }
   ASSIGN_OR_RETURN(memory->carry_, memory->take_host(kPageBytes));
+  RETURN_IF_ERROR(memory->take_gradients(options, geometry));
   for (csd::DeviceMemory& device_memory : device_memories) {
     std::vector<BufferSet>& sets = memory->sets_.emplace_back();
     for (std::int32_t i = 0; i < options.set_count(); ++i) {
@@ -98,6 +114,28 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
     }
   }
   return memory;
+}
+
+Status OffloadMemory::take_gradients(const OffloadOptions& options,
+                                     const state::Geometry& geometry) {
+  const std::int32_t count = geometry.subgroup_count();
+  gradients_.resize(static_cast<std::size_t>(count));
+  if (options.gradient_tier == GradientTier::storage || payload_ == csd::Payload::none) {
+    return ok_status();
+  }
+  std::int64_t size_bytes = 0;
+  for (std::int32_t s = 0; s < count; ++s) {
+    size_bytes += gradient_bytes(options, geometry, SubgroupId{s});
+  }
+  // Nothing transfers it, so it is not among the regions that are registered for transfers.
+  ASSIGN_OR_RETURN(gradient_store_, io::PageAlignedBuffer::allocate(size_bytes));
+  std::span<std::byte> rest = gradient_store_.bytes();
+  for (std::int32_t s = 0; s < count; ++s) {
+    const auto bytes = static_cast<std::size_t>(gradient_bytes(options, geometry, SubgroupId{s}));
+    gradients_[at(s)] = rest.first(bytes);
+    rest = rest.subspan(bytes);
+  }
+  return ok_status();
 }
 
 std::vector<std::span<std::byte>> OffloadMemory::transfer_regions() {

@@ -28,6 +28,7 @@ struct BufferSet {
 struct OffloadMemoryPlan {
   std::int64_t layer_gradient_bytes = 0;  // all of them
   std::int64_t bounce_bytes = 0;          // all of them
+  std::int64_t gradient_store_bytes = 0;  // gradient_tier=memory: all gradients
   std::int64_t host_set_bytes = 0;        // method=host: all buffer sets
   std::int64_t device_set_bytes = 0;      // method=csd: one device's buffer sets
   std::int64_t set_bytes = 0;             // one buffer set
@@ -47,6 +48,8 @@ class OffloadMemory {
   std::span<std::byte> layer_gradient(std::int32_t index) { return layer_gradients_[at(index)]; }
   std::span<std::byte> bounce(std::int32_t index) { return bounces_[at(index)]; }
   std::span<std::byte> carry() { return carry_; }
+  // gradient_tier=memory: where a subgroup's gradient waits for its update.
+  std::span<std::byte> gradient(SubgroupId subgroup) { return gradients_[at(index_of(subgroup))]; }
   const BufferSet& set(DeviceId device, std::int32_t index) const {
     return sets_[at(index_of(device))][at(index)];
   }
@@ -58,6 +61,7 @@ class OffloadMemory {
   explicit OffloadMemory(csd::Payload payload) : payload_(payload) {}
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
   Result<std::span<std::byte>> take_host(std::int64_t size_bytes);
+  Status take_gradients(const OffloadOptions& options, const state::Geometry& geometry);
   Result<BufferSet> take_set(const OffloadOptions& options, const state::Geometry& geometry,
                              csd::DeviceMemory& device_memory);
 
@@ -66,6 +70,8 @@ class OffloadMemory {
   std::vector<std::span<std::byte>> layer_gradients_;
   std::vector<std::span<std::byte>> bounces_;
   std::span<std::byte> carry_;
+  io::PageAlignedBuffer gradient_store_;
+  std::vector<std::span<std::byte>> gradients_;  // parts of it, by subgroup
   std::vector<std::vector<BufferSet>> sets_;
 };
 

@@ -16,6 +16,10 @@ enum class Wire : std::uint8_t {
   fp32,    // gradients down and parameters up in fp32, as Smart-Infinity's paper sends them
   native,  // in the type they have: 16 bits where that loses nothing
 };
+enum class GradientTier : std::uint8_t {
+  storage,  // gradients wait on the drives for the update
+  memory,   // in host memory, all of them (method=host only)
+};
 enum class Pipeline : std::uint8_t {
   serial,    // one subgroup a device at a time: read, update, write
   handover,  // one buffer a variable, handed from a subgroup to the next as it becomes free
@@ -27,7 +31,8 @@ struct OffloadOptions {
   Pipeline pipeline = Pipeline::nbuffer;
   Wire wire = Wire::fp32;
   std::int32_t buffers = 2;  // nbuffer: subgroups in flight on a device
-  bool prefetch = true;      // nbuffer: read state during forward and backward, as buffers allow
+  GradientTier gradient_tier = GradientTier::storage;
+  bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
   std::int64_t bounce_bytes = 4 << 20;

@@ -78,6 +78,7 @@ runtime::Task<Status> Offload::read_all(SubgroupId subgroup, const BufferSet& se
 }
 
 runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSet& set) {
+  if (options_.gradient_tier == GradientTier::memory) co_return ok_status();
   const DeviceId device = device_of(subgroup);
   DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
   Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
@@ -117,7 +118,9 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   command.expected = record_.subgroups[at].checksums;
   if (!has_payload()) return command;
   for (std::size_t v = 0; v < kMaxVariables; ++v) command.arrays.state[v] = floats(set.state[v]);
-  command.arrays.gradient = set.gradient.data();
+  command.arrays.gradient = options_.gradient_tier == GradientTier::memory
+                                ? parts_.memory->gradient(subgroup).data()
+                                : set.gradient.data();
   command.arrays.gradient_kind = options_.wire_gradient_kind();
   command.arrays.parameter_kind = options_.parameter_kind;
   if (options_.method == Method::host) {

@@ -144,6 +144,12 @@ Status check_together(const Reading& reading) {
                             "or \"even\"",
                             share_count, config.offload.devices));
   }
+  if (config.offload.gradient_tier == GradientTier::memory &&
+      config.offload.method != Method::host) {
+    return fail("gradient_tier",
+                "gradient_tier = \"memory\" needs method = \"host\": with csd the update is beside "
+                "the drives, and so are the gradients");
+  }
   if (config.schedule.min_lr > config.update.lr) {
     return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
                                       config.update.lr));

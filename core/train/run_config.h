@@ -30,6 +30,7 @@ namespace sluice::train {
 
 enum class ClockKind : std::uint8_t { real, emulated };
 using model::Activations;
+using offload::GradientTier;
 using offload::Method;
 using offload::Pipeline;
 using offload::Wire;
@@ -88,6 +89,7 @@ struct OffloadConfig {
   std::vector<double> device_shares;  // empty: even; else one a device
   std::int64_t subgroup_elements = 4 << 20;
   Wire wire = Wire::fp32;
+  GradientTier gradient_tier = GradientTier::storage;
   bool prefetch = true;
   std::int64_t bounce_memory_bytes = 32 << 20;
 };

@@ -15,6 +15,7 @@ offload::OffloadOptions options_of(const RunConfig& config) {
   options.pipeline = config.offload.pipeline;
   options.wire = config.offload.wire;
   options.buffers = static_cast<std::int32_t>(config.offload.buffers);
+  options.gradient_tier = config.offload.gradient_tier;
   options.prefetch = config.offload.prefetch;
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.

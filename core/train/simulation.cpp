@@ -79,8 +79,7 @@ Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
     const platform::Device& device = plan.platform.devices[d];
     const DeviceId id{static_cast<std::int32_t>(d)};
     const std::int64_t size_bytes =
-        layout.data_bytes(id) +
-        offload::gradient_file_bytes(layout, id, plan.options.wire_gradient_kind());
+        layout.data_bytes(id) + offload::gradient_file_bytes(layout, id, plan.options);
     if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) continue;
     return make_error(
         ErrorCode::config,

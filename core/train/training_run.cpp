@@ -205,7 +205,7 @@ Status TrainingRun::open_devices() {
     ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new,
                                                           plan_.config.storage.caching}));
     const std::int64_t size_bytes =
-        offload::gradient_file_bytes(store_->layout(), id, plan_.options.wire_gradient_kind());
+        offload::gradient_file_bytes(store_->layout(), id, plan_.options);
     if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
     devices_.gradient_files.push_back(std::move(file));
   }

@@ -69,6 +69,12 @@ def host_moves_16_and_16_bytes_a_parameter_over_the_host_link(place):
 
 
 @test
+def with_gradients_in_memory_host_moves_12_and_12(place):
+    check(place, "memory", (12, 12), (0, 0), 3, 3, method="host", devices=3,
+          gradient_tier="memory")
+
+
+@test
 def csd_moves_4_and_4_bytes_over_the_host_link_and_16_and_12_inside(place):
     check(place, "csd", (4, 4), (16, 12), 4, 4, method="csd", devices=3)
 

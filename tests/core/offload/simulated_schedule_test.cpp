@@ -125,6 +125,7 @@ struct Setup {
   offload::Pipeline pipeline = offload::Pipeline::nbuffer;
   offload::Wire wire = offload::Wire::fp32;
   optimizer::RuleKind rule = optimizer::RuleKind::adamw;
+  offload::GradientTier gradient_tier = offload::GradientTier::storage;
   bool prefetch = true;
   std::int32_t buffers = 2;
   std::int32_t devices = 2;
@@ -168,6 +169,7 @@ Outcome run_step(const Setup& setup) {
   options.method = setup.method;
   options.pipeline = setup.pipeline;
   options.wire = setup.wire;
+  options.gradient_tier = setup.gradient_tier;
   options.prefetch = setup.prefetch;
   options.buffers = setup.buffers;
   options.bounce_bytes = 8192;
@@ -239,6 +241,9 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.wire = seed % 3 == 0 ? offload::Wire::native : offload::Wire::fp32;
     setup.prefetch = seed % 7 != 0;
     if (seed % 13 == 0) setup.rule = optimizer::RuleKind::sgd;
+    if (setup.method == offload::Method::host && seed % 2 == 0) {
+      setup.gradient_tier = offload::GradientTier::memory;
+    }
     setup.buffers = 1 + static_cast<std::int32_t>(seed % 4);
     setup.devices = 1 + static_cast<std::int32_t>(seed / 4 % 3);
     setup.disturbance.seed = seed;

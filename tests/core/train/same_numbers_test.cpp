@@ -107,6 +107,8 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
       {"method=host", "devices=3", "buffers=4", "subgroup_elements=777"},
       {"method=host", "devices=10", "subgroup_elements=100000000"},
       {"method=host", "prefetch=false", "wire=native"},
+      {"method=host", "gradient_tier=memory", "devices=2", "subgroup_elements=777"},
+      {"method=host", "gradient_tier=memory", "pipeline=serial", "wire=native"},
       {"method=csd", "devices=1", "buffers=1",
        "subgroup_elements=1"
        "000"},

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""`sluice simulate`: what it prints for programs and for people, its sweeps, and what it refuses."""
+
+import csv
+import io
+import sys
+
+from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+
+MODEL = SAMPLES / "models/gpt2-4.0b.toml"
+TESTBED = ("--platform", SAMPLES / "platforms/smartssd-a5000.toml")
+
+
+@test
+def the_json_report_adds_up(place):
+    report = sluice("simulate", MODEL, *TESTBED, "--json", "--set", "devices=10", "--set",
+                    "pipeline=handover").json()
+    seconds = report["seconds"]
+    phases = seconds["forward"] + seconds["backward"] + seconds["update"]
+    require(abs(phases - seconds["total"]) < 1e-6, f"{seconds}")
+    require_equal(report["bytes"]["host"]["backward"]["write"], 4 * report["parameters"],
+                  "gradients down")
+    require_equal(report["bytes"]["host"]["update"]["read"], 4 * report["parameters"],
+                  "parameters up")
+    shares = report["busy"].values()
+    require(all(0 <= share <= 1.0001 for share in shares), f"{report['busy']}")
+    require("csd9.drive" in report["busy"] and "compute" in report["busy"], f"{report['busy']}")
+
+
+@test
+def the_report_for_people_says_that_it_is_simulated_and_what_bounds_the_step(place):
+    text = sluice("simulate", MODEL, *TESTBED, "--set", "devices=10").done().out
+    require_words(text, ["SIMULATED: gpt2-4.0b", "A step takes", "% busy", "backward phase is bound by",
+                         "Bytes a parameter"], "the report")
+
+
+@test
+def two_runs_print_the_same(place):
+    arguments = ("simulate", MODEL, *TESTBED, "--json", "--set", "devices=7")
+    require_equal(sluice(*arguments).done().out, sluice(*arguments).done().out, "the report")
+
+
+@test
+def a_sweep_has_a_row_for_each_value(place):
+    arguments = ("simulate", MODEL, *TESTBED, "--sweep", "devices=1..10")
+    rows = list(csv.DictReader(io.StringIO(sluice(*arguments, "--csv").done().out)))
+    require_equal([row["devices"] for row in rows], [str(n) for n in range(1, 11)], "devices")
+    totals = [float(row["total_s"]) for row in rows]
+    require(totals == sorted(totals, reverse=True), f"more devices took longer: {totals}")
+    table = sluice(*arguments).done().out.splitlines()
+    require_equal(len(table), 12, "lines of the table")
+    words = sluice("simulate", MODEL, *TESTBED, "--sweep", "pipeline=serial,handover,nbuffer",
+                   "--json").json()
+    require_equal([row["value"] for row in words["rows"]], ["serial", "handover", "nbuffer"],
+                  "values")
+
+
+@test
+def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
+    bad_platform = place / "bad.toml"
+    bad_platform.write_text(TESTBED[1].read_text().replace('read = "8 GB/s"', 'read = "0 GB/s"'))
+    for arguments, words in [
+            ((MODEL, *TESTBED, "--sweep", "devics=1..3"), ["devics", "'devices'"]),
+            ((MODEL, *TESTBED, "--sweep", "devices=3..1"), ["backwards"]),
+            ((MODEL, *TESTBED, "--sweep", "devices"), ["key=1..10"]),
+            ((MODEL, *TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
+            ((place / "none.toml", *TESTBED), ["none.toml", "no such model file"]),
+            ((MODEL, "--platform", place / "none.toml"), ["none.toml"]),
+            ((MODEL, "--platform", bad_platform), ["bad.toml", "read"]),
+            ((MODEL,), ["--platform"]),
+            ((SAMPLES / "models/gpt3-175b.toml", *TESTBED), ["use more devices"]),
+            ((MODEL, *TESTBED, "--set", "buffers=8"), ["smallest device_memory"])]:
+        reply = sluice("simulate", *arguments).refused(2, words)
+        require_equal(reply.out, "", "standard output")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
