@@ -27,7 +27,7 @@ SETTINGS = [
     ({"beta1": 1}, ["beta1 = 1", "below 1"]),
     ({"momentum": 1}, ["momentum = 1", "below 1"]),
     ({"optimizer": "adamn"}, ["adamn", "adamw, sgd, adagrad", "did you mean 'adamw'"]),
-    ({"method": "csd", "gradient_tier": "memory"}, ["gradient_tier", "needs method = \"host\""]),
+    ({"gradient_tier": "memory"}, ["gradient_tier", "needs method = \"host\""]),
     ({"time_scale": 0}, ["time_scale = 0", "above 0"]),
     ({"prefetch": "maybe"}, ["prefetch", "true or false", "maybe"]),
     ({"method": "gpu"}, ["gpu", "host, csd"]),

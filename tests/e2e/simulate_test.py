@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice simulate`: what it prints for programs and for people, its sweeps, and what it refuses."""
+"""`sluice simulate`: what it prints for programs and for people, its sweeps, what it refuses."""
 
 import csv
 import io
@@ -30,7 +30,8 @@ def the_json_report_adds_up(place):
 @test
 def the_report_for_people_says_that_it_is_simulated_and_what_bounds_the_step(place):
     text = sluice("simulate", MODEL, *TESTBED, "--set", "devices=10").done().out
-    require_words(text, ["SIMULATED: gpt2-4.0b", "A step takes", "% busy", "backward phase is bound by",
+    require_words(text, ["SIMULATED: gpt2-4.0b", "A step takes", "% busy",
+                         "backward phase is bound by",
                          "Bytes a parameter"], "the report")
 
 
