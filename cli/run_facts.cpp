@@ -24,10 +24,6 @@ const char* pipeline_name(train::Pipeline pipeline) {
   return "nbuffer";
 }
 
-const char* method_name(train::Method method) {
-  return method == train::Method::csd ? "csd" : "host";
-}
-
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
@@ -46,19 +42,20 @@ std::string utc_now() {
   return text;
 }
 
-void add_track_links(train::TrainingRun& run, collect::RunFacts& facts) {
-  const bool is_csd = run.config().offload.method == train::Method::csd;
+void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& sink,
+                     collect::RunFacts& facts) {
+  const bool is_csd = plan.config.offload.method == train::Method::csd;
   const auto add = [&](DeviceId id, Stage stage, const std::vector<platform::LinkId>& route,
                        Direction direction) {
     for (const platform::LinkId link : route) {
       facts.track_links.push_back(
-          {run.recording()->track(id, stage), platform::index_of(link),
+          {sink.track(id, stage), platform::index_of(link),
            direction == Direction::read ? rundb::Direction::read : rundb::Direction::write});
     }
   };
-  for (std::size_t d = 0; d < run.platform().devices.size(); ++d) {
+  for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
     const DeviceId id{static_cast<std::int32_t>(d)};
-    const platform::Device& device = run.platform().devices[d];
+    const platform::Device& device = plan.platform.devices[d];
     const auto& state_route = is_csd ? device.internal_route : device.host_route;
     add(id, Stage::gradient_down, device.host_route, Direction::write);
     add(id, Stage::state_read, state_route, Direction::read);
@@ -70,47 +67,43 @@ void add_track_links(train::TrainingRun& run, collect::RunFacts& facts) {
   }
 }
 
-void add_meta(train::TrainingRun& run, collect::RunFacts& facts) {
+void add_meta(const train::RunPlan& plan, const std::string& mode, collect::RunFacts& facts) {
   utsname system = {};
   uname(&system);
-  const train::RunConfig& config = run.config();
   const auto add = [&facts](std::string key, std::string value) {
     facts.meta.push_back({std::move(key), std::move(value)});
   };
   add("sluice_version", SLUICE_VERSION);
-  add("name", config.files.name);
-  add("mode", mode_line(run));
+  add("name", plan.config.files.name);
+  add("mode", mode);
   add("started_utc", utc_now());
-  add("platform_name", run.platform().name);
-  add("parameters", fmt::format("{}", run.layout().parameter_count));
+  add("platform_name", plan.platform.name);
+  add("parameters", fmt::format("{}", plan.layout.parameter_count));
   add("machine", fmt::format("{}, {} processors, {} {}", processor_name(),
                              std::thread::hardware_concurrency(), system.sysname, system.release));
   add("host_name", system.nodename);
-  for (const auto& [key, value] : train::setting_values(config)) add(key, value);
+  for (const auto& [key, value] : train::setting_values(plan.config)) add(key, value);
 }
 
 }  // namespace
 
-std::string mode_line(const train::TrainingRun& run) {
-  const train::RunConfig& config = run.config();
+std::string mode_line(const train::RunConfig& config, ModeClock clock) {
   const auto devices = config.offload.devices;
-  std::string text = fmt::format("{} · {} · {} {}{}", method_name(config.offload.method),
-                                 pipeline_name(config.offload.pipeline), devices,
-                                 config.offload.method == train::Method::csd ? "device" : "drive",
-                                 devices == 1 ? "" : "s");
-  if (config.clock.kind == train::ClockKind::emulated) {
-    text += fmt::format(" · EMULATED CLOCK x{:g}", config.clock.time_scale);
-  } else {
-    text += " · real clock";
-  }
-  if (config.offload.method == train::Method::csd) text += ", EMULATED CSDs (files, host memory)";
-  return text;
+  const bool is_csd = config.offload.method == train::Method::csd;
+  const std::string text = fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
+                                       pipeline_name(config.offload.pipeline), devices,
+                                       is_csd ? "device" : "drive", devices == 1 ? "" : "s");
+  if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
+  const char* csds = is_csd ? ", EMULATED CSDs (files, host memory)" : "";
+  if (config.clock.kind == train::ClockKind::real) return text + " · real clock" + csds;
+  return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
 }
 
-collect::RunFacts run_facts(train::TrainingRun& run) {
+collect::RunFacts run_facts(const train::RunPlan& plan, const std::string& mode,
+                            const runtime::RecordingSink& sink, const state::Layout& layout) {
   collect::RunFacts facts;
-  add_meta(run, facts);
-  const platform::Platform& platform = run.platform();
+  add_meta(plan, mode, facts);
+  const platform::Platform& platform = plan.platform;
   for (std::size_t i = 0; i < platform.devices.size(); ++i) {
     const platform::Device& device = platform.devices[i];
     facts.devices.push_back({static_cast<std::int64_t>(i), device.name,
@@ -123,13 +116,12 @@ collect::RunFacts run_facts(train::TrainingRun& run) {
                            link.write_bytes_per_s, link.latency_ns,
                            link.duplex == platform::Duplex::full});
   }
-  const state::Layout& layout = run.store().layout();
   for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
     const SubgroupId id{s};
     facts.subgroups.push_back({s, layout.geometry().first_element(id),
                                layout.geometry().element_count(id), index_of(layout.device(id))});
   }
-  add_track_links(run, facts);
+  add_track_links(plan, sink, facts);
   return facts;
 }
 

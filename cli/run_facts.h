@@ -6,14 +6,20 @@
 
 #include <string>
 
-#include "core/train/training_run.h"
+#include "core/runtime/recording.h"
+#include "core/train/run_plan.h"
 #include "profiler/collect/collector.h"
 
 namespace sluice::cli {
 
-// One line that names the modes that stand in for hardware (D8).
-std::string mode_line(const train::TrainingRun& run);
+// By which clock a run goes: what its settings say, or simulated time.
+enum class ModeClock : std::uint8_t { of_settings, simulated };
 
-collect::RunFacts run_facts(train::TrainingRun& run);
+// One line that names the modes that stand in for hardware (D8).
+std::string mode_line(const train::RunConfig& config, ModeClock clock);
+
+// `layout` says which device has which subgroup, `sink` which track an operation is on.
+collect::RunFacts run_facts(const train::RunPlan& plan, const std::string& mode,
+                            const runtime::RecordingSink& sink, const state::Layout& layout);
 
 }  // namespace sluice::cli

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -62,6 +63,9 @@ void print_losses(const Shown& shown) {
   }
 }
 
+// A simulated step has no loss.
+std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
+
 void print_steps(const Shown& shown, std::int64_t last) {
   if (shown.steps.empty()) {
     fmt::print("\nNo step has ended yet.\n");
@@ -71,8 +75,8 @@ void print_steps(const Shown& shown, std::int64_t last) {
   const auto count = static_cast<std::int64_t>(shown.steps.size());
   for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
     const rundb::StepRow& step = shown.steps[static_cast<std::size_t>(i)];
-    fmt::print("  {:>4}  {:>8.4f}  {:>10.4f}  {:>8}  {:>9}{}\n", step.id + 1, step.loss,
-               step.grad_norm, format_duration(step.dur),
+    fmt::print("  {:>4}  {:>8}  {:>10}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
+               figure(step.grad_norm), format_duration(step.dur),
                format_count(static_cast<double>(step.tokens) * 1e9 / static_cast<double>(step.dur)),
                step.skipped ? "  skipped: overflow" : "");
   }
@@ -104,9 +108,12 @@ void print_text(const Shown& shown, std::int64_t last) {
   fmt::print("{} parameters on {}; started {}\n", shown.meta_value("parameters"),
              shown.meta_value("machine"), shown.meta_value("started_utc"));
   if (!shown.steps.empty()) {
-    fmt::print("{} steps, {} a step, loss {:.4f} -> {:.4f}\n", shown.steps.size(),
+    fmt::print("{} step{}, {} a step{}\n", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
                format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
-               shown.steps.front().loss, shown.steps.back().loss);
+               std::isnan(shown.steps.back().loss)
+                   ? ""
+                   : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
+                                 shown.steps.back().loss));
   }
   print_losses(shown);
   print_steps(shown, last);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/run_facts.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 
@@ -13,34 +14,61 @@ struct SimulateArguments {
   std::string model;
   std::string platform;
   std::vector<std::string> overrides;
+  std::string database;
   std::string sweep;
   bool json = false;
   bool csv = false;
 };
 
-struct Simulated {
-  train::RunPlan plan;
-  train::SimulatedStep step;
-};
-
-Result<Simulated> simulate(const SimulateArguments& arguments,
-                           const std::vector<std::string>& more) {
+Result<train::RunPlan> plan_of(const SimulateArguments& arguments,
+                               const std::vector<std::string>& more) {
   std::vector<std::string> settings = arguments.overrides;
   settings.insert(settings.end(), more.begin(), more.end());
   ASSIGN_OR_RETURN(const train::RunConfig config,
                    train::simulation_config(arguments.model, arguments.platform, settings));
-  ASSIGN_OR_RETURN(train::RunPlan plan, train::plan_run(config));
-  ASSIGN_OR_RETURN(train::SimulatedStep step, train::simulate_step(plan));
-  return Simulated{std::move(plan), std::move(step)};
+  return train::plan_run(config);
+}
+
+// The step as a run database, which opens like that of a run that trained.
+Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
+                                               const std::string& database) {
+  record::Recorder recorder;
+  recorder.set_level(plan.config.record);
+  std::unique_ptr<collect::Collector> collector;
+  train::SimulationRecording recording;
+  recording.recorder = &recorder;
+  recording.begin = [&](const runtime::RecordingSink& sink) -> Status {
+    ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
+                     rundb::Writer::create(database, rundb::IfExists::replace));
+    const state::Layout layout(plan.geometry, plan.device_map);
+    ASSIGN_OR_RETURN(collector, collect::Collector::start(
+                                    recorder, std::move(writer),
+                                    run_facts(plan, mode_line(plan.config, ModeClock::simulated),
+                                              sink, layout)));
+    return ok_status();
+  };
+  recording.write_down = [&] { return collector->flush(); };
+  Result<train::SimulatedStep> step = train::simulate_step(plan, &recording);
+  if (!collector) return step;
+  const Status stopped = collector->stop();
+  if (step.ok() && !stopped.ok()) return stopped.error();
+  return step;
+}
+
+Result<train::SimulatedStep> simulate(const SimulateArguments& arguments,
+                                      const train::RunPlan& plan) {
+  if (arguments.database.empty()) return train::simulate_step(plan);
+  RETURN_IF_ERROR(rundb::Writer::check_path(arguments.database));
+  return simulate_recorded(plan, arguments.database);
 }
 
 Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs start_ns = monotonic_now_ns();
-  ASSIGN_OR_RETURN(const Simulated simulated, simulate(arguments, {}));
+  ASSIGN_OR_RETURN(const train::RunPlan plan, plan_of(arguments, {}));
+  ASSIGN_OR_RETURN(const train::SimulatedStep step, simulate(arguments, plan));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
-  const std::string text = arguments.json
-                               ? simulate_report_json(simulated.plan, simulated.step)
-                               : simulate_report_text(simulated.plan, simulated.step, dur_ns);
+  const std::string text =
+      arguments.json ? simulate_report_json(plan, step) : simulate_report_text(plan, step, dur_ns);
   fmt::print("{}\n", text);
   return ok_status();
 }
@@ -49,8 +77,9 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep(arguments.sweep));
   std::vector<SweepRow> rows;
   for (const std::string& value : sweep.values) {
-    ASSIGN_OR_RETURN(const Simulated simulated, simulate(arguments, {sweep.key + "=" + value}));
-    rows.push_back({value, simulated.step});
+    ASSIGN_OR_RETURN(const train::RunPlan plan, plan_of(arguments, {sweep.key + "=" + value}));
+    ASSIGN_OR_RETURN(train::SimulatedStep step, train::simulate_step(plan));
+    rows.push_back({value, std::move(step)});
   }
   if (arguments.json) {
     fmt::print("{}\n", sweep_json(sweep, rows));
@@ -73,8 +102,12 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "key=value: any setting of a run (sluice train --settings); may be repeated")
       ->take_all()
       ->allow_extra_args(false);
-  command->add_option("--sweep", arguments->sweep,
-                      "key=1..10 or key=a,b,c: one step for each value, as a table");
+  CLI::Option* database =
+      command->add_option("--db", arguments->database, "record the step into this run database");
+  command
+      ->add_option("--sweep", arguments->sweep,
+                   "key=1..10 or key=a,b,c: one step for each value, as a table")
+      ->excludes(database);
   CLI::Option* json =
       command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->add_flag("--csv", arguments->csv, "print the sweep as comma-separated values")

@@ -88,7 +88,10 @@ class TrainCommand {
           std::unique_ptr<rundb::Writer> writer,
           open_database(config_.files.database, start(), run_->store().committed().position.step));
       ASSIGN_OR_RETURN(collector_,
-                       collect::Collector::start(recorder_, std::move(writer), run_facts(*run_)));
+                       collect::Collector::start(
+                           recorder_, std::move(writer),
+                           run_facts(run_->plan(), mode_line(config_, ModeClock::of_settings),
+                                     *run_->recording(), run_->store().layout())));
     }
     return ok_status();
   }
@@ -132,13 +135,13 @@ class TrainCommand {
   }
 
   std::string header() const {
-    return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
-                       format_count(static_cast<double>(run_->layout().parameter_count)),
-                       mode_line(*run_), arguments_.resume ? "Going on from" : "Writing",
-                       arguments_.resume
-                           ? fmt::format("step {}", run_->store().committed().position.step)
-                           : "the initial state",
-                       config_.files.state_directory);
+    return fmt::format(
+        "{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
+        format_count(static_cast<double>(run_->layout().parameter_count)),
+        mode_line(config_, ModeClock::of_settings), arguments_.resume ? "Going on from" : "Writing",
+        arguments_.resume ? fmt::format("step {}", run_->store().committed().position.step)
+                          : "the initial state",
+        config_.files.state_directory);
   }
 
   // All that was asked for this time; a run that is through gets as many steps again.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "core/csd/emulated_csd.h"
 #include "core/runtime/clocks.h"
@@ -110,6 +112,36 @@ offload::Devices make_devices(const RunPlan& plan, runtime::Runtime& runtime) {
   return devices;
 }
 
+// Records each operation, and has the records written down before their ring is full.
+class PacedRecording final : public runtime::OperationSink {
+ public:
+  PacedRecording(runtime::RecordingSink& sink, const SimulationRecording& recording)
+      : sink_(sink), recording_(recording) {}
+  void on_submit(const runtime::OperationState& /*state*/) override {}
+  void on_finish(const runtime::OperationState& state) override {
+    sink_.on_finish(state);
+    if (++count_ % kRecordsBetween == 0 && status_.ok()) status_ = recording_.write_down();
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  static constexpr std::int64_t kRecordsBetween = 1 << 15;  // half a ring
+  runtime::RecordingSink& sink_;
+  const SimulationRecording& recording_;
+  std::int64_t count_ = 0;
+  Status status_;
+};
+
+void record_step(runtime::RecordingSink& sink, const RunPlan& plan, const StepOutcome& outcome) {
+  const BatchConfig& batch = plan.config.batch;
+  record::StepRecord step;
+  step.ts = outcome.start_ns;
+  step.dur = outcome.end_ns - outcome.start_ns;
+  step.tokens = batch.batch * batch.sequence * batch.grad_accum_steps;
+  step.loss = step.grad_norm = step.loss_scale = std::numeric_limits<double>::quiet_NaN();
+  sink.record_step(step);
+}
+
 StepPlan step_plan(const RunPlan& plan) {
   StepPlan step;
   step.decide = [&plan](const GradientSummary&) {
@@ -139,14 +171,14 @@ Result<RunConfig> simulation_config(const std::string& model_path, const std::st
                                     std::span<const std::string> overrides) {
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
   const std::string assumed = fmt::format(
-      "model = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
+      "name = '{}'\nmodel = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
       "activations = 'recompute'\nsubgroup_elements = 40_000_000\nbounce_memory = '6.4GB'\n",
-      std::filesystem::absolute(model_path).string(),
+      shape.name, std::filesystem::absolute(model_path).string(),
       std::filesystem::absolute(platform_path).string(), shape.sequence);
   return parse_run_config(assumed, "simulate", overrides);
 }
 
-Result<SimulatedStep> simulate_step(const RunPlan& plan) {
+Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecording* recording) {
   RETURN_IF_ERROR(check_device_memory(plan));
   state::Layout layout(plan.geometry, plan.device_map);
   RETURN_IF_ERROR(check_capacity(plan, layout));
@@ -178,7 +210,19 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan) {
   StepOutcome outcome;
   UseSink sink(plan.platform, outcome);
   runtime.add_sink(&sink);
+  std::optional<runtime::RecordingSink> spans;
+  std::optional<PacedRecording> paced;
+  if (recording != nullptr) {
+    spans.emplace(*recording->recorder, plan.platform);
+    paced.emplace(*spans, *recording);
+    RETURN_IF_ERROR(recording->begin(*spans));
+    runtime.add_sink(&*paced);
+  }
   RETURN_IF_ERROR(runtime.run(training_step(context, step_plan(plan), outcome)));
+  if (recording != nullptr) {
+    RETURN_IF_ERROR(paced->status());
+    record_step(*spans, plan, outcome);
+  }
   return sink.report(plan.platform);
 }
 

@@ -5,9 +5,11 @@
 // Thread contract: one call on one thread; deterministic.
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "core/runtime/recording.h"
 #include "core/train/run_plan.h"
 
 namespace sluice::train {
@@ -47,7 +49,18 @@ struct SimulatedStep {
 Result<RunConfig> simulation_config(const std::string& model_path, const std::string& platform_path,
                                     std::span<const std::string> overrides);
 
-// Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config).
-Result<SimulatedStep> simulate_step(const RunPlan& plan);
+// Where a simulated step is recorded.
+struct SimulationRecording {
+  record::Recorder* recorder = nullptr;
+  // Before the first operation; the sink says which track an operation is on.
+  std::function<Status(const runtime::RecordingSink&)> begin;
+  // Virtual time runs ahead of whoever writes the records down: called when they must be.
+  std::function<Status()> write_down;
+};
+
+// Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config);
+// those of `recording`, which may be null.
+Result<SimulatedStep> simulate_step(const RunPlan& plan,
+                                    const SimulationRecording* recording = nullptr);
 
 }  // namespace sluice::train

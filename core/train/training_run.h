@@ -45,6 +45,7 @@ class TrainingRun {
   static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
   ~TrainingRun();
 
+  const RunPlan& plan() const { return plan_; }
   const RunConfig& config() const { return plan_.config; }
   const platform::Platform& platform() const { return plan_.platform; }
   const model::ModelShape& shape() const { return plan_.shape; }

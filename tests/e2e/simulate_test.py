@@ -5,7 +5,7 @@ import csv
 import io
 import sys
 
-from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+from sluice_run import SAMPLES, database, main, require, require_equal, require_words, sluice, test
 
 MODEL = SAMPLES / "models/gpt2-4.0b.toml"
 TESTBED = ("--platform", SAMPLES / "platforms/smartssd-a5000.toml")
@@ -54,6 +54,27 @@ def a_sweep_has_a_row_for_each_value(place):
                    "--json").json()
     require_equal([row["value"] for row in words["rows"]], ["serial", "handover", "nbuffer"],
                   "values")
+
+
+@test
+def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
+    report = sluice("simulate", MODEL, *TESTBED, "--json", "--db", place / "sim.db", "--set",
+                    "devices=10").json()
+    shown = sluice("show", place / "sim.db", "--json").json()
+    require_words(shown["meta"]["mode"], ["SIMULATED"], "the mode")
+    require_equal(len(shown["steps"]), 1, "steps")
+    require_equal(shown["losses"], [], "lost records")
+    with database(place / "sim.db") as db:
+        rows = db.execute("SELECT link, direction, sum(bytes) FROM link_bytes GROUP BY 1, 2")
+        found = {(link, direction): size for link, direction, size in rows if size}
+    wanted = {}
+    for link, phases in report["bytes"].items():
+        for direction in ("read", "write"):
+            size = sum(phase[direction] for phase in phases.values())
+            if size:
+                wanted[(link, direction)] = size
+    require_equal(found, wanted, "bytes by link and direction")
+    require("SIMULATED" in sluice("show", place / "sim.db").done().out, "show")
 
 
 @test
