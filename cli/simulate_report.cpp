@@ -73,29 +73,6 @@ std::string phase_lines(const train::RunPlan& plan, const train::SimulatedStep& 
   return text;
 }
 
-// Of the longest phase: what bounds it, by how much, and what would come next.
-std::string verdict(const train::RunPlan& plan, const train::SimulatedStep& step) {
-  const std::size_t phase = static_cast<std::size_t>(
-      std::max_element(step.seconds.begin(), step.seconds.end()) - step.seconds.begin());
-  const double seconds = step.seconds[phase];
-  const std::vector<Busy> busy = busiest(plan, step, phase);
-  const std::string name = train::phase_name(static_cast<Phase>(phase));
-  const double share = busy[0].seconds / seconds;
-  const std::string next =
-      busy.size() > 1 && busy[1].seconds > 0
-          ? fmt::format("; next: {}, {:.0f} %", busy[1].what, 100 * busy[1].seconds / seconds)
-          : "";
-  if (share >= kBound) {
-    return fmt::format("The {} phase is bound by the {} ({:.0f} % busy){}.\n", name, busy[0].what,
-                       100 * share, next);
-  }
-  return fmt::format(
-      "In the {} phase nothing is busy all the time: most is the {} ({:.0f} %){}.\nWhat does not "
-      "overlap costs {}: the pipeline bounds it.\n",
-      name, busy[0].what, 100 * share, next,
-      format_duration(static_cast<TimeNs>((seconds - busy[0].seconds) * 1e9)));
-}
-
 std::string byte_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
   std::map<std::string, std::array<std::int64_t, 2>> by_kind;
   for (const train::LinkUse& link : step.links) {
@@ -131,6 +108,28 @@ double busy_share(const train::ByPhase& seconds, double total_seconds) {
 
 }  // namespace
 
+std::string simulate_verdict(const train::RunPlan& plan, const train::SimulatedStep& step) {
+  const std::size_t phase = static_cast<std::size_t>(
+      std::max_element(step.seconds.begin(), step.seconds.end()) - step.seconds.begin());
+  const double seconds = step.seconds[phase];
+  const std::vector<Busy> busy = busiest(plan, step, phase);
+  const std::string name = train::phase_name(static_cast<Phase>(phase));
+  const double share = busy[0].seconds / seconds;
+  const std::string next =
+      busy.size() > 1 && busy[1].seconds > 0
+          ? fmt::format("; next: {}, {:.0f} %", busy[1].what, 100 * busy[1].seconds / seconds)
+          : "";
+  if (share >= kBound) {
+    return fmt::format("The {} phase is bound by the {} ({:.0f} % busy){}.\n", name, busy[0].what,
+                       100 * share, next);
+  }
+  return fmt::format(
+      "In the {} phase nothing is busy all the time: most is the {} ({:.0f} %){}.\nWhat does not "
+      "overlap costs {}: the pipeline bounds it.\n",
+      name, busy[0].what, 100 * share, next,
+      format_duration(static_cast<TimeNs>((seconds - busy[0].seconds) * 1e9)));
+}
+
 std::string simulate_report_text(const train::RunPlan& plan, const train::SimulatedStep& step,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
@@ -143,7 +142,8 @@ std::string simulate_report_text(const train::RunPlan& plan, const train::Simula
       format_count(static_cast<double>(plan.geometry.subgroup_elements)));
   text += fmt::format("A step takes {}:\n",
                       format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)));
-  text += phase_lines(plan, step) + "\n" + verdict(plan, step) + "\n" + byte_lines(plan, step);
+  text +=
+      phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" + byte_lines(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", step.operation_count,
                             format_duration(dur_ns));
 }

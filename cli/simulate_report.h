@@ -12,6 +12,8 @@ namespace sluice::cli {
 
 std::string simulate_report_text(const train::RunPlan& plan, const train::SimulatedStep& step,
                                  TimeNs dur_ns);
+// What bounds the longest phase, by how much, and what would come next.
+std::string simulate_verdict(const train::RunPlan& plan, const train::SimulatedStep& step);
 std::string simulate_report_json(const train::RunPlan& plan, const train::SimulatedStep& step);
 
 }  // namespace sluice::cli

@@ -93,6 +93,22 @@ Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
   return ok_status();
 }
 
+// The 16-bit parameters and what the offload takes; what computing takes is not known here.
+Status check_host_memory(const RunPlan& plan) {
+  const offload::OffloadMemoryPlan memory =
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.layout);
+  const std::int64_t size_bytes = plan.layout.parameter_count * 2 + memory.layer_gradient_bytes +
+                                  memory.bounce_bytes + memory.gradient_store_bytes +
+                                  memory.host_set_bytes;
+  const std::int64_t has_bytes = plan.platform.host_memory_bytes;
+  if (has_bytes == 0 || size_bytes <= has_bytes) return ok_status();
+  return make_error(
+      ErrorCode::memory,
+      "{}: the host has {} of memory, and parameters, gradients and buffers of {} take "
+      "{}: lower buffers, subgroup_elements or bounce_memory",
+      plan.platform.source, format_bytes(has_bytes), plan.shape.name, format_bytes(size_bytes));
+}
+
 offload::Devices make_devices(const RunPlan& plan, runtime::Runtime& runtime) {
   const std::int64_t inflight_bytes =
       plan.config.storage.io_bytes * plan.config.storage.queue_depth;
@@ -180,6 +196,7 @@ Result<RunConfig> simulation_config(const std::string& model_path, const std::st
 
 Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecording* recording) {
   RETURN_IF_ERROR(check_device_memory(plan));
+  RETURN_IF_ERROR(check_host_memory(plan));
   state::Layout layout(plan.geometry, plan.device_map);
   RETURN_IF_ERROR(check_capacity(plan, layout));
   std::vector<csd::DeviceMemory> device_memories;

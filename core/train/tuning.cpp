@@ -1,0 +1,177 @@
+#include "core/train/tuning.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/check.h"
+
+namespace sluice::train {
+namespace {
+
+// A change that helps less is not worth the telling.
+constexpr double kWorthwhile = 0.002;
+
+class Search {
+ public:
+  Search(const std::vector<TuneKnob>& knobs, const TuneEvaluate& evaluate)
+      : knobs_(knobs), evaluate_(evaluate) {}
+
+  Result<double> seconds(const TuneSettings& settings) {
+    const auto known = known_.find(settings);
+    if (known != known_.end()) return known->second;
+    ASSIGN_OR_RETURN(const double seconds, evaluate_(settings));
+    known_.emplace(settings, seconds);
+    return seconds;
+  }
+
+  Result<TuneSettings> best_from(const TuneSettings& start) {
+    TuneSettings best = start;
+    for (TuneSettings& settings : fork_starts(start)) {
+      RETURN_IF_ERROR(descend(settings));
+      RETURN_IF_ERROR(take_if_better(settings, best));
+    }
+    return best;
+  }
+
+  int evaluation_count() const { return static_cast<int>(known_.size()); }
+
+ private:
+  // A knob at a time until none helps, then the joint ones together, and again.
+  Status descend(TuneSettings& settings) {
+    TuneSettings before;
+    do {
+      RETURN_IF_ERROR(turn_all(settings));
+      before = settings;
+      RETURN_IF_ERROR(turn_jointly(settings));
+    } while (settings != before);
+    return ok_status();
+  }
+
+  Status turn_jointly(TuneSettings& settings) {
+    bool better = true;
+    while (better) {
+      better = false;
+      for (const TuneSettings& tried : joint_neighbours(settings)) {
+        ASSIGN_OR_RETURN(const bool taken, take_if_better(tried, settings));
+        better = better || taken;
+      }
+    }
+    return ok_status();
+  }
+
+  Status turn_all(TuneSettings& settings) {
+    std::size_t unchanged_count = 0;
+    for (std::size_t k = 0; unchanged_count < knobs_.size(); k = (k + 1) % knobs_.size()) {
+      const bool is_fork = knobs_[k].kind == TuneKnob::Kind::fork;
+      ASSIGN_OR_RETURN(const bool changed, is_fork ? false : turn(knobs_[k], settings));
+      unchanged_count = changed ? 1 : unchanged_count + 1;
+    }
+    return ok_status();
+  }
+
+  // To the knob's best value, if that helps.
+  Result<bool> turn(const TuneKnob& knob, TuneSettings& settings) {
+    bool changed = false;
+    for (const TuneSettings& tried : with_each_value(knob, settings)) {
+      ASSIGN_OR_RETURN(const bool better, take_if_better(tried, settings));
+      changed = changed || better;
+    }
+    return changed;
+  }
+
+  Result<bool> take_if_better(const TuneSettings& tried, TuneSettings& best) {
+    ASSIGN_OR_RETURN(const double least, seconds(best));
+    ASSIGN_OR_RETURN(const double now, seconds(tried));
+    if (now >= least * (1 - kWorthwhile)) return false;
+    best = tried;
+    return true;
+  }
+
+  static std::vector<TuneSettings> with_each_value(const TuneKnob& knob,
+                                                   const TuneSettings& settings) {
+    std::vector<TuneSettings> all;
+    for (const std::string& value : knob.values) {
+      all.push_back(settings);
+      all.back()[knob.key] = value;
+    }
+    return all;
+  }
+
+  // `start`, and `start` with each value of a fork.
+  std::vector<TuneSettings> fork_starts(const TuneSettings& start) const {
+    std::vector<TuneSettings> starts = {start};
+    for (const TuneKnob& knob : knobs_) {
+      if (knob.kind != TuneKnob::Kind::fork) continue;
+      for (TuneSettings& other : with_each_value(knob, start)) {
+        if (other != start) starts.push_back(std::move(other));
+      }
+    }
+    return starts;
+  }
+
+  // `settings` with each joint knob a value up, a value down or as it is, in all combinations.
+  std::vector<TuneSettings> joint_neighbours(const TuneSettings& settings) const {
+    std::vector<TuneSettings> all = {settings};
+    for (const TuneKnob& knob : knobs_) {
+      if (knob.kind != TuneKnob::Kind::joint) continue;
+      const auto at = std::ranges::find(knob.values, settings.at(knob.key)) - knob.values.begin();
+      std::vector<TuneSettings> wider;
+      for (const TuneSettings& one : all) {
+        wider.push_back(one);
+        for (const auto next : {at - 1, at + 1}) {
+          if (next < 0 || next >= std::ssize(knob.values)) continue;
+          wider.push_back(one);
+          wider.back()[knob.key] = knob.values[static_cast<std::size_t>(next)];
+        }
+      }
+      all = std::move(wider);
+    }
+    return all;
+  }
+
+  const std::vector<TuneKnob>& knobs_;
+  const TuneEvaluate& evaluate_;
+  std::map<TuneSettings, double> known_;
+};
+
+}  // namespace
+
+std::vector<TuneKnob> tune_knobs() {
+  return {{"method", {"csd", "host"}, TuneKnob::Kind::fork},
+          {"pipeline", {"nbuffer", "handover", "serial"}},
+          {"subgroup_elements",
+           {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000"},
+           TuneKnob::Kind::joint},
+          {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint},
+          {"wire", {"native", "fp32"}},
+          {"gradient_tier", {"storage", "memory"}}};
+}
+
+Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& start,
+                        const TuneEvaluate& evaluate) {
+  for (const TuneKnob& knob : knobs) CHECK(start.contains(knob.key));
+  Search search(knobs, evaluate);
+  TuneResult result;
+  ASSIGN_OR_RETURN(result.start_seconds, search.seconds(start));
+  ASSIGN_OR_RETURN(result.best, search.best_from(start));
+  ASSIGN_OR_RETURN(result.best_seconds, search.seconds(result.best));
+
+  for (const TuneKnob& knob : knobs) {
+    const std::string& from = start.at(knob.key);
+    const std::string& to = result.best.at(knob.key);
+    if (to == from) continue;
+    TuneSettings without = result.best;
+    without[knob.key] = from;
+    ASSIGN_OR_RETURN(const double seconds, search.seconds(without));
+    if (seconds > result.best_seconds * (1 + kWorthwhile)) {
+      result.changes.push_back({knob.key, from, to, seconds - result.best_seconds});
+    } else {
+      result.best = without;  // it helped only on the way there
+      result.best_seconds = seconds;
+    }
+  }
+  result.evaluation_count = search.evaluation_count();
+  return result;
+}
+
+}  // namespace sluice::train

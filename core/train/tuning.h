@@ -1,0 +1,59 @@
+#pragma once
+// Which settings make a step shortest, found by simulating it: one knob after the other over its
+// values, again and again until none of them helps, nor the joint ones a value up or down together;
+// and that for each value of a fork. Few evaluations, no promise of the very best;
+// tests/core/train/tuning_test.cpp holds it to an exhaustive search.
+//
+// Thread contract: one call on one thread; deterministic if `evaluate` is.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/train/run_config.h"
+
+namespace sluice::train {
+
+struct TuneKnob {
+  std::string key;
+  std::vector<std::string> values;
+  enum class Kind : std::uint8_t {
+    single,
+    fork,   // the best of the others depends on it: a search for each of its values
+    joint,  // only together with the other joint ones does a change show its worth
+  };
+  Kind kind = Kind::single;
+};
+
+// What may be turned without changing what the model learns: method, pipeline, buffers,
+// subgroup_elements, wire, gradient_tier.
+std::vector<TuneKnob> tune_knobs();
+
+using TuneSettings = std::map<std::string, std::string>;  // key -> value, of the knobs
+
+// Seconds a step with these settings; infinite where they do not fit the machine.
+using TuneEvaluate = std::function<Result<double>(const TuneSettings&)>;
+
+struct TuneChange {
+  std::string key;
+  std::string from;
+  std::string to;
+  double worth_seconds = 0;  // by which a step is longer with all other changes but not this one;
+                             // infinite if the others would not fit the machine then
+};
+
+struct TuneResult {
+  TuneSettings best;
+  double start_seconds = 0;
+  double best_seconds = 0;
+  std::vector<TuneChange> changes;  // from the start to the best, in the knobs' order
+  int evaluation_count = 0;
+};
+
+// `start` has a value for each knob. Errors: those of `evaluate`.
+Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& start,
+                        const TuneEvaluate& evaluate);
+
+}  // namespace sluice::train

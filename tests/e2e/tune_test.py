@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""`sluice tune`: what it advises is worth what it says, held knobs stay, what it refuses."""
+
+import sys
+
+from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+
+MODEL = SAMPLES / "models/gpt2-4.0b.toml"
+TESTBED = ("--platform", SAMPLES / "platforms/smartssd-a5000.toml", "--set", "devices=4")
+
+
+def simulated(settings):
+    arguments = [word for setting in settings for word in ("--set", setting)]
+    return sluice("simulate", MODEL, *TESTBED, "--json", *arguments).json()["seconds"]["total"]
+
+
+@test
+def the_advised_changes_give_the_step_that_it_promises(place):
+    start = ["method=host", "pipeline=serial"]
+    words = [word for setting in start for word in ("--set", setting)]
+    report = sluice("tune", MODEL, *TESTBED, *words, "--json").json()
+    require(report["changes"], "nothing advised for the slowest settings")
+    advised = [f"{change['key']}={change['to']}" for change in report["changes"]]
+    require_equal(simulated(start), report["seconds"]["before"], "before")
+    require_equal(simulated(start + advised), report["seconds"]["after"], "after")
+    require(report["seconds"]["after"] < report["seconds"]["before"], f"{report['seconds']}")
+    require(report["evaluations"] * 10 <= report["combinations"], "too many evaluations")
+
+
+@test
+def a_held_knob_stays_and_the_text_says_what_each_change_is_worth(place):
+    words = ("--set", "method=host", "--hold", "method")
+    report = sluice("tune", MODEL, *TESTBED, *words, "--json").json()
+    require("method" not in [change["key"] for change in report["changes"]], f"{report}")
+    text = sluice("tune", MODEL, *TESTBED, *words).done().out
+    require_words(text, ["SIMULATED", "worth", "combinations were simulated", "phase"], "the text")
+
+
+@test
+def what_cannot_be_tuned_is_refused_with_exit_code_2(place):
+    for arguments, words in [
+            ((MODEL, *TESTBED, "--hold", "bufers"), ["bufers", "'buffers'", "gradient_tier"]),
+            ((MODEL, *TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
+            ((place / "none.toml", *TESTBED), ["none.toml"]),
+            ((SAMPLES / "models/gpt3-175b.toml", *TESTBED[:2]), ["use more devices"])]:
+        reply = sluice("tune", *arguments).refused(2, words)
+        require_equal(reply.out, "", "standard output")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
