@@ -216,8 +216,8 @@ struct Writer::Impl {
     return ok_status();
   }
 
-  // After an error these rows often still fit: the log has grown for the batch that was undone.
   Status write_last_words(std::span<const StatRow> last_stats) {
+    lock.release_space();
     return connection.transaction([&]() -> Status {
       RETURN_IF_ERROR(statements->add_all(last_stats));
       if (status.ok()) return ok_status();

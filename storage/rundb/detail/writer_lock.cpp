@@ -10,6 +10,12 @@
 #include <utility>
 
 namespace sluice::rundb::detail {
+namespace {
+
+// A few rows are some pages of the database, and a frame of the log for each.
+constexpr off_t kKeptBytes = 128 << 10;
+
+}  // namespace
 
 WriterLock::WriterLock(std::string path, int descriptor)
     : path_(std::move(path)), descriptor_(descriptor) {}
@@ -46,10 +52,22 @@ Result<WriterLock> WriterLock::acquire(const std::string& database_path) {
     // The holder before may have removed the file between our open and our lock: then this lock
     // guards a file without a name, and the next one would not meet it.
     struct stat locked;
-    if (::fstat(descriptor, &locked) == 0 && locked.st_nlink > 0)
-      return WriterLock(path, descriptor);
-    ::close(descriptor);
+    if (::fstat(descriptor, &locked) != 0 || locked.st_nlink == 0) {
+      ::close(descriptor);
+      continue;
+    }
+    WriterLock lock(path, descriptor);
+    const int error = ::posix_fallocate(descriptor, 0, kKeptBytes);
+    if (error == 0) return lock;
+    return make_error(error == ENOSPC ? ErrorCode::no_space : ErrorCode::io,
+                      "{}: cannot create the run database there: {}", database_path,
+                      std::strerror(error));
   }
+}
+
+void WriterLock::release_space() {
+  // What it is for may fail without it, and says so then.
+  if (::ftruncate(descriptor_, 0) != 0) return;
 }
 
 }  // namespace sluice::rundb::detail

@@ -5,7 +5,10 @@
 //
 // The lock is a file beside the database, `RUN.db-writer`, and not the database itself: closing any
 // descriptor of that would drop the locks that SQLite holds on it in this process. The kernel frees
-// the lock with its process, so the empty file that a killed run leaves keeps nobody out.
+// the lock with its process, so the file that a killed run leaves keeps nobody out.
+//
+// It also keeps some space of the drive, which is given back for the last rows of a recording that
+// a full drive has stopped: what says so must fit.
 
 #include <string>
 
@@ -19,6 +22,8 @@ class WriterLock {
   WriterLock(WriterLock&& other) noexcept;
   WriterLock& operator=(WriterLock&&) = delete;
   ~WriterLock();
+
+  void release_space();
 
  private:
   WriterLock(std::string path, int descriptor);

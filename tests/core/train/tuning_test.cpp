@@ -13,8 +13,11 @@
 namespace sluice::train {
 namespace {
 
-const std::string kRoot = SLUICE_SOURCE_DIR;
 const double kImpossible = std::numeric_limits<double>::infinity();
+
+// Three thousand simulated steps: too many under a sanitizer.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+const std::string kRoot = SLUICE_SOURCE_DIR;
 
 std::string platform_path(const char* name) {
   return kRoot + "/sample_models/platforms/" + name + ".toml";
@@ -68,8 +71,6 @@ void for_each_combination(const std::vector<TuneKnob>& knobs, std::size_t next,
   }
 }
 
-// Three thousand simulated steps: too many under a sanitizer.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("the search comes within 3 % of the best of all combinations with a tenth of the work") {
   const auto machine = GENERATE(
       Machine{"gpt2-1.7b", platform_path("smartssd-a5000"), {"devices=6"}},
