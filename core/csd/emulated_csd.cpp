@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "core/runtime/kernel_cost.h"
 
 namespace sluice::csd {
 
@@ -29,9 +28,7 @@ runtime::Operation EmulatedCsd::update(const UpdateCommand& command, UpdatedChec
   runtime::Operation operation;
   operation.runtime = &runtime_;
   operation.label = {runtime::Stage::update, id_, command.subgroup};
-  operation.cost =
-      runtime::kernel_cost(device_.engine, engine_, optimizer::rule_info(command.scalars).name,
-                           static_cast<double>(command.arrays.element_count));
+  operation.cost = update_cost(command, device_.engine, engine_);
   if (payload_ == Payload::real) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.function = [&command, &updated] { return run_update(command, updated); };

@@ -12,16 +12,17 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "core/optimizer/update_rule.h"
+#include "core/runtime/operation.h"
 #include "storage/io/file.h"
 #include "storage/state/commit_record.h"
 
 namespace sluice::csd {
 
-// A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64 of the
-// elements, without padding).
+// A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64, without
+// padding).
 struct GradientChunkCheck {
-  std::int64_t first = 0;  // element of the subgroup
-  std::int64_t count = 0;
+  std::int64_t offset_bytes = 0;  // from the gradient's begin
+  std::int64_t size_bytes = 0;
   std::uint64_t checksum = 0;
 };
 
@@ -37,6 +38,8 @@ struct UpdateCommand {
   SubgroupId subgroup = kNoSubgroup;
   optimizer::UpdateScalars scalars;
   optimizer::UpdateArrays arrays;
+  bool is_sparse = false;                      // then arrays.gradient is not looked at
+  std::span<const std::byte> sparse_gradient;  // docs/sparse_gradient_format.md; aligned to 64
   std::array<std::uint64_t, state::kMaxVariables> expected{};  // checksums of what was read
   std::span<const GradientChunkCheck> gradient_checks;
   UpdateSource source;
@@ -46,8 +49,14 @@ struct UpdateCommand {
 using UpdatedChecksums = std::array<std::uint64_t, state::kMaxVariables>;
 
 // Verifies, updates in place and checksums the new version, tile by tile so that each byte of
-// state comes from memory once. Damage is ErrorCode::corrupt naming file, offset, subgroup and
-// variable; the arrays are then worthless, and nothing of them may be written.
+// state comes from memory once; a sparse gradient is decompressed tile by tile, too. Damage is
+// ErrorCode::corrupt naming file, offset, subgroup and variable; the arrays are then worthless, and
+// nothing of them may be written.
 Status run_update(const UpdateCommand& command, UpdatedChecksums& updated);
+
+// What it costs on an engine. Decompressor and updater work on successive tiles at the same time,
+// so a sparse update is as slow as the slower of them.
+runtime::Cost update_cost(const UpdateCommand& command, platform::EngineId id,
+                          const platform::Engine& engine);
 
 }  // namespace sluice::csd

@@ -78,6 +78,10 @@ runtime::Task<Status> Offload::stage_layer(LayerId layer, runtime::Pool::Lease l
   const std::span<std::byte> gradient = parts_.memory->layer_gradient(lease.index());
   Status checked = co_await check_operation(layer, gradient);
   CO_RETURN_IF_ERROR(checked);
+  if (options_.is_sparse()) {
+    Status compressed = co_await compress_layer(layer, gradient, writes);
+    co_return compressed;
+  }
   const LayerGradientPlan& plan = gradient_plan_.layers[static_cast<std::size_t>(index_of(layer))];
   for (const GradientChunk& chunk : plan.chunks) {
     if (options_.gradient_tier == GradientTier::memory) {
@@ -112,7 +116,8 @@ runtime::Operation Offload::check_operation(LayerId layer, std::span<std::byte> 
   runtime::OperationLabel label;
   label.stage = runtime::Stage::gradient;
   label.layer = layer;
-  runtime::Operation operation = host_kernel(label, count);
+  // Where gradients are compressed, the pass that selects is charged for and sees every element.
+  runtime::Operation operation = host_kernel(label, options_.is_sparse() ? 0 : count);
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.function = [this, layer, gradient, count] {
@@ -147,7 +152,7 @@ runtime::Operation Offload::stage_operation(LayerId layer, const GradientChunk& 
     std::memset(bounce.data() + size_bytes, 0,
                 static_cast<std::size_t>(round_up(size_bytes, kPageBytes) - size_bytes));
     gradient_checks_[static_cast<std::size_t>(index_of(chunk.subgroup))][static_cast<std::size_t>(
-        chunk.check_index)] = {chunk.first, chunk.count,
+        chunk.check_index)] = {chunk.first * wire_bytes, size_bytes,
                                state::checksum(bounce.first(static_cast<std::size_t>(size_bytes)))};
     return ok_status();
   };

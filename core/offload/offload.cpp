@@ -7,16 +7,14 @@
 
 namespace sluice::offload {
 
-std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
-                                 const OffloadOptions& options) {
+std::int64_t gradient_file_bytes(const GradientFormat& format, const state::Layout& layout,
+                                 DeviceId device, const OffloadOptions& options) {
   if (options.gradient_tier == GradientTier::memory) return 0;
   std::int64_t size_bytes = 0;
   for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
     const SubgroupId subgroup{s};
     if (layout.device(subgroup) != device) continue;
-    size_bytes +=
-        round_up(layout.geometry().element_count(subgroup) * bytes_of(options.wire_gradient_kind()),
-                 kPageBytes);
+    size_bytes += round_up(format.size_bytes(subgroup), kPageBytes);
   }
   return size_bytes;
 }
@@ -24,12 +22,14 @@ std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
 Offload::Offload(const OffloadOptions& options, const Parts& parts)
     : options_(options),
       parts_(parts),
+      gradient_format_(options, *parts.layout, parts.state_layout->geometry()),
       gradient_plan_(make_gradient_plan(*parts.layout, parts.state_layout->geometry(),
                                         bytes_of(options.wire_gradient_kind()),
                                         options.bounce_bytes)),
       layer_stats_(parts.layout->layers.size()),
       layer_gradients_(*parts.runtime, kLayerGradientCount),
       bounces_(*parts.runtime, options.bounce_count),
+      sparse_buffers_(*parts.runtime, kSparseBufferCount),
       staging_turn_(*parts.runtime, 1),
       gradients_ready_(*parts.runtime),
       sends_(*parts.runtime),
@@ -45,9 +45,9 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
     const auto device = static_cast<std::size_t>(index_of(device_of(subgroup)));
     lines_[device]->subgroups.push_back(subgroup);
     gradient_offset_bytes_.push_back(used_bytes[device]);
-    used_bytes[device] += round_up(
-        geometry().element_count(subgroup) * bytes_of(options.wire_gradient_kind()), kPageBytes);
-    gradient_checks_.emplace_back(static_cast<std::size_t>(gradient_plan_.chunk_count[s]));
+    used_bytes[device] += round_up(gradient_format_.size_bytes(subgroup), kPageBytes);
+    gradient_checks_.emplace_back(
+        gradient_format_.is_sparse() ? 1 : static_cast<std::size_t>(gradient_plan_.chunk_count[s]));
   }
   next_slot_.resize(subgroup_count);
   next_checksums_.resize(subgroup_count);
@@ -57,7 +57,10 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
 
 Offload::~Offload() = default;
 
-void Offload::begin_step() {
+void Offload::begin_step(double loss_scale) {
+  loss_scale_ = loss_scale;
+  compressed_from_layer_ = parts_.layout->layer_count();
+  std::ranges::fill(layer_stats_, optimizer::GradientStats{});
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
@@ -89,6 +92,7 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   decision_ = decision;
   gradients_ready_.set();
   Status status = co_await updates_.join();
+  if (status.ok() && !decision.apply && options_.has_feedback()) status = co_await put_back();
   co_return status;
 }
 

@@ -4,7 +4,7 @@
 // back, and a commit makes the new version current.
 //
 // A step, in order (core/train/training_step.cpp):
-//   begin_step()            from here on state may be read ahead (prefetch)
+//   begin_step(loss_scale)  from here on state may be read ahead (prefetch)
 //   send_gradient(layer)    once a layer, from the last to the first
 //   gradients_sent()        all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated and written, parameters in place; or all skipped
@@ -20,6 +20,7 @@
 #include "core/csd/csd_device.h"
 #include "core/model/flat_layout.h"
 #include "core/model/trainable_model.h"
+#include "core/offload/gradient_format.h"
 #include "core/offload/gradient_plan.h"
 #include "core/offload/offload_memory.h"
 #include "core/optimizer/gradient_stats.h"
@@ -63,7 +64,8 @@ class Offload {
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters();
 
-  void begin_step();
+  // The loss scale is that of the gradients to come; the residual is kept without it.
+  void begin_step(double loss_scale);
   // Waits for one of the two layer gradients to be free.
   runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer);
   model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer);
@@ -72,6 +74,9 @@ class Offload {
   runtime::Task<Status> gradients_sent();
   // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
   optimizer::GradientStats gradient_stats() const;
+  // By what the gradients that have gone down are larger than those of the loss: the loss scale, or
+  // 1 with error feedback, which takes it out.
+  double gradient_scale() const { return options_.has_feedback() ? 1 : loss_scale_; }
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> commit(const state::TrainingPosition& position);
   // After a failure: waits until nothing of the step is left, so that buffers and files may go.
@@ -94,6 +99,16 @@ class Offload {
                                      std::span<std::byte> gradient, std::span<std::byte> bounce);
   runtime::Operation carry_operation(LayerId layer, std::span<std::byte> gradient);
   csd::DrivePlace gradient_place(SubgroupId subgroup) const;
+
+  // gradient_compress.cpp
+  runtime::Task<Status> compress_layer(LayerId layer, std::span<std::byte> gradient,
+                                       runtime::TaskGroup& writes);
+  runtime::Task<Status> send_sparse(SubgroupId subgroup, runtime::TaskGroup& writes);
+  runtime::Task<Status> write_sparse(SubgroupId subgroup, runtime::Pool::Lease buffer);
+  runtime::Task<Status> put_back();
+  runtime::Operation compress_operation(LayerId layer, const GradientSegment& segment,
+                                        std::span<std::byte> gradient);
+  runtime::Operation encode_operation(SubgroupId subgroup, std::span<std::byte> bytes);
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
   void start_pipeline();
@@ -145,7 +160,8 @@ class Offload {
 
   OffloadOptions options_;
   Parts parts_;
-  GradientPlan gradient_plan_;
+  GradientFormat gradient_format_;
+  GradientPlan gradient_plan_;                       // of dense ones
   std::vector<std::int64_t> gradient_offset_bytes_;  // by subgroup, in its device's scratch file
   std::vector<std::vector<csd::GradientChunkCheck>> gradient_checks_;  // by subgroup
   std::vector<optimizer::GradientStats> layer_stats_;
@@ -155,16 +171,19 @@ class Offload {
 
   runtime::Pool layer_gradients_;
   runtime::Pool bounces_;
+  runtime::Pool sparse_buffers_;
   runtime::Pool staging_turn_;  // layers are staged one after the other: they share the carry
   std::vector<std::unique_ptr<DeviceLine>> lines_;
   runtime::Event gradients_ready_;
   StepDecision decision_;
+  double loss_scale_ = 1;
+  std::int32_t compressed_from_layer_ = 0;  // of this step: that layer and all above
   runtime::TaskGroup sends_;
   runtime::TaskGroup updates_;
 };
 
 // Bytes of a device's scratch file for gradients.
-std::int64_t gradient_file_bytes(const state::Layout& layout, DeviceId device,
-                                 const OffloadOptions& options);
+std::int64_t gradient_file_bytes(const GradientFormat& format, const state::Layout& layout,
+                                 DeviceId device, const OffloadOptions& options);
 
 }  // namespace sluice::offload

@@ -32,7 +32,9 @@ struct OffloadOptions {
   Wire wire = Wire::fp32;
   std::int32_t buffers = 2;  // nbuffer: subgroups in flight on a device
   GradientTier gradient_tier = GradientTier::storage;
-  bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
+  double density = 1;  // part of the gradient's elements that is sent; 1: all, uncompressed
+  bool error_feedback = false;  // density < 1: what is not sent is added to the next gradient
+  bool prefetch = true;         // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
@@ -40,8 +42,11 @@ struct OffloadOptions {
 
   // Buffer sets a device.
   std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
+  bool is_sparse() const { return density < 1; }
+  bool has_feedback() const { return is_sparse() && error_feedback; }
+  // With feedback the values are sums, which 16 bits would round.
   optimizer::GradientKind wire_gradient_kind() const {
-    return wire == Wire::fp32 ? optimizer::GradientKind::fp32 : gradient_kind;
+    return wire == Wire::fp32 || has_feedback() ? optimizer::GradientKind::fp32 : gradient_kind;
   }
 };
 

@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
-#include "core/runtime/kernel_cost.h"
 
 namespace sluice::offload {
 namespace {
@@ -84,10 +83,9 @@ runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSe
   Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
       waiting_for("the subgroup before it to be read", device, subgroup));
   CO_RETURN_IF_ERROR(reader);
-  const std::int64_t size_bytes =
-      geometry().element_count(subgroup) * bytes_of(options_.wire_gradient_kind());
-  Status status = co_await read_operation(device, {runtime::Stage::gradient_read, subgroup},
-                                          {gradient_place(subgroup), set.gradient, size_bytes});
+  Status status = co_await read_operation(
+      device, {runtime::Stage::gradient_read, subgroup},
+      {gradient_place(subgroup), set.gradient, gradient_format_.size_bytes(subgroup)});
   co_return status;
 }
 
@@ -115,12 +113,15 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
   command.scalars = decision_.scalars;
   CHECK_EQ(optimizer::rule_info(command.scalars).state_count(), geometry().variable_count);
   command.arrays.element_count = geometry().element_count(subgroup);
+  command.is_sparse = options_.is_sparse();
   command.expected = record_.subgroups[at].checksums;
   if (!has_payload()) return command;
   for (std::size_t v = 0; v < kMaxVariables; ++v) command.arrays.state[v] = floats(set.state[v]);
-  command.arrays.gradient = options_.gradient_tier == GradientTier::memory
-                                ? parts_.memory->gradient(subgroup).data()
-                                : set.gradient.data();
+  const std::span<std::byte> gradient_bytes = options_.gradient_tier == GradientTier::memory
+                                                  ? parts_.memory->gradient(subgroup)
+                                                  : set.gradient;
+  command.arrays.gradient = gradient_bytes.data();
+  command.sparse_gradient = gradient_bytes;
   command.arrays.gradient_kind = options_.wire_gradient_kind();
   command.arrays.parameter_kind = options_.parameter_kind;
   if (options_.method == Method::host) {
@@ -154,9 +155,7 @@ runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
   operation.label.stage = runtime::Stage::update;
   operation.label.device = device;
   operation.label.subgroup = command.subgroup;
-  operation.cost = runtime::kernel_cost(platform.host_engine, platform.engines[engine],
-                                        optimizer::rule_info(command.scalars).name,
-                                        static_cast<double>(command.arrays.element_count));
+  operation.cost = csd::update_cost(command, platform.host_engine, platform.engines[engine]);
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.function = [&command, &updated] { return csd::run_update(command, updated); };

@@ -76,11 +76,18 @@ struct Platform {
       -1};  // updates of `method=host`, gradient checks, staging: kernel rates by name
   EngineId compute_engine{-1};         // forward and backward
   std::int64_t host_memory_bytes = 0;  // 0 = not stated
+
+  // Gradients are compressed where they come from if that can, else by the host.
+  EngineId compressing_engine() const {
+    const bool computes =
+        engines[static_cast<std::size_t>(index_of(compute_engine))].rate.contains("compress");
+    return computes ? compute_engine : host_engine;
+  }
 };
 
-// Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad" on the host and on
-// devices, "decompress" on devices, "stage" on the host, "compress" on the host and in compute,
-// "matmul" in compute. An engine has those that its file gives.
+// Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad", "decompress" on
+// the host and on devices, "stage" on the host, "compress" on the host and in compute, "matmul" in
+// compute. An engine has those that its file gives.
 //
 // Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
 // A file that cannot be read is ErrorCode::not_found or io.

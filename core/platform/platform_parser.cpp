@@ -12,9 +12,10 @@ namespace {
 
 const std::array<KernelKey, 4> kDeviceKernels = {
     {{"adamw", "elem/s"}, {"sgd", "elem/s"}, {"adagrad", "elem/s"}, {"decompress", "elem/s"}}};
-const std::array<KernelKey, 5> kHostKernels = {{{"adamw", "elem/s"},
+const std::array<KernelKey, 6> kHostKernels = {{{"adamw", "elem/s"},
                                                 {"sgd", "elem/s"},
                                                 {"adagrad", "elem/s"},
+                                                {"decompress", "elem/s"},
                                                 {"compress", "elem/s"},
                                                 {"stage", "elem/s"}}};
 const std::array<KernelKey, 2> kComputeKernels = {{{"matmul", "FLOP/s"}, {"compress", "elem/s"}}};

@@ -23,6 +23,7 @@ enum class Stage : std::uint8_t {
   forward,         // one layer, one micro-batch
   backward,        // the same, downwards
   gradient,        // overflow check and norm of a layer's gradients
+  compress,        // the largest elements of a layer's gradients, selected
   stage_gradient,  // gradients into a bounce buffer, in the wire's format
   gradient_down,   // transfer: bounce buffer to the owner's drive
   state_read,      // transfer: the arrays of the state to where they are updated

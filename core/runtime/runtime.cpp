@@ -29,6 +29,8 @@ const char* stage_name(Stage stage) {
       return "backward";
     case Stage::gradient:
       return "gradient";
+    case Stage::compress:
+      return "compress";
     case Stage::stage_gradient:
       return "stage_gradient";
     case Stage::gradient_down:

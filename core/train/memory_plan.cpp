@@ -46,6 +46,8 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       memory.layer_gradient_bytes);
   add("bounce buffers", memory.bounce_bytes);
   add("gradients of all layers (gradient_tier=memory)", memory.gradient_store_bytes);
+  add("compression (density)", memory.compress_bytes);
+  add("residual (error_feedback)", memory.residual_bytes);
   add(fmt::format("{} buffer sets a device, {} devices", run.options.set_count(), device_count),
       memory.host_set_bytes);
   add(fmt::format("memory of {} emulated devices, {} buffer sets each", device_count,

@@ -90,6 +90,8 @@ struct OffloadConfig {
   std::int64_t subgroup_elements = 4 << 20;
   Wire wire = Wire::fp32;
   GradientTier gradient_tier = GradientTier::storage;
+  double density = 1;
+  bool error_feedback = false;
   bool prefetch = true;
   std::int64_t bounce_memory_bytes = 32 << 20;
 };

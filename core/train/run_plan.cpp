@@ -16,6 +16,8 @@ offload::OffloadOptions options_of(const RunConfig& config) {
   options.wire = config.offload.wire;
   options.buffers = static_cast<std::int32_t>(config.offload.buffers);
   options.gradient_tier = config.offload.gradient_tier;
+  options.density = config.offload.density;
+  options.error_feedback = config.offload.error_feedback;
   options.prefetch = config.offload.prefetch;
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
@@ -43,10 +45,13 @@ Status require_rates(const platform::Platform& platform, const RunConfig& config
   };
   RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
   RETURN_IF_ERROR(require(platform.host_engine, "stage"));
+  const bool is_sparse = config.offload.density < 1;
+  if (is_sparse) RETURN_IF_ERROR(require(platform.compressing_engine(), "compress"));
   const char* rule = optimizer::rule_info(config.update.rule).name;
   if (config.offload.method == Method::host) return require(platform.host_engine, rule);
   for (const platform::Device& device : platform.devices) {
     RETURN_IF_ERROR(require(device.engine, rule));
+    if (is_sparse) RETURN_IF_ERROR(require(device.engine, "decompress"));
   }
   return ok_status();
 }

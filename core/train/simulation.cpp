@@ -77,11 +77,12 @@ SimulatedStep UseSink::report(const platform::Platform& platform) const {
 
 // Two versions of the state and the gradients must fit on a drive whose size the platform states.
 Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
+  const offload::GradientFormat format(plan.options, plan.layout, plan.geometry);
   for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
     const platform::Device& device = plan.platform.devices[d];
     const DeviceId id{static_cast<std::int32_t>(d)};
     const std::int64_t size_bytes =
-        layout.data_bytes(id) + offload::gradient_file_bytes(layout, id, plan.options);
+        layout.data_bytes(id) + offload::gradient_file_bytes(format, layout, id, plan.options);
     if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) continue;
     return make_error(
         ErrorCode::config,
@@ -97,16 +98,17 @@ Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
 Status check_host_memory(const RunPlan& plan) {
   const offload::OffloadMemoryPlan memory =
       offload::plan_offload_memory(plan.options, plan.geometry, plan.layout);
-  const std::int64_t size_bytes = plan.layout.parameter_count * 2 + memory.layer_gradient_bytes +
-                                  memory.bounce_bytes + memory.gradient_store_bytes +
-                                  memory.host_set_bytes;
+  const std::int64_t size_bytes = plan.layout.parameter_count * 2 + memory.host_bytes();
   const std::int64_t has_bytes = plan.platform.host_memory_bytes;
   if (has_bytes == 0 || size_bytes <= has_bytes) return ok_status();
   return make_error(
       ErrorCode::memory,
       "{}: the host has {} of memory, and parameters, gradients and buffers of {} take "
-      "{}: lower buffers, subgroup_elements or bounce_memory",
-      plan.platform.source, format_bytes(has_bytes), plan.shape.name, format_bytes(size_bytes));
+      "{}{}: lower buffers, subgroup_elements or bounce_memory",
+      plan.platform.source, format_bytes(has_bytes), plan.shape.name, format_bytes(size_bytes),
+      memory.residual_bytes > 0 ? fmt::format(", {} of them for the residual of error_feedback",
+                                              format_bytes(memory.residual_bytes))
+                                : "");
 }
 
 offload::Devices make_devices(const RunPlan& plan, runtime::Runtime& runtime) {

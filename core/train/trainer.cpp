@@ -63,6 +63,7 @@ Result<TrainReport> Trainer::train() {
                           &report_.update_seconds, &report_.total_seconds}) {
     *seconds /= count;
   }
+  RETURN_IF_ERROR(run_.keep_residual());
   if (!report_.stopped && config_.sample.tokens > 0) RETURN_IF_ERROR(sample());
   return std::move(report_);
 }
@@ -101,8 +102,8 @@ offload::StepDecision Trainer::decide(const GradientSummary& gradients) const {
   decision.apply = gradients.finite;
   optimizer::UpdateOptions update = config_.update;
   update.lr = learning_rate(schedule_, position_.step);
-  const double grad_scale =
-      optimizer::grad_scale(position_.loss_scale, gradients.norm, config_.arithmetic.max_grad_norm);
+  const double grad_scale = optimizer::grad_scale(run_.offload().gradient_scale(), gradients.norm,
+                                                  config_.arithmetic.max_grad_norm);
   decision.scalars = optimizer::update_scalars(update, position_.optimizer_step + 1, grad_scale);
   return decision;
 }

@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "core/csd/emulated_csd.h"
-#include "core/model/flop.h"
-#include "core/runtime/kernel_cost.h"
+#include "core/offload/residual_file.h"
 
 namespace sluice::train {
 namespace {
@@ -186,6 +185,7 @@ Status TrainingRun::open_clock(const Request& request) {
 Status TrainingRun::open_devices() {
   const std::int64_t inflight_bytes =
       plan_.config.storage.io_bytes * plan_.config.storage.queue_depth;
+  const offload::GradientFormat format(plan_.options, plan_.layout, plan_.geometry);
   for (std::int32_t d = 0; d < plan_.geometry.device_count; ++d) {
     const DeviceId id{d};
     const platform::Device& device = plan_.platform.devices[static_cast<std::size_t>(d)];
@@ -205,7 +205,7 @@ Status TrainingRun::open_devices() {
     ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new,
                                                           plan_.config.storage.caching}));
     const std::int64_t size_bytes =
-        offload::gradient_file_bytes(store_->layout(), id, plan_.options);
+        offload::gradient_file_bytes(format, store_->layout(), id, plan_.options);
     if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
     devices_.gradient_files.push_back(std::move(file));
   }
@@ -233,8 +233,36 @@ Status TrainingRun::open_model(const ModelFactory& factory) {
   return ok_status();
 }
 
+std::string TrainingRun::residual_path() const {
+  return (fs::path(plan_.config.files.state_directory) / offload::kResidualFileName).string();
+}
+
+Status TrainingRun::keep_residual() {
+  if (!plan_.options.has_feedback()) return ok_status();
+  return offload::save_residual(residual_path(), store_->committed().position.step,
+                                memory_->compress().residual());
+}
+
+Status TrainingRun::load_residual() {
+  if (!plan_.options.has_feedback()) return ok_status();
+  const std::int64_t step = store_->committed().position.step;
+  ASSIGN_OR_RETURN(const bool loaded,
+                   offload::load_residual(residual_path(), step, memory_->compress().residual()));
+  if (loaded) return ok_status();
+  log_warning(fmt::format(
+      "there is no residual of step {} (the run was killed, or had none): error feedback "
+      "begins with zeros, so the losses are not those of a run that went through",
+      step));
+  return ok_status();
+}
+
 Status TrainingRun::prepare(StartFrom start) {
-  if (start == StartFrom::last_commit) return runtime_->run(offload_->load_parameters());
+  if (start == StartFrom::last_commit) {
+    RETURN_IF_ERROR(load_residual());
+    return runtime_->run(offload_->load_parameters());
+  }
+  std::error_code ignored;
+  fs::remove(residual_path(), ignored);  // of the state that this one replaces
   const auto seed = static_cast<std::uint64_t>(plan_.config.schedule.seed);
   const offload::Offload::FillInitial fill = [this, seed](std::int64_t first,
                                                           std::span<float> out) {

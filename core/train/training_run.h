@@ -69,6 +69,8 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
+  // After the last step, for a resume that goes on to the bit: the residual of error feedback.
+  Status keep_residual();
 
  private:
   TrainingRun() = default;
@@ -82,6 +84,8 @@ class TrainingRun {
   Status open_clock(const Request& request);
   Status open_model(const ModelFactory& factory);
   state::StateIdentity identity() const;
+  std::string residual_path() const;
+  Status load_residual();
 
   RunPlan plan_;
   MemoryPlan memory_plan_;

@@ -77,7 +77,7 @@ GradientSummary summarise(const offload::Offload& offload, double loss_scale) {
 runtime::Task<Status> run_stages(StepContext& context, const StepPlan& plan, StepOutcome& outcome) {
   offload::Offload& offload = context.offload;
   outcome.start_ns = context.runtime.now_ns();
-  offload.begin_step();  // state may be read ahead from here on
+  offload.begin_step(plan.loss_scale);  // state may be read ahead from here on
 
   Status forwarded = co_await run_forward(context);
   CO_RETURN_IF_ERROR(forwarded);

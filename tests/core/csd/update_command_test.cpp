@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "core/compress/sparse_gradient.h"
 #include "core/csd/emulated_csd.h"
 #include "core/runtime/byte_counters.h"
 #include "core/runtime/clocks.h"
@@ -89,8 +90,8 @@ TEST_CASE("a flipped bit in any array is refused with subgroup, variable and off
       Arrays arrays(rule, 5000);
       csd::UpdateCommand command = arrays.command();
       const csd::GradientChunkCheck checks[] = {
-          {0, 3000, state::checksum(std::as_bytes(std::span(arrays.g).first(3000)))},
-          {3000, 2000, state::checksum(std::as_bytes(std::span(arrays.g).subspan(3000)))}};
+          {0, 12000, state::checksum(std::as_bytes(std::span(arrays.g).first(3000)))},
+          {12000, 8000, state::checksum(std::as_bytes(std::span(arrays.g).subspan(3000)))}};
       command.gradient_checks = checks;
       command.source.state_file = &file;
       command.source.gradient_file = &file;
@@ -110,6 +111,59 @@ TEST_CASE("a flipped bit in any array is refused with subgroup, variable and off
                      Catch::Contains(file.path()) &&
                      Catch::Contains(fmt::format("offset {} ", offset_bytes)));
     }
+  }
+}
+
+TEST_CASE("a sparse update equals the dense one, and a corrupt sparse gradient updates nothing") {
+  const io::File file = any_file();
+  for (const RuleKind rule : kRules) {
+    const std::int64_t count = 2 * 16 * 1024 + 77;
+    Arrays dense(rule, count);
+    Arrays sparse(rule, count);
+    std::vector<std::uint32_t> indices;
+    std::vector<float> values;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (i % 37 == 0) {
+        indices.push_back(i);
+        values.push_back(dense.g[i]);
+      } else {
+        dense.g[i] = 0;
+      }
+    }
+    const std::int64_t room =
+        compress::sparse_gradient_bytes(count, std::ssize(indices), optimizer::GradientKind::fp32);
+    auto bytes = io::PageAlignedBuffer::allocate(round_up(room, kPageBytes));
+    REQUIRE(bytes.ok());
+    compress::encode_sparse_gradient({indices, values}, count, optimizer::GradientKind::fp32,
+                                     bytes->bytes());
+    csd::UpdateCommand command = sparse.command();
+    command.is_sparse = true;
+    command.sparse_gradient = bytes->bytes();
+    command.arrays.gradient = nullptr;
+    command.source.gradient_file = &file;
+    command.source.gradient_offset_bytes = 8192;
+    csd::UpdatedChecksums updated{};
+    csd::UpdatedChecksums wanted{};
+    // The first index twice: not ascending. Nothing is touched.
+    const auto layout =
+        compress::sparse_layout(count, std::ssize(indices), optimizer::GradientKind::fp32);
+    auto* stored = reinterpret_cast<std::uint16_t*>(bytes->bytes().data() + layout.indices_offset);
+    const std::uint16_t second = stored[1];
+    stored[1] = stored[0];
+    const Status refused = csd::run_update(command, updated);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code() == ErrorCode::corrupt);
+    CHECK_THAT(refused.error().message(), Catch::Contains("subgroup 4") &&
+                                              Catch::Contains(file.path()) &&
+                                              Catch::Contains("offset 8192"));
+    for (std::size_t v = 0; v < sparse.state.size(); ++v) {
+      CHECK(Arrays::sum(sparse.state[v]) == command.expected[v]);
+    }
+    stored[1] = second;
+    REQUIRE(csd::run_update(command, updated).ok());
+    REQUIRE(csd::run_update(dense.command(), wanted).ok());
+    CHECK(updated == wanted);
+    CHECK(sparse.out == dense.out);
   }
 }
 

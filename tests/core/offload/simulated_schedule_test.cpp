@@ -126,6 +126,7 @@ struct Setup {
   offload::Wire wire = offload::Wire::fp32;
   optimizer::RuleKind rule = optimizer::RuleKind::adamw;
   offload::GradientTier gradient_tier = offload::GradientTier::storage;
+  double density = 1;
   bool prefetch = true;
   std::int32_t buffers = 2;
   std::int32_t devices = 2;
@@ -170,6 +171,7 @@ Outcome run_step(const Setup& setup) {
   options.pipeline = setup.pipeline;
   options.wire = setup.wire;
   options.gradient_tier = setup.gradient_tier;
+  options.density = setup.density;
   options.prefetch = setup.prefetch;
   options.buffers = setup.buffers;
   options.bounce_bytes = 8192;
@@ -240,6 +242,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.method = seed % 5 == 0 ? offload::Method::host : offload::Method::csd;
     setup.wire = seed % 3 == 0 ? offload::Wire::native : offload::Wire::fp32;
     setup.prefetch = seed % 7 != 0;
+    if (seed % 3 == 1) setup.density = 0.05;
     if (seed % 13 == 0) setup.rule = optimizer::RuleKind::sgd;
     if (setup.method == offload::Method::host && seed % 2 == 0) {
       setup.gradient_tier = offload::GradientTier::memory;

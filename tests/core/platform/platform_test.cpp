@@ -214,8 +214,8 @@ TEST_CASE("the sample SmartSSD reads, writes and decompresses at the rates fitte
     alone.advance(1'000'000, none);
     return alone.rate_bytes_per_s(flow);
   };
-  CHECK(rate(Direction::read) == 2.8e9);
-  CHECK(rate(Direction::write) == Approx(1.62e9));
+  CHECK(rate(Direction::read) == 2.77e9);
+  CHECK(rate(Direction::write) == Approx(1.58e9));
   const auto& rates = at(*platform, csd.engine).rate;
   CHECK(1 / (1 / rates.at("decompress") + 1 / rates.at("adamw")) == Approx(0.24e9).epsilon(0.01));
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
+#include "core/compress/top_k.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/loss_scale.h"
 #include "core/train/lr_schedule.h"
@@ -11,6 +12,29 @@
 using namespace sluice;
 
 namespace {
+
+// Of the elements [first, end), those that are not among the largest become 0. With a residual it
+// is added first, and keeps what is dropped.
+void drop_small(double density, std::int64_t first, std::int64_t end, std::vector<float>& gradient,
+                std::vector<float>* residual) {
+  const auto count = static_cast<std::size_t>(end - first);
+  float* values = gradient.data() + first;
+  for (std::size_t i = 0; residual != nullptr && i < count; ++i) {
+    values[i] += (*residual)[static_cast<std::size_t>(first) + i];
+  }
+  const std::int64_t kept = compress::kept_count(density, end - first);
+  std::vector<std::uint32_t> indices(static_cast<std::size_t>(kept));
+  std::vector<float> kept_values(indices.size());
+  compress::top_k_reference({values, count}, kept, {indices.data(), kept_values.data(), kept});
+  if (residual != nullptr) {
+    std::copy(values, values + count, residual->begin() + first);
+    for (const std::uint32_t index : indices) {
+      (*residual)[static_cast<std::size_t>(first) + index] = 0;
+    }
+  }
+  std::fill(values, values + count, 0.0f);
+  for (std::size_t i = 0; i < indices.size(); ++i) values[indices[i]] = kept_values[i];
+}
 
 // Plain training in memory, written apart from core/offload: reference update, one array each.
 struct InMemory {
@@ -28,6 +52,7 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   InMemory memory;
   memory.master_weights.resize(count);
   std::vector<float> second(count), third(count), gradient(count);  // state beside the weights
+  std::vector<float> residual(count);
   std::vector<std::uint16_t> parameters(count);
   model::fill_initial(layout, static_cast<std::uint64_t>(config->schedule.seed), 0,
                       memory.master_weights);
@@ -63,6 +88,17 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
               .sum_of_squares;
     }
     memory.losses.push_back(model.loss(0));
+    const train::OffloadConfig& offload = config->offload;
+    for (const model::LayerRange& range : layout.layers) {
+      const std::int64_t end = range.first + range.count;
+      for (std::int64_t first = range.first; offload.density < 1 && first < end;) {
+        const std::int64_t size = offload.subgroup_elements;
+        const std::int64_t next = std::min(end, (first / size + 1) * size);
+        drop_small(offload.density, first, next, gradient,
+                   offload.error_feedback ? &residual : nullptr);
+        first = next;
+      }
+    }
     optimizer::UpdateOptions update = config->update;
     update.lr = train::learning_rate({config->update.lr, config->schedule.min_lr,
                                       config->schedule.warmup_steps, config->schedule.steps},
@@ -97,6 +133,88 @@ TEST_CASE("offloaded training has the losses of training in memory, to the last 
       CHECK(trained->losses.back() < trained->losses.front());
     }
   }
+}
+
+TEST_CASE("compressed training has the losses of training in memory that drops the same elements") {
+  for (const std::string feedback : {"true", "false"}) {
+    for (const std::string optimizer : {"adamw", "sgd"}) {
+      const std::vector<std::string> settings = {"optimizer=" + optimizer, "density=0.03",
+                                                 "lr=0.01", "error_feedback=" + feedback};
+      const SmallRun files;
+      INFO(optimizer << " feedback " << feedback);
+      const InMemory memory = train_in_memory(files, settings);
+      const auto trained = train_small(files, settings);
+      REQUIRE(trained.ok());
+      CHECK(trained->losses == memory.losses);
+    }
+  }
+}
+
+TEST_CASE("compressed too, method, pipeline, devices, map, tier and clock change no bit") {
+  for (const std::string feedback : {"true", "false"}) {
+    const std::vector<std::vector<std::string>> variants = {
+        {"method=csd", "devices=1", "buffers=1"},
+        {"method=host", "devices=3", "buffers=4", "wire=native"},
+        {"method=host", "gradient_tier=memory", "pipeline=serial"},
+        {"method=csd", "pipeline=serial", "device_map=5,1"},
+        {"method=csd", "pipeline=handover", "devices=3", "wire=native"},
+        {"method=csd", "clock=emulated", "time_scale=1", "io_engine=posix"},
+    };
+    std::optional<Trained> first;
+    for (std::vector<std::string> settings : variants) {
+      settings.insert(settings.end(), {"density=0.02", "error_feedback=" + feedback});
+      const SmallRun fresh;
+      const auto trained = train_small(fresh, settings);
+      INFO(fmt::format("{}", fmt::join(settings, " ")));
+      INFO((trained.ok() ? std::string() : trained.error().message()));
+      REQUIRE(trained.ok());
+      if (!first) first = *trained;
+      CHECK(trained->losses == first->losses);
+      CHECK(trained->digest == first->digest);
+    }
+  }
+}
+
+TEST_CASE("error feedback resumes to the bit, without its file from zeros, and refuses damage") {
+  const SmallRun files;
+  const SmallRun pieces;
+  const std::vector<std::string> settings = {"density=0.05", "error_feedback=true",
+                                             "schedule_steps=6"};
+  const auto with_steps = [&](const char* steps) {
+    std::vector<std::string> all = settings;
+    all.push_back(steps);
+    return all;
+  };
+  const auto whole = train_small(files, settings);
+  REQUIRE(whole.ok());
+  REQUIRE(train_small(pieces, with_steps("steps=3")).ok());
+  const std::string path = pieces.folder.file("state/residual.slc");
+  const auto resume = [&](const char* steps) {
+    return train_small(pieces, with_steps(steps), train::StartFrom::last_commit);
+  };
+  REQUIRE(std::filesystem::exists(path));
+  const auto rest = resume("steps=4");
+  REQUIRE(rest.ok());
+  CHECK(rest->losses[0] == whole->losses[3]);
+  for (const std::streamoff offset : {std::streamoff{9}, std::streamoff{4096 + 123}}) {
+    const std::string kept = pieces.folder.file("kept");
+    std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(offset);
+    file.put('\x5a');
+    file.close();
+    const auto damaged = resume("steps=5");
+    REQUIRE_FALSE(damaged.ok());
+    CHECK(damaged.error().code() == ErrorCode::corrupt);
+    CHECK_THAT(damaged.error().message(), Catch::Contains(path) && Catch::Contains("offset"));
+    std::filesystem::copy_file(kept, path, std::filesystem::copy_options::overwrite_existing);
+  }
+  const auto last = resume("steps=6");
+  REQUIRE(last.ok());
+  CHECK(last->losses == std::vector<double>(whole->losses.begin() + 4, whole->losses.end()));
+  CHECK(last->digest == whole->digest);
+  std::filesystem::remove(path);
+  REQUIRE(resume("steps=7").ok());
 }
 
 TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock change no bit") {
@@ -190,6 +308,23 @@ TEST_CASE("fp16: an overflow skips the step, halves the scale, and leaves the st
   CHECK(on_host->steps[1].loss_scale == on_host->steps[0].loss_scale / 2);
 }
 
+TEST_CASE("fp16 and error feedback: a skipped step is the same on every path") {
+  const SmallRun a;
+  const SmallRun b;
+  const std::vector<std::string> common = {"precision=fp16", "initial_loss_scale=524288",
+                                           "density=0.05", "error_feedback=true"};
+  auto host = common;
+  host.push_back("method=host");
+  const auto on_host = train_small(a, host);
+  const auto on_csd = train_small(b, common);
+  REQUIRE(on_host.ok());
+  REQUIRE(on_csd.ok());
+  REQUIRE(on_host->steps.front().skipped);
+  CHECK_FALSE(on_host->steps.back().skipped);
+  CHECK(on_host->digest == on_csd->digest);
+  CHECK(on_host->losses == on_csd->losses);
+}
+
 TEST_CASE("a run goes on with its own optimizer and with no other") {
   for (const std::string mine : {"adamw", "sgd", "adagrad"}) {
     const SmallRun files;
@@ -232,6 +367,14 @@ TEST_CASE("bytes over each link are exactly those of the method and of the optim
     REQUIRE(csd.ok());
     CHECK(csd->link_bytes[0].size_bytes[0] == 4 * elements);
     CHECK(csd->link_bytes[0].size_bytes[1] == 4 * elements);
+    const SmallRun c;
+    const auto sparse = train_small(c, {"method=csd", "devices=1", "density=0.01", setting});
+    REQUIRE(sparse.ok());
+    CHECK(sparse->link_bytes[0].size_bytes[0] == 4 * elements);
+    const std::int64_t gradients = sparse->link_bytes[0].size_bytes[1];
+    CHECK(gradients > elements * 6 / 100);
+    CHECK(gradients < elements / 4);  // headers and counts weigh more than in subgroups of millions
+    CHECK(sparse->link_bytes[2].size_bytes[0] == state_bytes * elements + gradients);
     CHECK(csd->link_bytes[2].size_bytes[0] == (state_bytes + 4) * elements);
     CHECK(csd->link_bytes[2].size_bytes[1] == state_bytes * elements);
   }
