@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "base/log.h"
@@ -17,6 +19,7 @@ namespace {
 struct TrainArguments {
   std::string run_path;
   std::vector<std::string> overrides;
+  std::vector<std::string> changes;
   std::string database;
   std::int64_t steps = 0;
   bool resume = false;
@@ -29,6 +32,29 @@ Result<train::RunConfig> config_of(const TrainArguments& arguments) {
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
   return train::load_run_config(arguments.run_path, overrides);
+}
+
+// "10:density=0.1" each. What they say is checked before the run begins.
+Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& arguments,
+                                                     train::RunConfig config) {
+  std::vector<train::PlannedChange> changes;
+  for (const std::string& text : arguments.changes) {
+    const std::size_t colon = text.find(':');
+    std::int64_t step = 0;
+    const auto parsed =
+        std::from_chars(text.data(), text.data() + std::min(colon, text.size()), step);
+    if (colon == std::string::npos || parsed.ec != std::errc() ||
+        parsed.ptr != text.data() + colon || step < 0) {
+      return make_error(ErrorCode::config, "--at {}: expected STEP:key=value, as in 10:density=0.1",
+                        text);
+    }
+    changes.push_back({step, {text.substr(colon + 1)}});
+  }
+  std::ranges::stable_sort(changes, {}, &train::PlannedChange::step);
+  for (const train::PlannedChange& change : changes) {
+    ASSIGN_OR_RETURN(config, train::with_knobs(config, change.settings, "--at"));
+  }
+  return changes;
 }
 
 // As a shell reads it back.
@@ -64,6 +90,7 @@ class TrainCommand {
 
   Status run() {
     ASSIGN_OR_RETURN(config_, config_of(arguments_));
+    ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
     recorder_.set_level(config_.record);
     RETURN_IF_ERROR(open());
     Status trained = train_and_report();
@@ -103,7 +130,7 @@ class TrainCommand {
                       : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
                                                    : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
-    Result<train::TrainReport> report = train::train(*run_, progress);
+    Result<train::TrainReport> report = train::train(*run_, progress, changes_);
     progress.finish();
     if (!report.ok()) return std::move(report).error();
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
@@ -166,6 +193,7 @@ class TrainCommand {
 
   const TrainArguments& arguments_;
   train::RunConfig config_;
+  std::vector<train::PlannedChange> changes_;
   record::Recorder recorder_;
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<collect::Collector> collector_;
@@ -182,6 +210,12 @@ void add_train_command(CLI::App& app, int& exit_code) {
   command->add_option("--set", arguments->overrides, "key=value: change a setting; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
+  command
+      ->add_option("--at", arguments->changes,
+                   "STEP:key=value: change a knob once so many steps are committed; may be "
+                   "repeated")
+      ->take_all()
+      ->allow_extra_args(false);
   command->add_option("--db", arguments->database, "the run database (default: OUTPUT/run.db)");
   command->add_option("--steps", arguments->steps, "train until this many steps are committed")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
@@ -195,6 +229,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  sluice train sample_models/runs/tiny.toml\n"
       "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {

@@ -30,6 +30,9 @@ class CompressMemory {
   void put_back(const GradientSegment& segment, std::int64_t flat_first);
   compress::KeptElements kept(std::int64_t first, std::int64_t count) const;
   std::span<float> residual() { return residual_; }
+  // Hands the residual over, to survive a change of knobs.
+  std::vector<float> take_residual() { return std::move(residual_); }
+  void set_residual(std::vector<float> residual) { residual_ = std::move(residual); }
 
  private:
   const float* widened(const std::byte* gradient, optimizer::GradientKind kind, std::int64_t count);

@@ -63,6 +63,10 @@ class Offload {
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters();
+  // Between steps: brings every subgroup's state to the device that the map gives it, over the host
+  // link, and commits that under the same position. All of it or nothing; after it this object's
+  // lines are out of date, and an Offload is to be made for the new map.
+  runtime::Task<Status> move_state(const state::DeviceMap& device_map);
 
   // The loss scale is that of the gradients to come; the residual is kept without it.
   void begin_step(double loss_scale);
@@ -150,6 +154,8 @@ class Offload {
   // initial_state.cpp
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill);
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
+  // move_state.cpp
+  runtime::Task<Status> move_subgroup(SubgroupId subgroup, state::SlotId to);
   runtime::Task<Status> for_each_subgroup_of(DeviceId device, const FillInitial* fill);
 
   runtime::Operation host_kernel(const runtime::OperationLabel& label, std::int64_t elements);

@@ -63,6 +63,7 @@ class OffloadMemory {
   // density < 1.
   std::span<std::byte> sparse_buffer(std::int32_t index) { return sparse_buffers_[at(index)]; }
   CompressMemory& compress() { return *compress_; }
+  bool has_compress() const { return compress_.has_value(); }
   // gradient_tier=memory: where a subgroup's gradient waits for its update.
   std::span<std::byte> gradient(SubgroupId subgroup) { return gradients_[at(index_of(subgroup))]; }
   const BufferSet& set(DeviceId device, std::int32_t index) const {

@@ -35,6 +35,7 @@ enum class Stage : std::uint8_t {
   commit,          // the new versions become current
   create_state,    // before the first step: the initial state, over the host link
   load_state,      // on resume: master weights, over the host link
+  move_state,      // between steps: a subgroup's state to another device, over the host link
   validate,        // loss of held-out text
   sample,          // text from the model
   count_,

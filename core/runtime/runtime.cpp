@@ -53,6 +53,8 @@ const char* stage_name(Stage stage) {
       return "create_state";
     case Stage::load_state:
       return "load_state";
+    case Stage::move_state:
+      return "move_state";
     case Stage::validate:
       return "validate";
     case Stage::sample:

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -89,8 +90,8 @@ Status read_file(Reading& reading, const toml::table& root) {
   return ok_status();
 }
 
-Status read_override(Reading& reading, const std::string& text) {
-  const std::string where = fmt::format("--set {}", text);
+Status read_override(Reading& reading, const std::string& text, const std::string& option) {
+  const std::string where = option + " " + text;
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
     return make_error(ErrorCode::config, "{}: expected key=value", where);
@@ -190,10 +191,34 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
     return make_error(ErrorCode::config, "{}:{}: {}", path_for_messages, error.source().begin.line,
                       error.description());
   }
-  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text));
+  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, "--set"));
   RETURN_IF_ERROR(check_required(reading));
   fill_rule_defaults(reading);
   fill_names(reading.config.files, path_for_messages);
+  RETURN_IF_ERROR(check_together(reading));
+  return std::move(reading.config);
+}
+
+double density_at(std::int64_t step, double density, std::int64_t warmup_steps) {
+  if (step >= warmup_steps) return density;
+  return std::pow(density, static_cast<double>(4 * step / warmup_steps) / 4);
+}
+
+Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::string> changes,
+                             const std::string& option) {
+  Reading reading;
+  reading.config = config;
+  reading.path = option;
+  for (const std::string& text : changes) {
+    const std::string key = text.substr(0, text.find('='));
+    const auto knobs = detail::knob_keys();
+    if (detail::find_setting(key) != nullptr && std::ranges::find(knobs, key) == knobs.end()) {
+      return make_error(ErrorCode::config,
+                        "{} {}: {} cannot change while a run goes on; these can: {}", option, text,
+                        key, fmt::join(knobs, ", "));
+    }
+    RETURN_IF_ERROR(read_override(reading, text, option));
+  }
   RETURN_IF_ERROR(check_together(reading));
   return std::move(reading.config);
 }

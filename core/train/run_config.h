@@ -91,6 +91,7 @@ struct OffloadConfig {
   Wire wire = Wire::fp32;
   GradientTier gradient_tier = GradientTier::storage;
   double density = 1;
+  std::int64_t density_warmup_steps = 0;
   bool error_feedback = false;
   bool prefetch = true;
   std::int64_t bounce_memory_bytes = 32 << 20;
@@ -138,6 +139,16 @@ struct RunConfig {
 Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides);
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
                                    std::span<const std::string> overrides);
+
+// Of the step after `step` committed ones. The warm-up falls to the density in four equal
+// stretches: 1, density^(1/4), density^(1/2), density^(3/4) (after Deep Gradient Compression, ICLR
+// 2018, section 3.3, whose stretches are epochs at 25, 6.25, 1.5625 and 0.4 %).
+double density_at(std::int64_t step, double density, std::int64_t warmup_steps);
+
+// `config` with knobs changed: settings that may change between the steps of a run, as "key=value".
+// Errors begin with `OPTION key=value:`; a setting that is no knob is refused with those that are.
+Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::string> changes,
+                             const std::string& option);
 
 enum class SettingType : std::uint8_t { integer, number, boolean, text, path, bytes, word, shares };
 

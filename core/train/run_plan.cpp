@@ -105,19 +105,25 @@ Result<RunPlan> plan_run(const RunConfig& config) {
   ASSIGN_OR_RETURN(platform::Platform platform, platform::load_platform(config.files.platform));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
-  RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
-  RETURN_IF_ERROR(require_rates(plan.platform, config));
   plan.geometry.parameter_count = plan.layout.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  plan.layer_costs = layer_costs(plan);
+  RETURN_IF_ERROR(plan_knobs(plan, config));
+  return plan;
+}
+
+Status plan_knobs(RunPlan& plan, const RunConfig& config) {
+  RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
+  RETURN_IF_ERROR(require_rates(plan.platform, config));
   std::vector<double> shares = config.offload.device_shares;
   if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);
+  plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config);
-  plan.layer_costs = layer_costs(plan);
-  return plan;
+  return ok_status();
 }
 
 Status check_device_memory(const RunPlan& plan) {

@@ -32,6 +32,9 @@ struct RunPlan {
 // they do not have (ErrorCode::config).
 Result<RunPlan> plan_run(const RunConfig& config);
 
+// The same with other knobs (train::with_knobs); platform, model and geometry stay as they are.
+Status plan_knobs(RunPlan& plan, const RunConfig& config);
+
 // ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
 Status check_device_memory(const RunPlan& plan);
 

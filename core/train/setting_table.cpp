@@ -3,6 +3,7 @@
 
 #include "core/train/detail/setting_table.h"
 
+#include <array>
 #include <limits>
 
 namespace sluice::train::detail {
@@ -147,6 +148,8 @@ const Setting kSettings[] = {
      "Where gradients wait for the update; memory needs room for all of them, and method=host."},
     {"density", "offload", number, AT(offload.density), Range{.min = 1e-6, .max = 1}, "",
      "Part of each gradient's elements that is sent, the largest; 1 sends all, uncompressed."},
+    {"density_warmup_steps", "offload", integer, AT(offload.density_warmup_steps), between(0, 1e9),
+     "steps", "Steps over which the density falls from 1 to `density`, in four stages."},
     {"error_feedback", "offload", boolean, AT(offload.error_feedback), kNone, "",
      "With density below 1: what is not sent is added to the next gradient (4 B a parameter)."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
@@ -202,6 +205,13 @@ const Setting* find_setting(std::string_view key) {
     if (setting.key == key) return &setting;
   }
   return nullptr;
+}
+
+std::span<const std::string_view> knob_keys() {
+  static constexpr std::array<std::string_view, 10> kKnobs = {
+      "method",        "pipeline", "buffers",        "device_map", "wire",
+      "gradient_tier", "density",  "error_feedback", "prefetch",   "bounce_memory"};
+  return kKnobs;
 }
 
 std::vector<std::string> setting_keys() {

@@ -1,5 +1,7 @@
 #include "core/train/trainer.h"
 
+#include <algorithm>
+
 #include "core/optimizer/loss_scale.h"
 #include "core/train/lr_schedule.h"
 
@@ -8,8 +10,9 @@ namespace {
 
 class Trainer {
  public:
-  Trainer(TrainingRun& run, TrainObserver& observer)
-      : run_(run), config_(run.config()), observer_(observer) {
+  Trainer(TrainingRun& run, TrainObserver& observer, std::span<const PlannedChange> changes)
+      : run_(run), config_(run.config()), observer_(observer), changes_(changes) {
+    density_ = config_.offload.density;
     position_ = run.store().committed().position;
     schedule_ = {config_.update.lr, config_.schedule.min_lr, config_.schedule.warmup_steps,
                  config_.schedule.schedule_steps > 0 ? config_.schedule.schedule_steps
@@ -19,6 +22,7 @@ class Trainer {
   Result<TrainReport> train();
 
  private:
+  Status change_knobs();
   Status take_step();
   Status set_batches();
   double mean_loss() const;
@@ -33,6 +37,8 @@ class Trainer {
   TrainingRun& run_;
   const RunConfig& config_;
   TrainObserver& observer_;
+  std::span<const PlannedChange> changes_;
+  double density_ = 1;  // after the warm-up
   state::TrainingPosition position_;
   LrSchedule schedule_;
   TrainReport report_;
@@ -44,6 +50,7 @@ Result<TrainReport> Trainer::train() {
       static_cast<std::size_t>(std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
   const std::vector<runtime::LinkBytes> before = run_.bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
+    RETURN_IF_ERROR(change_knobs());
     RETURN_IF_ERROR(take_step());
     const std::int64_t every = config_.validation.every_steps;
     const bool last = position_.step == config_.schedule.steps;
@@ -66,6 +73,24 @@ Result<TrainReport> Trainer::train() {
   RETURN_IF_ERROR(run_.keep_residual());
   if (!report_.stopped && config_.sample.tokens > 0) RETURN_IF_ERROR(sample());
   return std::move(report_);
+}
+
+// What was planned for this step, and the warm-up's density.
+Status Trainer::change_knobs() {
+  const bool is_due = std::ranges::any_of(
+      changes_, [&](const PlannedChange& change) { return change.step == position_.step; });
+  const std::int64_t warmup = config_.offload.density_warmup_steps;
+  const double density = density_at(position_.step, density_, warmup);
+  if (!is_due && density == config_.offload.density) return ok_status();
+  RunConfig wanted = config_;
+  wanted.offload.density = density_;
+  for (const PlannedChange& change : changes_) {
+    if (change.step != position_.step) continue;
+    ASSIGN_OR_RETURN(wanted, with_knobs(wanted, change.settings, "--at"));
+  }
+  density_ = wanted.offload.density;
+  wanted.offload.density = density_at(position_.step, density_, warmup);
+  return run_.change(wanted);
 }
 
 Status Trainer::set_batches() {
@@ -236,8 +261,9 @@ Status Trainer::sample() {
 
 }  // namespace
 
-Result<TrainReport> train(TrainingRun& run, TrainObserver& observer) {
-  return Trainer(run, observer).train();
+Result<TrainReport> train(TrainingRun& run, TrainObserver& observer,
+                          std::span<const PlannedChange> changes) {
+  return Trainer(run, observer, changes).train();
 }
 
 }  // namespace sluice::train

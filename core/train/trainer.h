@@ -4,6 +4,7 @@
 // Thread contract: the thread that opened the run.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,14 @@ struct TrainReport {
   std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
 };
 
+// Knobs that change once so many steps are committed.
+struct PlannedChange {
+  std::int64_t step = 0;
+  std::vector<std::string> settings;  // "key=value"
+};
+
 // Trains until config.schedule.steps are committed. A failure leaves the last commit intact.
-Result<TrainReport> train(TrainingRun& run, TrainObserver& observer);
+Result<TrainReport> train(TrainingRun& run, TrainObserver& observer,
+                          std::span<const PlannedChange> changes = {});
 
 }  // namespace sluice::train

@@ -34,7 +34,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   ASSIGN_OR_RETURN(run->plan_, plan_run(*request.config));
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
-  run->memory_plan_ = plan_memory(run->plan_, request.factory->memory(run->shape(), run->config()));
+  run->model_memory_ = request.factory->memory(run->shape(), run->config());
+  run->memory_plan_ = plan_memory(run->plan_, run->model_memory_);
+  RETURN_IF_ERROR(run->plan_for_density_warmup());
   RETURN_IF_ERROR(check_plan(run->memory_plan_));
   RETURN_IF_ERROR(check_device_memory(run->plan_));
   if (request.on_plan) request.on_plan(run->memory_plan_);
@@ -129,6 +131,10 @@ Status TrainingRun::open_state(StartFrom start) {
 
 Status TrainingRun::take_memory() {
   ASSIGN_OR_RETURN(parameters_, io::PageAlignedBuffer::allocate(plan_.layout.parameter_count * 2));
+  return take_offload_memory();
+}
+
+Status TrainingRun::take_offload_memory() {
   for (const platform::Device& device : plan_.platform.devices) {
     device_memories_.emplace_back(device.name, plan_.device_budget_bytes(device),
                                   csd::Payload::real);
@@ -147,14 +153,8 @@ Status TrainingRun::open_clock(const Request& request) {
   engine_options.queue_depth = static_cast<std::size_t>(
       std::min<std::int64_t>(4096, lane_count * plan_.config.storage.queue_depth));
   ASSIGN_OR_RETURN(std::unique_ptr<io::IoEngine> engine, io::open_io_engine(engine_options));
-  std::vector<std::span<std::byte>> regions = memory_->transfer_regions();
-  for (csd::DeviceMemory& memory : device_memories_) {
-    for (const std::span<std::byte> region : memory.regions()) regions.push_back(region);
-  }
-  if (const Status registered = engine->register_buffers(regions); !registered.ok()) {
-    log_warning(
-        fmt::format("transfers run without registered buffers: {}", registered.error().message()));
-  }
+  engine_ = engine.get();
+  register_buffers();
   if (request.wrap_engine) engine = request.wrap_engine(std::move(engine));
   runtime::WorkExecutor::Options executor_options;
   executor_options.lanes = {plan_.config.storage.io_bytes, plan_.config.storage.queue_depth};
@@ -180,6 +180,17 @@ Status TrainingRun::open_clock(const Request& request) {
     runtime_->add_sink(recording_.get());
   }
   return ok_status();
+}
+
+void TrainingRun::register_buffers() {
+  std::vector<std::span<std::byte>> regions = memory_->transfer_regions();
+  for (csd::DeviceMemory& memory : device_memories_) {
+    for (const std::span<std::byte> region : memory.regions()) regions.push_back(region);
+  }
+  if (const Status registered = engine_->register_buffers(regions); !registered.ok()) {
+    log_warning(
+        fmt::format("transfers run without registered buffers: {}", registered.error().message()));
+  }
 }
 
 Status TrainingRun::open_devices() {
@@ -213,10 +224,17 @@ Status TrainingRun::open_devices() {
 }
 
 Status TrainingRun::open_model(const ModelFactory& factory) {
-  const std::span<std::uint16_t> parameters(
-      reinterpret_cast<std::uint16_t*>(parameters_.bytes().data()),
-      static_cast<std::size_t>(plan_.layout.parameter_count));
-  ASSIGN_OR_RETURN(built_, factory.make(plan_.shape, plan_.config, parameters));
+  ASSIGN_OR_RETURN(built_, factory.make(plan_.shape, plan_.config, parameters()));
+  make_offload();
+  return ok_status();
+}
+
+std::span<std::uint16_t> TrainingRun::parameters() {
+  return {reinterpret_cast<std::uint16_t*>(parameters_.bytes().data()),
+          static_cast<std::size_t>(plan_.layout.parameter_count)};
+}
+
+void TrainingRun::make_offload() {
   offload::Offload::Parts parts;
   parts.runtime = runtime_.get();
   parts.platform = &plan_.platform;
@@ -225,11 +243,59 @@ Status TrainingRun::open_model(const ModelFactory& factory) {
   parts.devices = &devices_;
   parts.state_layout = &store_->layout();
   parts.store = store_.get();
-  parts.parameters = parameters;
+  parts.parameters = parameters();
   offload_ = std::make_unique<offload::Offload>(plan_.options, parts);
   step_context_.reset(new StepContext{*runtime_, plan_.platform, *offload_, built_.model.get(),
                                       plan_.layout, plan_.layer_costs,
                                       static_cast<int>(plan_.config.batch.grad_accum_steps)});
+}
+
+// The densities of the warm-up take more than the one after it: the plan is that of the largest.
+Status TrainingRun::plan_for_density_warmup() {
+  const OffloadConfig& offload = plan_.config.offload;
+  for (std::int64_t step = 0; step < offload.density_warmup_steps; ++step) {
+    const double density = density_at(step, offload.density, offload.density_warmup_steps);
+    RunPlan stage = plan_;
+    if (density == stage.options.density) continue;
+    stage.options.density = density;
+    RETURN_IF_ERROR(check_device_memory(stage));
+    MemoryPlan memory_plan = plan_memory(stage, model_memory_);
+    if (memory_plan.total_bytes > memory_plan_.total_bytes) memory_plan_ = std::move(memory_plan);
+  }
+  return ok_status();
+}
+
+Status TrainingRun::change(const RunConfig& config) {
+  RunPlan changed = plan_;
+  RETURN_IF_ERROR(plan_knobs(changed, config));
+  const MemoryPlan memory_plan = plan_memory(changed, model_memory_);
+  RETURN_IF_ERROR(check_plan(memory_plan));
+  RETURN_IF_ERROR(check_device_memory(changed));
+  // A resumed state lies where it was left until the map is changed.
+  if (config.offload.device_shares != plan_.config.offload.device_shares) {
+    RETURN_IF_ERROR(runtime_->run(offload_->move_state(changed.device_map)));
+  }
+  // What was is given back before what will be is taken: both at once may not fit.
+  std::vector<float> residual;
+  if (memory_->has_compress()) residual = memory_->compress().take_residual();
+  step_context_.reset();
+  offload_.reset();
+  devices_ = {};
+  RETURN_IF_ERROR(engine_->register_buffers({}));
+  memory_.reset();
+  device_memories_.clear();
+  // The platform stays where it is: the clock refers to it.
+  plan_.config = changed.config;
+  plan_.options = changed.options;
+  plan_.device_map = changed.device_map;
+  memory_plan_ = memory_plan;
+  RETURN_IF_ERROR(take_offload_memory());
+  register_buffers();
+  RETURN_IF_ERROR(open_devices());
+  make_offload();
+  if (plan_.options.has_feedback() && !residual.empty()) {
+    memory_->compress().set_residual(std::move(residual));
+  }
   return ok_status();
 }
 

@@ -69,6 +69,9 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
+  // Between steps: goes on with other knobs (train::with_knobs), on the same state, clock, model
+  // and data. What the settings or the machine refuse leaves the run as it was.
+  Status change(const RunConfig& config);
   // After the last step, for a resume that goes on to the bit: the residual of error feedback.
   Status keep_residual();
 
@@ -79,7 +82,12 @@ class TrainingRun {
   Status open_text();
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
+  Status plan_for_density_warmup();
   Status take_memory();
+  Status take_offload_memory();
+  void register_buffers();
+  void make_offload();
+  std::span<std::uint16_t> parameters();
   Status open_devices();
   Status open_clock(const Request& request);
   Status open_model(const ModelFactory& factory);
@@ -89,6 +97,7 @@ class TrainingRun {
 
   RunPlan plan_;
   MemoryPlan memory_plan_;
+  ModelMemory model_memory_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;
@@ -96,6 +105,7 @@ class TrainingRun {
   std::vector<csd::DeviceMemory> device_memories_;
   std::unique_ptr<offload::OffloadMemory> memory_;
   std::unique_ptr<runtime::Runtime> runtime_;
+  io::IoEngine* engine_ = nullptr;  // the runtime's
   const runtime::EmulatedClock* emulated_clock_ = nullptr;
   std::unique_ptr<runtime::ByteCounters> bytes_;
   std::unique_ptr<runtime::RecordingSink> recording_;

@@ -56,8 +56,9 @@ class IoEngine {
   virtual int completion_fd() const = 0;
 
   // Tells the kernel about buffers that will be used often (io_uring: registered buffers; requests
-  // whose data lies inside one then use the fixed form). They must not overlap and must live as
-  // long as the engine. May be called once, before the first submit.
+  // whose data lies inside one then use the fixed form). They must not overlap and must live until
+  // they are replaced, or as long as the engine. A call replaces what was registered before (with
+  // no buffers: by nothing); nothing may be in flight.
   virtual Status register_buffers(std::span<const std::span<std::byte>> buffers) = 0;
 
   virtual std::size_t inflight_count() const = 0;

@@ -80,7 +80,6 @@ class UringEngine final : public detail::KernelEngine {
   // For each slot: what the hook said in the kernel's stead (detail/attempt_hook.h).
   std::vector<std::optional<std::int32_t>> answers_;
   detail::RegisteredBuffers registered_;
-  bool has_submitted_ = false;
 };
 
 // The kernel writes into the callers' memory until each request is done.
@@ -92,7 +91,6 @@ UringEngine::~UringEngine() {
 }
 
 std::size_t UringEngine::submit(std::span<const IoRequest> requests) {
-  has_submitted_ = true;
   const std::size_t count = std::min(requests.size(), slots_.room_count());
   for (const IoRequest& request : requests.first(count)) {
     const auto [slot, ready] = slots_.take(request);
@@ -127,7 +125,13 @@ std::size_t UringEngine::reap(std::span<IoCompletion> completions, std::size_t a
 }
 
 Status UringEngine::register_buffers(std::span<const std::span<std::byte>> buffers) {
-  CHECK(!has_submitted_ && registered_.pieces().empty());
+  CHECK_EQ(slots_.inflight_count(), 0u);
+  if (!registered_.pieces().empty()) {
+    const int result = io_uring_unregister_buffers(ring_->get());
+    if (result < 0)
+      return detail::uring_error("io_uring_unregister_buffers", __FILE__, __LINE__, -result);
+    registered_ = detail::RegisteredBuffers(std::span<const std::span<std::byte>>{});
+  }
   detail::RegisteredBuffers wanted(buffers);
   if (wanted.pieces().empty()) return ok_status();
   const int result = io_uring_register_buffers(ring_->get(), wanted.pieces().data(),

@@ -52,6 +52,8 @@ using Value = std::variant<bool, std::int64_t, double, std::string>;
 std::span<const Setting> setting_table();
 const Setting* find_setting(std::string_view key);
 std::vector<std::string> setting_keys();
+// Those that may change between the steps of a run.
+std::span<const std::string_view> knob_keys();
 
 // Reads the text of `--set key=TEXT` as the setting's type.
 Result<Value> parse_value(const Setting& setting, std::string_view text);

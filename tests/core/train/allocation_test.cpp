@@ -48,6 +48,9 @@ void check_steps(const std::vector<std::string>& settings) {
 }  // namespace
 
 TEST_CASE("no step after the first ones takes memory: csd") { check_steps({"method=csd"}); }
+TEST_CASE("no step after the first ones takes memory: compressed") {
+  check_steps({"method=csd", "density=0.05", "error_feedback=true"});
+}
 TEST_CASE("no step after the first ones takes memory: host, posix I/O") {
   check_steps({"method=host", "io_engine=posix", "buffers=3"});
 }

@@ -254,6 +254,84 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
   }
 }
 
+TEST_CASE("knobs that change between steps move no bit of a dense run") {
+  const SmallRun files;
+  const auto plain = train_small(files, {});
+  REQUIRE(plain.ok());
+  const std::vector<std::vector<train::PlannedChange>> variants = {
+      {{1, {"pipeline=serial"}}, {3, {"pipeline=handover"}}, {5, {"pipeline=nbuffer"}}},
+      {{2, {"buffers=1"}}, {4, {"buffers=5", "prefetch=false"}}},
+      {{1, {"method=host"}},
+       {2, {"gradient_tier=memory"}},
+       {4, {"gradient_tier=storage", "method=csd", "wire=native"}}},
+      {{1, {"device_map=3,1"}}, {3, {"device_map=0,1"}}, {5, {"device_map=even"}}},
+      {{2, {"device_map=1,0", "method=host", "pipeline=serial"}}, {4, {"bounce_memory=8MiB"}}},
+      {{0, {"error_feedback=true"}}, {3, {"density=1"}}},
+  };
+  for (const auto& changes : variants) {
+    const SmallRun fresh;
+    const auto trained = train_small(fresh, {}, train::StartFrom::new_state, {}, changes);
+    INFO(fmt::format("{}", fmt::join(changes[0].settings, " ")));
+    INFO((trained.ok() ? std::string() : trained.error().message()));
+    REQUIRE(trained.ok());
+    CHECK(trained->losses == plain->losses);
+    CHECK(trained->digest == plain->digest);
+  }
+}
+
+TEST_CASE("knobs that change between steps keep the residual, and density takes effect") {
+  const std::vector<std::string> sparse = {"density=0.05", "error_feedback=true"};
+  const SmallRun a;
+  const auto plain = train_small(a, sparse);
+  REQUIRE(plain.ok());
+  const SmallRun b;
+  const auto moved =
+      train_small(b, sparse, train::StartFrom::new_state, {},
+                  std::vector<train::PlannedChange>{{2, {"method=host"}}, {3, {"device_map=1,3"}}});
+  REQUIRE(moved.ok());
+  CHECK(moved->losses == plain->losses);
+  CHECK(moved->digest == plain->digest);
+  // A run that is dense for three steps, and then as sparse as another that resumes there.
+  const SmallRun c;
+  const auto later = train_small(c, {"error_feedback=true"}, train::StartFrom::new_state, {},
+                                 std::vector<train::PlannedChange>{{3, {"density=0.05"}}});
+  REQUIRE(later.ok());
+  const SmallRun d;
+  REQUIRE(train_small(d, {"steps=3", "schedule_steps=6"}).ok());
+  const auto resumed = train_small(d, sparse, train::StartFrom::last_commit);
+  REQUIRE(resumed.ok());
+  CHECK(later->digest == resumed->digest);
+}
+
+TEST_CASE("the density's warm-up begins dense, repeats, and resumes") {
+  const std::vector<std::string> warm = {"density=0.01", "density_warmup_steps=4"};
+  const SmallRun a;
+  const SmallRun b;
+  const auto whole = train_small(a, warm);
+  const auto dense = train_small(b, {});
+  REQUIRE(whole.ok());
+  CHECK(whole->losses[1] == dense->losses[1]);
+  CHECK(whole->losses[2] != dense->losses[2]);
+  const SmallRun c;
+  std::vector<std::string> part = warm;
+  part.insert(part.end(), {"steps=2", "schedule_steps=6"});
+  REQUIRE(train_small(c, part).ok());
+  const auto rest = train_small(c, warm, train::StartFrom::last_commit);
+  REQUIRE(rest.ok());
+  CHECK(rest->digest == whole->digest);
+}
+
+TEST_CASE("what is no knob cannot change between steps") {
+  const SmallRun files;
+  const auto trained =
+      train_small(files, {}, train::StartFrom::new_state, {},
+                  std::vector<train::PlannedChange>{{2, {"subgroup_elements=1000"}}});
+  REQUIRE_FALSE(trained.ok());
+  CHECK(trained.error().code() == ErrorCode::config);
+  CHECK_THAT(trained.error().message(),
+             Catch::Contains("subgroup_elements") && Catch::Contains("device_map"));
+}
+
 TEST_CASE("with two state arrays method, devices, subgroups, wire and clock change no bit") {
   for (const std::string optimizer : {"sgd", "adagrad"}) {
     const std::vector<std::vector<std::string>> variants = {

@@ -91,7 +91,8 @@ using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<i
 // Opens, prepares and trains, and reads the digest from the drives afterwards.
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
                                    train::StartFrom start = train::StartFrom::new_state,
-                                   const WrapEngine& wrap = {}) {
+                                   const WrapEngine& wrap = {},
+                                   std::span<const train::PlannedChange> changes = {}) {
   ASSIGN_OR_RETURN(const train::RunConfig config, files.config(settings));
   const train::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
@@ -103,7 +104,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
-  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer));
+  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer, changes));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
                    state::digest_state(run->store(), nullptr, nullptr));
   return Trained{report.losses, digest.digest, observer.steps, report.link_bytes,
