@@ -52,5 +52,23 @@ def the_expected_curve_falls_below_the_promised_loss(place):
             f"it ends at {losses[-10:]}, validation {expected['validation_loss']}")
 
 
+@test
+def with_a_hundredth_of_the_gradients_tiny_learns_within_3_percent_of_dense(place):
+    """Error feedback, and a warm-up of the density over 80 of the 200 steps."""
+    expected = json.loads((SAMPLES / "expected/tiny.json").read_text())
+    settings = {"text": sample_text(), "output": place / "tiny", "clock": "real",
+                "density": 0.01, "error_feedback": "true", "density_warmup_steps": 80,
+                "sample_tokens": 0, "validation_every": 0}
+    report = sluice("train", SAMPLES / "runs/tiny.toml", "--json",
+                    *setting_arguments(settings)).json()
+    losses, dense = report["losses"], expected["losses"]
+    require_equal(len(losses), len(dense), "losses")
+    last = 20  # single steps scatter by more than what is asked
+    ratio = sum(losses[-last:]) / sum(dense[-last:])
+    require(ratio <= 1.03, f"the last {last} losses are {ratio:.4f} times the dense ones")
+    validation = report["validation_loss"] / expected["validation_loss"]
+    require(validation <= 1.03, f"the validation loss is {validation:.4f} times the dense one")
+
+
 if __name__ == "__main__":
     sys.exit(main())
