@@ -46,12 +46,14 @@ struct Link {
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
 };
 
-// Runs one kernel at a time, in the order asked.
+// Runs one kernel at a time, in the order asked. Engines of one processor take turns: a kernel of
+// one waits for those of the others that were asked for before it.
 struct Engine {
   std::string name;
   std::map<std::string, double> rate =
-      {};                // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
-  TimeNs launch_ns = 0;  // paid by each kernel
+      {};                  // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
+  TimeNs launch_ns = 0;    // paid by each kernel
+  EngineId processor{-1};  // the engine whose turns it takes part in; -1: its own
 };
 
 struct Device {
@@ -80,7 +82,7 @@ struct Platform {
 
 // Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad" on the host and on
 // devices, "decompress" on devices, "stage" on the host, "compress" on the host and in compute,
-// "matmul" in compute. An engine has those that its file gives.
+// "matmul" and "elementwise" in compute. An engine has those that its file gives.
 //
 // Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
 // A file that cannot be read is ErrorCode::not_found or io.

@@ -9,6 +9,10 @@ namespace sluice::runtime {
 
 CostModel::CostModel(const platform::Platform& platform)
     : network_(platform.links), engine_free_ns_(platform.engines.size(), 0) {
+  for (std::size_t i = 0; i < platform.engines.size(); ++i) {
+    const std::int32_t processor = platform::index_of(platform.engines[i].processor);
+    processor_.push_back(processor >= 0 ? static_cast<std::size_t>(processor) : i);
+  }
   pending_.reserve(256);
   flows_.reserve(256);
   finished_flows_.reserve(256);
@@ -31,7 +35,7 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
   }
   TimeNs end_ns = now_ns + extra_ns;
   if (index_of(cost.engine) >= 0) {
-    TimeNs& free_ns = engine_free_ns_[static_cast<std::size_t>(index_of(cost.engine))];
+    TimeNs& free_ns = engine_free_ns_[processor_[static_cast<std::size_t>(index_of(cost.engine))]];
     end_ns = std::max(end_ns, free_ns) + cost.engine_dur_ns;
     free_ns = end_ns;
   }

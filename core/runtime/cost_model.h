@@ -43,8 +43,9 @@ class CostModel {
   };
 
   platform::FlowNetwork network_;
-  std::vector<TimeNs> engine_free_ns_;
-  std::vector<Pending> pending_;  // a heap: kernels, and operations that cost nothing
+  std::vector<TimeNs> engine_free_ns_;  // of processors
+  std::vector<std::size_t> processor_;  // by engine: whose turns it takes part in
+  std::vector<Pending> pending_;        // a heap: kernels, and operations that cost nothing
   std::vector<Flow> flows_;
   std::vector<platform::FlowNetwork::Completion> finished_flows_;
   std::vector<Pending> sorted_;
