@@ -34,13 +34,15 @@ double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t bat
 double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
                          std::int64_t sequence, Activations activations) {
   const double forward = forward_elements(shape, layer, batch, sequence);
-  // The head makes the logits' gradient in one pass. The embedding copies its tables' gradients; a
-  // copied value takes about a quarter of one that is computed (gpt2-124m: 39 million in 7 ms).
+  // The head makes the logits' gradient in one pass. What a layer leaves are gradients of its
+  // parameters, copied; a copied value takes about a quarter of one that is computed (gpt2-124m's
+  // tables: 39 million in 7 ms).
   if (index_of(layer) == shape.layers + 1) return forward;
   if (index_of(layer) == 0) {
     return static_cast<double>((shape.vocabulary + shape.sequence) * shape.hidden) / 4;
   }
-  return (activations == Activations::recompute ? 3 : 2) * forward;
+  const double copied = static_cast<double>(12 * shape.hidden * shape.hidden) / 4;
+  return (activations == Activations::recompute ? 3 : 2) * forward + copied;
 }
 
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
