@@ -118,7 +118,8 @@ def compare(arguments, name, model, drives_dir, count, platform, case):
 def measure(arguments, name, model, count, rate, cases):
     drives_dir = f"{arguments.dir}/{name}"
     platform = f"{arguments.dir}/{name}.toml"
-    sh(THROTTLE, "up", drives_dir, count, rate, (4096 if model == "gpt2-124m" else 512) // count + 512)
+    state_mib = 4096 if model == "gpt2-124m" else 512
+    sh(THROTTLE, "up", drives_dir, count, rate, state_mib // count + 512)
     try:
         drives = [f"{drives_dir}/dev{i}" for i in range(count)]
         quick = ["--quick"] if arguments.quick else []

@@ -130,7 +130,7 @@ void Measurement::plan_drive(std::size_t drive) {
                                       4 * kMiB, 16 * kMiB, kRunInflightBytes};
   if (is_quick_) points = {4 * kKiB, kMiB, kRunInflightBytes};
   for (const std::int64_t point : points) {
-    steps_.push_back({fmt::format("{}: {} in flight", path, format_bytes(point)),
+    steps_.push_back({fmt::format("{}: {} KiB in flight", path, point / kKiB),
                       2 * seconds_of(shape(point)),
                       [this, drive, point] { return measure_point(drive, point); }});
   }

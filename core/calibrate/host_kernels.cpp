@@ -200,10 +200,16 @@ Figure measure_decompress(const KernelOptions& options) {
       optimizer::update(scalars, tile);
     }
   };
+  // A small difference of two times: medians of several before they are subtracted.
+  constexpr int kPairs = 7;
   std::vector<double> rates;
   for (int i = -1; i < options.repeat_count; ++i) {
-    const double difference =
-        seconds_of(options.thread_count, fused) - seconds_of(options.thread_count, dense);
+    std::vector<double> of_fused, of_dense;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      of_fused.push_back(seconds_of(options.thread_count, fused));
+      of_dense.push_back(seconds_of(options.thread_count, dense));
+    }
+    const double difference = figure_of(of_fused).median - figure_of(of_dense).median;
     if (i >= 0 && difference > 0) rates.push_back(total(options) / difference);
   }
   if (static_cast<int>(rates.size()) < options.repeat_count) return {};

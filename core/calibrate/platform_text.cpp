@@ -148,6 +148,7 @@ std::string drive_table(const DriveFigures& drive) {
   std::string text = "\n[device.drive]\n" + rate_line("read", read, "B/s") +
                      rate_line("write", write, "B/s") +
                      duplex_line(drive.duplex, share_of_time(drive.alone(), drive.mixed()));
+  text += "sharing = \"in_order\"  # a run asks for a file's transfers one after the other\n";
   const Figure& latency = drive.page_latency_seconds;
   text += fmt::format(
       "latency = \"{:.4g} us\"  # measured: a read of 4 KiB, median of {}, {:.4g} to {:.4g} us\n",

@@ -24,6 +24,12 @@ enum class Duplex : std::uint8_t {
   half,  // they share time: read_rate / read_bandwidth + write_rate / write_bandwidth <= 1
 };
 
+// How transfers of one direction that were asked for at the same time share a link.
+enum class Sharing : std::uint8_t {
+  fair,      // all flow at once, max-min fairly
+  in_order,  // one after the other, as a drive serves a queue
+};
+
 enum class LinkId : std::int32_t {};
 enum class EngineId : std::int32_t {};
 constexpr std::int32_t index_of(LinkId id) { return static_cast<std::int32_t>(id); }
@@ -43,6 +49,7 @@ struct Link {
   double write_bytes_per_s = 0;
   TimeNs latency_ns = 0;  // paid once by each operation, before its bytes flow
   Duplex duplex = Duplex::full;
+  Sharing sharing = Sharing::fair;
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
 };
 

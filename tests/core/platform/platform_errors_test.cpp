@@ -195,6 +195,13 @@ TEST_CASE("duplex is full or half") {
         "bandwidth) nor \"half\" (they share time)");
 }
 
+TEST_CASE("a link is shared fairly or in order") {
+  CHECK(with_line(6, "duplex = \"full\"\nsharing = \"in_order\"").empty());
+  CHECK(with_line(6, "duplex = \"full\"\nsharing = \"fifo\"") ==
+        "p.toml:7: link.sharing: 'fifo' is neither \"fair\" (transfers flow at once) nor "
+        "\"in_order\" (one after the other in each direction)");
+}
+
 TEST_CASE("names are plain and given once") {
   CHECK(with_line(3, "name = \"the host\"") ==
         "p.toml:3: link.name: 'the host' is not a name of letters, digits, - and _");

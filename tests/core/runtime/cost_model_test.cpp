@@ -1,5 +1,6 @@
 #include "core/runtime/cost_model.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "core/runtime/kernel_cost.h"
@@ -25,7 +26,40 @@ std::vector<TimeNs> ends_of_both(const platform::Platform& platform) {
   return ends;
 }
 
+// When two reads of 40 MB each from one drive of 400 MB/s end, and a write beside them.
+std::vector<TimeNs> ends_of_transfers(const platform::Platform& platform) {
+  CostModel model(platform);
+  std::array<OperationState, 3> states;
+  for (OperationState& state : states) {
+    state.operation.cost.route = platform.devices[0].host_route;
+    state.operation.label.size_bytes = 40'000'000;
+    if (&state == &states[2]) state.operation.cost.direction = platform::Direction::write;
+    model.start(&state, 0, 0);
+  }
+  std::vector<CostModel::Completion> completed;
+  while (completed.size() < states.size()) model.advance(model.next_completion_ns(), completed);
+  std::vector<TimeNs> ends;
+  for (const CostModel::Completion& completion : completed) ends.push_back(completion.at_ns);
+  return ends;
+}
+
 }  // namespace
+
+TEST_CASE("on a link in order transfers of one direction follow one another") {
+  platform::Platform platform = test_platform();
+  for (platform::Link& link : platform.links) link.duplex = platform::Duplex::full;
+  const TimeNs latency_ns = 11'000;  // of link and drive
+  CHECK(ends_of_transfers(platform) == std::vector<TimeNs>{200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns});
+  for (platform::Link& link : platform.links) {
+    if (link.name.ends_with(".drive")) link.sharing = platform::Sharing::in_order;
+  }
+  // The second's latency goes by while it waits.
+  CHECK(ends_of_transfers(platform) == std::vector<TimeNs>{100'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns});
+}
 
 TEST_CASE("engines work at the same time unless they are one processor") {
   platform::Platform platform = test_platform();
