@@ -48,6 +48,7 @@ struct DriveLoad::Lane {
 
 // Cuts the time under load into windows: the first begins when each lane has moved once what it
 // has in flight, since a queue that fills up and a drive that was idle are not what is measured.
+// Slow drives get longer windows, since completions come in bunches of up to the whole queue.
 class DriveLoad::Windows {
  public:
   Windows(std::vector<Lane>& lanes, const LoadShape& shape)
@@ -58,15 +59,13 @@ class DriveLoad::Windows {
   void on_completions() {
     const TimeNs now_ns = monotonic_now_ns();
     if (!is_warm_) {
-      is_warm_ = now_ns - start_ns_ > kWarmUpMaxNs ||
-                 std::ranges::all_of(lanes_, [this](const Lane& lane) {
-                   return lane.done_bytes >= shape_.inflight_bytes;
-                 });
+      is_warm_ = now_ns - start_ns_ > kWarmUpMaxNs || each_lane_moved_its_queue();
       if (is_warm_) begin(now_ns);
       return;
     }
     const double seconds = static_cast<double>(now_ns - begin_ns_) / 1e9;
     if (is_over() || seconds < shape_.window_seconds) return;
+    if (!each_lane_moved_its_queue() && seconds < shape_.window_seconds_max) return;
     for (Lane& lane : lanes_) {
       lane.rates.push_back(static_cast<double>(lane.done_bytes) / seconds);
     }
@@ -75,6 +74,10 @@ class DriveLoad::Windows {
   }
 
  private:
+  bool each_lane_moved_its_queue() const {
+    return std::ranges::all_of(
+        lanes_, [this](const Lane& lane) { return lane.done_bytes >= shape_.inflight_bytes; });
+  }
   void begin(TimeNs now_ns) {
     begin_ns_ = now_ns;
     for (Lane& lane : lanes_) lane.done_bytes = 0;

@@ -41,8 +41,9 @@ struct LoadShape {
   std::int64_t inflight_bytes = kRunInflightBytes;  // a lane
   bool reads = true;
   bool writes = false;
-  int window_count = 5;         // repeats, one after another under one load
-  double window_seconds = 0.3;  // each
+  int window_count = 5;             // repeats, one after another under one load
+  double window_seconds = 0.3;      // each, at least
+  double window_seconds_max = 1.0;  // however little was moved
 };
 
 // Bytes a second of each window.

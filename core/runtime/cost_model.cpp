@@ -55,6 +55,18 @@ std::size_t CostModel::queue_of(const Cost& cost) const {
   return kNoQueue;
 }
 
+// A transfer that is asked for as a whole leaves room for those behind it, which the drive then has
+// in its queue as well.
+std::int64_t CostModel::inflight_bytes(const Transfer& transfer) const {
+  const Operation& operation = transfer.state->operation;
+  std::int64_t size_bytes = operation.cost.chunk_bytes;
+  if (transfer.queue == kNoQueue || size_bytes < operation.label.size_bytes) return size_bytes;
+  for (const Transfer& next : queues_[transfer.queue].waiting) {
+    size_bytes += next.state->operation.cost.chunk_bytes;
+  }
+  return size_bytes;
+}
+
 void CostModel::start_flow(const Transfer& transfer, TimeNs now_ns) {
   const OperationLabel& label = transfer.state->operation.label;
   const Cost& cost = transfer.state->operation.cost;
@@ -63,7 +75,7 @@ void CostModel::start_flow(const Transfer& transfer, TimeNs now_ns) {
   request.route = cost.route;
   request.direction = cost.direction;
   request.size_bytes = label.size_bytes + label.padding_bytes;
-  request.chunk_bytes = cost.chunk_bytes;
+  request.chunk_bytes = inflight_bytes(transfer);
   request.extra_latency_ns = transfer.extra_ns;
   request.waited_ns = now_ns - transfer.asked_ns;
   flows_.push_back({network_.start(request, now_ns), transfer});

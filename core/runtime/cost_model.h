@@ -56,6 +56,7 @@ class CostModel {
   static constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
 
   std::size_t queue_of(const Cost& cost) const;
+  std::int64_t inflight_bytes(const Transfer& transfer) const;
   void start_flow(const Transfer& transfer, TimeNs now_ns);
   void start_next(std::size_t queue, TimeNs now_ns);
 
