@@ -1,6 +1,7 @@
 #include "cli/gpt2_timing.h"
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -173,7 +174,11 @@ Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
   return calibrate::ComputeTimer{
       static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 0.6,
       [cases, thread_count = timing.thread_count, repeat_count] {
-        return time_all(cases, thread_count, repeat_count);
+        // On a thread of its own, as a run's compute worker is: the C library gives such a thread
+        // memory from another place than the main one, and large tensors come and go with it.
+        Result<std::vector<ComputeSample>> samples = std::vector<ComputeSample>();
+        std::thread([&] { samples = time_all(cases, thread_count, repeat_count); }).join();
+        return samples;
       }};
 }
 
