@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_show_command(app, exit_code);
   sluice::cli::add_simulate_command(app, exit_code);
   sluice::cli::add_tune_command(app, exit_code);
+  sluice::cli::add_calibrate_command(app, exit_code);
   sluice::cli::add_doctor_command(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -18,4 +18,12 @@ double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                      std::int64_t sequence, Activations activations);
 
+// Values that a layer handles one by one, outside of products: normalisation, activation, softmax,
+// residuals, logits. What a processor, whose products are not that much faster, also spends time
+// on.
+double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                        std::int64_t sequence);
+double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                         std::int64_t sequence, Activations activations);
+
 }  // namespace sluice::model

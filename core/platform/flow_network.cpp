@@ -29,6 +29,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
     if (request.chunk_bytes > 0)
       cap = std::min(cap, chunk_bandwidth(link, request.direction, request.chunk_bytes));
   }
+  latency_ns = std::max<TimeNs>(0, latency_ns - request.waited_ns);
   if (request.size_bytes == 0) resources.clear();
 
   const FlowId flow{next_flow_++};

@@ -25,6 +25,7 @@ struct FlowRequest {
   std::int64_t chunk_bytes =
       0;  // size of the requests that move it, for the links' chunk curves; 0 = no cap
   TimeNs extra_latency_ns = 0;  // added to the links' latencies
+  TimeNs waited_ns = 0;         // of the latencies, what went by before
 };
 
 class FlowNetwork {

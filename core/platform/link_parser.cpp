@@ -26,6 +26,16 @@ Result<Duplex> parse_duplex(const TomlTable& table) {
                   *word));
 }
 
+Result<Sharing> parse_sharing(const TomlTable& table) {
+  if (!table.has("sharing")) return Sharing::fair;
+  ASSIGN_OR_RETURN(const std::string word, table.text("sharing"));
+  if (word == "fair") return Sharing::fair;
+  if (word == "in_order") return Sharing::in_order;
+  return table.error("sharing", fmt::format("'{}' is neither \"fair\" (transfers flow at once) nor "
+                                            "\"in_order\" (one after the other in each direction)",
+                                            word));
+}
+
 Result<ChunkPoint> parse_chunk_point(const std::vector<std::string>& row) {
   if (row.size() != 3) {
     return make_error(ErrorCode::config,
@@ -69,14 +79,15 @@ Result<double> check_rate(double per_second, std::string_view written) {
 }
 
 Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_keys) {
-  static const std::array<std::string, 5> kKeys = {"read", "write", "duplex", "latency",
-                                                   "chunk_curve"};
+  static const std::array<std::string, 6> kKeys = {"read",    "write",   "duplex",
+                                                   "sharing", "latency", "chunk_curve"};
   other_keys.insert(other_keys.end(), kKeys.begin(), kKeys.end());
   RETURN_IF_ERROR(table.allow_only(other_keys));
   Link link;
   ASSIGN_OR_RETURN(link.read_bytes_per_s, table.quantity("read", parse_link_rate));
   ASSIGN_OR_RETURN(link.write_bytes_per_s, table.quantity("write", parse_link_rate));
   ASSIGN_OR_RETURN(link.duplex, parse_duplex(table));
+  ASSIGN_OR_RETURN(link.sharing, parse_sharing(table));
   ASSIGN_OR_RETURN(link.latency_ns, parse_optional_duration(table, "latency"));
   ASSIGN_OR_RETURN(link.chunk_curve, parse_chunk_curve(table));
   return link;

@@ -24,6 +24,12 @@ enum class Duplex : std::uint8_t {
   half,  // they share time: read_rate / read_bandwidth + write_rate / write_bandwidth <= 1
 };
 
+// How transfers of one direction that were asked for at the same time share a link.
+enum class Sharing : std::uint8_t {
+  fair,      // all flow at once, max-min fairly
+  in_order,  // one after the other, as a drive serves a queue
+};
+
 enum class LinkId : std::int32_t {};
 enum class EngineId : std::int32_t {};
 constexpr std::int32_t index_of(LinkId id) { return static_cast<std::int32_t>(id); }
@@ -43,15 +49,18 @@ struct Link {
   double write_bytes_per_s = 0;
   TimeNs latency_ns = 0;  // paid once by each operation, before its bytes flow
   Duplex duplex = Duplex::full;
+  Sharing sharing = Sharing::fair;
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
 };
 
-// Runs one kernel at a time, in the order asked.
+// Runs one kernel at a time, in the order asked. Engines of one processor take turns: a kernel of
+// one waits for those of the others that were asked for before it.
 struct Engine {
   std::string name;
   std::map<std::string, double> rate =
-      {};                // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
-  TimeNs launch_ns = 0;  // paid by each kernel
+      {};                  // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
+  TimeNs launch_ns = 0;    // paid by each kernel
+  EngineId processor{-1};  // the engine whose turns it takes part in; -1: its own
 };
 
 struct Device {
@@ -86,8 +95,8 @@ struct Platform {
 };
 
 // Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad", "decompress" on
-// the host and on devices, "stage" on the host, "compress" on the host and in compute, "matmul" in
-// compute. An engine has those that its file gives.
+// the host and on devices, "stage" on the host, "compress" on the host and in compute, "matmul"
+// and "elementwise" in compute. An engine has those that its file gives.
 //
 // Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
 // A file that cannot be read is ErrorCode::not_found or io.

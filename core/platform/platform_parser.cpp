@@ -18,7 +18,8 @@ const std::array<KernelKey, 6> kHostKernels = {{{"adamw", "elem/s"},
                                                 {"decompress", "elem/s"},
                                                 {"compress", "elem/s"},
                                                 {"stage", "elem/s"}}};
-const std::array<KernelKey, 2> kComputeKernels = {{{"matmul", "FLOP/s"}, {"compress", "elem/s"}}};
+const std::array<KernelKey, 3> kComputeKernels = {
+    {{"matmul", "FLOP/s"}, {"elementwise", "elem/s"}, {"compress", "elem/s"}}};
 
 }  // namespace
 
@@ -59,7 +60,8 @@ Status PlatformParser::parse_host(const TomlTable& root) {
 
 Status PlatformParser::parse_compute(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("compute"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {}));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {"processor"}));
+  RETURN_IF_ERROR(parse_processor(table, engine));
   if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
   platform_.compute_engine = add_engine(std::move(engine), "compute");
   return ok_status();
@@ -85,6 +87,20 @@ Result<Engine> PlatformParser::parse_engine(const TomlTable& table,
   return engine;
 }
 
+// [host] is read before all that may name it.
+Status PlatformParser::parse_processor(const TomlTable& table, Engine& engine) const {
+  if (!table.has("processor")) return ok_status();
+  ASSIGN_OR_RETURN(const std::string name, table.text("processor"));
+  if (name != "host") {
+    return table.error("processor",
+                       fmt::format("'{}' is not \"host\"; leave the key out for an engine that "
+                                   "shares its processor with no other",
+                                   name));
+  }
+  engine.processor = platform_.host_engine;
+  return ok_status();
+}
+
 Status PlatformParser::parse_device_group(const TomlTable& table) {
   static const std::array<std::string, 8> kKeys = {"name",     "count", "via",      "memory",
                                                    "capacity", "drive", "internal", "engine"};
@@ -106,7 +122,8 @@ Status PlatformParser::parse_device_group(const TomlTable& table) {
   ASSIGN_OR_RETURN(const TomlTable internal_table, table.table("internal"));
   ASSIGN_OR_RETURN(const Link internal, parse_link(internal_table));
   ASSIGN_OR_RETURN(const TomlTable engine_table, table.table("engine"));
-  ASSIGN_OR_RETURN(const Engine engine, parse_engine(engine_table, kDeviceKernels, {}));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(engine_table, kDeviceKernels, {"processor"}));
+  RETURN_IF_ERROR(parse_processor(engine_table, engine));
   if (!engine.rate.contains("adamw") && !engine.rate.contains("sgd") &&
       !engine.rate.contains("adagrad")) {
     return table.error("engine", "runs no update; give `adamw`, `sgd` or `adagrad`");

@@ -1,7 +1,8 @@
 #pragma once
 // When the platform says an operation ends: transfers through the flow network, kernels on engines
-// that serve one at a time in the order asked. One piece of code for the emulated and the simulated
-// clock (D1). Times are the model's own nanoseconds.
+// that serve one at a time in the order asked. Where a route crosses a link with sharing in_order,
+// transfers of one direction wait for one another; their latencies go by meanwhile. One piece of
+// code for the emulated and the simulated clock (D1). Times are the model's own nanoseconds.
 //
 // Thread contract: owner thread only. Deterministic.
 
@@ -36,15 +37,35 @@ class CostModel {
       return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
     }
   };
+  struct Transfer {
+    OperationState* state;
+    std::int64_t order;
+    TimeNs asked_ns;
+    TimeNs extra_ns;
+    std::size_t queue;  // kNoQueue: none
+  };
   struct Flow {
     platform::FlowId id;
-    std::int64_t order;
-    OperationState* state;
+    Transfer transfer;
   };
+  // Of one direction of a link whose transfers go in order.
+  struct Queue {
+    bool is_busy = false;
+    std::vector<Transfer> waiting;  // first come at the front
+  };
+  static constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
+
+  std::size_t queue_of(const Cost& cost) const;
+  std::int64_t inflight_bytes(const Transfer& transfer) const;
+  void start_flow(const Transfer& transfer, TimeNs now_ns);
+  void start_next(std::size_t queue, TimeNs now_ns);
 
   platform::FlowNetwork network_;
-  std::vector<TimeNs> engine_free_ns_;
-  std::vector<Pending> pending_;  // a heap: kernels, and operations that cost nothing
+  std::vector<std::size_t> first_queue_;  // by link: of its two directions; kNoQueue: fair
+  std::vector<Queue> queues_;
+  std::vector<TimeNs> engine_free_ns_;  // of processors
+  std::vector<std::size_t> processor_;  // by engine: whose turns it takes part in
+  std::vector<Pending> pending_;        // a heap: kernels, and operations that cost nothing
   std::vector<Flow> flows_;
   std::vector<platform::FlowNetwork::Completion> finished_flows_;
   std::vector<Pending> sorted_;

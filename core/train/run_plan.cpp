@@ -72,16 +72,24 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
   const platform::EngineId id = plan.platform.compute_engine;
   const platform::Engine& engine =
       plan.platform.engines[static_cast<std::size_t>(platform::index_of(id))];
-  const auto kernel_ns = [&](double flop) {
-    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns;
+  // One kernel with two parts; a platform without a rate for the second does not charge it.
+  const auto kernel_ns = [&](double flop, double elements) {
+    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
+           runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
+           engine.launch_ns;
   };
   const BatchConfig& batch = plan.config.batch;
   std::vector<LayerCost> costs;
   for (std::int32_t l = 0; l < plan.layout.layer_count(); ++l) {
     const LayerId layer{l};
-    costs.push_back({kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence)),
-                     kernel_ns(model::backward_flop(plan.shape, layer, batch.batch, batch.sequence,
-                                                    plan.config.arithmetic.activations))});
+    const model::Activations activations = plan.config.arithmetic.activations;
+    costs.push_back(
+        {kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence),
+                   model::forward_elements(plan.shape, layer, batch.batch, batch.sequence)),
+         kernel_ns(
+             model::backward_flop(plan.shape, layer, batch.batch, batch.sequence, activations),
+             model::backward_elements(plan.shape, layer, batch.batch, batch.sequence,
+                                      activations))});
   }
   return costs;
 }

@@ -28,6 +28,8 @@ MAY_USE = {
     "core/compress": {"base", "core/optimizer"},
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress"},
+    "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
+                       "core/csd"},
     "core/model": {"base"},
     "core/model/gpt2": {"base", "core/model"},
     "core/offload": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
@@ -36,7 +38,7 @@ MAY_USE = {
     "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "core/model/gpt2", *CORE_WITHOUT_TORCH},
+            "core/model/gpt2", "core/calibrate", *CORE_WITHOUT_TORCH},
     "hls": set(),
 }
 # They compare ours with others', so they may use all of it.

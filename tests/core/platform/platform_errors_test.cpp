@@ -114,6 +114,19 @@ TEST_CASE("an engine and its internal link come together, and the engine runs an
         "p.toml:24: device.engine: runs no update; give `adamw`, `sgd` or `adagrad`");
 }
 
+TEST_CASE("an engine shares the processor of the host, or has its own") {
+  CHECK(with_line(12, "matmul = \"1 TFLOP/s\"\nelementwise = \"1 Gelem/s\"\nprocessor = \"host\"")
+            .empty());
+  CHECK(with_line(25, "adamw = \"1 Gelem/s\"\nprocessor = \"host\"").empty());
+  CHECK(
+      with_line(12, "matmul = \"1 TFLOP/s\"\nprocessor = \"csd0\"") ==
+      "p.toml:13: compute.processor: 'csd0' is not \"host\"; leave the key out for an engine that "
+      "shares its processor with no other");
+  CHECK(with_line(12, "matmul = \"1 TFLOP/s\"\nelementwise = \"1 GFLOP/s\"")
+            .starts_with("p.toml:13: compute.elementwise: "));
+  CHECK(with_line(10, "processor = \"host\"").starts_with("p.toml:10: host.processor: "));
+}
+
 TEST_CASE("a value of the wrong type says what it is and what to write") {
   CHECK(with_line(1, "name = 5") == "p.toml:1: name: is a whole number; write a text in quotes");
   CHECK(with_line(4, "read = 8.5") == "p.toml:4: link.read: is a number; write a text in quotes");
@@ -180,6 +193,13 @@ TEST_CASE("duplex is full or half") {
   CHECK(with_line(6, "duplex = \"ful\"") ==
         "p.toml:6: link.duplex: 'ful' is neither \"full\" (read and write each have their "
         "bandwidth) nor \"half\" (they share time)");
+}
+
+TEST_CASE("a link is shared fairly or in order") {
+  CHECK(with_line(6, "duplex = \"full\"\nsharing = \"in_order\"").empty());
+  CHECK(with_line(6, "duplex = \"full\"\nsharing = \"fifo\"") ==
+        "p.toml:7: link.sharing: 'fifo' is neither \"fair\" (transfers flow at once) nor "
+        "\"in_order\" (one after the other in each direction)");
 }
 
 TEST_CASE("names are plain and given once") {

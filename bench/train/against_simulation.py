@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""How near a simulated step on a calibrated platform comes to a real one, phase by phase.
+
+    bench/train/against_simulation.py [--sluice build/release/bin/sluice] [--dir /tmp/sluice-drives]
+
+Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
+cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
+by the real clock and simulates the same settings on the calibrated platform. Real figures are
+medians of the steps after the first. Nothing else should run meanwhile: forward and backward are
+measured twice, at different times.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
+PHASES = ("forward", "backward", "update", "step")
+
+# What a case sets over its model's; the simulation is given all of it too.
+MODELS = {
+    "tiny": {"batch": 32, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
+    "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
+}
+STEPS = {"tiny": 8, "gpt2-124m": 4}
+COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
+CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
+CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
+                 {"method": "host", "bounce_memory": "128MiB"}]
+# Model, drives, megabytes a second of each, and the cases on them. The throttle lets a drive that
+# was idle run ahead by a tenth of a second's worth; tiny, which moves 52 MB a step, therefore gets
+# a drive on which that is little.
+DRIVES = [
+    ("1x200", "gpt2-124m", 1, 200, CASES_OF_ONE),
+    ("4x100", "gpt2-124m", 4, 100, CASES_OF_FOUR),
+    ("1x20", "tiny", 1, 20, CASES_OF_ONE),
+]
+
+
+def sh(*command, **options):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
+                          **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}: "
+                 f"{done.stderr.strip()}")
+    return done.stdout
+
+
+def setting_arguments(settings):
+    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+
+
+def real_phases(database):
+    """Medians of the steps after the first; a phase ends with the last of its operations."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+
+    def ends(names):
+        marks = ", ".join("?" * len(names))
+        return dict(connection.execute(
+            "SELECT step_id, MAX(ts + dur) FROM span JOIN string ON string.id = span.name_id "
+            f"WHERE value IN ({marks}) GROUP BY step_id", names))
+
+    forward = ends(("forward",))
+    backward = ends(("backward", "gradient", "stage_gradient", "gradient_down"))
+    rows = []
+    for step, start, length in connection.execute("SELECT id, ts, dur FROM step ORDER BY id"):
+        if step > 0:
+            rows.append((forward[step] - start, backward[step] - forward[step],
+                         start + length - backward[step], length))
+    return {phase: statistics.median(row[i] for row in rows) / 1e9
+            for i, phase in enumerate(PHASES)}
+
+
+def train(arguments, model, drives_dir, platform, settings):
+    out = f"{arguments.dir}/out"
+    shutil.rmtree(out, ignore_errors=True)
+    files = {"output": out, "state_dir": drives_dir, "platform": platform, "clock": "real",
+             "validation_every": 0, "validation_batches": 1, "sample_tokens": 0,
+             "host_memory": 0}
+    sh(THROTTLE, "run", drives_dir, arguments.sluice, "train",
+       ROOT / f"sample_models/runs/{model}.toml", "--json", "--steps", STEPS[model],
+       *setting_arguments(files | settings), cwd=ROOT)
+    phases = real_phases(f"{out}/run.db")
+    for path in pathlib.Path(drives_dir).glob("dev*/*.slc"):
+        path.unlink()
+    for path in pathlib.Path(drives_dir).glob("*.slc"):
+        path.unlink()
+    return phases
+
+
+def simulate(arguments, model, platform, settings):
+    report = json.loads(sh(arguments.sluice, "simulate",
+                           ROOT / f"sample_models/models/{model}.toml", "--platform", platform,
+                           "--json", *setting_arguments(settings)))["seconds"]
+    return {phase: report["total" if phase == "step" else phase] for phase in PHASES}
+
+
+def compare(arguments, name, model, drives_dir, count, platform, case):
+    settings = COMMON | MODELS[model] | {"devices": count} | case
+    if case.get("buffers"):  # a factor
+        settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
+    real = train(arguments, model, drives_dir, platform, settings)
+    simulated = simulate(arguments, model, platform, settings)
+    cells = []
+    for phase in PHASES:
+        difference = simulated[phase] / real[phase] - 1
+        cells.append(f"{real[phase] * 1e3:7.0f} {simulated[phase] * 1e3:7.0f} {difference:+6.1%}")
+    what = f"{name} {settings['method']} b{settings['buffers']} d{settings['devices']}"
+    if "bounce_memory" in case:
+        what += f" {case['bounce_memory']}"
+    print(f"{what:<30} | {' | '.join(cells)}   load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def measure(arguments, name, model, count, rate, cases):
+    drives_dir = f"{arguments.dir}/{name}"
+    platform = f"{arguments.dir}/{name}.toml"
+    state_mib = 4096 if model == "gpt2-124m" else 512
+    sh(THROTTLE, "up", drives_dir, count, rate, state_mib // count + 512)
+    try:
+        drives = [f"{drives_dir}/dev{i}" for i in range(count)]
+        quick = ["--quick"] if arguments.quick else []
+        print(sh(THROTTLE, "run", drives_dir, arguments.sluice, "calibrate", *drives, "--force",
+                 "--emulated-csds", "--size", "256MiB", *quick, "-o", platform), flush=True)
+        print(f"{model + ', ms: real, sim':<30} | " +
+              " | ".join(f"{phase:^22}" for phase in PHASES))
+        for case in cases:
+            compare(arguments, name, model, drives_dir, count, platform, case)
+    finally:
+        sh(THROTTLE, "down", drives_dir)
+        shutil.rmtree(drives_dir, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sluice", default=str(ROOT / "build/release/bin/sluice"))
+    parser.add_argument("--dir", default="/tmp/sluice-drives")
+    parser.add_argument("--quick", action="store_true", help="calibrate --quick")
+    parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
+                        help="only the drives of this name")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.dir, exist_ok=True)
+    print(f"{sh('uname', '-sr').strip()}, {os.cpu_count()} processors, load "
+          f"{os.getloadavg()[0]:.1f}")
+    for name, *rest in DRIVES:
+        if arguments.drives in ("", name):
+            measure(arguments, name, *rest)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/gpt2_timing.h"
+#include "core/calibrate/drive_load.h"
+#include "core/calibrate/platform_text.h"
+#include "core/optimizer/update_rule.h"
+
+namespace sluice::cli {
+namespace {
+
+struct CalibrateArguments {
+  std::vector<std::string> directories;
+  std::string output = "platform.toml";
+  std::string size;
+  std::string model;
+  int threads = 0;
+  bool quick = false;
+  bool emulated_csds = false;
+  bool force = false;
+  bool json = false;
+};
+
+// One line that is drawn anew on a terminal, and a line for each measurement elsewhere.
+class CalibrateProgress {
+ public:
+  void show(std::string_view what, double share, double left_seconds) {
+    const bool draws = isatty(STDERR_FILENO) == 1;
+    fmt::print(stderr, "{}  {:>3.0f} %  about {:.0f} s left  {}{}", draws ? "\r" : "", share * 100,
+               left_seconds, what, draws ? "\033[K" : "\n");
+    std::fflush(stderr);
+    drawn_ = draws;
+  }
+  void finish() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  bool drawn_ = false;
+};
+
+nlohmann::ordered_json json_of(const calibrate::Figure& figure) {
+  if (!figure.is_measured()) return nullptr;
+  return {{"median", figure.median},
+          {"low", figure.low},
+          {"high", figure.high},
+          {"repeats", figure.count}};
+}
+
+const char* word_of(platform::Duplex duplex) {
+  return duplex == platform::Duplex::full ? "full" : "half";
+}
+
+nlohmann::ordered_json json_of(const calibrate::DriveFigures& drive) {
+  nlohmann::ordered_json json;
+  json["directory"] = drive.directory.path;
+  json["file_system"] = drive.directory.file_system;
+  json["capacity_bytes"] = drive.directory.capacity_bytes;
+  json["duplex"] = word_of(drive.duplex);
+  json["mixed_read_bytes_per_s"] = json_of(drive.mixed_read);
+  json["mixed_write_bytes_per_s"] = json_of(drive.mixed_write);
+  json["page_latency_seconds"] = json_of(drive.page_latency_seconds);
+  json["curve"] = nlohmann::ordered_json::array();
+  for (const calibrate::CurvePoint& point : drive.curve) {
+    json["curve"].push_back({{"inflight_bytes", point.inflight_bytes},
+                             {"read_bytes_per_s", json_of(point.read)},
+                             {"write_bytes_per_s", json_of(point.write)}});
+  }
+  return json;
+}
+
+nlohmann::ordered_json json_of(const calibrate::TogetherFigures& together) {
+  return {{"read_bytes_per_s", json_of(together.read)},
+          {"write_bytes_per_s", json_of(together.write)},
+          {"read_limit_found", together.read_limit.is_found},
+          {"write_limit_found", together.write_limit.is_found}};
+}
+
+nlohmann::ordered_json kernels_json(const calibrate::Calibration& measured) {
+  nlohmann::ordered_json json;
+  for (const auto rule :
+       {optimizer::RuleKind::adamw, optimizer::RuleKind::sgd, optimizer::RuleKind::adagrad}) {
+    json[optimizer::rule_info(rule).name] =
+        json_of(measured.update[static_cast<std::size_t>(rule)]);
+  }
+  json["stage"] = json_of(measured.stage);
+  json["compress"] = json_of(measured.compress);
+  json["decompress"] = json_of(measured.decompress);
+  json["memory_copy_bytes_per_s"] = json_of(measured.memory_copy);
+  return json;
+}
+
+class CalibrateCommand {
+ public:
+  explicit CalibrateCommand(const CalibrateArguments& arguments) : arguments_(arguments) {}
+
+  Status run() {
+    RETURN_IF_ERROR(calibrate::check_output(arguments_.output, arguments_.force
+                                                                   ? calibrate::IfThere::replace
+                                                                   : calibrate::IfThere::refuse));
+    ASSIGN_OR_RETURN(const calibrate::CalibrationOptions options, calibration_options());
+    const TimeNs start_ns = monotonic_now_ns();
+    const auto measured = calibrate::measure(options);
+    progress_.finish();
+    if (!measured.ok()) return measured.error();
+    const auto devices = arguments_.emulated_csds ? calibrate::DevicesAre::emulated_csds
+                                                  : calibrate::DevicesAre::plain_drives;
+    RETURN_IF_ERROR(
+        calibrate::write_platform(calibrate::platform_text(*measured, devices), arguments_.output));
+    fmt::print("{}\n",
+               arguments_.json ? json(*measured) : text(*measured, monotonic_now_ns() - start_ns));
+    return ok_status();
+  }
+
+ private:
+  Result<calibrate::CalibrationOptions> calibration_options() {
+    calibrate::CalibrationOptions options;
+    options.directories = arguments_.directories;
+    options.effort = effort();
+    if (arguments_.quick) options.size_bytes = std::int64_t{256} << 20;
+    if (!arguments_.size.empty()) {
+      ASSIGN_OR_RETURN(options.size_bytes, parse_bytes(arguments_.size));
+    }
+    constexpr std::int64_t kLeastBytes = 2 * calibrate::kRunInflightBytes;
+    if (options.size_bytes < kLeastBytes || options.size_bytes % calibrate::kRequestBytes != 0) {
+      return make_error(ErrorCode::config,
+                        "--size {}: must be at least {} MiB (twice what a run keeps in flight) and "
+                        "a whole number of MiB",
+                        arguments_.size, kLeastBytes >> 20);
+    }
+    options.thread_count = arguments_.threads > 0
+                               ? arguments_.threads
+                               : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    ASSIGN_OR_RETURN(options.compute,
+                     gpt2_timer({arguments_.model, options.thread_count, effort()}));
+    options.on_progress = [this](std::string_view what, double share, double left_seconds) {
+      progress_.show(what, share, left_seconds);
+    };
+    return options;
+  }
+
+  calibrate::Effort effort() const {
+    return arguments_.quick ? calibrate::Effort::quick : calibrate::Effort::thorough;
+  }
+
+  std::string text(const calibrate::Calibration& measured, TimeNs dur_ns) const;
+  std::string json(const calibrate::Calibration& measured) const;
+
+  const CalibrateArguments& arguments_;
+  CalibrateProgress progress_;
+};
+
+std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeNs dur_ns) const {
+  std::string text = fmt::format("Measured in {}: {}, {} processors.\n\n", format_duration(dur_ns),
+                                 measured.machine.processor, measured.machine.processor_count);
+  for (const calibrate::DriveFigures& drive : measured.drives) {
+    const calibrate::BothWays alone = drive.alone();
+    text += fmt::format("  {:<28} read {:>10}, write {:>10}; at once {} + {}: {} duplex\n",
+                        drive.directory.path, format_rate(alone.read), format_rate(alone.write),
+                        format_rate(drive.mixed_read.median), format_rate(drive.mixed_write.median),
+                        word_of(drive.duplex));
+  }
+  if (measured.together) {
+    const auto& together = *measured.together;
+    const auto limit = [](const calibrate::SharedLimit& of) {
+      return of.is_found ? "a shared limit" : "no shared limit";
+    };
+    text += fmt::format("  {:<28} read {:>10} ({}), write {:>10} ({})\n", "all at once",
+                        format_rate(together.read.median), limit(together.read_limit),
+                        format_rate(together.write.median), limit(together.write_limit));
+  }
+  const auto rate = [](double per_second) { return format_count(per_second); };
+  text += fmt::format("  update, elements a second     adamw {}, sgd {}, adagrad {}\n",
+                      rate(measured.update[0].median), rate(measured.update[1].median),
+                      rate(measured.update[2].median));
+  text += fmt::format(
+      "  forward and backward          {}FLOP/s, {} single values a second; worst fit {:.0f} %\n",
+      rate(measured.compute.matmul), rate(measured.compute.elementwise),
+      100 * measured.compute.worst_error);
+  for (const std::string& note : measured.notes) text += "\nNote: " + note + ".";
+  text += arguments_.emulated_csds
+              ? "\nEMULATED: engine and internal link of each device are the host's processor and "
+                "the drive itself."
+              : "\nNo update engines: runs with method=host only (--emulated-csds writes emulated "
+                "ones).";
+  return text + fmt::format("\nWritten: {}", arguments_.output);
+}
+
+std::string CalibrateCommand::json(const calibrate::Calibration& measured) const {
+  nlohmann::ordered_json json;
+  json["platform"] = arguments_.output;
+  json["emulated_csds"] = arguments_.emulated_csds;
+  json["processor"] = measured.machine.processor;
+  json["drives"] = nlohmann::ordered_json::array();
+  for (const auto& drive : measured.drives) json["drives"].push_back(json_of(drive));
+  json["together"] = nullptr;
+  if (measured.together) json["together"] = json_of(*measured.together);
+  json["kernels"] = kernels_json(measured);
+  json["compute"] = {{"matmul_flop_per_s", measured.compute.matmul},
+                     {"elementwise_per_s", measured.compute.elementwise},
+                     {"worst_error", measured.compute.worst_error},
+                     {"samples", nlohmann::ordered_json::array()}};
+  for (const calibrate::ComputeSample& sample : measured.compute_samples) {
+    json["compute"]["samples"].push_back({{"what", sample.what},
+                                          {"seconds", sample.seconds},
+                                          {"fitted_seconds", measured.compute.predict(sample)}});
+  }
+  json["notes"] = measured.notes;
+  return json.dump(2);
+}
+
+void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
+  command
+      .add_option("directories", arguments.directories,
+                  "a folder on each drive; each becomes a device of the file, in this order")
+      ->required();
+  command.add_option("-o,--output", arguments.output, "the platform file to write")
+      ->capture_default_str();
+  command.add_option("--size", arguments.size,
+                     "of the test file in each folder (default 1GiB, with --quick 256MiB)");
+  command.add_option("--model", arguments.model,
+                     "time this model's layers (MODEL.toml) in place of gpt2-124m's and tiny's");
+  command.add_option("--threads", arguments.threads, "of the host's kernels; 0 = all processors")
+      ->check(CLI::Range(0, 1024));
+  command.add_flag("--quick", arguments.quick, "fewer points and repeats: under half a minute");
+  command.add_flag("--emulated-csds", arguments.emulated_csds,
+                   "write engines and internal links that are EMULATED by this host and its "
+                   "drives, for method=csd");
+  command.add_flag("--force", arguments.force, "replace the output file");
+  command.add_flag("--json", arguments.json, "print one JSON object and nothing else");
+  command.footer(
+      "Measures drives (reading, writing, both; latency), what they share, the host's kernels and\n"
+      "forward and backward, and writes what simulate, tune and train read with --platform. Let\n"
+      "nothing else run meanwhile. Test files have no names: Ctrl-C leaves nothing behind.\n"
+      "Examples:\n"
+      "  sluice calibrate /mnt/nvme0 /mnt/nvme1 -o mine.toml\n"
+      "  sluice calibrate --quick . -o mine.toml --force\n"
+      "  sluice simulate sample_models/models/gpt2-124m.toml --platform mine.toml \\\n"
+      "      --set method=host --set devices=2");
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Measure this machine and write a platform file that simulates it");
+  add_calibrate_options(*command, *arguments);
+  command->callback([arguments, &exit_code] {
+    const Status status = CalibrateCommand(*arguments).run();
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,185 @@
+#include "cli/gpt2_timing.h"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/split_mix.h"
+#include "core/model/flop.h"
+#include "core/model/gpt2/gpt2.h"
+
+namespace sluice::cli {
+namespace {
+
+using calibrate::ComputeSample;
+
+// Blocks are alike: a few are timed, and stand for all.
+constexpr std::int64_t kTimedBlocks = 3;
+
+struct Case {
+  model::ModelShape shape;
+  std::int64_t batch;
+  std::int64_t sequence;
+};
+
+// gpt2-124m and tiny of sample_models: products count for most of the one, and single values for
+// much of the other.
+std::vector<Case> own_cases() {
+  const model::ModelShape wide{"gpt2-124m", 12, 768, 12, 1024, 50257};
+  const model::ModelShape narrow{"tiny", 4, 256, 4, 128, 256};
+  return {{wide, 1, 256}, {narrow, 8, 128}, {wide, 1, 128}, {narrow, 32, 128}};
+}
+
+// Seconds of each layer, of one step.
+struct StepSeconds {
+  std::vector<double> forward;
+  std::vector<double> backward;
+};
+
+class TimedModel {
+ public:
+  static Result<std::unique_ptr<TimedModel>> make(const Case& of, int thread_count) {
+    auto timed = std::make_unique<TimedModel>();
+    timed->case_ = of;
+    model::ModelShape shape = of.shape;
+    shape.layers = std::min(shape.layers, kTimedBlocks);
+    const model::FlatLayout layout = shape.flat_layout();
+    timed->parameters_.resize(static_cast<std::size_t>(layout.parameter_count));
+    for (std::size_t i = 0; i < timed->parameters_.size(); ++i) {
+      const double value = (unit_interval(split_mix(1, i)) - 0.5) * 0.06;
+      timed->parameters_[i] = bf16_from_float(static_cast<float>(value));
+    }
+    timed->gradient_.resize(static_cast<std::size_t>(layout.largest_layer_elements()));
+    for (std::int64_t i = 0; i < of.batch * of.sequence; ++i) {
+      timed->tokens_.push_back(
+          static_cast<std::int32_t>(split_mix(2, static_cast<std::uint64_t>(i)) %
+                                    static_cast<std::uint64_t>(shape.vocabulary)));
+    }
+    model::Gpt2Options options;
+    options.batch = of.batch;
+    options.sequence = of.sequence;
+    options.thread_count = thread_count;
+    ASSIGN_OR_RETURN(timed->gpt2_, model::Gpt2::make(shape, options, timed->parameters_));
+    return timed;
+  }
+
+  Result<StepSeconds> step() {
+    RETURN_IF_ERROR(gpt2_->set_batch(0, {case_.batch, case_.sequence, tokens_, tokens_}));
+    const std::int32_t layer_count = gpt2_->layout().layer_count();
+    StepSeconds seconds;
+    seconds.forward.resize(static_cast<std::size_t>(layer_count));
+    seconds.backward.resize(static_cast<std::size_t>(layer_count));
+    for (std::int32_t l = 0; l < layer_count; ++l) {
+      const TimeNs start_ns = monotonic_now_ns();
+      RETURN_IF_ERROR(gpt2_->forward(LayerId{l}, 0));
+      seconds.forward[static_cast<std::size_t>(l)] = since(start_ns);
+    }
+    for (std::int32_t l = layer_count; l-- > 0;) {
+      model::LayerGradient into;
+      into.values_16bit = gradient_.data();
+      into.element_count = gpt2_->layout().layer(LayerId{l}).count;
+      const TimeNs start_ns = monotonic_now_ns();
+      RETURN_IF_ERROR(gpt2_->backward(LayerId{l}, 0, 1.0, into));
+      seconds.backward[static_cast<std::size_t>(l)] = since(start_ns);
+    }
+    return seconds;
+  }
+
+ private:
+  static double since(TimeNs start_ns) {
+    return static_cast<double>(monotonic_now_ns() - start_ns) / 1e9;
+  }
+
+  Case case_;
+  std::vector<std::uint16_t> parameters_;
+  std::vector<std::uint16_t> gradient_;
+  std::vector<std::int32_t> tokens_;
+  std::unique_ptr<model::Gpt2> gpt2_;
+};
+
+double median_layer(const std::vector<StepSeconds>& steps, std::size_t layer,
+                    std::vector<double> StepSeconds::* phase) {
+  std::vector<double> values;
+  for (const StepSeconds& step : steps) values.push_back((step.*phase)[layer]);
+  return calibrate::figure_of(std::move(values)).median;
+}
+
+// The whole phase of the whole model, of medians.
+double phase_seconds(const Case& of, const std::vector<StepSeconds>& steps,
+                     std::vector<double> StepSeconds::* phase) {
+  const std::size_t layer_count = steps.front().forward.size();
+  double blocks = 0;
+  for (std::size_t l = 1; l + 1 < layer_count; ++l) blocks += median_layer(steps, l, phase);
+  const double timed_blocks = static_cast<double>(layer_count - 2);
+  return median_layer(steps, 0, phase) + median_layer(steps, layer_count - 1, phase) +
+         blocks / timed_blocks * static_cast<double>(of.shape.layers);
+}
+
+std::vector<ComputeSample> samples_of(const Case& of, const std::vector<StepSeconds>& steps) {
+  ComputeSample forward, backward;
+  const std::string what = fmt::format("{} {} x {}", of.shape.name, of.batch, of.sequence);
+  forward.what = what + ", forward";
+  backward.what = what + ", backward";
+  for (std::int32_t l = 0; l < of.shape.layers + 2; ++l) {
+    const LayerId id{l};
+    forward.flop += model::forward_flop(of.shape, id, of.batch, of.sequence);
+    forward.elements += model::forward_elements(of.shape, id, of.batch, of.sequence);
+    backward.flop +=
+        model::backward_flop(of.shape, id, of.batch, of.sequence, model::Activations::keep);
+    backward.elements +=
+        model::backward_elements(of.shape, id, of.batch, of.sequence, model::Activations::keep);
+  }
+  forward.seconds = phase_seconds(of, steps, &StepSeconds::forward);
+  backward.seconds = phase_seconds(of, steps, &StepSeconds::backward);
+  return {forward, backward};
+}
+
+Result<std::vector<ComputeSample>> time_all(const std::vector<Case>& cases, int thread_count,
+                                            int repeat_count) {
+  std::vector<std::unique_ptr<TimedModel>> models;
+  for (const Case& of : cases) {
+    ASSIGN_OR_RETURN(std::unique_ptr<TimedModel> timed, TimedModel::make(of, thread_count));
+    models.push_back(std::move(timed));
+  }
+  // They take turns, so that a machine that is disturbed for a while disturbs all alike.
+  std::vector<std::vector<StepSeconds>> steps(cases.size());
+  for (int repeat = -1; repeat < repeat_count; ++repeat) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      ASSIGN_OR_RETURN(StepSeconds seconds, models[i]->step());
+      if (repeat >= 0) steps[i].push_back(std::move(seconds));
+    }
+  }
+  std::vector<ComputeSample> samples;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (ComputeSample& sample : samples_of(cases[i], steps[i])) {
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+}  // namespace
+
+Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
+  std::vector<Case> cases = own_cases();
+  if (!timing.model_path.empty()) {
+    ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(timing.model_path));
+    const std::int64_t sequence = std::min<std::int64_t>(shape.sequence, 256);
+    cases = {{shape, 1, sequence}, {shape, 4, sequence}};
+  }
+  const bool is_quick = timing.effort == calibrate::Effort::quick;
+  if (is_quick) cases.resize(2);
+  const int repeat_count = is_quick ? 3 : 7;
+  return calibrate::ComputeTimer{
+      static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 0.6,
+      [cases, thread_count = timing.thread_count, repeat_count] {
+        // On a thread of its own, as a run's compute worker is: the C library gives such a thread
+        // memory from another place than the main one, and large tensors come and go with it.
+        Result<std::vector<ComputeSample>> samples = std::vector<ComputeSample>();
+        std::thread([&] { samples = time_all(cases, thread_count, repeat_count); }).join();
+        return samples;
+      }};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,94 @@
+#pragma once
+// Measures the machine: drives, the link they share, kernels of the host, forward and backward.
+// platform_text.h makes a platform file of it; docs/calibration.md says what each figure means.
+//
+// Thread contract: one call at a time. Test files have no names: however the program ends, nothing
+// is left in the folders.
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/calibrate/directories.h"
+#include "core/calibrate/figure.h"
+#include "core/calibrate/fit.h"
+
+namespace sluice::calibrate {
+
+enum class Effort { quick, thorough };
+
+// Times forward and backward of models; handed in, since the model's library is not known here.
+struct ComputeTimer {
+  double estimated_seconds = 0;
+  std::function<Result<std::vector<ComputeSample>>()> time;
+};
+
+struct CalibrationOptions {
+  std::vector<std::string> directories;
+  std::int64_t size_bytes = std::int64_t{1} << 30;  // of each test file
+  Effort effort = Effort::thorough;
+  int thread_count = 1;  // of a run's workers
+  ComputeTimer compute;
+  // What is measured next, the share that is done and about how long the rest takes.
+  std::function<void(std::string_view what, double share, double left_seconds)> on_progress;
+};
+
+struct CurvePoint {
+  std::int64_t inflight_bytes = 0;
+  Figure read;
+  Figure write;
+};
+
+struct DriveFigures {
+  Directory directory;
+  std::vector<CurvePoint> curve;  // ascending; the last is what a run keeps in flight
+  Figure page_latency_seconds;
+  Figure mixed_read;  // both ways at once
+  Figure mixed_write;
+  platform::Duplex duplex = platform::Duplex::full;
+
+  BothWays alone() const { return {curve.back().read.median, curve.back().write.median}; }
+  BothWays mixed() const { return {mixed_read.median, mixed_write.median}; }
+};
+
+// All drives at once.
+struct TogetherFigures {
+  Figure read;
+  Figure write;
+  Figure mixed_read;
+  Figure mixed_write;
+  SharedLimit read_limit;
+  SharedLimit write_limit;
+  platform::Duplex duplex = platform::Duplex::full;
+};
+
+struct MachineFacts {
+  std::string processor;
+  int processor_count = 0;
+  std::int64_t memory_bytes = 0;
+  std::string kernel;
+  std::string date;  // UTC
+};
+
+struct Calibration {
+  MachineFacts machine;
+  int thread_count = 1;
+  std::vector<DriveFigures> drives;
+  std::optional<TogetherFigures> together;  // of two drives or more
+  std::array<Figure, 3> update;             // by optimizer::RuleKind
+  Figure stage;
+  Figure compress;
+  Figure decompress;
+  Figure memory_copy;
+  std::vector<ComputeSample> compute_samples;
+  ComputeRates compute;
+  std::vector<std::string> notes;  // what was not measured, or not as asked, and why
+};
+
+// The folders are checked first: see check_directories().
+Result<Calibration> measure(const CalibrationOptions& options);
+
+}  // namespace sluice::calibrate

@@ -1,0 +1,22 @@
+#pragma once
+// A measured quantity: the median of several repeats, and how far apart they were.
+//
+// Thread contract: plain data and free functions.
+
+#include <vector>
+
+namespace sluice::calibrate {
+
+struct Figure {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+  int count = 0;  // repeats; 0: not measured
+
+  bool is_measured() const { return count > 0; }
+};
+
+// Of at least one value; of an even number the mean of the middle two.
+Figure figure_of(std::vector<double> values);
+
+}  // namespace sluice::calibrate

@@ -1,0 +1,214 @@
+#include "core/calibrate/host_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/split_mix.h"
+#include "base/units.h"
+#include "core/compress/sparse_gradient.h"
+#include "core/compress/top_k.h"
+#include "core/csd/update_command.h"
+#include "core/optimizer/gradient_stats.h"
+#include "storage/io/page_aligned_buffer.h"
+#include "storage/state/checksum.h"
+
+namespace sluice::calibrate {
+namespace {
+
+// Of one thread; far beyond the caches (42 MB of AdamW's streams).
+constexpr std::int64_t kElements = std::int64_t{3} << 19;
+constexpr double kDensity = 0.01;
+
+// The work of each thread, all at once; seconds of the slowest.
+double seconds_of(int thread_count, const std::function<void(int thread)>& work) {
+  const TimeNs start_ns = monotonic_now_ns();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < thread_count; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+  return static_cast<double>(monotonic_now_ns() - start_ns) / 1e9;
+}
+
+// Amount a second of each repeat, after one that warms up.
+Figure rate_of(const KernelOptions& options, double amount,
+               const std::function<double()>& seconds) {
+  std::vector<double> rates;
+  for (int i = -1; i < options.repeat_count; ++i) {
+    const double took = seconds();
+    if (i >= 0) rates.push_back(amount / took);
+  }
+  return figure_of(rates);
+}
+
+std::vector<float> made_gradient(std::int64_t count, std::uint64_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // The sum of two even distributions: a top hundredth that is thin, as of a gradient.
+    const double a = unit_interval(split_mix(seed, 2 * i));
+    const double b = unit_interval(split_mix(seed, 2 * i + 1));
+    values[i] = static_cast<float>((a + b - 1) * 1e-3);
+  }
+  return values;
+}
+
+std::span<const std::byte> bytes_of(const std::vector<float>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+// One thread's subgroup, with the checksums that the last update left.
+struct Subgroup {
+  explicit Subgroup(optimizer::RuleKind rule, std::uint64_t seed)
+      : state(static_cast<std::size_t>(optimizer::rule_info(rule).state_count())),
+        gradient(made_gradient(kElements, seed)),
+        parameters(static_cast<std::size_t>(kElements)) {
+    // Squares and sums of squares must not be negative.
+    for (std::size_t v = 0; v < state.size(); ++v) {
+      state[v].assign(static_cast<std::size_t>(kElements), v == 0 ? 0.02f : 1e-5f);
+      checksums[v] = state::checksum(bytes_of(state[v]));
+    }
+    for (std::int64_t first = 0; first < kElements; first += kElements / 4) {
+      checks.push_back({first * 4, kElements / 4 * 4,
+                        state::checksum(bytes_of(gradient).subspan(
+                            static_cast<std::size_t>(first) * 4, kElements / 4 * 4))});
+    }
+  }
+
+  optimizer::UpdateArrays arrays() {
+    optimizer::UpdateArrays arrays;
+    arrays.element_count = kElements;
+    for (std::size_t v = 0; v < state.size(); ++v) arrays.state[v] = state[v].data();
+    arrays.gradient = gradient.data();
+    arrays.parameters = parameters.data();
+    return arrays;
+  }
+
+  std::vector<std::vector<float>> state;
+  std::vector<float> gradient;
+  std::vector<std::uint16_t> parameters;
+  csd::UpdatedChecksums checksums{};
+  std::vector<csd::GradientChunkCheck> checks;
+};
+
+std::vector<std::unique_ptr<Subgroup>> subgroups(optimizer::RuleKind rule, int count) {
+  std::vector<std::unique_ptr<Subgroup>> made;
+  for (int t = 0; t < count; ++t) {
+    made.push_back(std::make_unique<Subgroup>(rule, static_cast<std::uint64_t>(t)));
+  }
+  return made;
+}
+
+// With its own gradient, or with a sparse one.
+void update_subgroup(const optimizer::UpdateScalars& scalars, Subgroup& subgroup,
+                     std::span<const std::byte> sparse = {}) {
+  csd::UpdateCommand command;
+  command.scalars = scalars;
+  command.arrays = subgroup.arrays();
+  command.expected = subgroup.checksums;
+  command.is_sparse = !sparse.empty();
+  command.sparse_gradient = sparse;
+  if (!command.is_sparse) command.gradient_checks = subgroup.checks;
+  CHECK(csd::run_update(command, subgroup.checksums).ok());
+}
+
+double total(const KernelOptions& options) {
+  return static_cast<double>(kElements) * options.thread_count;
+}
+
+}  // namespace
+
+Figure measure_update(optimizer::RuleKind rule, const KernelOptions& options) {
+  const auto work = subgroups(rule, options.thread_count);
+  std::int64_t step = 0;
+  return rate_of(options, total(options), [&] {
+    const auto scalars = optimizer::update_scalars(optimizer::default_options(rule), ++step, 1.0);
+    return seconds_of(options.thread_count, [&](int thread) {
+      update_subgroup(scalars, *work[static_cast<std::size_t>(thread)]);
+    });
+  });
+}
+
+Figure measure_stage(const KernelOptions& options) {
+  constexpr std::int64_t kChunkElements = 1 << 20;  // a bounce buffer of 4 MiB
+  constexpr std::int64_t kLayerElements = 8 * kChunkElements;
+  std::vector<std::uint16_t> layer(static_cast<std::size_t>(kLayerElements));
+  optimizer::narrow(made_gradient(kLayerElements, 1).data(), Float16Kind::bf16, layer.data(),
+                    kLayerElements);
+  std::vector<std::vector<float>> bounces(
+      8, std::vector<float>(static_cast<std::size_t>(kChunkElements)));
+  return rate_of(options, 2.0 * kLayerElements, [&] {
+    return seconds_of(1, [&](int) {
+      const auto stats =
+          optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kLayerElements);
+      CHECK(stats.finite);
+      for (std::size_t chunk = 0; chunk < bounces.size(); ++chunk) {
+        optimizer::widen(layer.data() + chunk * kChunkElements, Float16Kind::bf16,
+                         bounces[chunk].data(), kChunkElements);
+        CHECK(state::checksum(bytes_of(bounces[chunk])) != 0);
+      }
+    });
+  });
+}
+
+Figure measure_compress(const KernelOptions& options) {
+  const std::int64_t k = compress::kept_count(kDensity, kElements);
+  const std::vector<float> gradient = made_gradient(kElements, 1);
+  std::vector<std::uint16_t> layer(gradient.size());
+  optimizer::narrow(gradient.data(), Float16Kind::bf16, layer.data(), kElements);
+  std::vector<float> widened(gradient.size());
+  std::vector<float> residual(gradient.size());
+  std::vector<std::uint32_t> indices(static_cast<std::size_t>(k));
+  std::vector<float> values(static_cast<std::size_t>(k));
+  compress::TopKSelector selector({.kept_capacity = k, .slice_count = 1});
+  return rate_of(options, static_cast<double>(kElements), [&] {
+    return seconds_of(1, [&](int) {
+      const auto stats =
+          optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kElements);
+      CHECK(stats.finite);
+      optimizer::widen(layer.data(), Float16Kind::bf16, widened.data(), kElements);
+      compress::top_k({.gradient = widened, .residual = residual}, k, 1, selector,
+                      {.indices = indices.data(), .values = values.data(), .capacity = k});
+    });
+  });
+}
+
+Figure measure_decompress(const KernelOptions& options) {
+  const std::int64_t k = compress::kept_count(kDensity, kElements);
+  const auto work = subgroups(optimizer::RuleKind::adamw, options.thread_count);
+  std::vector<std::uint32_t> indices(static_cast<std::size_t>(k));
+  std::vector<float> values(static_cast<std::size_t>(k));
+  compress::TopKSelector selector({.kept_capacity = k, .slice_count = 1});
+  compress::top_k(work[0]->gradient, k, 1, selector,
+                  {.indices = indices.data(), .values = values.data(), .capacity = k});
+  auto sparse = io::PageAlignedBuffer::allocate(
+      compress::sparse_gradient_bytes(kElements, k, optimizer::GradientKind::fp32));
+  if (!sparse.ok()) return {};
+  compress::encode_sparse_gradient({.indices = indices, .values = values}, kElements,
+                                   optimizer::GradientKind::fp32, sparse->bytes());
+  std::int64_t step = 0;
+  return rate_of(options, total(options), [&] {
+    const auto scalars = optimizer::update_scalars({}, ++step, 1.0);
+    return seconds_of(options.thread_count, [&](int thread) {
+      update_subgroup(scalars, *work[static_cast<std::size_t>(thread)], sparse->bytes());
+    });
+  });
+}
+
+Figure measure_memory_copy(const KernelOptions& options) {
+  std::vector<std::vector<float>> from, to;
+  for (int t = 0; t < options.thread_count; ++t) {
+    from.emplace_back(static_cast<std::size_t>(8 * kElements), 1.0f);
+    to.emplace_back(static_cast<std::size_t>(8 * kElements), 0.0f);
+  }
+  return rate_of(options, 8 * 4 * total(options), [&] {
+    return seconds_of(options.thread_count, [&](int thread) {
+      const auto t = static_cast<std::size_t>(thread);
+      std::memcpy(to[t].data(), from[t].data(), from[t].size() * 4);
+    });
+  });
+}
+
+}  // namespace sluice::calibrate

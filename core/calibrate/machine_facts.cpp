@@ -1,0 +1,51 @@
+#include "core/calibrate/machine_facts.h"
+
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <thread>
+
+namespace sluice::calibrate {
+namespace {
+
+std::string processor_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos) {
+      return line.substr(line.find(": ") + 2);
+    }
+  }
+  return "unknown processor";
+}
+
+// What stands in a file must not end its line or its string.
+std::string plain(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+MachineFacts machine_facts() {
+  MachineFacts facts;
+  facts.processor = plain(processor_model());
+  facts.processor_count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  facts.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  utsname name = {};
+  if (uname(&name) == 0) facts.kernel = plain(fmt::format("{} {}", name.sysname, name.release));
+  const time_t now = time(nullptr);
+  tm utc = {};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> date{};
+  strftime(date.data(), date.size(), "%Y-%m-%d %H:%M UTC", &utc);
+  facts.date = date.data();
+  return facts;
+}
+
+}  // namespace sluice::calibrate

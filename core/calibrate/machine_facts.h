@@ -1,0 +1,12 @@
+#pragma once
+// What stands at the head of a calibrated platform file.
+//
+// Thread contract: free function.
+
+#include "core/calibrate/calibration.h"
+
+namespace sluice::calibrate {
+
+MachineFacts machine_facts();
+
+}  // namespace sluice::calibrate

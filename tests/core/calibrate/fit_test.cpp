@@ -1,0 +1,75 @@
+#include "core/calibrate/fit.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+namespace sluice::calibrate {
+namespace {
+
+using platform::Duplex;
+
+ComputeSample made_sample(double flop, double elements, double matmul, double elementwise) {
+  return {"made", flop, elements, flop / matmul + elements / elementwise};
+}
+
+}  // namespace
+
+TEST_CASE("a figure is the median, and says how far apart the repeats were") {
+  const Figure odd = figure_of({3, 1, 2});
+  CHECK(odd.median == 2);
+  CHECK(odd.low == 1);
+  CHECK(odd.high == 3);
+  CHECK(odd.count == 3);
+  CHECK(figure_of({4, 1, 2, 3}).median == 2.5);
+  CHECK(figure_of({7}).median == 7);
+  CHECK_FALSE(Figure{}.is_measured());
+}
+
+TEST_CASE("directions that do not touch each other are full duplex, those that share time half") {
+  CHECK(fit_duplex({200, 100}, {198, 97}) == Duplex::full);
+  CHECK(fit_duplex({200, 100}, {100, 50}) == Duplex::half);
+  // Half duplex in which writes take most of the time.
+  CHECK(fit_duplex({200, 100}, {20, 90}) == Duplex::half);
+  CHECK(share_of_time({200, 100}, {100, 50}) == 1);
+  // Of what lies between, the nearer.
+  CHECK(fit_duplex({100, 100}, {70, 70}) == Duplex::half);
+  CHECK(fit_duplex({100, 100}, {80, 80}) == Duplex::full);
+}
+
+TEST_CASE("a shared limit is what drives fall clearly short of their sum by") {
+  const std::array<double, 3> alone = {100, 200, 100};
+  const SharedLimit none = fit_shared_limit(alone, 390);
+  CHECK_FALSE(none.is_found);
+  CHECK(none.bytes_per_s == 400);
+  const SharedLimit more = fit_shared_limit(alone, 420);  // together more than alone: no limit
+  CHECK_FALSE(more.is_found);
+  CHECK(more.bytes_per_s == 420);
+  const SharedLimit found = fit_shared_limit(alone, 250);
+  CHECK(found.is_found);
+  CHECK(found.bytes_per_s == 250);
+}
+
+TEST_CASE("rates of products and of single values are found again") {
+  const std::array<ComputeSample, 4> samples = {
+      made_sample(64e9, 130e6, 300e9, 1.5e9), made_sample(7e9, 22e6, 300e9, 1.5e9),
+      made_sample(128e9, 250e6, 300e9, 1.5e9), made_sample(28e9, 88e6, 300e9, 1.5e9)};
+  const ComputeRates rates = fit_compute(samples);
+  CHECK(rates.matmul == Approx(300e9));
+  CHECK(rates.elementwise == Approx(1.5e9));
+  CHECK(rates.worst_error < 1e-9);
+}
+
+TEST_CASE("samples that tell nothing about single values leave one rate") {
+  const std::array<ComputeSample, 1> one = {ComputeSample{"one", 100e9, 1e9, 0.5}};
+  const ComputeRates rates = fit_compute(one);
+  CHECK(rates.matmul == Approx(200e9));
+  CHECK(rates.elementwise == 0);
+  // What would need a negative rate gets none: more single values, yet less time.
+  const std::array<ComputeSample, 2> odd = {ComputeSample{"few", 100e9, 1e9, 0.5},
+                                            ComputeSample{"many", 100e9, 2e9, 0.4}};
+  CHECK(fit_compute(odd).elementwise == 0);
+  CHECK(fit_compute(odd).matmul > 200e9);
+  CHECK(fit_compute(odd).worst_error > 0.05);
+}
+
+}  // namespace sluice::calibrate

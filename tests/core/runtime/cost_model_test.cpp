@@ -1,0 +1,72 @@
+#include "core/runtime/cost_model.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "core/runtime/kernel_cost.h"
+#include "tests/core/runtime/test_platform.h"
+
+namespace sluice::runtime {
+namespace {
+
+// When kernels of a millisecond each, asked for at once on the host and in compute, end.
+std::vector<TimeNs> ends_of_both(const platform::Platform& platform) {
+  CostModel model(platform);
+  OperationState host, compute;
+  host.operation.cost.engine = platform.host_engine;
+  compute.operation.cost.engine = platform.compute_engine;
+  for (OperationState* state : {&host, &compute}) {
+    state->operation.cost.engine_dur_ns = 1'000'000;
+    model.start(state, 0, 0);
+  }
+  std::vector<CostModel::Completion> completed;
+  model.advance(10'000'000, completed);
+  std::vector<TimeNs> ends;
+  for (const CostModel::Completion& completion : completed) ends.push_back(completion.at_ns);
+  return ends;
+}
+
+// When two reads of 40 MB each from one drive of 400 MB/s end, and a write beside them.
+std::vector<TimeNs> ends_of_transfers(const platform::Platform& platform) {
+  CostModel model(platform);
+  std::array<OperationState, 3> states;
+  for (OperationState& state : states) {
+    state.operation.cost.route = platform.devices[0].host_route;
+    state.operation.label.size_bytes = 40'000'000;
+    if (&state == &states[2]) state.operation.cost.direction = platform::Direction::write;
+    model.start(&state, 0, 0);
+  }
+  std::vector<CostModel::Completion> completed;
+  while (completed.size() < states.size()) model.advance(model.next_completion_ns(), completed);
+  std::vector<TimeNs> ends;
+  for (const CostModel::Completion& completion : completed) ends.push_back(completion.at_ns);
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("on a link in order transfers of one direction follow one another") {
+  platform::Platform platform = test_platform();
+  for (platform::Link& link : platform.links) link.duplex = platform::Duplex::full;
+  const TimeNs latency_ns = 11'000;  // of link and drive
+  CHECK(ends_of_transfers(platform) == std::vector<TimeNs>{200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns});
+  for (platform::Link& link : platform.links) {
+    if (link.name.ends_with(".drive")) link.sharing = platform::Sharing::in_order;
+  }
+  // The second's latency goes by while it waits.
+  CHECK(ends_of_transfers(platform) == std::vector<TimeNs>{100'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns,
+                                                           200'000'000 + latency_ns});
+}
+
+TEST_CASE("engines work at the same time unless they are one processor") {
+  platform::Platform platform = test_platform();
+  CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 1'000'000});
+  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
+      .processor = platform.host_engine;
+  CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 2'000'000});
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""`sluice calibrate`: what it writes is what simulate and train take, and what it refuses leaves
+nothing behind."""
+
+import os
+import pathlib
+import sys
+import time
+
+from sluice_run import (ROOT, SAMPLES, Running, Skip, main, require, require_equal, require_words,
+                        sluice, test)
+from volume import fill, mounted, small_volume
+
+TINY = SAMPLES / "models/tiny.toml"
+QUICK = ("--quick", "--size", "128MiB", "--threads", "1")
+
+
+def left_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@test
+def a_calibrated_platform_simulates_and_trains(place):
+    for name in ("a", "b"):
+        (place / name).mkdir()
+    report = sluice("calibrate", *QUICK, "--json", "--emulated-csds", "--model", TINY, place / "a",
+                    place / "b", "-o", place / "mine.toml").json()
+    require_equal(len(report["drives"]), 2, "drives")
+    require(report["compute"]["matmul_flop_per_s"] > 0, f"{report['compute']}")
+    require_words(" ".join(report["notes"]), ["one file system"], "the notes")
+    require_equal(left_in(place / "a") + left_in(place / "b"), [], "files left")
+    text = (place / "mine.toml").read_text()
+    require_words(text, ["measured: median of", "EMULATED", "# drive1:"], "the file")
+    for method in ("host", "csd"):
+        step = sluice("simulate", TINY, "--platform", place / "mine.toml", "--json", "--set",
+                      "devices=2", "--set", f"method={method}").json()
+        require(step["seconds"]["total"] > 0, f"{step['seconds']}")
+    place.train("--json", "--steps", 2, platform=place / "mine.toml", clock="real").json()
+
+
+@test
+def without_engines_only_method_host_is_possible(place):
+    said = sluice("calibrate", *QUICK, "--model", TINY, place.path, "-o", place / "mine.toml")
+    require_words(said.done().out, ["No update engines", "method=host"], "the report")
+    require_words(said.err, ["left", "forward and backward"], "the progress")
+    arguments = ("simulate", TINY, "--platform", place / "mine.toml", "--set")
+    sluice(*arguments, "method=host").done()
+    sluice(*arguments, "method=csd").refused(2, ["update engine", "method=host"])
+
+
+def refused(place, words, *arguments):
+    before = left_in(place.path)
+    reply = sluice("calibrate", "--quick", *arguments).refused(2, words)
+    require_equal(reply.out, "", "standard output")
+    require_equal(left_in(place.path), before, "files")
+
+
+@test
+def what_cannot_be_measured_is_refused_and_leaves_nothing(place):
+    output = ("-o", place / "mine.toml")
+    (place / "there.toml").write_text("precious")
+    (place / "a").mkdir()
+    refused(place, ["none", "No such file"], place / "none", *output)
+    refused(place, ["text.txt", "not a folder"], place / "text.txt", *output)
+    refused(place, ["same folder"], place / "a", place / "a/../a", *output)
+    refused(place, ["free", "--size"], "--size", "900TiB", place / "a", *output)
+    refused(place, ["--size", "128 MiB"], "--size", "1MiB", place / "a", *output)
+    refused(place, ["there.toml", "--force"], place / "a", "-o", place / "there.toml")
+    require_equal((place / "there.toml").read_text(), "precious", "the file that was there")
+    refused(place, ["cannot be written"], place / "a", "-o", place / "none/mine.toml")
+    refused(place, ["none.toml"], place / "a", "--model", place / "none.toml", *output)
+    refused(place, ["directories"], *output)
+
+
+@test
+def memory_is_no_drive(place):
+    memory = pathlib.Path("/dev/shm")
+    if not memory.is_dir() or "tmpfs /dev/shm tmpfs" not in pathlib.Path(
+            "/proc/mounts").read_text():
+        raise Skip("there is no tmpfs on /dev/shm")
+    refused(place, ["lies in memory (tmpfs)"], memory, "-o", place / "mine.toml")
+
+
+@test
+def full_and_read_only_drives_are_refused(place):
+    with small_volume(place, 200 << 20) as volume:
+        fill(volume, 60 << 20)
+        refused(place, ["free", "--size"], "--size", "128MiB", volume, "-o", place / "mine.toml")
+        require_equal(left_in(volume), ["filler", "lost+found"], "files on the full drive")
+        with mounted(place / "fixed", "--bind", volume):
+            os.system(f"mount -o remount,bind,ro {place / 'fixed'}")
+            refused(place, ["Read-only"], "--size", "128MiB", place / "fixed", "-o",
+                    place / "mine.toml")
+
+
+@test
+def an_interrupted_calibration_leaves_nothing(place):
+    (place / "a").mkdir()
+    run = Running(["calibrate", "--size", "256MiB", place / "a", "-o", place / "mine.toml"], ROOT)
+    run.wait_for(lambda: "in flight" in run.heard(), "measurement of the drive")
+    time.sleep(0.1)
+    run.signal(2)
+    require(run.wait().code != 0, "an interrupted calibration ended with 0")
+    require_equal(left_in(place / "a"), [], "files left")
+    require(not (place / "mine.toml").exists(), "a platform file was written")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
