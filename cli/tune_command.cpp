@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/simulate_report.h"
+#include "cli/sweep.h"
 #include "core/train/tuning.h"
 
 namespace sluice::cli {
@@ -17,33 +18,64 @@ struct TuneArguments {
   std::string platform;
   std::vector<std::string> overrides;
   std::vector<std::string> held;
+  double density = 1;
+  std::string devices;
   bool json = false;
+};
+
+// A machine, tuned.
+struct Tuned {
+  train::RunPlan best;
+  train::SimulatedStep before;
+  train::SimulatedStep after;
+  train::TuneResult result;
 };
 
 class TuneCommand {
  public:
-  explicit TuneCommand(const TuneArguments& arguments) : arguments_(arguments) {}
+  explicit TuneCommand(const TuneArguments& arguments)
+      : arguments_(arguments), overrides_(arguments.overrides) {}
 
   Status run() {
-    ASSIGN_OR_RETURN(const train::RunPlan start, plan_with({}));
-    ASSIGN_OR_RETURN(before_, train::simulate_step(start));
     ASSIGN_OR_RETURN(knobs_, knobs());
+    if (!arguments_.devices.empty()) return compare_devices();
+    ASSIGN_OR_RETURN(const Tuned tuned, tuned_machine());
+    fmt::print("{}\n", arguments_.json ? json(tuned) : text(tuned));
+    return ok_status();
+  }
+
+ private:
+  Result<Tuned> tuned_machine() const {
+    Tuned tuned;
+    ASSIGN_OR_RETURN(const train::RunPlan start, plan_with({}));
+    ASSIGN_OR_RETURN(tuned.before, train::simulate_step(start));
     train::TuneSettings settings;
     for (const auto& [key, value] : train::setting_values(start.config)) {
       for (const train::TuneKnob& knob : knobs_) {
         if (knob.key == key) settings[key] = value;
       }
     }
-    ASSIGN_OR_RETURN(result_, train::tune(knobs_, settings, [this](const auto& tried) {
+    ASSIGN_OR_RETURN(tuned.result, train::tune(knobs_, settings, [this](const auto& tried) {
                        return Result<double>(seconds_with(tried));
                      }));
-    ASSIGN_OR_RETURN(const train::RunPlan best, plan_with(result_.best));
-    ASSIGN_OR_RETURN(const train::SimulatedStep after, train::simulate_step(best));
-    fmt::print("{}\n", arguments_.json ? json(best, after) : text(best, after));
+    ASSIGN_OR_RETURN(tuned.best, plan_with(tuned.result.best));
+    ASSIGN_OR_RETURN(tuned.after, train::simulate_step(tuned.best));
+    return tuned;
+  }
+
+  // --devices: each number of devices tuned for itself, and what a second of the step costs.
+  Status compare_devices() {
+    ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep("devices=" + arguments_.devices));
+    std::vector<Tuned> machines;
+    for (const std::string& count : sweep.values) {
+      overrides_ = arguments_.overrides;
+      overrides_.push_back("devices=" + count);
+      ASSIGN_OR_RETURN(machines.emplace_back(), tuned_machine());
+    }
+    fmt::print("{}", arguments_.json ? devices_json(machines) : devices_text(machines));
     return ok_status();
   }
 
- private:
   // All knobs but those that are held or that --set has set.
   Result<std::vector<train::TuneKnob>> knobs() const {
     std::vector<train::TuneKnob> all = train::tune_knobs();
@@ -54,6 +86,7 @@ class TuneCommand {
       return make_error(ErrorCode::config, "--hold {}: nothing of that name is tuned{}; {} are",
                         key, did_you_mean(key, keys), fmt::join(keys, ", "));
     }
+    if (arguments_.density < 1) all.push_back(train::density_knob(arguments_.density));
     std::erase_if(all, [&](const train::TuneKnob& knob) {
       return std::ranges::find(arguments_.held, knob.key) != arguments_.held.end();
     });
@@ -61,7 +94,7 @@ class TuneCommand {
   }
 
   Result<train::RunPlan> plan_with(const train::TuneSettings& settings) const {
-    std::vector<std::string> overrides = arguments_.overrides;
+    std::vector<std::string> overrides = overrides_;
     for (const auto& [key, value] : settings) overrides.push_back(key + "=" + value);
     ASSIGN_OR_RETURN(const train::RunConfig config,
                      train::simulation_config(arguments_.model, arguments_.platform, overrides));
@@ -82,49 +115,109 @@ class TuneCommand {
     return size;
   }
 
-  std::string text(const train::RunPlan& best, const train::SimulatedStep& after) const {
-    const auto duration = [](double seconds) {
-      return format_duration(static_cast<TimeNs>(seconds * 1e9));
-    };
-    std::string text =
-        fmt::format("SIMULATED: {} on {}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
-                    best.shape.name, best.platform.name, best.config.offload.devices,
-                    best.config.offload.devices == 1 ? "" : "s", duration(before_.total_seconds),
-                    duration(after.total_seconds), before_.total_seconds / after.total_seconds);
-    if (result_.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
-    for (const train::TuneChange& change : result_.changes) {
+  static std::string duration(double seconds) {
+    return format_duration(static_cast<TimeNs>(seconds * 1e9));
+  }
+
+  std::string text(const Tuned& tuned) const {
+    const double before = tuned.before.total_seconds;
+    const double after = tuned.after.total_seconds;
+    std::string text = fmt::format(
+        "SIMULATED: {} on {}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
+        tuned.best.shape.name, tuned.best.platform.name, tuned.best.config.offload.devices,
+        tuned.best.config.offload.devices == 1 ? "" : "s", duration(before), duration(after),
+        before / after);
+    if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
+    for (const train::TuneChange& change : tuned.result.changes) {
       text += fmt::format(
           "  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
           std::isinf(change.worth_seconds) ? "the others need it"
                                            : "worth " + duration(change.worth_seconds) + " a step");
     }
-    text += "\n" + simulate_verdict(best, after);
-    return text + fmt::format("\n{} of {} combinations were simulated.", result_.evaluation_count,
-                              grid_size());
+    text += "\n" + simulate_verdict(tuned.best, tuned.after);
+    return text + fmt::format("\n{} of {} combinations were simulated.",
+                              tuned.result.evaluation_count, grid_size());
   }
 
-  std::string json(const train::RunPlan& best, const train::SimulatedStep& after) const {
+  std::string json(const Tuned& tuned) const {
     nlohmann::ordered_json json;
     json["simulated"] = true;
-    json["model"] = best.shape.name;
-    json["platform"] = best.platform.name;
-    json["seconds"] = {{"before", before_.total_seconds}, {"after", after.total_seconds}};
+    json["model"] = tuned.best.shape.name;
+    json["platform"] = tuned.best.platform.name;
+    json["seconds"] = {{"before", tuned.before.total_seconds},
+                       {"after", tuned.after.total_seconds}};
     json["changes"] = nlohmann::ordered_json::array();
-    for (const train::TuneChange& change : result_.changes) {
+    for (const train::TuneChange& change : tuned.result.changes) {
       json["changes"].push_back({{"key", change.key},
                                  {"from", change.from},
                                  {"to", change.to},
                                  {"worth_seconds", change.worth_seconds}});  // null: infinite
     }
-    json["evaluations"] = result_.evaluation_count;
+    json["evaluations"] = tuned.result.evaluation_count;
     json["combinations"] = grid_size();
     return json.dump(2);
   }
 
+  // Dollars times seconds: what a step costs, if the machine is used up by a fixed number of hours.
+  static const Tuned& best_buy(const std::vector<Tuned>& machines) {
+    return *std::ranges::min_element(machines, {}, [](const Tuned& tuned) {
+      return tuned.after.total_seconds * tuned.best.platform.price_usd();
+    });
+  }
+
+  std::string devices_text(const std::vector<Tuned>& machines) const {
+    const Tuned& first = machines.front();
+    const Tuned& best = best_buy(machines);
+    const bool has_prices = first.best.platform.price_usd() > 0;
+    std::string text = fmt::format(
+        "SIMULATED: {} on {}, each number of devices tuned\n{:>8} {:>10} {:>9} {:>12} {:>12}  "
+        "settings\n",
+        first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
+        "a step costs");
+    for (const Tuned& tuned : machines) {
+      const train::OffloadConfig& offload = tuned.best.config.offload;
+      const double price = tuned.best.platform.price_usd();
+      const double cost = price * tuned.after.total_seconds /
+                          (first.best.platform.price_usd() * first.after.total_seconds);
+      text += fmt::format("{:>8} {:>10} {:>9.2f} {:>12} {:>12}  {}{}\n", offload.devices,
+                          duration(tuned.after.total_seconds),
+                          first.after.total_seconds / tuned.after.total_seconds,
+                          has_prices ? fmt::format("{:.0f} USD", price) : "-",
+                          has_prices ? fmt::format("{:.2f}", cost) : "-", settings_of(tuned),
+                          has_prices && &tuned == &best ? "  <- cheapest" : "");
+    }
+    if (has_prices) return text + "A step costs: price x time, the first row being 1.\n";
+    return text + "The platform file states no prices.\n";
+  }
+
+  std::string devices_json(const std::vector<Tuned>& machines) const {
+    nlohmann::ordered_json json;
+    json["simulated"] = true;
+    json["model"] = machines.front().best.shape.name;
+    json["platform"] = machines.front().best.platform.name;
+    json["rows"] = nlohmann::ordered_json::array();
+    for (const Tuned& tuned : machines) {
+      json["rows"].push_back({{"devices", tuned.best.config.offload.devices},
+                              {"seconds", tuned.after.total_seconds},
+                              {"price_usd", tuned.best.platform.price_usd()},
+                              {"settings", tuned.result.best}});
+    }
+    return json.dump(2) + "\n";
+  }
+
+  static std::string settings_of(const Tuned& tuned) {
+    const auto value = [&](const char* key) { return tuned.result.best.at(key); };
+    std::string text;
+    for (const char* key : {"method", "pipeline", "density"}) {
+      if (!tuned.result.best.contains(key)) continue;
+      text += (text.empty() ? "" : " · ") + value(key);
+    }
+    return text;
+  }
+
   const TuneArguments& arguments_;
+  std::vector<std::string> overrides_;
   std::vector<train::TuneKnob> knobs_;
-  train::SimulatedStep before_;
-  train::TuneResult result_;
 };
 
 }  // namespace
@@ -143,16 +236,26 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--hold", arguments->held, "a knob to leave as it is; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--density", arguments->density,
+          "gradients may be compressed down to this density, which changes what is learned")
+      ->check(CLI::Range(1e-6, 1.0));
+  command->add_option("--devices", arguments->devices,
+                      "1..10 or 2,4,8: tune each number of devices, with prices and what a step "
+                      "costs");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "Turned are method, pipeline, subgroup_elements, buffers, wire and gradient_tier: none of "
       "them\n"
-      "changes what the model learns.\n"
+      "changes what the model learns. With --density the gradients' density is, too.\n"
       "Examples:\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml --hold method --set method=host \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=4");
+      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=4\n"
+      "  sluice tune sample_models/models/gpt2-4.0b.toml --devices 1..10 --density 0.01 \\\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml");
   command->callback([arguments, &exit_code] {
     const Status status = TuneCommand(*arguments).run();
     if (!status.ok()) exit_code = report_error(status.error());

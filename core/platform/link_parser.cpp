@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace sluice::platform {
 namespace {
@@ -104,6 +105,16 @@ Result<std::int64_t> parse_optional_bytes(const TomlTable& table, std::string_vi
   ASSIGN_OR_RETURN(const std::int64_t bytes, table.quantity(key, parse_bytes));
   if (bytes == 0) return table.error(key, "is zero; leave the key out if it is not known");
   return bytes;
+}
+
+Result<double> parse_optional_price(const TomlTable& table, std::string_view key) {
+  if (!table.has(key)) return 0.0;
+  ASSIGN_OR_RETURN(const std::string text, table.text(key));
+  double price = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  const std::string_view unit(end, text.data() + text.size());
+  if (error == std::errc() && unit == " USD" && price > 0 && price <= 1e12) return price;
+  return table.error(key, fmt::format("'{}' is not a price; write it as \"2400 USD\"", text));
 }
 
 Result<std::string> parse_name(const TomlTable& table, std::string_view key) {

@@ -23,6 +23,8 @@ Result<double> check_rate(double per_second, std::string_view written);
 
 // A number of bytes above zero; zero when the key is not there.
 Result<std::int64_t> parse_optional_bytes(const TomlTable& table, std::string_view key);
+// As "2400 USD".
+Result<double> parse_optional_price(const TomlTable& table, std::string_view key);
 
 // A name of letters, digits, '-' and '_'. The dot is left for "csd0.drive".
 Result<std::string> parse_name(const TomlTable& table, std::string_view key);

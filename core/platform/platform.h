@@ -73,6 +73,7 @@ struct Device {
   EngineId engine{-1};                 // -1: a plain drive
   std::int64_t memory_bytes = 0;       // of the update engine
   std::int64_t capacity_bytes = 0;     // of the drive; 0 = not stated
+  double price_usd = 0;                // 0 = not stated
 };
 
 struct Platform {
@@ -85,12 +86,20 @@ struct Platform {
       -1};  // updates of `method=host`, gradient checks, staging: kernel rates by name
   EngineId compute_engine{-1};         // forward and backward
   std::int64_t host_memory_bytes = 0;  // 0 = not stated
+  double host_price_usd = 0;  // the machine without accelerator and devices; 0 = not stated
+  double compute_price_usd = 0;
 
   // Gradients are compressed where they come from if that can, else by the host.
   EngineId compressing_engine() const {
     const bool computes =
         engines[static_cast<std::size_t>(index_of(compute_engine))].rate.contains("compress");
     return computes ? compute_engine : host_engine;
+  }
+  // Of the machine and its devices, as far as stated.
+  double price_usd() const {
+    double sum = host_price_usd + compute_price_usd;
+    for (const Device& device : devices) sum += device.price_usd;
+    return sum;
   }
 };
 

@@ -52,7 +52,8 @@ Status PlatformParser::parse_shared_links(const TomlTable& root) {
 
 Status PlatformParser::parse_host(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("host"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kHostKernels, {"memory"}));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kHostKernels, {"memory", "price"}));
+  ASSIGN_OR_RETURN(platform_.host_price_usd, parse_optional_price(table, "price"));
   ASSIGN_OR_RETURN(platform_.host_memory_bytes, parse_optional_bytes(table, "memory"));
   platform_.host_engine = add_engine(std::move(engine), "host");
   return ok_status();
@@ -60,7 +61,8 @@ Status PlatformParser::parse_host(const TomlTable& root) {
 
 Status PlatformParser::parse_compute(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("compute"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {"processor"}));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {"processor", "price"}));
+  ASSIGN_OR_RETURN(platform_.compute_price_usd, parse_optional_price(table, "price"));
   RETURN_IF_ERROR(parse_processor(table, engine));
   if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
   platform_.compute_engine = add_engine(std::move(engine), "compute");
@@ -102,14 +104,15 @@ Status PlatformParser::parse_processor(const TomlTable& table, Engine& engine) c
 }
 
 Status PlatformParser::parse_device_group(const TomlTable& table) {
-  static const std::array<std::string, 8> kKeys = {"name",     "count", "via",      "memory",
-                                                   "capacity", "drive", "internal", "engine"};
+  static const std::array<std::string, 9> kKeys = {
+      "name", "count", "via", "memory", "capacity", "price", "drive", "internal", "engine"};
   RETURN_IF_ERROR(table.allow_only(kKeys));
   Device pattern;
   ASSIGN_OR_RETURN(pattern.name, parse_name(table, "name"));
   ASSIGN_OR_RETURN(pattern.host_route, parse_route(table));
   ASSIGN_OR_RETURN(pattern.memory_bytes, parse_optional_bytes(table, "memory"));
   ASSIGN_OR_RETURN(pattern.capacity_bytes, parse_optional_bytes(table, "capacity"));
+  ASSIGN_OR_RETURN(pattern.price_usd, parse_optional_price(table, "price"));
 
   ASSIGN_OR_RETURN(const TomlTable drive_table, table.table("drive"));
   ASSIGN_OR_RETURN(const Link drive, parse_link(drive_table));

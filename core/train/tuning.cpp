@@ -147,6 +147,15 @@ std::vector<TuneKnob> tune_knobs() {
           {"gradient_tier", {"storage", "memory"}}};
 }
 
+TuneKnob density_knob(double least) {
+  TuneKnob knob{"density", {"1"}};
+  for (const double density : {0.3, 0.1, 0.03, 0.01, 0.003, 0.001}) {
+    if (density > least) knob.values.push_back(fmt::format("{}", density));
+  }
+  if (least < 1) knob.values.push_back(fmt::format("{}", least));
+  return knob;
+}
+
 Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& start,
                         const TuneEvaluate& evaluate) {
   for (const TuneKnob& knob : knobs) CHECK(start.contains(knob.key));

@@ -31,6 +31,9 @@ struct TuneKnob {
 // subgroup_elements, wire, gradient_tier.
 std::vector<TuneKnob> tune_knobs();
 
+// Densities from 1 down to `least`.
+TuneKnob density_knob(double least);
+
 using TuneSettings = std::map<std::string, std::string>;  // key -> value, of the knobs
 
 // Seconds a step with these settings; infinite where they do not fit the machine.

@@ -37,9 +37,23 @@ def a_held_knob_stays_and_the_text_says_what_each_change_is_worth(place):
 
 
 @test
+def numbers_of_devices_are_compared_with_their_prices(place):
+    words = ("--devices", "2,4", "--density", "0.01")
+    rows = sluice("tune", MODEL, *TESTBED[:2], *words, "--json").json()["rows"]
+    require_equal([row["devices"] for row in rows], [2, 4], "devices")
+    require(rows[1]["seconds"] < rows[0]["seconds"], "four are not faster than two")
+    require_equal(rows[1]["price_usd"] - rows[0]["price_usd"], 2 * 2400, "two devices more")
+    require(float(rows[1]["settings"]["density"]) >= 0.01, f"{rows[1]}")
+    text = sluice("tune", MODEL, *TESTBED[:2], *words).done().out
+    require_words(text, ["SIMULATED", "USD", "<- cheapest"], "the table")
+
+
+@test
 def what_cannot_be_tuned_is_refused_with_exit_code_2(place):
     for arguments, words in [
             ((MODEL, *TESTBED, "--hold", "bufers"), ["bufers", "'buffers'", "gradient_tier"]),
+            ((MODEL, *TESTBED, "--devices", "4..2"), ["backwards"]),
+            ((MODEL, *TESTBED, "--density", "0"), ["--density"]),
             ((MODEL, *TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
             ((place / "none.toml", *TESTBED), ["none.toml"]),
             ((SAMPLES / "models/gpt3-175b.toml", *TESTBED[:2]), ["use more devices"])]:

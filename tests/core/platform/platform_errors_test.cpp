@@ -189,6 +189,16 @@ TEST_CASE("times are not below zero, and sizes above it") {
         "p.toml:18: device.capacity: '-4 TB' is out of range for a number of bytes");
 }
 
+TEST_CASE("a price is an amount in USD") {
+  CHECK(with_line(9, "price = \"45000 USD\"").empty());
+  CHECK(with_line(18, "price = \"2400.50 USD\"").empty());
+  for (const char* wrong : {"2400", "2400 EUR", "-1 USD", "0 USD", "USD", "nan USD"}) {
+    CHECK(with_line(18, fmt::format("price = \"{}\"", wrong)) ==
+          fmt::format("p.toml:18: device.price: '{}' is not a price; write it as \"2400 USD\"",
+                      wrong));
+  }
+}
+
 TEST_CASE("duplex is full or half") {
   CHECK(with_line(6, "duplex = \"ful\"") ==
         "p.toml:6: link.duplex: 'ful' is neither \"full\" (read and write each have their "
