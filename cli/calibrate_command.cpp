@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -254,6 +255,8 @@ void add_calibrate_command(CLI::App& app, int& exit_code) {
       "calibrate", "Measure this machine and write a platform file that simulates it");
   add_calibrate_options(*command, *arguments);
   command->callback([arguments, &exit_code] {
+    // Ctrl-C ends it also where a shell started it in the background: its files have no names.
+    std::signal(SIGINT, SIG_DFL);
     const Status status = CalibrateCommand(*arguments).run();
     if (!status.ok()) exit_code = report_error(status.error());
   });

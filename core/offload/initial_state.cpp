@@ -31,7 +31,7 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
   Status written = co_await updates_.join();
   CO_RETURN_IF_ERROR(written);
   decision_.apply = true;
-  Status committed = co_await commit(position);
+  Status committed = co_await make_commit(position);
   co_return committed;
 }
 

@@ -32,8 +32,11 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       sparse_buffers_(*parts.runtime, kSparseBufferCount),
       staging_turn_(*parts.runtime, 1),
       gradients_ready_(*parts.runtime),
+      parameters_up_(*parts.runtime),
       sends_(*parts.runtime),
-      updates_(*parts.runtime) {
+      starts_(*parts.runtime),
+      updates_(*parts.runtime),
+      tail_(*parts.runtime) {
   const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
     lines_.push_back(
@@ -61,12 +64,22 @@ void Offload::begin_step(double loss_scale) {
   loss_scale_ = loss_scale;
   compressed_from_layer_ = parts_.layout->layer_count();
   std::ranges::fill(layer_stats_, optimizer::GradientStats{});
+  starts_.spawn(start_update());
+}
+
+// The slots that the step before has replaced are free once it is committed.
+runtime::Task<Status> Offload::start_update() {
+  Status committed = co_await tail_.join();
+  CO_RETURN_IF_ERROR(committed);
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
   }
   gradients_ready_.reset();
+  parameters_up_.reset();
+  parameters_to_come_ = geometry().subgroup_count();
   start_pipeline();
+  co_return ok_status();
 }
 
 void Offload::start_pipeline() {
@@ -89,14 +102,42 @@ std::size_t Offload::round_count() const {
 }
 
 runtime::Task<Status> Offload::update(const StepDecision& decision) {
+  Status started = co_await starts_.join();
+  CO_RETURN_IF_ERROR(started);
   decision_ = decision;
   gradients_ready_.set();
-  Status status = co_await updates_.join();
+  Status status;
+  if (options_.pipeline == Pipeline::nbuffer && decision.apply) {
+    status = co_await parameters_up_.wait(waiting_for("parameters", kNoDevice, kNoSubgroup));
+  } else {
+    status = co_await updates_.join();
+  }
   if (status.ok() && !decision.apply && options_.has_feedback()) status = co_await put_back();
   co_return status;
 }
 
 runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
+  if (options_.pipeline == Pipeline::nbuffer) {
+    tail_.spawn(finish_step(position));
+    co_return ok_status();
+  }
+  Status committed = co_await make_commit(position);
+  co_return committed;
+}
+
+runtime::Task<Status> Offload::finish_step(state::TrainingPosition position) {
+  Status written = co_await updates_.join();
+  CO_RETURN_IF_ERROR(written);
+  Status committed = co_await make_commit(position);
+  co_return committed;
+}
+
+runtime::Task<Status> Offload::settle() {
+  Status status = co_await tail_.join();
+  co_return status;
+}
+
+runtime::Task<Status> Offload::make_commit(const state::TrainingPosition& position) {
   runtime::Operation operation;
   operation.runtime = &runtime();
   operation.label.stage = runtime::Stage::commit;
@@ -120,8 +161,12 @@ runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
 runtime::Task<Status> Offload::drain() {
   runtime().fail(make_error(ErrorCode::cancelled, "the step was given up"));
   Status sent = co_await sends_.join();
+  Status started = co_await starts_.join();  // it waits for the tail, which waits for the updates
+  Status settled = co_await tail_.join();
   Status updated = co_await updates_.join();
-  if (!sent.ok()) co_return sent;
+  for (const Status* status : {&sent, &started, &settled}) {
+    if (!status->ok()) co_return *status;
+  }
   co_return updated;
 }
 

@@ -7,8 +7,12 @@
 //   begin_step(loss_scale)  from here on state may be read ahead (prefetch)
 //   send_gradient(layer)    once a layer, from the last to the first
 //   gradients_sent()        all of them are on the drives; norm and overflow are known
-//   update(decision)        every subgroup updated and written, parameters in place; or all skipped
-//   commit(position)
+//   update(decision)        every subgroup updated, parameters in place; or all skipped
+//   commit(position)        when all is written
+//
+// With pipeline=nbuffer update() does not wait for the writes and commit() not at all: they go on
+// during the next step's forward and backward, and its state is read once the commit is through.
+// settle() waits for them.
 //
 // Thread contract: the schedule's thread.
 
@@ -83,6 +87,8 @@ class Offload {
   double gradient_scale() const { return options_.has_feedback() ? 1 : loss_scale_; }
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> commit(const state::TrainingPosition& position);
+  // What the last step has left to do is done, its commit too.
+  runtime::Task<Status> settle();
   // After a failure: waits until nothing of the step is left, so that buffers and files may go.
   runtime::Task<Status> drain();
 
@@ -115,7 +121,10 @@ class Offload {
   runtime::Operation encode_operation(SubgroupId subgroup, std::span<std::byte> bytes);
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
+  runtime::Task<Status> start_update();
   void start_pipeline();
+  runtime::Task<Status> finish_step(state::TrainingPosition position);
+  runtime::Task<Status> make_commit(const state::TrainingPosition& position);
   std::size_t round_count() const;  // most subgroups of a device
   runtime::Task<Status> update_in_step();
   runtime::Task<Status> update_round(std::size_t round);
@@ -126,6 +135,7 @@ class Offload {
                                       VariableLeases variables);
   runtime::Task<Status> update_by_nbuffer(DeviceId device);
   runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
+  runtime::Task<Status> bring_parameters(SubgroupId subgroup, const BufferSet& set);
 
   // subgroup_update.cpp
   runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
@@ -181,11 +191,15 @@ class Offload {
   runtime::Pool staging_turn_;  // layers are staged one after the other: they share the carry
   std::vector<std::unique_ptr<DeviceLine>> lines_;
   runtime::Event gradients_ready_;
+  runtime::Event parameters_up_;         // nbuffer: of all subgroups
+  std::int32_t parameters_to_come_ = 0;  // subgroups
   StepDecision decision_;
   double loss_scale_ = 1;
   std::int32_t compressed_from_layer_ = 0;  // of this step: that layer and all above
   runtime::TaskGroup sends_;
+  runtime::TaskGroup starts_;  // the update's start, once the step before is committed
   runtime::TaskGroup updates_;
+  runtime::TaskGroup tail_;  // nbuffer: the step's writes and its commit
 };
 
 // Bytes of a device's scratch file for gradients.

@@ -1,5 +1,6 @@
 // pipeline=nbuffer: `buffers` subgroups under way on each device, each with a buffer set of its
-// own; no device waits for another, and state is read ahead while forward and backward run.
+// own; no device waits for another, state is read ahead while forward and backward run, and the
+// next step begins when the parameters are up: what is still to be written is written beside it.
 
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
@@ -45,10 +46,17 @@ runtime::Task<Status> Offload::nbuffer_subgroup(SubgroupId subgroup,
   CO_RETURN_IF_ERROR(updated);
 
   runtime::TaskGroup leaving(runtime());
-  leaving.spawn(send_parameters_up(subgroup, set));
+  leaving.spawn(bring_parameters(subgroup, set));
   leaving.spawn(write_state(subgroup, set));
   Status left = co_await leaving.join();
   co_return left;
+}
+
+runtime::Task<Status> Offload::bring_parameters(SubgroupId subgroup, const BufferSet& set) {
+  Status up = co_await send_parameters_up(subgroup, set);
+  CO_RETURN_IF_ERROR(up);
+  if (--parameters_to_come_ == 0) parameters_up_.set();
+  co_return ok_status();
 }
 
 }  // namespace sluice::offload

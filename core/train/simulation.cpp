@@ -23,34 +23,62 @@ class UseSink final : public runtime::OperationSink {
   void on_finish(const runtime::OperationState& state) override {
     const runtime::Operation& operation = state.operation;
     const auto direction = static_cast<std::size_t>(operation.cost.direction);
+    const ByPhase parts = parts_by_phase(state.start_ns, state.end_ns);
     for (const platform::LinkId link : operation.cost.route) {
-      links_[static_cast<std::size_t>(platform::index_of(link))][phase()][direction] +=
-          operation.label.size_bytes;
+      LinkBytes& bytes = links_[static_cast<std::size_t>(platform::index_of(link))];
+      bytes.ended[phase()][direction] += operation.label.size_bytes;
+      for (std::size_t p = 0; p < kPhaseCount; ++p) {
+        bytes.moved[p][direction] += parts[p] * static_cast<double>(operation.label.size_bytes);
+      }
     }
     const std::int32_t engine = platform::index_of(operation.cost.engine);
-    if (engine >= 0) {
-      engines_[static_cast<std::size_t>(engine)][phase()] +=
-          static_cast<double>(operation.cost.engine_dur_ns) / 1e9;
+    if (engine < 0) return;
+    const TimeNs dur_ns = operation.cost.engine_dur_ns;
+    const ByPhase kernel = parts_by_phase(state.end_ns - dur_ns, state.end_ns);
+    for (std::size_t p = 0; p < kPhaseCount; ++p) {
+      engines_[static_cast<std::size_t>(engine)][p] +=
+          kernel[p] * static_cast<double>(dur_ns) / 1e9;
     }
   }
 
   SimulatedStep report(const platform::Platform& platform) const;
 
  private:
+  struct LinkBytes {
+    std::array<std::array<std::int64_t, 2>, kPhaseCount> ended{};  // of operations that ended then
+    std::array<std::array<double, 2>, kPhaseCount> moved{};        // by when they were under way
+  };
+
   std::size_t phase() const {
     if (outcome_.backward_end_ns > 0) return static_cast<std::size_t>(Phase::update);
     return static_cast<std::size_t>(outcome_.forward_end_ns > 0 ? Phase::backward : Phase::forward);
   }
 
+  // How much of an interval that ends now lies in each phase; what lies before the step, in none.
+  ByPhase parts_by_phase(TimeNs from, TimeNs to) const {
+    const std::array<TimeNs, kPhaseCount> begins = {outcome_.start_ns, outcome_.forward_end_ns,
+                                                    outcome_.backward_end_ns};
+    ByPhase parts{};
+    TimeNs end = to;
+    for (std::size_t p = phase() + 1; p-- > 0;) {
+      const TimeNs begin = std::clamp(from, begins[p], end);
+      parts[p] = to > from ? static_cast<double>(end - begin) / static_cast<double>(to - from)
+                           : (p == phase() ? 1.0 : 0.0);
+      end = std::min(end, begins[p]);
+      if (from >= end) break;
+    }
+    return parts;
+  }
+
   const StepOutcome& outcome_;
-  std::vector<std::array<std::array<std::int64_t, 2>, kPhaseCount>> links_;
+  std::vector<LinkBytes> links_;
   std::vector<ByPhase> engines_;
   std::int64_t operation_count_ = 0;
 };
 
-double busy_seconds(const platform::Link& link, const std::array<std::int64_t, 2>& size_bytes) {
-  const double read = static_cast<double>(size_bytes[0]) / link.read_bytes_per_s;
-  const double write = static_cast<double>(size_bytes[1]) / link.write_bytes_per_s;
+double busy_seconds(const platform::Link& link, const std::array<double, 2>& size_bytes) {
+  const double read = size_bytes[0] / link.read_bytes_per_s;
+  const double write = size_bytes[1] / link.write_bytes_per_s;
   return link.duplex == platform::Duplex::half ? read + write : std::max(read, write);
 }
 
@@ -63,9 +91,11 @@ SimulatedStep UseSink::report(const platform::Platform& platform) const {
   step.total_seconds = seconds(outcome_.start_ns, outcome_.end_ns);
   step.operation_count = operation_count_;
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    LinkUse use{platform.links[i].name, links_[i], {}};
+    LinkUse use{platform.links[i].name, links_[i].ended, {}};
     for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
-      use.busy_seconds[phase] = busy_seconds(platform.links[i], links_[i][phase]);
+      // An operation's bytes are spread evenly over its time, which is not quite how they moved.
+      use.busy_seconds[phase] =
+          std::min(step.seconds[phase], busy_seconds(platform.links[i], links_[i].moved[phase]));
     }
     step.links.push_back(std::move(use));
   }
@@ -137,9 +167,11 @@ class PacedRecording final : public runtime::OperationSink {
       : sink_(sink), recording_(recording) {}
   void on_submit(const runtime::OperationState& /*state*/) override {}
   void on_finish(const runtime::OperationState& state) override {
+    if (is_over_) return;
     sink_.on_finish(state);
     if (++count_ % kRecordsBetween == 0 && status_.ok()) status_ = recording_.write_down();
   }
+  void end() { is_over_ = true; }
   const Status& status() const { return status_; }
 
  private:
@@ -147,6 +179,7 @@ class PacedRecording final : public runtime::OperationSink {
   runtime::RecordingSink& sink_;
   const SimulationRecording& recording_;
   std::int64_t count_ = 0;
+  bool is_over_ = false;
   Status status_;
 };
 
@@ -227,6 +260,13 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
                       plan.layer_costs,
                       static_cast<int>(plan.config.batch.grad_accum_steps)};
   StepOutcome outcome;
+  const StepPlan step = step_plan(plan);
+  // A step of nbuffer begins with what the one before has left: the third is like all that follow.
+  const int warm_up_count = plan.options.pipeline == offload::Pipeline::nbuffer ? 2 : 0;
+  for (int i = 0; i < warm_up_count; ++i) {
+    RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
+  }
+  outcome = {};
   UseSink sink(plan.platform, outcome);
   runtime.add_sink(&sink);
   std::optional<runtime::RecordingSink> spans;
@@ -237,12 +277,15 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
     RETURN_IF_ERROR(recording->begin(*spans));
     runtime.add_sink(&*paced);
   }
-  RETURN_IF_ERROR(runtime.run(training_step(context, step_plan(plan), outcome)));
+  RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
+  const SimulatedStep simulated = sink.report(plan.platform);
   if (recording != nullptr) {
     RETURN_IF_ERROR(paced->status());
     record_step(*spans, plan, outcome);
+    paced->end();
   }
-  return sink.report(plan.platform);
+  RETURN_IF_ERROR(runtime.run(offload.settle()));
+  return simulated;
 }
 
 }  // namespace sluice::train

@@ -1,6 +1,7 @@
 #pragma once
-// One training step in simulated time: the schedule of training_step.h and core/offload as it is,
-// under the simulated clock, without payload. Nothing here knows how a step goes.
+// One training step in simulated time, of a run that goes on: the schedule of training_step.h and
+// core/offload as it is, under the simulated clock, without payload. Nothing here knows how a step
+// goes.
 //
 // Thread contract: one call on one thread; deterministic.
 
@@ -24,8 +25,8 @@ struct LinkUse {
   std::string name;
   // By Phase and platform::Direction; an operation counts where it ends.
   std::array<std::array<std::int64_t, 2>, kPhaseCount> size_bytes{};
-  // Seconds in which the link would have been done with its bytes at its full rate: of the busier
-  // direction, or of both together where they share time.
+  // Seconds in which the link would have been done at its full rate with what moved in a phase: of
+  // the busier direction, or of both together where they share time.
   ByPhase busy_seconds{};
 };
 

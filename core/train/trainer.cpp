@@ -57,6 +57,7 @@ Result<TrainReport> Trainer::train() {
     if (last || (every > 0 && position_.step % every == 0)) RETURN_IF_ERROR(validate());
     report_.stopped = !last && observer_.should_stop();
   }
+  RETURN_IF_ERROR(run_.settle());
   report_.last_step = position_.step;
   report_.link_bytes = run_.bytes().links();
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -159,6 +160,7 @@ Status Trainer::take_step() {
   position_ = position_after(outcome.gradients);
   if (report_.losses.size() == 1) runtime::reserve_frames();  // later steps take no memory
   if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
+    RETURN_IF_ERROR(run_.settle());
     return make_error(
         ErrorCode::internal,
         "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "

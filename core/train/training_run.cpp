@@ -49,7 +49,14 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   return run;
 }
 
-TrainingRun::~TrainingRun() = default;
+// Whoever leaves with an error may leave a step that is still being written.
+TrainingRun::~TrainingRun() {
+  if (offload_ == nullptr) return;
+  const Status settled = settle();
+  static_cast<void>(settled);  // the error that is being told comes first
+}
+
+Status TrainingRun::settle() { return runtime_->run(offload_->settle()); }
 
 // The text's bytes are its tokens.
 Status TrainingRun::check_text() const {
@@ -266,6 +273,7 @@ Status TrainingRun::plan_for_density_warmup() {
 }
 
 Status TrainingRun::change(const RunConfig& config) {
+  RETURN_IF_ERROR(settle());
   RunPlan changed = plan_;
   RETURN_IF_ERROR(plan_knobs(changed, config));
   const MemoryPlan memory_plan = plan_memory(changed, model_memory_);

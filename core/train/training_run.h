@@ -72,7 +72,9 @@ class TrainingRun {
   // Between steps: goes on with other knobs (train::with_knobs), on the same state, clock, model
   // and data. What the settings or the machine refuse leaves the run as it was.
   Status change(const RunConfig& config);
-  // After the last step, for a resume that goes on to the bit: the residual of error feedback.
+  // After the last step: it is committed.
+  Status settle();
+  // After that, for a resume that goes on to the bit: the residual of error feedback.
   Status keep_residual();
 
  private:

@@ -48,7 +48,7 @@ struct StepOutcome {
   TimeNs forward_end_ns = 0;
   TimeNs backward_end_ns = 0;  // gradients checked and on their drives
   TimeNs update_end_ns = 0;
-  TimeNs end_ns = 0;  // committed
+  TimeNs end_ns = 0;  // committed; pipeline=nbuffer: the next step may begin
 };
 
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
