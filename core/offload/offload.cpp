@@ -151,11 +151,16 @@ runtime::Task<Status> Offload::make_commit(const state::TrainingPosition& positi
   }
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
-    operation.work.function = [this] { return parts_.store->commit(record_); };
+    operation.work.function = [this] { return parts_.store->write_commit(record_); };
   }
   Status status = co_await operation;
-  if (status.ok() && !has_payload()) parts_.state_layout->commit();
-  co_return status;
+  CO_RETURN_IF_ERROR(status);
+  if (has_payload()) {  // on this thread: the next step's gradients ask the layout meanwhile
+    parts_.store->finish_commit(record_);
+  } else {
+    parts_.state_layout->commit();
+  }
+  co_return ok_status();
 }
 
 runtime::Task<Status> Offload::drain() {

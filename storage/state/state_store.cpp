@@ -47,7 +47,8 @@ class FileStateStore final : public StateStore {
     return detail::kHeaderBytes + extent.offset_bytes;
   }
   Status reserve() override;
-  Status commit(const CommitRecord& record) override;
+  Status write_commit(const CommitRecord& record) override;
+  void finish_commit(const CommitRecord& record) override;
 
  private:
   void check_record(const CommitRecord& record) const;
@@ -83,7 +84,7 @@ void FileStateStore::check_record(const CommitRecord& record) const {
   }
 }
 
-Status FileStateStore::commit(const CommitRecord& record) {
+Status FileStateStore::write_commit(const CommitRecord& record) {
   CHECK(parts_.disk != nullptr);  // opened read-only
   check_record(record);
   if (lost_data_) return *lost_data_;
@@ -94,10 +95,12 @@ Status FileStateStore::commit(const CommitRecord& record) {
         "have lost what was written");
     return *lost_data_;
   }
-  RETURN_IF_ERROR(parts_.log.append(*parts_.disk, record));
+  return parts_.log.append(*parts_.disk, record);
+}
+
+void FileStateStore::finish_commit(const CommitRecord& record) {
   layout_.commit();
   committed_ = record;
-  return ok_status();
 }
 
 Status check_directory(const std::string& directory) {
@@ -179,6 +182,12 @@ Result<std::unique_ptr<StateStore>> StateStore::open_read_only(const Options& op
                    open_parts(options, io::FileAccess::read_only, std::nullopt, nullptr));
   ASSIGN_OR_RETURN(std::unique_ptr<FileStateStore> store, open_at_last_commit(std::move(parts)));
   return store;
+}
+
+Status StateStore::commit(const CommitRecord& record) {
+  RETURN_IF_ERROR(write_commit(record));
+  finish_commit(record);
+  return ok_status();
 }
 
 bool StateStore::exists(const std::string& directory) {

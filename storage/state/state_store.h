@@ -11,8 +11,8 @@
 // the log. A crash at any instant leaves the newer whole record, and with it the state of the last
 // commit. Formats: docs/state_format.md.
 //
-// Thread contract: everything from one thread at a time; commit() blocks on the drives and is meant
-// for a worker thread.
+// Thread contract: everything from one thread at a time, except write_commit(): it blocks on the
+// drives, so it may run on a worker while the owner only reads the layout and committed().
 
 #include <cstddef>
 #include <cstdint>
@@ -82,13 +82,18 @@ class StateStore {
   // nothing where nothing was added.
   virtual Status reserve() = 0;
 
-  // Makes `record` and the layout's next versions current and durable. `record` names for each
-  // subgroup the slot that layout().next() says, or layout().current() with the checksums of the
-  // last commit where none was taken. On failure nothing has changed on the drives that a later
-  // open would see, and the layout still has the next versions as taken: commit again, or abandon.
-  // Two failures are final, say so, and make every later commit refuse: a device whose fdatasync
-  // failed (it may have lost data), and a failed record that could not be taken back.
-  virtual Status commit(const CommitRecord& record) = 0;
+  // Makes `record` and the layout's next versions durable. `record` names for each subgroup the
+  // slot that layout().next() says, or layout().current() with the checksums of the last commit
+  // where none was taken. On failure nothing has changed on the drives that a later open would see,
+  // and the layout still has the next versions as taken: commit again, or abandon. Two failures are
+  // final, say so, and make every later commit refuse: a device whose fdatasync failed (it may have
+  // lost data), and a failed record that could not be taken back.
+  virtual Status write_commit(const CommitRecord& record) = 0;
+  // After a write_commit(record) that succeeded, before anything else changes the layout: the next
+  // versions are the current ones, and committed() is `record`.
+  virtual void finish_commit(const CommitRecord& record) = 0;
+  // Both, where blocking does not matter.
+  Status commit(const CommitRecord& record);
 };
 
 // Whether the state that was found is the one that is wanted: ErrorCode::config with the first
