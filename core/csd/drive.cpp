@@ -21,6 +21,7 @@ runtime::Operation Drive::transfer_over(std::span<const platform::LinkId> route,
   operation.label.device = id_;
   operation.label.subgroup = owner.subgroup;
   operation.label.layer = owner.layer;
+  operation.label.step = owner.step;
   operation.label.size_bytes = transfer.size_bytes;
   operation.label.padding_bytes = round_up(transfer.size_bytes, kPageBytes) - transfer.size_bytes;
   operation.label.place_bytes = transfer.place.offset_bytes;

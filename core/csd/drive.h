@@ -20,6 +20,7 @@ struct Owner {
   runtime::Stage stage = runtime::Stage::state_read;
   SubgroupId subgroup = kNoSubgroup;
   LayerId layer = kNoLayer;
+  std::int32_t step = -1;  // -1: the one that the runtime is in
 };
 
 // What is moved: `size_bytes` of payload at the front of `bytes`, whose rest fills the last page.

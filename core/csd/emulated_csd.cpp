@@ -43,6 +43,7 @@ runtime::Operation EmulatedCsd::sync_from_device(const Owner& owner,
   runtime::Operation operation;
   operation.runtime = &runtime_;
   operation.label = {owner.stage, id_, owner.subgroup, owner.layer, size_bytes};
+  operation.label.step = owner.step;
   operation.cost.route = device_.memory_route;
   operation.cost.direction = platform::Direction::read;
   if (payload_ == Payload::real) {

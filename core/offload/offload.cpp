@@ -32,7 +32,7 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       sparse_buffers_(*parts.runtime, kSparseBufferCount),
       staging_turn_(*parts.runtime, 1),
       gradients_ready_(*parts.runtime),
-      parameters_up_(*parts.runtime),
+      arrival_(*parts.runtime, *parts.layout, parts.state_layout->geometry()),
       sends_(*parts.runtime),
       starts_(*parts.runtime),
       updates_(*parts.runtime),
@@ -60,24 +60,23 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
 
 Offload::~Offload() = default;
 
-void Offload::begin_step(double loss_scale) {
+void Offload::begin_step(std::int32_t step, double loss_scale) {
   loss_scale_ = loss_scale;
   compressed_from_layer_ = parts_.layout->layer_count();
   std::ranges::fill(layer_stats_, optimizer::GradientStats{});
-  starts_.spawn(start_update());
+  starts_.spawn(start_update(step));
 }
 
 // The slots that the step before has replaced are free once it is committed.
-runtime::Task<Status> Offload::start_update() {
+runtime::Task<Status> Offload::start_update(std::int32_t step) {
   Status committed = co_await tail_.join();
   CO_RETURN_IF_ERROR(committed);
+  update_step_ = step;
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
   }
   gradients_ready_.reset();
-  parameters_up_.reset();
-  parameters_to_come_ = geometry().subgroup_count();
   start_pipeline();
   co_return ok_status();
 }
@@ -105,13 +104,11 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   Status started = co_await starts_.join();
   CO_RETURN_IF_ERROR(started);
   decision_ = decision;
+  const bool goes_on = options_.pipeline == Pipeline::nbuffer && decision.apply;
+  if (goes_on) arrival_.expect_all();  // forward is over: nobody waits for the last ones
   gradients_ready_.set();
-  Status status;
-  if (options_.pipeline == Pipeline::nbuffer && decision.apply) {
-    status = co_await parameters_up_.wait(waiting_for("parameters", kNoDevice, kNoSubgroup));
-  } else {
-    status = co_await updates_.join();
-  }
+  if (goes_on) co_return ok_status();
+  Status status = co_await updates_.join();
   if (status.ok() && !decision.apply && options_.has_feedback()) status = co_await put_back();
   co_return status;
 }
@@ -141,6 +138,7 @@ runtime::Task<Status> Offload::make_commit(const state::TrainingPosition& positi
   runtime::Operation operation;
   operation.runtime = &runtime();
   operation.label.stage = runtime::Stage::commit;
+  operation.label.step = update_step_;
   record_.position = position;
   if (decision_.apply) {
     for (std::size_t s = 0; s < next_slot_.size(); ++s) {

@@ -4,15 +4,17 @@
 // back, and a commit makes the new version current.
 //
 // A step, in order (core/train/training_step.cpp):
-//   begin_step(loss_scale)  from here on state may be read ahead (prefetch)
+//   begin_step(step, ...)   from here on state may be read ahead (prefetch)
+//   parameters_up(layer)    before the layer's forward
 //   send_gradient(layer)    once a layer, from the last to the first
 //   gradients_sent()        all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
 //   commit(position)        when all is written
 //
-// With pipeline=nbuffer update() does not wait for the writes and commit() not at all: they go on
-// during the next step's forward and backward, and its state is read once the commit is through.
-// settle() waits for them.
+// With pipeline=nbuffer neither update() nor commit() waits: subgroups are updated and written
+// while the next step's forward follows their parameters up, layer by layer; its backward runs
+// beside the last writes, and its state is read once the commit is through. settle() waits for all
+// of it.
 //
 // Thread contract: the schedule's thread.
 
@@ -27,6 +29,7 @@
 #include "core/offload/gradient_format.h"
 #include "core/offload/gradient_plan.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/parameter_arrival.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/platform/platform.h"
 #include "core/runtime/sync.h"
@@ -73,7 +76,10 @@ class Offload {
   runtime::Task<Status> move_state(const state::DeviceMap& device_map);
 
   // The loss scale is that of the gradients to come; the residual is kept without it.
-  void begin_step(double loss_scale);
+  void begin_step(std::int32_t step, double loss_scale);
+  // Waits until this layer and all below have the parameters of the last update.
+  runtime::Event::Awaiter parameters_up(LayerId layer) { return arrival_.wait(layer); }
+  const ParameterArrival& arrival() const { return arrival_; }
   // Waits for one of the two layer gradients to be free.
   runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer);
   model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer);
@@ -121,7 +127,7 @@ class Offload {
   runtime::Operation encode_operation(SubgroupId subgroup, std::span<std::byte> bytes);
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
-  runtime::Task<Status> start_update();
+  runtime::Task<Status> start_update(std::int32_t step);
   void start_pipeline();
   runtime::Task<Status> finish_step(state::TrainingPosition position);
   runtime::Task<Status> make_commit(const state::TrainingPosition& position);
@@ -138,6 +144,9 @@ class Offload {
   runtime::Task<Status> bring_parameters(SubgroupId subgroup, const BufferSet& set);
 
   // subgroup_update.cpp
+  csd::Owner update_owner(runtime::Stage stage, SubgroupId subgroup) const {
+    return {stage, subgroup, kNoLayer, update_step_};
+  }
   runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
   runtime::Operation state_write(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
   runtime::Task<Status> read_all(SubgroupId subgroup, const BufferSet& set);
@@ -191,15 +200,15 @@ class Offload {
   runtime::Pool staging_turn_;  // layers are staged one after the other: they share the carry
   std::vector<std::unique_ptr<DeviceLine>> lines_;
   runtime::Event gradients_ready_;
-  runtime::Event parameters_up_;         // nbuffer: of all subgroups
-  std::int32_t parameters_to_come_ = 0;  // subgroups
+  ParameterArrival arrival_;
+  std::int32_t update_step_ = 0;  // whose update is under way, or was last
   StepDecision decision_;
   double loss_scale_ = 1;
   std::int32_t compressed_from_layer_ = 0;  // of this step: that layer and all above
   runtime::TaskGroup sends_;
   runtime::TaskGroup starts_;  // the update's start, once the step before is committed
   runtime::TaskGroup updates_;
-  runtime::TaskGroup tail_;  // nbuffer: the step's writes and its commit
+  runtime::TaskGroup tail_;  // nbuffer: what is left of the step's updates, and its commit
 };
 
 // Bytes of a device's scratch file for gradients.

@@ -1,6 +1,7 @@
 // pipeline=nbuffer: `buffers` subgroups under way on each device, each with a buffer set of its
 // own; no device waits for another, state is read ahead while forward and backward run, and the
-// next step begins when the parameters are up: what is still to be written is written beside it.
+// next step begins at once: its forward follows the parameters up, layer by layer, and what is
+// still to be written is written beside it.
 
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
@@ -55,7 +56,7 @@ runtime::Task<Status> Offload::nbuffer_subgroup(SubgroupId subgroup,
 runtime::Task<Status> Offload::bring_parameters(SubgroupId subgroup, const BufferSet& set) {
   Status up = co_await send_parameters_up(subgroup, set);
   CO_RETURN_IF_ERROR(up);
-  if (--parameters_to_come_ == 0) parameters_up_.set();
+  arrival_.arrived(subgroup);
   co_return ok_status();
 }
 

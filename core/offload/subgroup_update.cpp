@@ -39,7 +39,7 @@ runtime::Operation Offload::state_read(SubgroupId subgroup, std::int32_t variabl
                                        const BufferSet& set) {
   const state::SlotId slot = parts_.state_layout->current(subgroup);
   const std::int64_t count = geometry().element_count(subgroup);
-  return read_operation(slot.device, {runtime::Stage::state_read, subgroup},
+  return read_operation(slot.device, update_owner(runtime::Stage::state_read, subgroup),
                         {state_place(slot, variable, count),
                          set.state[static_cast<std::size_t>(variable)], count * 4});
 }
@@ -48,7 +48,7 @@ runtime::Operation Offload::state_write(SubgroupId subgroup, std::int32_t variab
                                         const BufferSet& set) {
   const state::SlotId slot = next_slot_[static_cast<std::size_t>(index_of(subgroup))];
   const std::int64_t count = geometry().element_count(subgroup);
-  return write_operation(slot.device, {runtime::Stage::state_write, subgroup},
+  return write_operation(slot.device, update_owner(runtime::Stage::state_write, subgroup),
                          {state_place(slot, variable, count),
                           set.state[static_cast<std::size_t>(variable)], count * 4});
 }
@@ -84,7 +84,7 @@ runtime::Task<Status> Offload::read_gradient(SubgroupId subgroup, const BufferSe
       waiting_for("the subgroup before it to be read", device, subgroup));
   CO_RETURN_IF_ERROR(reader);
   Status status = co_await read_operation(
-      device, {runtime::Stage::gradient_read, subgroup},
+      device, update_owner(runtime::Stage::gradient_read, subgroup),
       {gradient_place(subgroup), set.gradient, gradient_format_.size_bytes(subgroup)});
   co_return status;
 }
@@ -145,8 +145,10 @@ csd::UpdateCommand Offload::update_command(SubgroupId subgroup, const BufferSet&
 runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
                                              csd::UpdatedChecksums& updated, DeviceId device) {
   if (options_.method == Method::csd) {
-    return parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->update(command,
-                                                                                    updated);
+    csd::CsdDevice& csd = *parts_.devices->csds[static_cast<std::size_t>(index_of(device))];
+    runtime::Operation operation = csd.update(command, updated);
+    operation.label.step = update_step_;
+    return operation;
   }
   const platform::Platform& platform = *parts_.platform;
   const auto engine = static_cast<std::size_t>(platform::index_of(platform.host_engine));
@@ -155,6 +157,7 @@ runtime::Operation Offload::update_operation(const csd::UpdateCommand& command,
   operation.label.stage = runtime::Stage::update;
   operation.label.device = device;
   operation.label.subgroup = command.subgroup;
+  operation.label.step = update_step_;
   operation.cost = csd::update_cost(command, platform.host_engine, platform.engines[engine]);
   if (has_payload()) {
     operation.work.kind = runtime::WorkKind::function;
@@ -176,7 +179,7 @@ runtime::Task<Status> Offload::send_parameters_up(SubgroupId subgroup, const Buf
     }
     Status status =
         co_await parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->sync_from_device(
-            {runtime::Stage::parameters_up, subgroup}, set.parameters, host, count * 2);
+            update_owner(runtime::Stage::parameters_up, subgroup), set.parameters, host, count * 2);
     co_return status;
   }
   const std::int64_t chunk = options_.bounce_bytes / 4;
@@ -203,8 +206,8 @@ runtime::Task<Status> Offload::send_parameter_chunk(SubgroupId subgroup, const B
   if (has_payload()) source = set.state[0].subspan(static_cast<std::size_t>(first * 4));
   Status up =
       co_await parts_.devices->csds[static_cast<std::size_t>(index_of(device))]->sync_from_device(
-          {runtime::Stage::parameters_up, subgroup}, source, parts_.memory->bounce(lease->index()),
-          count * 4);
+          update_owner(runtime::Stage::parameters_up, subgroup), source,
+          parts_.memory->bounce(lease->index()), count * 4);
   CO_RETURN_IF_ERROR(up);
   staged.spawn(narrow_parameters(subgroup, first, count, std::move(*lease)));
   co_return ok_status();
@@ -216,6 +219,7 @@ runtime::Task<Status> Offload::narrow_parameters(SubgroupId subgroup, std::int64
   runtime::OperationLabel label;
   label.stage = runtime::Stage::parameters_in;
   label.subgroup = subgroup;
+  label.step = update_step_;
   runtime::Operation narrow = host_kernel(label, count);
   if (has_payload()) {
     std::uint16_t* to = parts_.parameters.data() + geometry().first_element(subgroup) + first;

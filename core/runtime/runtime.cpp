@@ -121,7 +121,7 @@ void Runtime::wait_for_completions() {
 
 void Runtime::start(OperationState* state) {
   CHECK(!failed_);
-  state->step = step_;
+  state->step = state->operation.label.step >= 0 ? state->operation.label.step : step_;
   state->submit_ns = state->start_ns = clock_->now_ns();
   state->inflight_next = inflight_;
   if (inflight_ != nullptr) inflight_->inflight_previous = state;
@@ -156,7 +156,7 @@ void Runtime::fail(Error error) {
     waiting->cancelled = true;
     make_ready(waiting->waiter);
   }
-  // Their queues are not walked again: a WaitQueue skips whom it finds cancelled.
+  // Their queues are not walked again: whoever comes to one after a failure empties it.
   waiting_ = nullptr;
 }
 

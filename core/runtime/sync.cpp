@@ -6,6 +6,7 @@ namespace sluice::runtime {
 
 void Event::set() {
   is_set_ = true;
+  if (runtime_.failed()) return waiters_.clear();  // they are on their way, cancelled
   while (!waiters_.empty()) {
     Waiting* waiting = waiters_.pop();
     runtime_.remove_waiting(waiting);
@@ -21,7 +22,7 @@ void Event::Awaiter::await_suspend(std::coroutine_handle<> waiter) {
 
 Status Event::Awaiter::await_resume() {
   if (waiting_.cancelled) {
-    event_.waiters_.clear();  // all of them are cancelled, and nobody will set it any more
+    event_.waiters_.clear();  // all of them are cancelled
     return event_.runtime_.cancelled_error();
   }
   if (!event_.is_set_) return event_.runtime_.cancelled_error();

@@ -15,8 +15,12 @@ namespace {
 // outcome, which the step fills in as it goes.
 class UseSink final : public runtime::OperationSink {
  public:
-  UseSink(const platform::Platform& platform, const StepOutcome& outcome)
-      : outcome_(outcome), links_(platform.links.size()), engines_(platform.engines.size()) {}
+  UseSink(const platform::Platform& platform, const offload::Offload& offload,
+          const StepOutcome& outcome)
+      : offload_(offload),
+        outcome_(outcome),
+        links_(platform.links.size()),
+        engines_(platform.engines.size()) {}
 
   void on_submit(const runtime::OperationState& /*state*/) override { operation_count_ += 1; }
 
@@ -26,7 +30,7 @@ class UseSink final : public runtime::OperationSink {
     const ByPhase parts = parts_by_phase(state.start_ns, state.end_ns);
     for (const platform::LinkId link : operation.cost.route) {
       LinkBytes& bytes = links_[static_cast<std::size_t>(platform::index_of(link))];
-      bytes.ended[phase()][direction] += operation.label.size_bytes;
+      bytes.ended[phase_of(stretch())][direction] += operation.label.size_bytes;
       for (std::size_t p = 0; p < kPhaseCount; ++p) {
         bytes.moved[p][direction] += parts[p] * static_cast<double>(operation.label.size_bytes);
       }
@@ -49,27 +53,39 @@ class UseSink final : public runtime::OperationSink {
     std::array<std::array<double, 2>, kPhaseCount> moved{};        // by when they were under way
   };
 
-  std::size_t phase() const {
-    if (outcome_.backward_end_ns > 0) return static_cast<std::size_t>(Phase::update);
-    return static_cast<std::size_t>(outcome_.forward_end_ns > 0 ? Phase::backward : Phase::forward);
+  // A step in stretches of time: the update of the step before, where it goes on (nbuffer);
+  // forward; backward; the step's own update.
+  static constexpr std::size_t kStretchCount = 4;
+  static std::size_t phase_of(std::size_t stretch) {
+    constexpr std::array<Phase, kStretchCount> kPhases = {Phase::update, Phase::forward,
+                                                          Phase::backward, Phase::update};
+    return static_cast<std::size_t>(kPhases[stretch]);
+  }
+  std::size_t stretch() const {
+    if (outcome_.backward_end_ns > 0) return 3;
+    if (outcome_.forward_end_ns > 0) return 2;
+    return offload_.arrival().is_complete() ? 1 : 0;
   }
 
   // How much of an interval that ends now lies in each phase; what lies before the step, in none.
   ByPhase parts_by_phase(TimeNs from, TimeNs to) const {
-    const std::array<TimeNs, kPhaseCount> begins = {outcome_.start_ns, outcome_.forward_end_ns,
-                                                    outcome_.backward_end_ns};
+    const std::array<TimeNs, kStretchCount> begins = {
+        outcome_.start_ns, std::max(outcome_.start_ns, offload_.arrival().completed_ns()),
+        outcome_.forward_end_ns, outcome_.backward_end_ns};
     ByPhase parts{};
     TimeNs end = to;
-    for (std::size_t p = phase() + 1; p-- > 0;) {
-      const TimeNs begin = std::clamp(from, begins[p], end);
-      parts[p] = to > from ? static_cast<double>(end - begin) / static_cast<double>(to - from)
-                           : (p == phase() ? 1.0 : 0.0);
-      end = std::min(end, begins[p]);
+    for (std::size_t s = stretch() + 1; s-- > 0;) {
+      const TimeNs begin = std::clamp(from, begins[s], end);
+      parts[phase_of(s)] += to > from
+                                ? static_cast<double>(end - begin) / static_cast<double>(to - from)
+                                : (s == stretch() ? 1.0 : 0.0);
+      end = std::min(end, begins[s]);
       if (from >= end) break;
     }
     return parts;
   }
 
+  const offload::Offload& offload_;
   const StepOutcome& outcome_;
   std::vector<LinkBytes> links_;
   std::vector<ByPhase> engines_;
@@ -84,11 +100,10 @@ double busy_seconds(const platform::Link& link, const std::array<double, 2>& siz
 
 SimulatedStep UseSink::report(const platform::Platform& platform) const {
   SimulatedStep step;
-  const auto seconds = [](TimeNs from, TimeNs to) { return static_cast<double>(to - from) / 1e9; };
-  step.seconds = {seconds(outcome_.start_ns, outcome_.forward_end_ns),
-                  seconds(outcome_.forward_end_ns, outcome_.backward_end_ns),
-                  seconds(outcome_.backward_end_ns, outcome_.end_ns)};
-  step.total_seconds = seconds(outcome_.start_ns, outcome_.end_ns);
+  const auto seconds = [](TimeNs dur_ns) { return static_cast<double>(dur_ns) / 1e9; };
+  step.seconds = {seconds(outcome_.forward_ns()), seconds(outcome_.backward_ns()),
+                  seconds(outcome_.update_ns())};
+  step.total_seconds = seconds(outcome_.total_ns());
   step.operation_count = operation_count_;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     LinkUse use{platform.links[i].name, links_[i].ended, {}};
@@ -267,7 +282,7 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
     RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
   }
   outcome = {};
-  UseSink sink(plan.platform, outcome);
+  UseSink sink(plan.platform, offload, outcome);
   runtime.add_sink(&sink);
   std::optional<runtime::RecordingSink> spans;
   std::optional<PacedRecording> paced;

@@ -24,6 +24,7 @@ class Trainer {
  private:
   Status change_knobs();
   Status take_step();
+  Status settle();
   Status set_batches();
   double mean_loss() const;
   StepPlan step_plan();
@@ -57,7 +58,7 @@ Result<TrainReport> Trainer::train() {
     if (last || (every > 0 && position_.step % every == 0)) RETURN_IF_ERROR(validate());
     report_.stopped = !last && observer_.should_stop();
   }
-  RETURN_IF_ERROR(run_.settle());
+  RETURN_IF_ERROR(settle());
   report_.last_step = position_.step;
   report_.link_bytes = run_.bytes().links();
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -89,9 +90,20 @@ Status Trainer::change_knobs() {
     if (change.step != position_.step) continue;
     ASSIGN_OR_RETURN(wanted, with_knobs(wanted, change.settings, "--at"));
   }
+  RETURN_IF_ERROR(settle());
   density_ = wanted.offload.density;
   wanted.offload.density = density_at(position_.step, density_, warmup);
   return run_.change(wanted);
+}
+
+// What the last step still has to do is its update's time.
+Status Trainer::settle() {
+  const TimeNs from_ns = run_.runtime().now_ns();
+  RETURN_IF_ERROR(run_.settle());
+  const double seconds = static_cast<double>(run_.runtime().now_ns() - from_ns) / 1e9;
+  report_.update_seconds += seconds;
+  report_.total_seconds += seconds;
+  return ok_status();
 }
 
 Status Trainer::set_batches() {
@@ -158,9 +170,12 @@ Status Trainer::take_step() {
   const double loss = mean_loss();
   report_step(outcome, loss);
   position_ = position_after(outcome.gradients);
-  if (report_.losses.size() == 1) runtime::reserve_frames();  // later steps take no memory
+  if (report_.losses.size() == 1) {  // all of a step has been seen: later ones take no memory
+    RETURN_IF_ERROR(settle());
+    runtime::reserve_frames();
+  }
   if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
-    RETURN_IF_ERROR(run_.settle());
+    RETURN_IF_ERROR(settle());
     return make_error(
         ErrorCode::internal,
         "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "
@@ -180,10 +195,10 @@ void Trainer::report_step(const StepOutcome& outcome, double loss) {
   step.loss_scale = position_.loss_scale;
   step.skipped = !outcome.gradients.finite;
   step.tokens = config_.batch.batch * config_.batch.sequence * config_.batch.grad_accum_steps;
-  step.forward_ns = outcome.forward_end_ns - outcome.start_ns;
-  step.backward_ns = outcome.backward_end_ns - outcome.forward_end_ns;
-  step.update_ns = outcome.end_ns - outcome.backward_end_ns;
-  step.total_ns = outcome.end_ns - outcome.start_ns;
+  step.forward_ns = outcome.forward_ns();
+  step.backward_ns = outcome.backward_ns();
+  step.update_ns = outcome.update_ns();
+  step.total_ns = outcome.total_ns();
   report_.losses.push_back(loss);
   report_.forward_seconds += static_cast<double>(step.forward_ns) / 1e9;
   report_.backward_seconds += static_cast<double>(step.backward_ns) / 1e9;
@@ -223,6 +238,7 @@ Status Trainer::validate() {
   const std::int64_t available = run_.sampler().validation_batch_count();
   const std::int64_t count = std::min(available, config_.validation.batches);
   if (count == 0) return ok_status();
+  RETURN_IF_ERROR(settle());  // the parameters are all up
   struct Work {
     TrainingRun* run;
     std::int64_t count;

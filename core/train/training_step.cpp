@@ -1,5 +1,6 @@
 #include "core/train/training_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -42,9 +43,12 @@ runtime::Operation backward(StepContext& context, LayerId layer, int micro_step,
   return operation;
 }
 
-// model: every layer upwards, all micro-batches through one layer before the next.
+// model: every layer upwards as its parameters come up, all micro-batches through one layer before
+// the next.
 runtime::Task<Status> run_forward(StepContext& context) {
   for (std::int32_t layer = 0; layer < context.layout.layer_count(); ++layer) {
+    Status up = co_await context.offload.parameters_up(LayerId{layer});
+    CO_RETURN_IF_ERROR(up);
     for (int micro_step = 0; micro_step < context.micro_step_count; ++micro_step) {
       Status status = co_await forward(context, LayerId{layer}, micro_step);
       CO_RETURN_IF_ERROR(status);
@@ -77,10 +81,11 @@ GradientSummary summarise(const offload::Offload& offload, double loss_scale) {
 runtime::Task<Status> run_stages(StepContext& context, const StepPlan& plan, StepOutcome& outcome) {
   offload::Offload& offload = context.offload;
   outcome.start_ns = context.runtime.now_ns();
-  offload.begin_step(plan.loss_scale);  // state may be read ahead from here on
+  offload.begin_step(plan.step, plan.loss_scale);  // state may be read ahead from here on
 
   Status forwarded = co_await run_forward(context);
   CO_RETURN_IF_ERROR(forwarded);
+  outcome.parameters_up_ns = std::max(outcome.start_ns, offload.arrival().completed_ns());
   outcome.forward_end_ns = context.runtime.now_ns();
 
   Status backwarded = co_await run_backward(context, plan.gradient_scale);
@@ -90,9 +95,8 @@ runtime::Task<Status> run_stages(StepContext& context, const StepPlan& plan, Ste
   outcome.gradients = summarise(offload, plan.loss_scale);
   outcome.backward_end_ns = context.runtime.now_ns();
 
-  Status updated = co_await offload.update(plan.decide(outcome.gradients));  // parameters back
+  Status updated = co_await offload.update(plan.decide(outcome.gradients));
   CO_RETURN_IF_ERROR(updated);
-  outcome.update_end_ns = context.runtime.now_ns();
 
   Status committed = co_await offload.commit(plan.position_after(outcome.gradients));
   CO_RETURN_IF_ERROR(committed);

@@ -42,13 +42,21 @@ struct StepPlan {
   std::function<state::TrainingPosition(const GradientSummary&)> position_after;
 };
 
+// With pipeline=nbuffer a step begins while the one before it is being updated, and ends when its
+// gradients are complete: from start to parameters_up it is that update which takes the time, and
+// forward follows behind. With the others all of a step's update lies at its end.
 struct StepOutcome {
   GradientSummary gradients;
   TimeNs start_ns = 0;
+  TimeNs parameters_up_ns = 0;  // of the step before; start_ns if they were up
   TimeNs forward_end_ns = 0;
   TimeNs backward_end_ns = 0;  // gradients checked and on their drives
-  TimeNs update_end_ns = 0;
-  TimeNs end_ns = 0;  // committed; pipeline=nbuffer: the next step may begin
+  TimeNs end_ns = 0;           // committed; pipeline=nbuffer: the next step may begin
+
+  TimeNs forward_ns() const { return forward_end_ns - parameters_up_ns; }
+  TimeNs backward_ns() const { return backward_end_ns - forward_end_ns; }
+  TimeNs update_ns() const { return parameters_up_ns - start_ns + end_ns - backward_end_ns; }
+  TimeNs total_ns() const { return end_ns - start_ns; }
 };
 
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,

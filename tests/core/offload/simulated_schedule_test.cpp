@@ -1,7 +1,8 @@
 // 10,000 steps of each pipeline in simulated time, each with its own seed: operations delayed and
 // completed out of order, and in half of them one that fails. What must hold in every one: no
 // deadlock, no extent read or written while another operation writes it, no more subgroups in
-// flight than there are buffers, and after a failure nothing is committed.
+// flight than there are buffers, no layer computed with before its parameters are up, and after a
+// failure nothing is committed.
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -120,6 +121,58 @@ class Checker final : public runtime::OperationSink {
   std::map<DeviceId, std::map<SubgroupId, int>> updating_;
 };
 
+// A layer is computed with the parameters of the step before, all of them in place.
+class ParameterWatch final : public runtime::OperationSink {
+ public:
+  ParameterWatch(const model::FlatLayout& layout, const state::Geometry& geometry,
+                 offload::Method method, offload::Wire wire)
+      : layout_(layout), geometry_(geometry), method_(method), wire_(wire) {
+    subgroups_.resize(static_cast<std::size_t>(geometry.subgroup_count()));
+  }
+
+  void on_submit(const runtime::OperationState& state) override {
+    const runtime::OperationLabel& label = state.operation.label;
+    if (label.stage != Stage::forward) return;
+    const model::LayerRange& layer = layout_.layer(label.layer);
+    for (std::int64_t s = layer.first / geometry_.subgroup_elements;
+         s * geometry_.subgroup_elements < layer.first + layer.count; ++s) {
+      REQUIRE(steps_in_place(static_cast<std::size_t>(s)) == state.step);
+    }
+  }
+  void on_finish(const runtime::OperationState& state) override {
+    const runtime::OperationLabel& label = state.operation.label;
+    if (label.subgroup == kNoSubgroup) return;
+    Progress& progress = subgroups_[static_cast<std::size_t>(index_of(label.subgroup))];
+    if (label.stage == Stage::update) progress.updates += 1;
+    if (label.stage == Stage::parameters_up) progress.up_bytes += label.size_bytes;
+    if (label.stage == Stage::parameters_up) progress.chunks_up += 1;
+    if (label.stage == Stage::parameters_in) progress.chunks_in += 1;
+  }
+
+ private:
+  struct Progress {
+    std::int64_t updates = 0;
+    std::int64_t up_bytes = 0;
+    std::int64_t chunks_up = 0;
+    std::int64_t chunks_in = 0;
+  };
+  // How many steps' parameters have come whole.
+  std::int64_t steps_in_place(std::size_t s) const {
+    const Progress& progress = subgroups_[s];
+    if (method_ == offload::Method::host) return progress.updates;
+    if (wire_ == offload::Wire::fp32 && progress.chunks_in != progress.chunks_up) return -1;
+    const std::int64_t count = geometry_.element_count(SubgroupId{static_cast<std::int32_t>(s)});
+    const std::int64_t step_bytes = count * (wire_ == offload::Wire::fp32 ? 4 : 2);
+    return progress.up_bytes % step_bytes == 0 ? progress.up_bytes / step_bytes : -1;
+  }
+
+  const model::FlatLayout& layout_;
+  state::Geometry geometry_;
+  offload::Method method_;
+  offload::Wire wire_;
+  std::vector<Progress> subgroups_;
+};
+
 struct Setup {
   offload::Method method = offload::Method::csd;
   offload::Pipeline pipeline = offload::Pipeline::nbuffer;
@@ -146,7 +199,7 @@ Checker::Limits limits_of(const Setup& setup, const state::Geometry& geometry) {
   return {setup.buffers, false, geometry};
 }
 
-constexpr int kSteps = 2;
+constexpr int kSteps = 3;
 
 struct Outcome {
   bool ok = false;
@@ -189,6 +242,8 @@ Outcome run_step(const Setup& setup) {
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
   Checker checker(limits_of(setup, geometry));
   runtime.add_sink(&checker);
+  ParameterWatch watch(layout, geometry, setup.method, setup.wire);
+  runtime.add_sink(&watch);
   offload::Devices devices;
   for (std::int32_t d = 0; d < setup.devices; ++d) {
     auto device = std::make_unique<csd::EmulatedCsd>(runtime, platform,
@@ -219,10 +274,12 @@ Outcome run_step(const Setup& setup) {
         .scalars = optimizer::update_scalars(optimizer::default_options(setup.rule), 1, 1.0)};
   };
   plan.position_after = [](const train::GradientSummary&) { return state::TrainingPosition{}; };
-  // The second begins while the first is still being written, where the pipeline allows it.
+  // Each begins while the one before is still being updated, where the pipeline allows it.
   train::StepOutcome outcome;
   Status status;
   for (int step = 0; step < kSteps && status.ok(); ++step) {
+    plan.step = step;
+    outcome = {};
     status = runtime.run(train::training_step(context, plan, outcome));
   }
   const Status settled = runtime.run(offload.settle());

@@ -158,6 +158,29 @@ TEST_CASE("the first failure stops the schedule: waiters are woken, what is in f
   CHECK(runtime->inflight_count() == 0);
 }
 
+TEST_CASE("what is set right after a failure wakes nobody a second time") {
+  const platform::Platform platform = test_platform();
+  auto runtime = simulated(platform);
+  Event event(*runtime);
+  int woken = 0;
+  auto waiter = [&]() -> Task<Status> {
+    Status status = co_await event.wait(waiting("what comes too late"));
+    woken += 1;
+    co_return status;
+  };
+  auto all = [&]() -> Task<Status> {
+    TaskGroup group(*runtime);
+    group.spawn(waiter());
+    group.spawn(waiter());
+    runtime->fail(make_error(ErrorCode::io, "a drive is gone"));  // they are made ready
+    event.set();
+    Status status = co_await group.join();
+    co_return status;
+  };
+  CHECK(runtime->run(all()).error().code() == ErrorCode::io);
+  CHECK(woken == 2);
+}
+
 TEST_CASE("after a failure nothing new is started") {
   const platform::Platform platform = test_platform();
   auto runtime = simulated(platform, {.failing_operation = 0});
