@@ -68,7 +68,7 @@ TEST_CASE("the sample models hold what their names promise, within 5 %") {
     CHECK(std::abs(count / promised - 1) < 0.05);
     ++counted;
   }
-  CHECK(counted >= 13);
+  CHECK(counted >= 16);
 }
 
 TEST_CASE("the sample models hold what their comments say") {
