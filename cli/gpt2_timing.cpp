@@ -165,6 +165,7 @@ Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
   std::vector<Case> cases = own_cases();
   if (!timing.model_path.empty()) {
     ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(timing.model_path));
+    RETURN_IF_ERROR(model::check_trainable(shape));
     const std::int64_t sequence = std::min<std::int64_t>(shape.sequence, 256);
     cases = {{shape, 1, sequence}, {shape, 4, sequence}};
   }

@@ -1,55 +1,130 @@
 #include "core/model/flop.h"
 
+#include "core/model/family_layouts.h"
+
 namespace sluice::model {
+namespace {
+
+enum class Part : std::uint8_t { embedding, block, head };
+
+Part part_of(const ModelShape& shape, LayerId layer) {
+  if (index_of(layer) == 0) return Part::embedding;
+  return index_of(layer) == shape.layers + 1 ? Part::head : Part::block;
+}
+
+// The factors of the formulas in flop.h, as doubles: their products leave 64 bits.
+struct Factors {
+  Factors(const ModelShape& shape, std::int64_t batch_, std::int64_t sequence_)
+      : batch(static_cast<double>(batch_)),
+        sequence(static_cast<double>(sequence_)),
+        tokens(static_cast<double>(batch_ * sequence_)),
+        hidden(static_cast<double>(shape.hidden)),
+        heads(static_cast<double>(shape.heads)),
+        vocabulary(static_cast<double>(shape.vocabulary)),
+        patch_values(static_cast<double>(shape.channels * shape.patch * shape.patch)),
+        classes(static_cast<double>(shape.classes)) {}
+
+  double batch, sequence, tokens, hidden, heads, vocabulary, patch_values, classes;
+};
+
+double block_flop(const ModelShape& shape, const Factors& f) {
+  const double products = 2 * f.tokens * 12 * f.hidden * f.hidden;
+  const double attention = 2 * f.tokens * f.sequence * f.hidden;
+  return products + (shape.is_causal() ? 1 : 2) * attention;
+}
+
+double head_flop(const ModelShape& shape, const Factors& f) {
+  if (shape.family == Family::vit) return 2 * f.batch * f.hidden * f.classes;
+  const double logits = 2 * f.tokens * f.hidden * f.vocabulary;
+  if (shape.family != Family::bert) return logits;
+  const double pooled = f.hidden * (f.hidden + double{kBertNextSentenceClasses});
+  return logits + 2 * f.tokens * f.hidden * f.hidden + 2 * f.batch * pooled;
+}
+
+bool has_embedding_norm(const ModelShape& shape) {
+  return shape.family == Family::bert || shape.family == Family::bloom;
+}
+
+// The sum of what was looked up; normalised, and with LayerNorm's weight and bias.
+double embedding_elements(const ModelShape& shape, const Factors& f) {
+  return (has_embedding_norm(shape) ? 3 : 1) * f.tokens * f.hidden;
+}
+
+// The widths that a block keeps for its backward (core/model/gpt2/gpt2_memory.cpp counts them;
+// where its LayerNorms stand does not matter), and the scores.
+double block_elements(const ModelShape& shape, const Factors& f) {
+  const double scores = f.heads * f.sequence / (shape.is_causal() ? 2 : 1);
+  return f.tokens * (19 * f.hidden + scores);
+}
+
+// The last LayerNorm's two widths; bert's transform before and after gelu, and its pooler.
+double head_elements(const ModelShape& shape, const Factors& f) {
+  if (shape.family == Family::vit) return f.tokens * 2 * f.hidden + f.batch * f.classes;
+  if (shape.family == Family::bert) {
+    return f.tokens * (f.vocabulary + 4 * f.hidden) +
+           f.batch * (2 * f.hidden + double{kBertNextSentenceClasses});
+  }
+  return f.tokens * (f.vocabulary + 2 * f.hidden);
+}
+
+// The depth does not matter to the embedding.
+double embedding_parameters(ModelShape shape) {
+  shape.layers = 1;
+  return static_cast<double>(shape.flat_layout().layers.front().count);
+}
+
+}  // namespace
 
 double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence) {
-  const auto tokens = static_cast<double>(batch * sequence);
-  const auto hidden = static_cast<double>(shape.hidden);
-  if (index_of(layer) == 0) return 0;  // table look-ups
-  if (index_of(layer) == shape.layers + 1) {
-    return 2 * tokens * hidden * static_cast<double>(shape.vocabulary);
+  const Factors f(shape, batch, sequence);
+  switch (part_of(shape, layer)) {
+    case Part::embedding:  // only vit has values a patch
+      return 2 * (f.tokens - f.batch) * f.patch_values * f.hidden;
+    case Part::block:
+      return block_flop(shape, f);
+    case Part::head:
+      break;
   }
-  // qkv 3h^2, projection h^2, two of 4h^2 in the MLP; scores and weighted values h each a position,
-  // over half the positions.
-  const double products = 2 * tokens * 12 * hidden * hidden;
-  const double attention = 2 * tokens * static_cast<double>(sequence) * hidden;
-  return products + attention;
-}
-
-double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
-                        std::int64_t sequence) {
-  const auto tokens = static_cast<double>(batch * sequence);
-  const auto hidden = static_cast<double>(shape.hidden);
-  if (index_of(layer) == 0) return tokens * hidden;
-  if (index_of(layer) == shape.layers + 1) {
-    return tokens * (static_cast<double>(shape.vocabulary) + 2 * hidden);
-  }
-  // The widths that a block keeps for its backward (core/model/gpt2/gpt2_memory.cpp counts them),
-  // and half the scores.
-  return tokens *
-         (19 * hidden + static_cast<double>(shape.heads) * static_cast<double>(sequence) / 2);
-}
-
-double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
-                         std::int64_t sequence, Activations activations) {
-  const double forward = forward_elements(shape, layer, batch, sequence);
-  // The head makes the logits' gradient in one pass. What a layer leaves are gradients of its
-  // parameters, copied; a copied value takes about a quarter of one that is computed (gpt2-124m's
-  // tables: 39 million in 7 ms).
-  if (index_of(layer) == shape.layers + 1) return forward;
-  if (index_of(layer) == 0) {
-    return static_cast<double>((shape.vocabulary + shape.sequence) * shape.hidden) / 4;
-  }
-  const double copied = static_cast<double>(12 * shape.hidden * shape.hidden) / 4;
-  return (activations == Activations::recompute ? 3 : 2) * forward + copied;
+  return head_flop(shape, f);
 }
 
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                      std::int64_t sequence, Activations activations) {
   const double forward = forward_flop(shape, layer, batch, sequence);
-  const bool again = activations == Activations::recompute && index_of(layer) != shape.layers + 1;
-  return (again ? 3 : 2) * forward;
+  const Part part = part_of(shape, layer);
+  if (part == Part::embedding) return forward;
+  return (part == Part::block && activations == Activations::recompute ? 3 : 2) * forward;
+}
+
+double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                        std::int64_t sequence) {
+  const Factors f(shape, batch, sequence);
+  switch (part_of(shape, layer)) {
+    case Part::embedding:
+      return embedding_elements(shape, f);
+    case Part::block:
+      return block_elements(shape, f);
+    case Part::head:
+      break;
+  }
+  return head_elements(shape, f);
+}
+
+double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                         std::int64_t sequence, Activations activations) {
+  const double forward = forward_elements(shape, layer, batch, sequence);
+  const Part part = part_of(shape, layer);
+  // The head makes the logits' gradient in one pass.
+  if (part == Part::head) return forward;
+  // What a layer leaves are gradients of its parameters, copied; a copied value takes about a
+  // quarter of one that is computed (gpt2-124m's tables: 39 million in 7 ms).
+  const double passes = activations == Activations::recompute ? 3 : 2;
+  if (part == Part::embedding) {
+    return embedding_parameters(shape) / 4 + (has_embedding_norm(shape) ? passes * forward : 0);
+  }
+  const double copied = static_cast<double>(12 * shape.hidden * shape.hidden) / 4;
+  return passes * forward + copied;
 }
 
 }  // namespace sluice::model

@@ -1,6 +1,26 @@
 #pragma once
 // Floating-point operations of a layer, for the platform's cost of forward and backward. A
-// multiply-add counts 2. Causal attention is counted honestly: half the score matrix.
+// multiply-add counts 2. Matrix products only: the rest (normalisation, activation, softmax) is
+// below 1 % at the widths in sample_models/.
+//
+// Forward, with t = batch x sequence tokens, s = sequence, h = hidden:
+//
+//   embedding  gpt2, bert, bloom  0: tables are looked up
+//              vit                2 (t - batch) (channels x patch^2) h: each patch, projected
+//   block      all                2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection,
+//   MLP
+//              gpt2, bloom        + 2 t s h: scores and weighted values, of half the pairs, since
+//                                 a token looks back only
+//              bert, vit          + 4 t s h: of all pairs
+//   head       gpt2, bloom        2 t h vocabulary
+//              bert               2 t (h^2 + h vocabulary) + 2 batch (h^2 + 2 h): transform and
+//                                 logits of every token, as Hugging Face computes them, though
+//                                 only the masked ones (15 %) count in the loss; pooler and
+//                                 next-sentence answer of the first
+//              vit                2 batch h classes: of the class token only
+//
+// Backward is two products for each of forward's; one for the embedding's, since nobody asks for
+// the gradient of pixels. A block that is recomputed goes forward once more.
 //
 // Thread contract: free functions.
 
@@ -9,12 +29,9 @@
 
 namespace sluice::model {
 
-// One micro-batch of batch x sequence tokens through one layer, forward. Matrix products only: the
-// rest (normalisation, activation, softmax) is below 1 % at the widths in sample_models/.
+// One micro-batch of batch x sequence tokens through one layer.
 double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence);
-
-// Backward is two products for each of forward's, and forward once more if it is recomputed.
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                      std::int64_t sequence, Activations activations);
 

@@ -1,109 +1,47 @@
 #include "core/model/model_shape.h"
 
-#include <toml++/toml.h>
-
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <optional>
-#include <string_view>
-#include <vector>
-
-#include "base/nearest.h"
+#include "core/model/family_layouts.h"
 
 namespace sluice::model {
-namespace {
 
-struct NumberKey {
-  const char* key;
-  std::int64_t ModelShape::* field;
-  std::int64_t largest;  // generous; keeps products of extents inside 64 bits
-};
+std::vector<std::string> family_names() { return {"gpt2", "bert", "bloom", "vit"}; }
 
-constexpr std::array kNumberKeys = {
-    NumberKey{"layers", &ModelShape::layers, 100'000},
-    NumberKey{"hidden", &ModelShape::hidden, 1'000'000},
-    NumberKey{"heads", &ModelShape::heads, 1'000'000},
-    NumberKey{"sequence", &ModelShape::sequence, 100'000'000},
-    NumberKey{"vocabulary", &ModelShape::vocabulary, 100'000'000},
-};
+std::string family_name(Family family) { return family_names()[static_cast<std::size_t>(family)]; }
 
-std::string place(const std::string& path, const toml::source_region& source) {
-  return fmt::format("{}:{}", path, source.begin.line);
+FlatLayout ModelShape::flat_layout() const {
+  switch (family) {
+    case Family::bert:
+      return bert_layout(*this);
+    case Family::bloom:
+      return bloom_layout(*this);
+    case Family::vit:
+      return vit_layout(*this);
+    case Family::gpt2:
+      break;
+  }
+  return gpt2_layout(*this);
 }
 
-Status check_keys(const toml::table& table, const std::string& path) {
-  std::vector<std::string> known = {"name"};
-  for (const NumberKey& number : kNumberKeys) known.emplace_back(number.key);
-  for (const auto& [key, node] : table) {
-    const std::string word(key.str());
-    if (std::find(known.begin(), known.end(), word) == known.end()) {
-      return make_error(ErrorCode::config, "{}: a model file has no key '{}'{}; its keys are {}",
-                        place(path, key.source()), word, did_you_mean(word, known),
-                        fmt::join(known, ", "));
-    }
-  }
-  return ok_status();
-}
+bool ModelShape::is_causal() const { return family == Family::gpt2 || family == Family::bloom; }
 
-Result<std::int64_t> read_number(const toml::table& table, const NumberKey& number,
-                                 const std::string& path) {
-  const toml::node* node = table.get(number.key);
-  if (node == nullptr) {
-    return make_error(ErrorCode::config, "{}: the key '{}' is missing; add a line `{} = ...`", path,
-                      number.key, number.key);
-  }
-  const std::optional<std::int64_t> value = node->value_exact<std::int64_t>();
-  if (!value || *value < 1 || *value > number.largest) {
-    return make_error(ErrorCode::config, "{}: '{}' must be a whole number from 1 to {}",
-                      place(path, node->source()), number.key, number.largest);
-  }
-  return *value;
-}
-
-Result<std::string> read_name(const toml::table& table, const std::string& path) {
-  const toml::node* node = table.get("name");
-  if (node == nullptr) return std::filesystem::path(path).stem().string();
-  const std::optional<std::string> name = node->value_exact<std::string>();
-  if (!name || name->empty()) {
-    return make_error(ErrorCode::config, "{}: 'name' must be a text that is not empty",
-                      place(path, node->source()));
-  }
-  return *name;
-}
-
-Result<ModelShape> read_shape(const toml::table& table, const std::string& path) {
-  RETURN_IF_ERROR(check_keys(table, path));
-  ModelShape shape;
-  ASSIGN_OR_RETURN(shape.name, read_name(table, path));
-  for (const NumberKey& number : kNumberKeys) {
-    ASSIGN_OR_RETURN(shape.*number.field, read_number(table, number, path));
-  }
-  if (shape.hidden % shape.heads != 0) {
+Status ModelShape::check_sequence(std::int64_t asked) const {
+  if (family == Family::vit && asked != sequence) {
     return make_error(ErrorCode::config,
-                      "{}: 'hidden' = {} is not a multiple of 'heads' = {}; each head takes an "
-                      "equal share of the width",
-                      place(path, table.get("heads")->source()), shape.hidden, shape.heads);
+                      "sequence={} contradicts model {}: an image of {} x {} pixels in patches of "
+                      "{} x {} is always {} tokens; leave 'sequence' out",
+                      asked, name, image, image, patch, patch, sequence);
   }
-  return shape;
+  // ALiBi has no table that could end.
+  if (family == Family::bloom || asked <= sequence) return ok_status();
+  return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})", asked,
+                    name, sequence);
 }
 
-}  // namespace
-
-Result<ModelShape> load_model_shape(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return make_error(ErrorCode::not_found,
-                      "{}: there is no such model file; sample_models/models/ holds examples",
-                      path);
-  }
-  // toml++ reports by exceptions in the form Debian builds it; they end here.
-  try {
-    return read_shape(toml::parse_file(path), path);
-  } catch (const toml::parse_error& failure) {
-    return make_error(ErrorCode::config, "{}: not valid TOML: {}", place(path, failure.source()),
-                      failure.description());
-  }
+Status check_trainable(const ModelShape& shape) {
+  if (shape.family == Family::gpt2) return ok_status();
+  return make_error(ErrorCode::config,
+                    "model {}: {} models can be simulated and tuned; training knows gpt2",
+                    shape.name, family_name(shape.family));
 }
 
 }  // namespace sluice::model

@@ -1,25 +1,49 @@
 #pragma once
-// A model file: the numbers that give a GPT-2-style model its shape (sample_models/models/*.toml).
+// The numbers that give a model its shape, and the model file that holds them
+// (docs/model_format.md, sample_models/models/*.toml).
+//
+// Thread contract: plain data and free functions.
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "core/model/flat_layout.h"
 
 namespace sluice::model {
 
+enum class Family : std::uint8_t { gpt2, bert, bloom, vit };
+
+std::string family_name(Family family);
+std::vector<std::string> family_names();  // in the order of the enum
+
 struct ModelShape {
   std::string name;
   std::int64_t layers = 0;  // transformer blocks
   std::int64_t hidden = 0;  // width; a multiple of heads
   std::int64_t heads = 0;
-  std::int64_t sequence = 0;  // longest context: rows of the position table
-  std::int64_t vocabulary = 0;
+  // Longest context: rows of the position table. bloom has none, and was trained with so many; of
+  // vit, the patches of an image and the class token.
+  std::int64_t sequence = 0;
+  std::int64_t vocabulary = 0;  // vit: 0
+  Family family = Family::gpt2;
+  // vit only; all else have 0.
+  std::int64_t image = 0;  // side of the square image, pixels
+  std::int64_t patch = 0;  // side of a patch, pixels
+  std::int64_t channels = 0;
+  std::int64_t classes = 0;
 
-  FlatLayout flat_layout()
-      const;  // GPT-2, pre-LN, tied embeddings, Hugging Face's names without "transformer."
+  FlatLayout flat_layout() const;  // core/model/family_layouts.h
+  bool is_causal() const;          // attention looks back only
+
+  // Errors (ErrorCode::config): that many tokens in a sequence this model cannot take.
+  Status check_sequence(std::int64_t asked) const;
 };
+
+// ErrorCode::config for the families that have no implementation that computes (core/model/gpt2 is
+// the only one).
+Status check_trainable(const ModelShape& shape);
 
 // Errors name file, line and key, with the nearest right key.
 Result<ModelShape> load_model_shape(const std::string& path);

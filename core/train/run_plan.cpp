@@ -106,10 +106,7 @@ Result<RunPlan> plan_run(const RunConfig& config) {
   plan.config = config;
   ASSIGN_OR_RETURN(plan.shape, model::load_model_shape(config.files.model));
   plan.layout = plan.shape.flat_layout();
-  if (config.batch.sequence > plan.shape.sequence) {
-    return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})",
-                      config.batch.sequence, plan.shape.name, plan.shape.sequence);
-  }
+  RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
   ASSIGN_OR_RETURN(platform::Platform platform, platform::load_platform(config.files.platform));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));

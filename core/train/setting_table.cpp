@@ -64,7 +64,7 @@ const Setting kSettings[] = {
     {"batch", "batch", integer, AT(batch.batch), between(1, 65536), "sequences",
      "Sequences in a micro-batch."},
     {"sequence", "batch", integer, AT(batch.sequence), between(1, 1 << 20), "tokens",
-     "Tokens in a sequence; at most the model's."},
+     "Tokens in a sequence; at most the model's (docs/model_format.md)."},
     {"grad_accum_steps", "batch", integer, AT(batch.grad_accum_steps), between(1, 65536),
      "micro-batches", "Micro-batches whose gradients are added up for one update."},
 

@@ -27,10 +27,17 @@ Status make_folder(const std::string& path) {
                     error.message());
 }
 
+// First of all: what else a plan would find wrong with such a model is beside the point.
+Status check_model(const RunConfig& config) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  return model::check_trainable(shape);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
+  RETURN_IF_ERROR(check_model(*request.config));
   ASSIGN_OR_RETURN(run->plan_, plan_run(*request.config));
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));

@@ -13,6 +13,7 @@ import sys
 from sluice_run import (NANO_MODEL, NANO_RUN, SAMPLES, Skip, main, require, require_equal,
                         require_words, sluice, test)
 
+VIT = str(SAMPLES / "models/vit-0.30b.toml")
 # Keys of the run file -> words of the message; `None` leaves the value out of the message.
 SETTINGS = [
     ({"bufers": 3}, ["unknown key 'bufers'", "did you mean 'buffers'"]),
@@ -51,6 +52,11 @@ SETTINGS = [
     ({"db": "folder"}, ["folder", "not a run database"]),
     ({"model": "few.toml"}, ["few", "100", "256"]),
     ({"model": "odd.toml"}, ["odd.toml", "heads"]),
+    ({"model": "blom.toml"}, ["blom.toml:7", "'blom'", "did you mean 'bloom'"]),
+    ({"model": "mixed.toml"}, ["mixed.toml:7", "a gpt2 model has no key 'patch'", "vit"]),
+    ({"model": "bert.toml"}, ["bert models can be simulated", "training knows gpt2"]),
+    ({"model": "bloom.toml"}, ["bloom models can be simulated", "training knows gpt2"]),
+    ({"model": VIT}, ["vit-0.30b: vit models can be simulated", "training knows gpt2"]),
     ({"name": "a/b"}, ["a/b", "folder"]),
 ]
 
@@ -62,6 +68,9 @@ def write_inputs(place):
     (place / "folder").mkdir()
     (place / "few.toml").write_text(NANO_MODEL.replace("nano", "few").replace("256", "100"))
     (place / "odd.toml").write_text(NANO_MODEL.replace("heads = 2", "heads = 3"))
+    (place / "mixed.toml").write_text(NANO_MODEL + "patch = 8\n")
+    for family in ("blom", "bert", "bloom"):
+        (place / f"{family}.toml").write_text(NANO_MODEL + f'family = "{family}"\n')
 
 
 def everything(place):

@@ -8,6 +8,12 @@ import sys
 from sluice_run import SAMPLES, database, main, require, require_equal, require_words, sluice, test
 
 MODEL = SAMPLES / "models/gpt2-4.0b.toml"
+BERT = SAMPLES / "models/bert-0.34b.toml"
+VIT = SAMPLES / "models/vit-0.30b.toml"
+# Other families, their parameters, and the sequence that is assumed.
+OTHERS = [(BERT, 336_226_108, "512"),
+          (SAMPLES / "models/bloom-3b.toml", 3_002_557_440, "2048"),
+          (VIT, 304_326_632, "197")]
 TESTBED = ("--platform", SAMPLES / "platforms/smartssd-a5000.toml")
 
 
@@ -57,6 +63,22 @@ def a_sweep_has_a_row_for_each_value(place):
 
 
 @test
+def other_families_are_simulated_swept_and_tuned(place):
+    for model, parameters, sequence in OTHERS:
+        report = sluice("simulate", model, *TESTBED, "--json", "--set", "devices=4").json()
+        require_equal(report["parameters"], parameters, f"parameters of {model.name}")
+        require_equal(report["settings"]["sequence"], sequence, f"sequence of {model.name}")
+        require_equal(report["bytes"]["host"]["backward"]["write"], 4 * parameters,
+                      "gradients down")
+        require_equal(report["bytes"]["host"]["update"]["read"], 4 * parameters, "parameters up")
+        sweep = sluice("simulate", model, *TESTBED, "--sweep", "batch=1,4", "--json").json()
+        one, four = (row["seconds"]["forward"] for row in sweep["rows"])
+        require(one < four, f"{model.name}: forward of 1 and 4 took {one} and {four} s")
+        tuned = sluice("tune", model, *TESTBED, "--set", "devices=4", "--json").json()
+        require(tuned["seconds"]["after"] <= tuned["seconds"]["before"], f"{tuned['seconds']}")
+
+
+@test
 def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
     report = sluice("simulate", MODEL, *TESTBED, "--json", "--db", place / "sim.db", "--set",
                     "devices=10").json()
@@ -90,6 +112,9 @@ def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
             ((MODEL, "--platform", place / "none.toml"), ["none.toml"]),
             ((MODEL, "--platform", bad_platform), ["bad.toml", "read"]),
             ((MODEL,), ["--platform"]),
+            ((BERT, *TESTBED, "--set", "sequence=513"), ["longer", "bert-0.34b", "512"]),
+            ((VIT, *TESTBED, "--set", "sequence=196"), ["sequence=196", "always 197 tokens"]),
+            ((VIT, *TESTBED, "--sweep", "sequence=197,198"), ["sequence=198", "197 tokens"]),
             ((SAMPLES / "models/gpt3-175b.toml", *TESTBED), ["use more devices"]),
             ((MODEL, *TESTBED, "--set", "buffers=8"), ["smallest device_memory"])]:
         reply = sluice("simulate", *arguments).refused(2, words)

@@ -276,6 +276,7 @@ Result<double> Gpt2Model::evaluate(const TokenBatch& batch) {
 
 Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const Gpt2Options& options,
                                          std::span<std::uint16_t> parameters) {
+  RETURN_IF_ERROR(check_trainable(shape));
   if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||
       options.thread_count < 0) {
     return make_error(ErrorCode::config,

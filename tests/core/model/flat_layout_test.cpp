@@ -4,14 +4,18 @@
 #include <set>
 
 #include "core/model/model_shape.h"
+#include "tests/core/model/small_shapes.h"
 
 namespace sluice::model {
 namespace {
 
-const ModelShape kSmall{"small", 3, 8, 2, 16, 11};
+const ModelShape kSmall = small_shapes().front();
 
 TEST_CASE("tensors lie one after the other without gaps, layers too") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const auto shape = GENERATE(from_range(small_shapes()));
+  const FlatLayout layout = shape.flat_layout();
+  INFO(family_name(shape.family));
+  REQUIRE(layout.layer_count() == shape.layers + 2);
   std::int64_t next = 0;
   std::set<std::string> names;
   for (const TensorInfo& tensor : layout.tensors) {

@@ -1,0 +1,170 @@
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest.h"
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+namespace {
+
+constexpr bool is_any(Family /*family*/) { return true; }
+constexpr bool reads_images(Family family) { return family == Family::vit; }
+constexpr bool reads_tokens(Family family) { return !reads_images(family); }
+
+struct NumberKey {
+  const char* key;
+  std::int64_t ModelShape::* field;
+  std::int64_t largest;  // generous; keeps products of extents inside 64 bits
+  bool (*is_of)(Family);
+};
+
+constexpr std::array kNumberKeys = {
+    NumberKey{"layers", &ModelShape::layers, 100'000, is_any},
+    NumberKey{"hidden", &ModelShape::hidden, 1'000'000, is_any},
+    NumberKey{"heads", &ModelShape::heads, 1'000'000, is_any},
+    NumberKey{"sequence", &ModelShape::sequence, 100'000'000, reads_tokens},
+    NumberKey{"vocabulary", &ModelShape::vocabulary, 100'000'000, reads_tokens},
+    NumberKey{"image", &ModelShape::image, 10'000, reads_images},
+    NumberKey{"patch", &ModelShape::patch, 10'000, reads_images},
+    NumberKey{"channels", &ModelShape::channels, 1'000, reads_images},
+    NumberKey{"classes", &ModelShape::classes, 100'000'000, reads_images},
+};
+
+constexpr std::int64_t kLargestPatchesASide = 1000;  // the setting `sequence` goes to 2^20
+
+std::string place(const std::string& path, const toml::source_region& source) {
+  return fmt::format("{}:{}", path, source.begin.line);
+}
+
+Result<Family> read_family(const toml::table& table, const std::string& path) {
+  const toml::node* node = table.get("family");
+  if (node == nullptr) return Family::gpt2;
+  const std::vector<std::string> names = family_names();
+  const std::string word = node->value_exact<std::string>().value_or("");
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found != names.end()) return static_cast<Family>(found - names.begin());
+  return make_error(
+      ErrorCode::config, "{}: 'family' must be one of {}{}", place(path, node->source()),
+      fmt::join(names, ", "),
+      word.empty() ? "" : fmt::format(", not '{}'{}", word, did_you_mean(word, names)));
+}
+
+// Says of a key that other families have which they are; of any other, what was probably meant.
+std::string hint_for(const std::string& word, const std::vector<std::string>& known) {
+  const std::vector<std::string> names = family_names();
+  std::vector<std::string> owners;
+  for (const NumberKey& number : kNumberKeys) {
+    if (word != number.key) continue;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (number.is_of(static_cast<Family>(i))) owners.push_back(names[i]);
+    }
+  }
+  if (owners.empty()) return did_you_mean(word, known);
+  return fmt::format(" (family = \"{}\" has)", fmt::join(owners, "\" or \""));
+}
+
+Status check_keys(const toml::table& table, Family family, const std::string& path) {
+  std::vector<std::string> known = {"name", "family"};
+  for (const NumberKey& number : kNumberKeys) {
+    if (number.is_of(family)) known.emplace_back(number.key);
+  }
+  for (const auto& [key, node] : table) {
+    const std::string word(key.str());
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      return make_error(ErrorCode::config, "{}: a {} model has no key '{}'{}; its keys are {}",
+                        place(path, key.source()), family_name(family), word, hint_for(word, known),
+                        fmt::join(known, ", "));
+    }
+  }
+  return ok_status();
+}
+
+Result<std::int64_t> read_number(const toml::table& table, const NumberKey& number,
+                                 const std::string& path) {
+  const toml::node* node = table.get(number.key);
+  if (node == nullptr) {
+    return make_error(ErrorCode::config, "{}: the key '{}' is missing; add a line `{} = ...`", path,
+                      number.key, number.key);
+  }
+  const std::optional<std::int64_t> value = node->value_exact<std::int64_t>();
+  if (!value || *value < 1 || *value > number.largest) {
+    return make_error(ErrorCode::config, "{}: '{}' must be a whole number from 1 to {}",
+                      place(path, node->source()), number.key, number.largest);
+  }
+  return *value;
+}
+
+Result<std::string> read_name(const toml::table& table, const std::string& path) {
+  const toml::node* node = table.get("name");
+  if (node == nullptr) return std::filesystem::path(path).stem().string();
+  const std::optional<std::string> name = node->value_exact<std::string>();
+  if (!name || name->empty()) {
+    return make_error(ErrorCode::config, "{}: 'name' must be a text that is not empty",
+                      place(path, node->source()));
+  }
+  return *name;
+}
+
+Status check_parts(const ModelShape& shape, const toml::table& table, const std::string& path) {
+  if (shape.hidden % shape.heads != 0) {
+    return make_error(ErrorCode::config,
+                      "{}: 'hidden' = {} is not a multiple of 'heads' = {}; each head takes an "
+                      "equal share of the width",
+                      place(path, table.get("heads")->source()), shape.hidden, shape.heads);
+  }
+  if (reads_images(shape.family) && shape.image % shape.patch != 0) {
+    return make_error(ErrorCode::config,
+                      "{}: 'image' = {} is not a multiple of 'patch' = {}; patches cover the image",
+                      place(path, table.get("patch")->source()), shape.image, shape.patch);
+  }
+  if (reads_images(shape.family) && shape.image / shape.patch > kLargestPatchesASide) {
+    return make_error(ErrorCode::config,
+                      "{}: 'image' = {} is more than {} times 'patch' = {}; each patch is a token",
+                      place(path, table.get("patch")->source()), shape.image, kLargestPatchesASide,
+                      shape.patch);
+  }
+  return ok_status();
+}
+
+Result<ModelShape> read_shape(const toml::table& table, const std::string& path) {
+  ModelShape shape;
+  ASSIGN_OR_RETURN(shape.family, read_family(table, path));
+  RETURN_IF_ERROR(check_keys(table, shape.family, path));
+  ASSIGN_OR_RETURN(shape.name, read_name(table, path));
+  for (const NumberKey& number : kNumberKeys) {
+    if (!number.is_of(shape.family)) continue;
+    ASSIGN_OR_RETURN(shape.*number.field, read_number(table, number, path));
+  }
+  RETURN_IF_ERROR(check_parts(shape, table, path));
+  if (reads_images(shape.family)) {
+    const std::int64_t patches_a_side = shape.image / shape.patch;
+    shape.sequence = patches_a_side * patches_a_side + 1;
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<ModelShape> load_model_shape(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return make_error(ErrorCode::not_found,
+                      "{}: there is no such model file; sample_models/models/ holds examples",
+                      path);
+  }
+  // toml++ reports by exceptions in the form Debian builds it; they end here.
+  try {
+    return read_shape(toml::parse_file(path), path);
+  } catch (const toml::parse_error& failure) {
+    return make_error(ErrorCode::config, "{}: not valid TOML: {}", place(path, failure.source()),
+                      failure.description());
+  }
+}
+
+}  // namespace sluice::model

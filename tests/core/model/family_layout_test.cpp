@@ -1,0 +1,155 @@
+// The families' tensors against lists written down from Hugging Face's modules, and their numbers
+// of parameters against the published ones.
+
+#include <catch2/catch.hpp>
+
+#include "core/model/flat_layout.h"
+#include "core/model/model_shape.h"
+#include "tests/core/model/small_shapes.h"
+
+namespace sluice::model {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+ModelShape small(Family family) {
+  ModelShape shape = small_shapes()[static_cast<std::size_t>(family)];
+  shape.layers = 1;
+  return shape;
+}
+
+// "name [extents]" of each tensor of a layer.
+Lines tensors_of(const ModelShape& shape, std::int32_t layer) {
+  Lines lines;
+  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
+    if (index_of(tensor.layer) != layer) continue;
+    lines.push_back(fmt::format("{} [{}]", tensor.name, fmt::join(tensor.shape, ", ")));
+  }
+  return lines;
+}
+
+std::int64_t parameters(const ModelShape& shape) { return shape.flat_layout().parameter_count; }
+
+std::int64_t parameters(const ModelShape& shape, const std::string& prefix) {
+  std::int64_t sum = 0;
+  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
+    if (tensor.name.starts_with(prefix)) sum += tensor.count;
+  }
+  return sum;
+}
+
+ModelShape bert(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  return {"bert", layers, hidden, heads, 512, 30522, Family::bert};
+}
+
+ModelShape bloom(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  return {"bloom", layers, hidden, heads, 2048, 250880, Family::bloom};
+}
+
+ModelShape vit(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t patch) {
+  const std::int64_t side = 224 / patch;
+  return {"vit", layers, hidden, heads, side * side + 1, 0, Family::vit, 224, patch, 3, 1000};
+}
+
+TEST_CASE("BERT's layers hold the tensors of BertForPreTraining") {
+  const ModelShape shape = small(Family::bert);
+  CHECK(tensors_of(shape, 0) == Lines{"embeddings.word_embeddings.weight [11, 8]",
+                                      "embeddings.position_embeddings.weight [16, 8]",
+                                      "embeddings.token_type_embeddings.weight [2, 8]",
+                                      "embeddings.LayerNorm.weight [8]",
+                                      "embeddings.LayerNorm.bias [8]"});
+  CHECK(tensors_of(shape, 1) == Lines{"encoder.layer.0.attention.self.query.weight [8, 8]",
+                                      "encoder.layer.0.attention.self.query.bias [8]",
+                                      "encoder.layer.0.attention.self.key.weight [8, 8]",
+                                      "encoder.layer.0.attention.self.key.bias [8]",
+                                      "encoder.layer.0.attention.self.value.weight [8, 8]",
+                                      "encoder.layer.0.attention.self.value.bias [8]",
+                                      "encoder.layer.0.attention.output.dense.weight [8, 8]",
+                                      "encoder.layer.0.attention.output.dense.bias [8]",
+                                      "encoder.layer.0.attention.output.LayerNorm.weight [8]",
+                                      "encoder.layer.0.attention.output.LayerNorm.bias [8]",
+                                      "encoder.layer.0.intermediate.dense.weight [32, 8]",
+                                      "encoder.layer.0.intermediate.dense.bias [32]",
+                                      "encoder.layer.0.output.dense.weight [8, 32]",
+                                      "encoder.layer.0.output.dense.bias [8]",
+                                      "encoder.layer.0.output.LayerNorm.weight [8]",
+                                      "encoder.layer.0.output.LayerNorm.bias [8]"});
+  CHECK(tensors_of(shape, 2) ==
+        Lines{"pooler.dense.weight [8, 8]", "pooler.dense.bias [8]", "cls.predictions.bias [11]",
+              "cls.predictions.transform.dense.weight [8, 8]",
+              "cls.predictions.transform.dense.bias [8]",
+              "cls.predictions.transform.LayerNorm.weight [8]",
+              "cls.predictions.transform.LayerNorm.bias [8]", "cls.seq_relationship.weight [2, 8]",
+              "cls.seq_relationship.bias [2]"});
+}
+
+TEST_CASE("BLOOM's layers hold the tensors of BloomForCausalLM") {
+  const ModelShape shape = small(Family::bloom);
+  CHECK(tensors_of(shape, 0) == Lines{"word_embeddings.weight [11, 8]",
+                                      "word_embeddings_layernorm.weight [8]",
+                                      "word_embeddings_layernorm.bias [8]"});
+  CHECK(tensors_of(shape, 1) ==
+        Lines{"h.0.input_layernorm.weight [8]", "h.0.input_layernorm.bias [8]",
+              "h.0.self_attention.query_key_value.weight [24, 8]",
+              "h.0.self_attention.query_key_value.bias [24]",
+              "h.0.self_attention.dense.weight [8, 8]", "h.0.self_attention.dense.bias [8]",
+              "h.0.post_attention_layernorm.weight [8]", "h.0.post_attention_layernorm.bias [8]",
+              "h.0.mlp.dense_h_to_4h.weight [32, 8]", "h.0.mlp.dense_h_to_4h.bias [32]",
+              "h.0.mlp.dense_4h_to_h.weight [8, 32]", "h.0.mlp.dense_4h_to_h.bias [8]"});
+  CHECK(tensors_of(shape, 2) == Lines{"ln_f.weight [8]", "ln_f.bias [8]"});
+}
+
+TEST_CASE("ViT's layers hold the tensors of ViTForImageClassification") {
+  const ModelShape shape = small(Family::vit);
+  CHECK(tensors_of(shape, 0) == Lines{"embeddings.cls_token [1, 1, 8]",
+                                      "embeddings.position_embeddings [1, 26, 8]",
+                                      "embeddings.patch_embeddings.projection.weight [8, 3, 7, 7]",
+                                      "embeddings.patch_embeddings.projection.bias [8]"});
+  CHECK(tensors_of(shape, 1) == Lines{"encoder.layer.0.attention.attention.query.weight [8, 8]",
+                                      "encoder.layer.0.attention.attention.query.bias [8]",
+                                      "encoder.layer.0.attention.attention.key.weight [8, 8]",
+                                      "encoder.layer.0.attention.attention.key.bias [8]",
+                                      "encoder.layer.0.attention.attention.value.weight [8, 8]",
+                                      "encoder.layer.0.attention.attention.value.bias [8]",
+                                      "encoder.layer.0.attention.output.dense.weight [8, 8]",
+                                      "encoder.layer.0.attention.output.dense.bias [8]",
+                                      "encoder.layer.0.intermediate.dense.weight [32, 8]",
+                                      "encoder.layer.0.intermediate.dense.bias [32]",
+                                      "encoder.layer.0.output.dense.weight [8, 32]",
+                                      "encoder.layer.0.output.dense.bias [8]",
+                                      "encoder.layer.0.layernorm_before.weight [8]",
+                                      "encoder.layer.0.layernorm_before.bias [8]",
+                                      "encoder.layer.0.layernorm_after.weight [8]",
+                                      "encoder.layer.0.layernorm_after.bias [8]"});
+  CHECK(tensors_of(shape, 2) == Lines{"layernorm.weight [8]", "layernorm.bias [8]",
+                                      "classifier.weight [13, 8]", "classifier.bias [13]"});
+}
+
+TEST_CASE("each family has the published number of parameters") {
+  // google-bert/bert-{base,large}-uncased: the whole checkpoint, and BertModel.
+  CHECK(parameters(bert(12, 768, 12)) == 110'106'428);
+  CHECK(parameters(bert(12, 768, 12)) - parameters(bert(12, 768, 12), "cls.") == 109'482'240);
+  CHECK(parameters(bert(24, 1024, 16)) == 336'226'108);
+  CHECK(parameters(bert(24, 1024, 16)) - parameters(bert(24, 1024, 16), "cls.") == 335'141'888);
+  // bigscience/bloom-560m, -1b1, -1b7, -3b, -7b1 and bloom itself.
+  CHECK(parameters(bloom(24, 1024, 16)) == 559'214'592);
+  CHECK(parameters(bloom(24, 1536, 16)) == 1'065'314'304);
+  CHECK(parameters(bloom(24, 2048, 16)) == 1'722'408'960);
+  CHECK(parameters(bloom(30, 2560, 32)) == 3'002'557'440);
+  CHECK(parameters(bloom(30, 4096, 32)) == 7'069'016'064);
+  CHECK(parameters(bloom(70, 14336, 112)) == 176'247'271'424);
+  // torchvision's num_params of vit_b_16, vit_l_16 and vit_h_14.
+  CHECK(parameters(vit(12, 768, 12, 16)) == 86'567'656);
+  CHECK(parameters(vit(24, 1024, 16, 16)) == 304'326'632);
+  CHECK(parameters(vit(32, 1280, 16, 14)) == 632'045'800);
+}
+
+TEST_CASE("states of GPT-2 that exist stay theirs: its fingerprints do not change") {
+  const ModelShape tiny{"tiny", 4, 256, 4, 128, 256};
+  const ModelShape small{"gpt2-124m", 12, 768, 12, 1024, 50257};
+  CHECK(tiny.flat_layout().fingerprint() == 0x9defa96951097cdd);
+  CHECK(small.flat_layout().fingerprint() == 0xdb065197acd82b0f);
+}
+
+}  // namespace
+}  // namespace sluice::model

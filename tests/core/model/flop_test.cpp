@@ -1,0 +1,148 @@
+// The counts of core/model/flop.h against a sum over the matrix products of each family, written
+// down one by one.
+
+#include "core/model/flop.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/core/model/small_shapes.h"
+
+namespace sluice::model {
+namespace {
+
+constexpr std::int64_t kBatch = 5;
+
+// Multiply-adds of (rows x inner) times (inner x columns).
+constexpr std::int64_t product(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  return rows * inner * columns;
+}
+
+// Of all pairs of tokens; those that look back only need half of them.
+std::int64_t full_attention(const ModelShape& m, std::int64_t sequence) {
+  const std::int64_t head_width = m.hidden / m.heads;
+  const std::int64_t scores = product(sequence, head_width, sequence);
+  const std::int64_t values = product(sequence, sequence, head_width);
+  return kBatch * m.heads * (scores + values);
+}
+
+std::int64_t mlp(const ModelShape& m, std::int64_t tokens) {
+  return product(tokens, m.hidden, 4 * m.hidden) + product(tokens, 4 * m.hidden, m.hidden);
+}
+
+// query, key, value, and what joins the heads.
+std::int64_t four_projections(const ModelShape& m, std::int64_t tokens) {
+  return 4 * product(tokens, m.hidden, m.hidden);
+}
+
+struct Count {
+  std::int64_t embedding;
+  std::int64_t block;
+  std::int64_t head;
+};
+
+Count gpt2_or_bloom(const ModelShape& m, std::int64_t sequence) {
+  const std::int64_t tokens = kBatch * sequence;
+  const std::int64_t fused = product(tokens, m.hidden, 3 * m.hidden);
+  const std::int64_t joined = product(tokens, m.hidden, m.hidden);
+  return {0, fused + joined + mlp(m, tokens) + full_attention(m, sequence) / 2,
+          product(tokens, m.hidden, m.vocabulary)};
+}
+
+Count bert(const ModelShape& m, std::int64_t sequence) {
+  const std::int64_t tokens = kBatch * sequence;
+  const std::int64_t pooler = product(kBatch, m.hidden, m.hidden);
+  const std::int64_t follows = product(kBatch, m.hidden, 2);
+  const std::int64_t transform = product(tokens, m.hidden, m.hidden);
+  const std::int64_t logits = product(tokens, m.hidden, m.vocabulary);
+  return {0, four_projections(m, tokens) + mlp(m, tokens) + full_attention(m, sequence),
+          pooler + follows + transform + logits};
+}
+
+Count vit(const ModelShape& m) {
+  const std::int64_t patches = (m.image / m.patch) * (m.image / m.patch);
+  const std::int64_t tokens = kBatch * (patches + 1);
+  return {product(kBatch * patches, m.channels * m.patch * m.patch, m.hidden),
+          four_projections(m, tokens) + mlp(m, tokens) + full_attention(m, patches + 1),
+          product(kBatch, m.hidden, m.classes)};
+}
+
+Count count(const ModelShape& m, std::int64_t sequence) {
+  if (m.family == Family::vit) return vit(m);
+  return m.family == Family::bert ? bert(m, sequence) : gpt2_or_bloom(m, sequence);
+}
+
+double total_flop(const ModelShape& shape) {
+  double sum = 0;
+  for (std::int32_t l = 0; l < shape.layers + 2; ++l) {
+    sum += forward_flop(shape, LayerId{l}, 1, shape.sequence);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("forward is the sum of the matrix products, two operations a multiply-add") {
+  for (const ModelShape& shape : small_shapes()) {
+    const std::int64_t sequence = shape.family == Family::vit ? shape.sequence : 14;
+    const auto flop = [&](std::int32_t layer) {
+      return forward_flop(shape, LayerId{layer}, kBatch, sequence);
+    };
+    const Count expected = count(shape, sequence);
+    INFO(family_name(shape.family));
+    CHECK(flop(0) == static_cast<double>(2 * expected.embedding));
+    for (std::int32_t block = 1; block <= shape.layers; ++block) {
+      CHECK(flop(block) == static_cast<double>(2 * expected.block));
+    }
+    CHECK(flop(4) == static_cast<double>(2 * expected.head));
+  }
+}
+
+TEST_CASE("an image costs what torchvision counts for ViT-L/16 and ViT-H/14") {
+  // Its billions of multiply-adds, _ops of the weights' metadata.
+  const ModelShape large{"l", 24, 1024, 16, 197, 0, Family::vit, 224, 16, 3, 1000};
+  const ModelShape huge{"h", 32, 1280, 16, 257, 0, Family::vit, 224, 14, 3, 1000};
+  CHECK(total_flop(large) / 2e9 == Approx(61.555).margin(0.001));
+  CHECK(total_flop(huge) / 2e9 == Approx(167.295).margin(0.001));
+}
+
+TEST_CASE("backward is two products for each, of patches one, and blocks may be recomputed") {
+  for (const ModelShape& shape : small_shapes()) {
+    INFO(family_name(shape.family));
+    for (std::int32_t l = 0; l < shape.layers + 2; ++l) {
+      const LayerId layer{l};
+      const double forward = forward_flop(shape, layer, kBatch, shape.sequence);
+      const auto backward = [&](Activations activations) {
+        return backward_flop(shape, layer, kBatch, shape.sequence, activations);
+      };
+      const bool is_block = l > 0 && l <= shape.layers;
+      CHECK(backward(Activations::keep) == (l == 0 ? 1 : 2) * forward);
+      CHECK(backward(Activations::recompute) ==
+            backward(Activations::keep) + (is_block ? forward : 0));
+    }
+  }
+}
+
+TEST_CASE("single values grow with the batch; backward copies the gradients of the tables") {
+  for (const ModelShape& shape : small_shapes()) {
+    const FlatLayout layout = shape.flat_layout();
+    INFO(family_name(shape.family));
+    for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
+      const LayerId layer{l};
+      const double one = forward_elements(shape, layer, 1, shape.sequence);
+      CHECK(one > 0);
+      CHECK(forward_elements(shape, layer, kBatch, shape.sequence) == Approx(kBatch * one));
+    }
+    // A copied gradient counts a quarter; nothing else is left to do for tables.
+    const double embedding =
+        backward_elements(shape, LayerId{0}, kBatch, shape.sequence, Activations::keep);
+    const double copied = static_cast<double>(layout.layers[0].count) / 4;
+    const bool has_norm = shape.family == Family::bert || shape.family == Family::bloom;
+    if (has_norm) {
+      CHECK(embedding > copied);
+    } else {
+      CHECK(embedding == copied);
+    }
+  }
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,152 @@
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+namespace {
+
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+// Loads a model file of the given lines.
+Result<ModelShape> load(const std::string& text) {
+  const fs::path path = fs::temp_directory_path() / fmt::format("sluice-shape-{}.toml", ::getpid());
+  std::ofstream(path) << text;
+  Result<ModelShape> shape = load_model_shape(path.string());
+  fs::remove(path);
+  return shape;
+}
+
+const std::string kGood =
+    "layers = 2\nhidden = 12\nheads = 3\nsequence = 16\nvocabulary = 256\nname = \"x\"\n";
+
+const std::string kVit =
+    "family = \"vit\"\nlayers = 2\nhidden = 12\nheads = 3\nimage = 32\npatch = 8\nchannels = 3\n"
+    "classes = 10\n";
+
+std::string replaced(const std::string& from, const std::string& to, std::string text = kGood) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_CASE("a model file gives a shape") {
+  const Result<ModelShape> shape = load(kGood);
+  REQUIRE(shape.ok());
+  CHECK(shape->name == "x");
+  CHECK(shape->layers == 2);
+  CHECK(shape->hidden == 12);
+  CHECK(shape->heads == 3);
+  CHECK(shape->sequence == 16);
+  CHECK(shape->vocabulary == 256);
+  CHECK(shape->family == Family::gpt2);
+}
+
+TEST_CASE("a model file may name its family") {
+  for (const std::string name : {"gpt2", "bert", "bloom"}) {
+    const Result<ModelShape> shape = load(kGood + fmt::format("family = \"{}\"\n", name));
+    REQUIRE(shape.ok());
+    CHECK(family_name(shape->family) == name);
+    CHECK(shape->vocabulary == 256);
+    CHECK(shape->image == 0);
+  }
+}
+
+TEST_CASE("the sequence of a vit is its patches and the class token") {
+  const Result<ModelShape> shape = load(kVit);
+  REQUIRE(shape.ok());
+  CHECK(shape->family == Family::vit);
+  CHECK(shape->patch == 8);
+  CHECK(shape->channels == 3);
+  CHECK(shape->classes == 10);
+  CHECK(shape->sequence == 4 * 4 + 1);
+  CHECK(shape->vocabulary == 0);
+}
+
+TEST_CASE("how long a sequence may be depends on where positions come from") {
+  const auto check = [](const std::string& text, std::int64_t sequence) {
+    const Status status = load(text)->check_sequence(sequence);
+    return status.ok() ? std::string() : status.error().message();
+  };
+  const std::string bert = kGood + "family = \"bert\"\n";
+  const std::string bloom = kGood + "family = \"bloom\"\n";
+  CHECK(check(kGood, 16).empty());
+  CHECK_THAT(check(kGood, 17), Contains("longer than model x allows (16)"));
+  CHECK_THAT(check(bert, 17), Contains("longer than model x allows (16)"));
+  CHECK(check(bloom, 17).empty());
+  CHECK(check(kVit, 17).empty());
+  CHECK_THAT(check(kVit, 16), Contains("always 17 tokens"));
+  CHECK_THAT(check(kVit, 18), Contains("always 17 tokens"));
+}
+
+TEST_CASE("training knows GPT-2 only, and says so") {
+  CHECK(check_trainable(*load(kGood)).ok());
+  const Status status = check_trainable(*load(kVit + "name = \"x\"\n"));
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.error().code() == ErrorCode::config);
+  CHECK_THAT(status.error().message(),
+             Contains("model x: vit models can be simulated and tuned; training knows gpt2"));
+}
+
+TEST_CASE("errors of a model file name file, line and key") {
+  struct Case {
+    std::string text;
+    std::string line;
+    std::string says;
+  };
+  const std::vector<Case> cases = {
+      {replaced("hidden", "hiden"), ".toml:2:", "did you mean 'hidden'"},
+      {replaced("heads = 3\n", ""), ".toml: ", "'heads' is missing"},
+      {replaced("layers = 2", "layers = 0"), ".toml:1:", "'layers' must be a whole number"},
+      {replaced("layers = 2", "layers = 2.5"), ".toml:1:", "'layers' must be a whole number"},
+      {replaced("layers = 2", "layers = \"2\""), ".toml:1:", "'layers' must be a whole number"},
+      {replaced("sequence = 16", "sequence = -1"), ".toml:4:", "'sequence'"},
+      {replaced("= 256", "= 99999999999"), ".toml:5:", "'vocabulary'"},
+      {replaced("heads = 3", "heads = 5"), ".toml:3:", "not a multiple"},
+      {replaced("\"x\"", "7"), ".toml:6:", "'name'"},
+      {replaced("heads = 3", "heads = "), ".toml:3:", "not valid TOML"},
+      {kGood + "dropout = 0.1\n", ".toml:7:", "no key 'dropout'"},
+      {kGood + "family = \"blom\"\n", ".toml:7:", "not 'blom' (did you mean 'bloom'?)"},
+      {kGood + "family = \"llama\"\n", ".toml:7:", "one of gpt2, bert, bloom, vit, not 'llama'"},
+      {kGood + "family = 2\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit"},
+      {kGood + "family = \"\"\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit"},
+      {kGood + "patch = 8\n", ".toml:7:", "a gpt2 model has no key 'patch' (family = \"vit\" has)"},
+      {kVit + "sequence = 17\n", ".toml:9:", "a vit model has no key 'sequence'"},
+      {kVit + "vocabulary = 256\n", ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" has)"},
+      {replaced("classes", "clases", kVit), ".toml:8:", "did you mean 'classes'"},
+      {replaced("classes = 10\n", "", kVit), ".toml: ", "'classes' is missing"},
+      {replaced("image = 32\n", "", kVit), ".toml: ", "'image' is missing"},
+      {replaced("patch = 8", "patch = 0", kVit), ".toml:6:", "'patch' must be a whole number"},
+      {replaced("patch = 8", "patch = 7", kVit), ".toml:6:", "not a multiple of 'patch' = 7"},
+      {replaced("patch = 8", "patch = 64", kVit), ".toml:6:", "not a multiple of 'patch' = 64"},
+      {replaced("image = 32", "image = 8008", kVit), ".toml:6:", "more than 1000 times 'patch'"},
+      {replaced("heads = 3", "heads = 5", kVit), ".toml:4:", "not a multiple of 'heads' = 5"},
+  };
+  for (const Case& wrong : cases) {
+    const Result<ModelShape> shape = load(wrong.text);
+    REQUIRE_FALSE(shape.ok());
+    CHECK(shape.error().code() == ErrorCode::config);
+    CHECK_THAT(shape.error().message(), Contains(wrong.line) && Contains(wrong.says));
+  }
+}
+
+TEST_CASE("a missing model file is named") {
+  const Result<ModelShape> shape = load_model_shape("/no/such/model.toml");
+  REQUIRE_FALSE(shape.ok());
+  CHECK(shape.error().code() == ErrorCode::not_found);
+  CHECK_THAT(shape.error().message(), Contains("/no/such/model.toml"));
+}
+
+TEST_CASE("a file without a name takes the file's") {
+  const fs::path path = fs::temp_directory_path() / fmt::format("sluice-name-{}.toml", ::getpid());
+  std::ofstream(path) << replaced("name = \"x\"\n", "");
+  const Result<ModelShape> shape = load_model_shape(path.string());
+  fs::remove(path);
+  REQUIRE(shape.ok());
+  CHECK(shape->name == path.stem().string());
+}
+
+}  // namespace
+}  // namespace sluice::model

@@ -1,0 +1,94 @@
+// Every file in sample_models/models: it loads, and has as many parameters as its name and its
+// comment say.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> model_files() {
+  std::vector<fs::path> paths;
+  const fs::path folder = fs::path(SLUICE_SOURCE_DIR) / "sample_models/models";
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    paths.push_back(entry.path());
+  }
+  return paths;
+}
+
+// "gpt2-4.0b" promises 4.0e9; a name without a size, 0.
+double promised_by_name(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) return 0;
+  std::size_t used = 0;
+  const double number = std::stod(name.substr(dash + 1), &used);
+  const char unit = name.at(dash + 1 + used);
+  REQUIRE((unit == 'm' || unit == 'b'));
+  return number * (unit == 'm' ? 1e6 : 1e9);
+}
+
+struct Said {
+  double count = 0;
+  double tolerance = 0;  // relative
+};
+
+// The first "1,234 parameters" or "1.23 billion parameters" of the file.
+Said said_by_comment(const fs::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string lines = text.str();
+  std::smatch found;
+  REQUIRE(std::regex_search(lines, found,
+                            std::regex("([0-9][0-9.,]*)( billion| million)? parameters")));
+  std::string digits = found[1];
+  std::erase(digits, ',');
+  const std::string unit = found[2];
+  if (unit.empty()) return {std::stod(digits), 0};
+  return {std::stod(digits) * (unit == " million" ? 1e6 : 1e9), 0.005};
+}
+
+TEST_CASE("the sample models hold what their names promise, within 5 %") {
+  int counted = 0;
+  for (const fs::path& path : model_files()) {
+    INFO(path);
+    const Result<ModelShape> shape = load_model_shape(path.string());
+    REQUIRE(shape.ok());
+    CHECK(shape->name == path.stem().string());
+    const double promised = promised_by_name(shape->name);
+    if (promised == 0) continue;
+    const auto count = static_cast<double>(shape->flat_layout().parameter_count);
+    CHECK(std::abs(count / promised - 1) < 0.05);
+    ++counted;
+  }
+  CHECK(counted >= 16);
+}
+
+TEST_CASE("the sample models hold what their comments say") {
+  for (const fs::path& path : model_files()) {
+    INFO(path);
+    const Result<ModelShape> shape = load_model_shape(path.string());
+    REQUIRE(shape.ok());
+    const Said said = said_by_comment(path);
+    const auto count = static_cast<double>(shape->flat_layout().parameter_count);
+    CHECK(std::abs(count / said.count - 1) <= said.tolerance);
+  }
+}
+
+TEST_CASE("there is a sample of each family") {
+  std::vector<std::string> families = family_names();
+  for (const fs::path& path : model_files()) {
+    std::erase(families, family_name(load_model_shape(path.string())->family));
+  }
+  CHECK(families.empty());
+}
+
+}  // namespace
+}  // namespace sluice::model

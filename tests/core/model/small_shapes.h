@@ -1,0 +1,18 @@
+#pragma once
+// A small model of each family, of numbers that are all different, so that none stands for another.
+
+#include <vector>
+
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+
+inline std::vector<ModelShape> small_shapes() {
+  std::vector<ModelShape> shapes = {{"small", 3, 8, 2, 16, 11}};
+  shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bert});
+  shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bloom});
+  shapes.push_back({"small", 3, 8, 2, 26, 0, Family::vit, 35, 7, 3, 13});
+  return shapes;
+}
+
+}  // namespace sluice::model
