@@ -45,14 +45,16 @@ std::string utc_now() {
 void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& sink,
                      collect::RunFacts& facts) {
   const bool is_csd = plan.config.offload.method == train::Method::csd;
-  const auto add = [&](DeviceId id, Stage stage, const std::vector<platform::LinkId>& route,
-                       Direction direction) {
+  const auto add_track = [&](record::TrackId track, std::span<const platform::LinkId> route,
+                             Direction direction) {
     for (const platform::LinkId link : route) {
       facts.track_links.push_back(
-          {sink.track(id, stage), platform::index_of(link),
+          {track, platform::index_of(link),
            direction == Direction::read ? rundb::Direction::read : rundb::Direction::write});
     }
   };
+  const auto add = [&](DeviceId id, Stage stage, std::span<const platform::LinkId> route,
+                       Direction direction) { add_track(sink.track(id, stage), route, direction); };
   for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
     const DeviceId id{static_cast<std::int32_t>(d)};
     const platform::Device& device = plan.platform.devices[d];
@@ -64,6 +66,12 @@ void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& s
     add(id, Stage::parameters_up, device.memory_route, Direction::read);
     add(id, Stage::create_state, device.host_route, Direction::write);
     add(id, Stage::load_state, device.host_route, Direction::read);
+  }
+  for (std::size_t a = 0; a < plan.platform.accelerator_routes.size(); ++a) {
+    const std::span<const platform::LinkId> route = plan.platform.accelerator_routes[a];
+    add_track(sink.accelerator_track(a, Stage::layer_in), route, Direction::write);
+    add_track(sink.accelerator_track(a, Stage::peer_in), route.last(1), Direction::write);
+    add_track(sink.accelerator_track(a, Stage::gradient_out), route, Direction::read);
   }
 }
 

@@ -25,11 +25,13 @@ std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 32 + 0.5), '#');
 }
 
-// "csd3.drive" belongs to a device, and stands for all of its kind: "drive".
+// "csd3.drive" belongs to a device, and stands for all of its kind: "drive"; "accelerator1.link"
+// for those of all accelerators.
 std::string kind_of(const train::RunPlan& plan, const std::string& name) {
   for (const platform::Device& device : plan.platform.devices) {
     if (name.starts_with(device.name + ".")) return name.substr(device.name.size() + 1);
   }
+  if (name.starts_with("accelerator") && name.ends_with(".link")) return "accelerator";
   return name;
 }
 

@@ -57,6 +57,23 @@ class Renumbering {
   std::vector<std::int32_t> new_index_;
 };
 
+// Applies both to the platform's lists, and to all that names what is in them.
+void renumber(Platform& platform, Renumbering& links, Renumbering& engines) {
+  links.apply(platform.links);
+  engines.apply(platform.engines);
+  const auto renumber_route = [&links](std::vector<LinkId>& route) {
+    for (LinkId& link : route) link = links.of(link);
+  };
+  for (Device& device : platform.devices) {
+    for (auto* route : {&device.host_route, &device.memory_route, &device.internal_route})
+      renumber_route(*route);
+    device.engine = engines.of(device.engine);
+  }
+  for (auto& route : platform.accelerator_routes) renumber_route(route);
+  platform.host_engine = engines.of(platform.host_engine);
+  platform.compute_engine = engines.of(platform.compute_engine);
+}
+
 }  // namespace
 
 Result<Platform> load_platform(const std::string& path) {
@@ -88,16 +105,32 @@ Result<Platform> with_devices(const Platform& platform, std::int32_t device_coun
       for (const LinkId link : route) mark(links, index_of(link));
     if (index_of(device.engine) >= 0) mark(engines, index_of(device.engine));
   }
-  links.apply(fewer.links);
-  engines.apply(fewer.engines);
+  for (const auto& route : platform.accelerator_routes)
+    for (const LinkId link : route) links.keep(index_of(link));
   fewer.devices.resize(static_cast<std::size_t>(device_count));
-  for (Device& device : fewer.devices) {
-    for (auto* route : {&device.host_route, &device.memory_route, &device.internal_route})
-      for (LinkId& link : *route) link = links.of(link);
-    device.engine = engines.of(device.engine);
+  renumber(fewer, links, engines);
+  return fewer;
+}
+
+Result<Platform> with_accelerators(const Platform& platform, std::int32_t count) {
+  const auto have = static_cast<std::int32_t>(platform.accelerator_routes.size());
+  if (count == 0 || count == have) return platform;
+  if (count > have) {
+    return make_error(ErrorCode::config,
+                      "{} accelerators were asked for; platform '{}' ({}) has {}", count,
+                      platform.name, platform.source, have);
   }
-  fewer.host_engine = engines.of(fewer.host_engine);
-  fewer.compute_engine = engines.of(fewer.compute_engine);
+  Platform fewer = platform;
+  Renumbering links(platform.links.size());
+  Renumbering engines(platform.engines.size());
+  for (std::int32_t i = count; i < have; ++i)  // the last link is its own
+    links.drop(index_of(platform.accelerator_routes[static_cast<std::size_t>(i)].back()));
+  fewer.accelerator_routes.resize(static_cast<std::size_t>(count));
+  renumber(fewer, links, engines);
+  const double share = static_cast<double>(count) / have;
+  Engine& engine = fewer.engines[static_cast<std::size_t>(index_of(fewer.compute_engine))];
+  for (auto& [kernel, rate] : engine.rate) rate *= share;
+  fewer.compute_price_usd *= share;
   return fewer;
 }
 

@@ -84,10 +84,13 @@ struct Platform {
   std::vector<Device> devices;
   EngineId host_engine{
       -1};  // updates of `method=host`, gradient checks, staging: kernel rates by name
-  EngineId compute_engine{-1};         // forward and backward
+  EngineId compute_engine{-1};  // forward and backward; of several accelerators, all together
+  // From host memory to each accelerator, its own link last; empty: forward and backward run in
+  // host memory.
+  std::vector<std::vector<LinkId>> accelerator_routes;
   std::int64_t host_memory_bytes = 0;  // 0 = not stated
-  double host_price_usd = 0;  // the machine without accelerator and devices; 0 = not stated
-  double compute_price_usd = 0;
+  double host_price_usd = 0;     // the machine without accelerator and devices; 0 = not stated
+  double compute_price_usd = 0;  // of all accelerators
 
   // Gradients are compressed where they come from if that can, else by the host.
   EngineId compressing_engine() const {
@@ -115,5 +118,8 @@ Result<Platform> parse_platform(std::string_view toml, const std::string& path_f
 // The same platform with its first `device_count` devices. More than there are is an error that
 // says how many there are.
 Result<Platform> with_devices(const Platform& platform, std::int32_t device_count);
+
+// The same platform with its first `count` accelerators; 0 = all of them.
+Result<Platform> with_accelerators(const Platform& platform, std::int32_t count);
 
 }  // namespace sluice::platform

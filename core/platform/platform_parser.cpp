@@ -61,11 +61,45 @@ Status PlatformParser::parse_host(const TomlTable& root) {
 
 Status PlatformParser::parse_compute(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("compute"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels, {"processor", "price"}));
+  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels,
+                                               {"processor", "price", "count", "via", "link"}));
   ASSIGN_OR_RETURN(platform_.compute_price_usd, parse_optional_price(table, "price"));
   RETURN_IF_ERROR(parse_processor(table, engine));
   if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
+  RETURN_IF_ERROR(parse_accelerators(table, engine));
   platform_.compute_engine = add_engine(std::move(engine), "compute");
+  return ok_status();
+}
+
+// Without a link, forward and backward run in host memory. Several accelerators are one engine that
+// is as fast as all of them: they share each layer's work evenly.
+Status PlatformParser::parse_accelerators(const TomlTable& table, Engine& engine) {
+  if (!table.has("link")) {
+    for (const char* key : {"via", "count"}) {
+      if (table.has(key)) return table.error(key, "needs `link`, the accelerator's own");
+    }
+    return ok_status();
+  }
+  if (table.has("processor"))
+    return table.error("processor", "is the host's; an accelerator with a `link` has its own");
+  ASSIGN_OR_RETURN(const TomlTable link_table, table.table("link"));
+  ASSIGN_OR_RETURN(const Link link, parse_link(link_table));
+  std::vector<LinkId> shared;
+  if (table.has("via")) {
+    ASSIGN_OR_RETURN(shared, parse_route(table));
+  }
+  std::int64_t count = 1;
+  if (table.has("count")) {
+    ASSIGN_OR_RETURN(count, table.integer("count"));
+    if (count < 1 || count > kAcceleratorCountMax)
+      return table.error("count", fmt::format("{} is not in 1 to {}", count, kAcceleratorCountMax));
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::vector<LinkId>& route = platform_.accelerator_routes.emplace_back(shared);
+    route.push_back(add_link(link, fmt::format("accelerator{}.link", i)));
+  }
+  for (auto& [kernel, rate] : engine.rate) rate *= static_cast<double>(count);
+  platform_.compute_price_usd *= static_cast<double>(count);
   return ok_status();
 }
 

@@ -16,6 +16,7 @@
 namespace sluice::platform {
 
 inline constexpr std::int64_t kDeviceCountMax = 1024;
+inline constexpr std::int64_t kAcceleratorCountMax = 64;
 
 struct KernelKey {
   std::string name;
@@ -30,6 +31,7 @@ class PlatformParser {
   Status parse_shared_links(const TomlTable& root);
   Status parse_host(const TomlTable& root);
   Status parse_compute(const TomlTable& root);
+  Status parse_accelerators(const TomlTable& table, Engine& engine);
   Status parse_device_group(const TomlTable& table);
 
   Result<Engine> parse_engine(const TomlTable& table, std::span<const KernelKey> kernels,

@@ -20,8 +20,11 @@ class Runtime;
 
 // Stage names: the same words as folders and spans. One operation belongs to one stage.
 enum class Stage : std::uint8_t {
+  layer_in,        // transfer: a layer's 16-bit parameters, or a part, to an accelerator
+  peer_in,         // transfer: the parts of the other accelerators
   forward,         // one layer, one micro-batch
   backward,        // the same, downwards
+  gradient_out,    // transfer: a layer's gradients, or a part, from an accelerator to host memory
   gradient,        // overflow check and norm of a layer's gradients
   compress,        // the largest elements of a layer's gradients, selected
   stage_gradient,  // gradients into a bounce buffer, in the wire's format
@@ -54,6 +57,7 @@ struct OperationLabel {
   std::int64_t padding_bytes = 0;  // moved besides, to fill whole pages
   std::int64_t place_bytes = -1;   // offset in its file, of a transfer from or to a drive
   std::int32_t step = -1;          // that it is part of; -1: the one that the runtime is in
+  std::int32_t accelerator = -1;   // Platform::accelerator_routes
 };
 
 struct Cost {

@@ -34,6 +34,15 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
   }
   compute_ = recorder.add_track(record::kNoTrack, "compute", "compute");
   host_ = recorder.add_track(record::kNoTrack, "host", "host");
+  for (std::size_t a = 0; a < platform.accelerator_routes.size(); ++a) {
+    const std::string accelerator = "accelerator" + std::to_string(a);
+    const record::TrackId parent = recorder.add_track(record::kNoTrack, "link", accelerator);
+    std::array<record::TrackId, kStageCount>& tracks = accelerator_tracks_.emplace_back();
+    for (const Stage stage : {Stage::layer_in, Stage::peer_in, Stage::gradient_out}) {
+      tracks[static_cast<std::size_t>(stage)] =
+          recorder.add_track(parent, "link", accelerator + " " + stage_name(stage));
+    }
+  }
   for (const platform::Device& device : platform.devices) {
     const record::TrackId parent = recorder.add_track(record::kNoTrack, "device", device.name);
     std::array<record::TrackId, kStageCount>& tracks = device_tracks_.emplace_back();
@@ -56,6 +65,10 @@ record::TrackId RecordingSink::track(DeviceId device, Stage stage) const {
                        [static_cast<std::size_t>(index_of(stage))];
 }
 
+record::TrackId RecordingSink::accelerator_track(std::size_t accelerator, Stage stage) const {
+  return accelerator_tracks_[accelerator][static_cast<std::size_t>(stage)];
+}
+
 void RecordingSink::on_finish(const OperationState& state) {
   if (recorder_.level() < record::Level::transfers) return;
   const OperationLabel& label = state.operation.label;
@@ -64,7 +77,9 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.device = static_cast<std::int16_t>(index_of(label.device));
   span.layer = static_cast<std::int16_t>(index_of(label.layer));
   span.name = names_[static_cast<std::size_t>(index_of(label.stage))];
-  span.track = track(label.device, label.stage);
+  span.track = label.accelerator < 0
+                   ? track(label.device, label.stage)
+                   : accelerator_track(static_cast<std::size_t>(label.accelerator), label.stage);
   span.step = state.step;
   span.subgroup = index_of(label.subgroup);
   span.submit_ts = state.submit_ns;

@@ -2,7 +2,8 @@
 // Every operation becomes a span: on the track of its stage and device, with its bytes and times.
 //
 // Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
-// device one track a stage, so that a track stands for one route over the links.
+// device and each accelerator one track a stage, so that a track stands for one route over the
+// links.
 //
 // Thread contract: made before the run; called on the owner thread, whose ring it is.
 
@@ -22,6 +23,7 @@ class RecordingSink final : public OperationSink {
   void on_finish(const OperationState& state) override;
   void record_step(const record::StepRecord& step);
   record::TrackId track(DeviceId device, Stage stage) const;
+  record::TrackId accelerator_track(std::size_t accelerator, Stage stage) const;
 
  private:
   record::Recorder& recorder_;
@@ -30,6 +32,7 @@ class RecordingSink final : public OperationSink {
   record::TrackId compute_;
   record::TrackId host_;
   std::vector<std::array<record::TrackId, kStageCount>> device_tracks_;
+  std::vector<std::array<record::TrackId, kStageCount>> accelerator_tracks_;
 };
 
 }  // namespace sluice::runtime

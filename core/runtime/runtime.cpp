@@ -23,10 +23,16 @@ std::string describe(DeviceId device, SubgroupId subgroup, LayerId layer) {
 
 const char* stage_name(Stage stage) {
   switch (stage) {
+    case Stage::layer_in:
+      return "layer_in";
+    case Stage::peer_in:
+      return "peer_in";
     case Stage::forward:
       return "forward";
     case Stage::backward:
       return "backward";
+    case Stage::gradient_out:
+      return "gradient_out";
     case Stage::gradient:
       return "gradient";
     case Stage::compress:

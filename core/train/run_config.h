@@ -86,6 +86,7 @@ struct OffloadConfig {
   Pipeline pipeline = Pipeline::nbuffer;
   std::int64_t buffers = 3;  // a device
   std::int64_t devices = 1;
+  std::int64_t accelerators = 0;      // 0: all of the platform's
   std::vector<double> device_shares;  // empty: even; else one a device
   std::int64_t subgroup_elements = 4 << 20;
   Wire wire = Wire::fp32;

@@ -110,6 +110,9 @@ Result<RunPlan> plan_run(const RunConfig& config) {
   ASSIGN_OR_RETURN(platform::Platform platform, platform::load_platform(config.files.platform));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
+  ASSIGN_OR_RETURN(plan.platform,
+                   platform::with_accelerators(
+                       plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
   plan.geometry.parameter_count = plan.layout.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(config.offload.subgroup_elements, plan.layout.parameter_count);

@@ -134,6 +134,9 @@ const Setting kSettings[] = {
      "Subgroups that may be under way at once in each device (pipeline=nbuffer)."},
     {"devices", "offload", integer, AT(offload.devices), between(1, 1024), "devices",
      "How many of the platform's devices are used."},
+    {"accelerators", "offload", integer, AT(offload.accelerators), between(0, 64), "accelerators",
+     "How many of the platform's accelerators share forward and backward; 0 means all. The real "
+     "clock computes on the processor."},
     {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
      "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1."},
     {"subgroup_elements", "offload", integer, AT(offload.subgroup_elements),

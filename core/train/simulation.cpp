@@ -238,7 +238,7 @@ Result<RunConfig> simulation_config(const std::string& model_path, const std::st
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
   const std::string assumed = fmt::format(
       "name = '{}'\nmodel = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
-      "activations = 'recompute'\nsubgroup_elements = 40_000_000\nbounce_memory = '6.4GB'\n",
+      "activations = 'recompute'\nsubgroup_elements = 85_000_000\nbounce_memory = '6.4GB'\n",
       shape.name, std::filesystem::absolute(model_path).string(),
       std::filesystem::absolute(platform_path).string(), shape.sequence);
   return parse_run_config(assumed, "simulate", overrides);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/train/layer_traffic.h"
+
 namespace sluice::train {
 namespace {
 
@@ -45,10 +47,10 @@ runtime::Operation backward(StepContext& context, LayerId layer, int micro_step,
 
 // model: every layer upwards as its parameters come up, all micro-batches through one layer before
 // the next.
-runtime::Task<Status> run_forward(StepContext& context) {
+runtime::Task<Status> forward_layers(StepContext& context, LayerTraffic& traffic) {
   for (std::int32_t layer = 0; layer < context.layout.layer_count(); ++layer) {
-    Status up = co_await context.offload.parameters_up(LayerId{layer});
-    CO_RETURN_IF_ERROR(up);
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
     for (int micro_step = 0; micro_step < context.micro_step_count; ++micro_step) {
       Status status = co_await forward(context, LayerId{layer}, micro_step);
       CO_RETURN_IF_ERROR(status);
@@ -58,9 +60,12 @@ runtime::Task<Status> run_forward(StepContext& context) {
 }
 
 // gradient: every layer downwards; a layer's gradients leave while the next is computed.
-runtime::Task<Status> run_backward(StepContext& context, double gradient_scale) {
+runtime::Task<Status> backward_layers(StepContext& context, LayerTraffic& traffic,
+                                      double gradient_scale) {
   for (std::int32_t layer = context.layout.layer_count(); layer-- > 0;) {
     const LayerId id{layer};
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
     Result<runtime::Pool::Lease> lease = co_await context.offload.acquire_layer_gradient(id);
     CO_RETURN_IF_ERROR(lease);
     const model::LayerGradient into = context.offload.layer_gradient(*lease, id);
@@ -68,9 +73,23 @@ runtime::Task<Status> run_backward(StepContext& context, double gradient_scale) 
       Status status = co_await backward(context, id, micro_step, gradient_scale, into);
       CO_RETURN_IF_ERROR(status);
     }
-    context.offload.send_gradient(id, std::move(*lease));
+    traffic.send_gradient(id, std::move(*lease));
   }
   co_return ok_status();
+}
+
+runtime::Task<Status> run_forward(StepContext& context) {
+  LayerTraffic traffic(context, LayerTraffic::Pass::up);
+  Status computed = co_await forward_layers(context, traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
+
+runtime::Task<Status> run_backward(StepContext& context, double gradient_scale) {
+  LayerTraffic traffic(context, LayerTraffic::Pass::down);
+  Status computed = co_await backward_layers(context, traffic, gradient_scale);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
 }
 
 GradientSummary summarise(const offload::Offload& offload, double loss_scale) {

@@ -121,19 +121,31 @@ class Checker final : public runtime::OperationSink {
   std::map<DeviceId, std::map<SubgroupId, int>> updating_;
 };
 
-// A layer is computed with the parameters of the step before, all of them in place.
+// A layer is computed with the parameters of the step before, all of them in place, and where there
+// are accelerators on all of these.
 class ParameterWatch final : public runtime::OperationSink {
  public:
   ParameterWatch(const model::FlatLayout& layout, const state::Geometry& geometry,
-                 offload::Method method, offload::Wire wire)
-      : layout_(layout), geometry_(geometry), method_(method), wire_(wire) {
+                 offload::Method method, offload::Wire wire, bool has_accelerators)
+      : layout_(layout),
+        geometry_(geometry),
+        method_(method),
+        wire_(wire),
+        has_accelerators_(has_accelerators) {
     subgroups_.resize(static_cast<std::size_t>(geometry.subgroup_count()));
   }
 
   void on_submit(const runtime::OperationState& state) override {
     const runtime::OperationLabel& label = state.operation.label;
-    if (label.stage != Stage::forward) return;
+    if (comes_in(label)) arrivals_[label.layer].under_way += 1;
+    const bool computes = label.stage == Stage::forward || label.stage == Stage::backward;
+    if (!computes && label.stage != Stage::layer_in) return;
     const model::LayerRange& layer = layout_.layer(label.layer);
+    if (computes && has_accelerators_) {
+      const std::int64_t passes = 2 * state.step + (label.stage == Stage::forward ? 1 : 2);
+      REQUIRE(arrivals_[label.layer].under_way == 0);
+      REQUIRE(arrivals_[label.layer].size_bytes == passes * layer.count * 2);
+    }
     for (std::int64_t s = layer.first / geometry_.subgroup_elements;
          s * geometry_.subgroup_elements < layer.first + layer.count; ++s) {
       REQUIRE(steps_in_place(static_cast<std::size_t>(s)) == state.step);
@@ -141,6 +153,8 @@ class ParameterWatch final : public runtime::OperationSink {
   }
   void on_finish(const runtime::OperationState& state) override {
     const runtime::OperationLabel& label = state.operation.label;
+    if (comes_in(label)) arrivals_[label.layer].under_way -= 1;
+    if (label.stage == Stage::layer_in) arrivals_[label.layer].size_bytes += label.size_bytes;
     if (label.subgroup == kNoSubgroup) return;
     Progress& progress = subgroups_[static_cast<std::size_t>(index_of(label.subgroup))];
     if (label.stage == Stage::update) progress.updates += 1;
@@ -150,6 +164,13 @@ class ParameterWatch final : public runtime::OperationSink {
   }
 
  private:
+  struct Arrival {
+    int under_way = 0;
+    std::int64_t size_bytes = 0;  // from host memory, to all accelerators together
+  };
+  static bool comes_in(const runtime::OperationLabel& label) {
+    return label.stage == Stage::layer_in || label.stage == Stage::peer_in;
+  }
   struct Progress {
     std::int64_t updates = 0;
     std::int64_t up_bytes = 0;
@@ -170,7 +191,9 @@ class ParameterWatch final : public runtime::OperationSink {
   state::Geometry geometry_;
   offload::Method method_;
   offload::Wire wire_;
+  bool has_accelerators_;
   std::vector<Progress> subgroups_;
+  std::map<LayerId, Arrival> arrivals_;
 };
 
 struct Setup {
@@ -183,6 +206,7 @@ struct Setup {
   bool prefetch = true;
   std::int32_t buffers = 2;
   std::int32_t devices = 2;
+  std::int32_t accelerators = 0;
   std::int64_t subgroup_elements = 3000;
   runtime::Disturbance disturbance;
 };
@@ -209,7 +233,7 @@ struct Outcome {
 
 // One step of a small model without payload.
 Outcome run_step(const Setup& setup) {
-  const platform::Platform platform = test_platform(setup.devices);
+  const platform::Platform platform = test_platform(setup.devices, setup.accelerators);
   model::FlatLayout layout;
   for (const std::int64_t count : {4000, 5000, 100, 5000, 64}) {
     layout.layers.push_back({"layer", layout.parameter_count, count});
@@ -242,7 +266,7 @@ Outcome run_step(const Setup& setup) {
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
   Checker checker(limits_of(setup, geometry));
   runtime.add_sink(&checker);
-  ParameterWatch watch(layout, geometry, setup.method, setup.wire);
+  ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0);
   runtime.add_sink(&watch);
   offload::Devices devices;
   for (std::int32_t d = 0; d < setup.devices; ++d) {
@@ -316,6 +340,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     }
     setup.buffers = 1 + static_cast<std::int32_t>(seed % 4);
     setup.devices = 1 + static_cast<std::int32_t>(seed / 4 % 3);
+    setup.accelerators = static_cast<std::int32_t>(seed / 3 % 4);
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {

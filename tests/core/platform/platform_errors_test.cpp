@@ -127,6 +127,22 @@ TEST_CASE("an engine shares the processor of the host, or has its own") {
   CHECK(with_line(10, "processor = \"host\"").starts_with("p.toml:10: host.processor: "));
 }
 
+TEST_CASE("an accelerator has a link of its own, or computes in host memory") {
+  const std::string matmul = "matmul = \"1 TFLOP/s\"\n";
+  const std::string link = "link = { read = \"1 GB/s\", write = \"1 GB/s\", duplex = \"full\" }\n";
+  CHECK(with_line(12, matmul + link + "via = [\"host\"]\ncount = 2").empty());
+  CHECK(with_line(12, matmul + "count = 2") ==
+        "p.toml:13: compute.count: needs `link`, the accelerator's own");
+  CHECK(with_line(12, matmul + "via = [\"host\"]") ==
+        "p.toml:13: compute.via: needs `link`, the accelerator's own");
+  CHECK(with_line(12, matmul + link + "count = 0") ==
+        "p.toml:14: compute.count: 0 is not in 1 to 64");
+  CHECK(with_line(12, matmul + link + "via = [\"hots\"]") ==
+        "p.toml:14: compute.via: there is no [[link]] 'hots' (did you mean 'host'?)");
+  CHECK(with_line(12, matmul + link + "processor = \"host\"") ==
+        "p.toml:14: compute.processor: is the host's; an accelerator with a `link` has its own");
+}
+
 TEST_CASE("a value of the wrong type says what it is and what to write") {
   CHECK(with_line(1, "name = 5") == "p.toml:1: name: is a whole number; write a text in quotes");
   CHECK(with_line(4, "read = 8.5") == "p.toml:4: link.read: is a number; write a text in quotes");
