@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "core/model/flat_layout.h"
@@ -23,5 +24,6 @@ struct ModelShape {
 
 // Errors name file, line and key, with the nearest right key.
 Result<ModelShape> load_model_shape(const std::string& path);
+Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages);
 
 }  // namespace sluice::model
