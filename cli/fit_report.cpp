@@ -41,12 +41,16 @@ std::string unit_of(const std::string& key) {
 
 bool is_link(const FittedRate& rate) { return unit_of(rate.key) == "B/s"; }
 
-std::vector<RateGroup> groups_of(const PlatformFit& fit, bool is_fitted) {
+// "drive link", "engine", "host"
+std::string owner_text(const PlatformFit& fit, const FittedRate& rate) {
+  return part_of(fit.platform, rate.owner) + (is_link(rate) ? " link" : "");
+}
+
+std::vector<RateGroup> fitted_groups(const PlatformFit& fit) {
   std::vector<RateGroup> groups;
   for (const FittedRate& rate : fit.rates) {
-    if (rate.is_fitted != is_fitted) continue;
-    const std::string name = fmt::format("{}{} {}", part_of(fit.platform, rate.owner),
-                                         is_link(rate) ? " link" : "", rate.key);
+    if (!rate.is_fitted) continue;
+    const std::string name = owner_text(fit, rate) + " " + rate.key;
     auto group = std::ranges::find(groups, name, &RateGroup::name);
     if (group == groups.end()) {
       groups.push_back(
@@ -75,7 +79,7 @@ std::string scaled(double per_second) {
 
 std::string range(double low, double high, const std::string& unit) {
   if (scaled(low) == scaled(high)) return scaled(low) + unit;
-  return fmt::format("{} to {}{}", scaled(low), scaled(high), unit);
+  return fmt::format("{}{} to {}{}", scaled(low), unit, scaled(high), unit);
 }
 
 std::string percent(double share) {
@@ -85,10 +89,28 @@ std::string percent(double share) {
 
 std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
 
+// "  drive link read, write" a line for each owner.
+std::string unfitted_lines(const PlatformFit& fit) {
+  std::vector<std::pair<std::string, std::string>> owners;
+  for (const FittedRate& rate : fit.rates) {
+    if (rate.is_fitted) continue;
+    const std::string owner = owner_text(fit, rate);
+    auto of = std::ranges::find(owners, owner, &std::pair<std::string, std::string>::first);
+    if (of == owners.end()) {
+      owners.emplace_back(owner, rate.key);
+    } else if ((", " + of->second + ",").find(", " + rate.key + ",") == std::string::npos) {
+      of->second += ", " + rate.key;
+    }
+  }
+  std::string text;
+  for (const auto& [owner, keys] : owners) text += fmt::format("  {:<14} {}\n", owner, keys);
+  return text;
+}
+
 std::string rate_lines(const PlatformFit& fit) {
   std::string text = fmt::format("{:<24} {:>22} {:>28}\n",
                                  "Rates that the steps tell:", "the file says", "fitted");
-  for (const RateGroup& group : groups_of(fit, true)) {
+  for (const RateGroup& group : fitted_groups(fit)) {
     const std::string name =
         group.count > 1 ? fmt::format("{} ({})", group.name, group.count) : group.name;
     text +=
@@ -96,12 +118,9 @@ std::string rate_lines(const PlatformFit& fit) {
                     range(group.before_low, group.before_high, group.unit),
                     range(group.after_low, group.after_high, group.unit), percent(group.change()));
   }
-  std::string others;
-  for (const RateGroup& group : groups_of(fit, false)) {
-    others += (others.empty() ? "" : ", ") + group.name;
-  }
+  const std::string others = unfitted_lines(fit);
   if (others.empty()) return text;
-  return text + "As the platform file says, for no step tells otherwise:\n  " + others + "\n";
+  return text + "As the platform file says, for no step tells otherwise:\n" + others;
 }
 
 std::string phase_line(const std::string& name, const PhaseFit& phase) {

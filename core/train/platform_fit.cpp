@@ -16,8 +16,9 @@ using platform::Direction;
 constexpr int kRounds = 12;
 constexpr double kSettled = 0.002;    // a change of a rate that is none
 constexpr double kWorthwhile = 0.98;  // of the mismatch, what a round must leave at most
-constexpr double kAsWell = 1.02;      // times the mismatch: explains the recording as well
-constexpr double kClearly = 1.5;      // times the mismatch: clearly worse
+constexpr double kClearlyLess = 0.9;
+constexpr double kAsWell = 1.02;  // times the mismatch: explains the recording as well
+constexpr double kClearly = 1.5;  // times the mismatch: clearly worse
 // Logarithms by which rates are lowered to see what depends on them. A little shows what bounds
 // transfers now; where that leads nowhere, far shows what would bound them on the way.
 constexpr double kALittle = 0.05;
@@ -152,28 +153,83 @@ class Fit {
       ASSIGN_OR_RETURN(const detail::ChargedStep charged, detail::simulate_charged(plan));
       state.mismatch = detail::transfer_mismatch(charged.times, recorded_);
       if (state.mismatch < kNothing) break;
-      bool better = false;
-      for (const double lower : {kALittle, kFar}) {
-        ASSIGN_OR_RETURN(const std::vector<RateFactor> factors,
-                         detail::link_factors(plan, charged, recorded_, which, lower));
-        ASSIGN_OR_RETURN(better, step_towards(factors, state));
-        if (better) break;
-      }
+      ASSIGN_OR_RETURN(const bool better, improve(plan, charged, which, state));
       if (!better) break;
     }
     return state;
   }
 
+  // Devices that are alike in the file change alike as long as that helps; then each on its own, if
+  // it explains clearly more. All rates at once first; where that leads nowhere, one kind alone.
+  Result<bool> improve(const RunPlan& plan, const detail::ChargedStep& charged,
+                       detail::LinksFitted which, LinkState& state) const {
+    std::vector<std::vector<RateFactor>> of_each;
+    for (const double lower : {kALittle, kFar}) {
+      ASSIGN_OR_RETURN(of_each.emplace_back(),
+                       detail::link_factors(plan, charged, recorded_, which, lower));
+      const std::vector<RateFactor> alike = of_likes(of_each.back());
+      ASSIGN_OR_RETURN(const bool better, step_towards(alike, kWorthwhile, state));
+      if (better) return true;
+      for (const std::vector<RateFactor>& kind : by_kind(alike)) {
+        ASSIGN_OR_RETURN(const bool alone, step_towards(kind, kWorthwhile, state));
+        if (alone) return true;
+      }
+    }
+    for (const std::vector<RateFactor>& factors : of_each) {
+      ASSIGN_OR_RETURN(const bool better, step_towards(factors, kClearlyLess, state));
+      if (better) return true;
+    }
+    return false;
+  }
+
+  // The same factor, their mean, for all that have the same rate in the file.
+  std::vector<RateFactor> of_likes(std::vector<RateFactor> factors) const {
+    struct Sum {
+      double logarithm = 0;
+      int count = 0;
+    };
+    const std::map<RateName, double> file = rates_of(file_);
+    std::map<std::tuple<std::string, std::string, double>, Sum> sums;
+    const auto likes = [&](const RateFactor& factor) -> Sum& {
+      return sums[{kind_of(factor.owner), factor.key, file.at({factor.owner, factor.key})}];
+    };
+    for (const RateFactor& factor : factors) {
+      likes(factor).logarithm += std::log(factor.factor);
+      likes(factor).count += 1;
+    }
+    for (RateFactor& factor : factors) {
+      factor.factor = std::exp(likes(factor).logarithm / likes(factor).count);
+    }
+    return factors;
+  }
+
+  std::vector<std::vector<RateFactor>> by_kind(const std::vector<RateFactor>& factors) const {
+    std::map<RateName, std::vector<RateFactor>> kinds;
+    for (const RateFactor& factor : factors) {
+      kinds[{kind_of(factor.owner), factor.key}].push_back(factor);
+    }
+    std::vector<std::vector<RateFactor>> list;
+    for (auto& [kind, of_kind] : kinds) list.push_back(std::move(of_kind));
+    return list;
+  }
+
+  // "csd3.drive" -> "drive"; what belongs to no device is a kind of its own.
+  std::string kind_of(const std::string& owner) const {
+    const std::string part = part_of(file_, owner);
+    return part.empty() ? owner : part;
+  }
+
   // All the way if that brings simulation nearer to what was recorded, else half of it, and so on:
   // what holds for small changes is carried too far where another link becomes the bound.
-  Result<bool> step_towards(const std::vector<RateFactor>& factors, LinkState& state) const {
+  Result<bool> step_towards(const std::vector<RateFactor>& factors, double at_most,
+                            LinkState& state) const {
     for (const double part : {1.0, 0.5, 0.25, 0.125}) {
       platform::Platform tried = state.platform;
       for (const RateFactor& factor : factors) {
         scale(tried, {factor.owner, factor.key, std::pow(factor.factor, part)});
       }
       ASSIGN_OR_RETURN(const double now, mismatch_on(tried));
-      if (now >= state.mismatch * kWorthwhile) continue;
+      if (now >= state.mismatch * at_most) continue;
       state.platform = std::move(tried);
       state.mismatch = now;
       for (const RateFactor& factor : factors) state.fitted.insert({factor.owner, factor.key});

@@ -13,14 +13,14 @@
 //
 // Links (link_fit.h). Transfers share links, wait for buffers and read and write in turn on a half
 // duplex drive, so that bytes / time is the rate of no single link. Instead each link's rate is
-// lowered by a little in simulation, one after the other, which says how much it has to do with the
-// time that the transfers of each stage take; then rates are changed so that recorded and simulated
-// time a byte agree, as little as does it (least squares of logarithms). A link that makes no
-// difference keeps its rate: the recording shows only that it is not slower than what it carried.
-// Where two links would explain the same, the one that bounds the transfers in the file's own terms
-// is the one that is changed.
-//
-// Both are repeated, since what bounds a transfer can be another link at another rate.
+// lowered in simulation, one after the other, which says how much it has to do with the time that
+// the transfers of each stage take; then rates are changed so that recorded and simulated time a
+// byte agree, as little as does it (least squares of logarithms), and that again and again, since
+// what bounds a transfer can be another link at another rate. As few findings as explain the steps:
+// devices that the file calls alike change alike unless each on its own explains clearly more,
+// links that devices share are changed only if the devices' own leave clearly more unexplained, and
+// in the end each rate goes back to the file's if that explains as well. A link that never bounds
+// anything so keeps its rate: the recording shows only that it is not slower than what it carried.
 //
 // Not fitted: latencies, launch times, the shape of chunk curves (which are scaled with their
 // link), and what simulation charges nothing for, such as commits.
