@@ -83,6 +83,7 @@ std::string range(double low, double high, const std::string& unit) {
 }
 
 std::string percent(double share) {
+  if (!std::isfinite(share)) return "-";  // of a phase that takes no time
   const long rounded = std::lround(share * 100);
   return rounded == 0 ? "0 %" : fmt::format("{:+d} %", rounded);
 }
@@ -125,13 +126,13 @@ std::string rate_lines(const PlatformFit& fit) {
 
 std::string phase_line(const std::string& name, const PhaseFit& phase) {
   return fmt::format(
-      "  {:<9} {:>9}  {:>20} {:>13} {:>7} {:>13} {:>7}\n", name, duration(phase.recorded),
+      "  {:<9} {:>10}  {:>24} {:>11} {:>7} {:>11} {:>7}\n", name, duration(phase.recorded),
       fmt::format("{} to {}", duration(phase.low), duration(phase.high)), duration(phase.before),
       percent(phase.error_before()), duration(phase.after), percent(phase.error_after()));
 }
 
 std::string phase_lines(const PlatformFit& fit) {
-  std::string text = fmt::format("  {:<9} {:>9}  {:>20} {:>21} {:>21}\n", "", "recorded",
+  std::string text = fmt::format("  {:<9} {:>10}  {:>24} {:>19} {:>19}\n", "", "recorded",
                                  "10 % to 90 %", "simulated, file", "simulated, fitted");
   for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
     text += phase_line(train::phase_name(static_cast<train::Phase>(phase)), fit.phases[phase]);
@@ -174,8 +175,8 @@ std::string fit_report_text(const RecordedRun& run, const PlatformFit& fit) {
                   fit.step_count, run.step_count, run.step_count == 1 ? "" : "s", run.mode);
   if (run.time_scale != 1) {
     text += fmt::format(
-        "Recorded times are divided by time_scale: they are the modelled "
-        "machine's.\n");
+        "Recorded times are divided by time_scale={:g}: those of the modelled machine.\n",
+        run.time_scale);
   }
   for (const std::string& caveat : run.caveats) text += caveat + "\n";
   return text + "\n" + phase_lines(fit) + "\n" + rate_lines(fit) + "\n" + verdict(fit);

@@ -56,7 +56,8 @@ class RecordedRunReader {
     for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
     run_.name = meta_["name"];
     run_.mode = meta_["mode"];
-    is_simulated_ = meta_["clock"] == "simulated" || run_.mode.ends_with("no data");
+    is_simulated_ = meta_["clock"] == "simulated" ||
+                    run_.mode.ends_with("no data");  // as an older Sluice said it
     ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, last_stretch());
     RETURN_IF_ERROR(read_settings(steps));
     RETURN_IF_ERROR(read_machine());

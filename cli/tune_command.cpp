@@ -9,6 +9,8 @@
 #include "cli/fit_report.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
+#include "core/calibrate/platform_text.h"
+#include "core/platform/platform_text.h"
 #include "core/train/tuning.h"
 
 namespace sluice::cli {
@@ -22,6 +24,8 @@ struct TuneArguments {
   std::vector<std::string> held;
   double density = 1;
   std::string devices;
+  std::string written_platform;  // empty: none
+  bool force = false;
   bool json = false;
 };
 
@@ -56,7 +60,13 @@ class TuneCommand {
   };
 
   Status check_start() const {
-    if (is_database_path(arguments_.start)) return ok_status();
+    if (is_database_path(arguments_.start)) return check_output();
+    if (!arguments_.written_platform.empty()) {
+      return make_error(ErrorCode::config,
+                        "--write-platform writes the platform that was fitted to a recorded run, "
+                        "and {} is read as a model",
+                        arguments_.start);
+    }
     if (!arguments_.model.empty()) {
       return make_error(ErrorCode::config,
                         "--model goes with a recorded run, and {} is read as a model already",
@@ -69,6 +79,23 @@ class TuneCommand {
                       arguments_.start);
   }
 
+  Status check_output() const {
+    if (arguments_.written_platform.empty()) return ok_status();
+    return calibrate::check_output(arguments_.written_platform, arguments_.force
+                                                                    ? calibrate::IfThere::replace
+                                                                    : calibrate::IfThere::refuse);
+  }
+
+  Status write_platform() const {
+    if (arguments_.written_platform.empty()) return ok_status();
+    const std::string head =
+        fmt::format("# Fitted by `sluice tune` to {} recorded step{} of the run {}: {}.\n",
+                    fitted_->fit.step_count, fitted_->fit.step_count == 1 ? "" : "s",
+                    fitted_->run.name, fitted_->run.mode);
+    return calibrate::write_platform(head + platform::platform_text(fitted_->fit.platform),
+                                     arguments_.written_platform);
+  }
+
   Status fit_to_run() {
     FittedRun fitted;
     ASSIGN_OR_RETURN(fitted.run,
@@ -78,7 +105,7 @@ class TuneCommand {
     if (!fit.ok()) return fit.error().with_context(arguments_.start);
     fitted.fit = *fit;
     fitted_ = std::move(fitted);
-    return ok_status();
+    return write_platform();
   }
 
   Result<Tuned> tuned_machine() const {
@@ -176,6 +203,9 @@ class TuneCommand {
           std::isinf(change.worth_seconds) ? "the others need it"
                                            : "worth " + duration(change.worth_seconds) + " a step");
     }
+    if (fitted_ && changes(tuned, "method")) {
+      text += "  No step has shown the other method: its kernels and links are as the file says.\n";
+    }
     if (fitted_ && changes(tuned, "subgroup_elements")) {
       text +=
           "  A state that exists keeps its subgroup_elements: for a run that goes on, add "
@@ -192,7 +222,10 @@ class TuneCommand {
 
   // Empty where nothing was recorded.
   std::string fit_text() const {
-    return fitted_ ? fit_report_text(fitted_->run, fitted_->fit) + "\n" : "";
+    if (!fitted_) return "";
+    const std::string& file = arguments_.written_platform;
+    return fit_report_text(fitted_->run, fitted_->fit) +
+           (file.empty() ? "" : "It is written to " + file + ".\n") + "\n";
   }
 
   nlohmann::ordered_json json_with_fit() const {
@@ -316,6 +349,10 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--devices", arguments->devices,
                       "1..10 or 2,4,8: tune each number of devices, with prices and what a step "
                       "costs");
+  command->add_option("--write-platform", arguments->written_platform,
+                      "write the platform that was fitted to the recorded run to this file");
+  command->add_flag("--force", arguments->force, "replace that file if it is there")
+      ->needs("--write-platform");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "Turned are method, pipeline, subgroup_elements, buffers, wire and gradient_tier: none of "

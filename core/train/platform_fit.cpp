@@ -16,9 +16,9 @@ using platform::Direction;
 constexpr int kRounds = 12;
 constexpr double kSettled = 0.002;    // a change of a rate that is none
 constexpr double kWorthwhile = 0.98;  // of the mismatch, what a round must leave at most
-constexpr double kClearlyLess = 0.9;
-constexpr double kAsWell = 1.02;  // times the mismatch: explains the recording as well
-constexpr double kClearly = 1.5;  // times the mismatch: clearly worse
+constexpr double kClearlyLess = 0.9;  // of the mismatch: worth a factor for each device
+constexpr double kAsWell = 1.02;      // times the mismatch: explains the recording as well
+constexpr double kClearly = 1.5;      // times the mismatch: clearly worse
 // Logarithms by which rates are lowered to see what depends on them. A little shows what bounds
 // transfers now; where that leads nowhere, far shows what would bound them on the way.
 constexpr double kALittle = 0.05;

@@ -157,7 +157,10 @@ std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded) 
       continue;
     }
     by_traffic[{operation.device, traffic}].push_back({operation.start_ns, operation.end_ns});
-    by_stage[{operation.device, operation.stage}].push_back(&operation);
+    // State and gradients are read the same way, in an order that says nothing of the links.
+    const bool is_read = traffic == DriveTraffic::read;
+    const Stage stage = is_read ? Stage::state_read : operation.stage;
+    by_stage[{operation.device, stage}].push_back(&operation);
   }
   for (auto& [key, intervals] : by_traffic) intervals = united(std::move(intervals));
   std::map<TransferKey, TransferUse> uses;

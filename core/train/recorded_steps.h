@@ -60,7 +60,8 @@ enum class Traffic : std::uint8_t { one_way, both_ways };
 // What a device's transfers of one stage took: the time in which at least one was under way, which
 // is the time in which the links had something to do. Time with traffic both ways is kept apart,
 // since only the other tells what a drive that does one thing at a time gives in one direction. A
-// transfer's bytes are spread evenly over its time.
+// transfer's bytes are spread evenly over its time. What an update reads, state or gradient, takes
+// the same way, in an order that says nothing of the links: both count as state_read.
 //
 // What crosses shared links only (parameters_up) counts for all devices together, as kNoDevice:
 // each alone is fast or slow as the others happen to send at the same time or not.
