@@ -82,8 +82,9 @@ class Fit {
         shape_(shape),
         file_(platform),
         platform_(platform),
-        recorded_(std::move(recorded)) {
-    keep_those_of_steps(recorded_);
+        all_(std::move(recorded)) {
+    keep_those_of_steps(all_);
+    recorded_ = middle_half(all_);
   }
 
   Result<PlatformFit> fit() {
@@ -97,7 +98,7 @@ class Fit {
     ASSIGN_OR_RETURN(const RunPlan after, plan_run(config_, shape_, platform_));
     ASSIGN_OR_RETURN(const SimulatedStep step_after, simulate_step(after));
     PlatformFit fit;
-    fit.step_count = static_cast<int>(recorded_.steps.size());
+    fit.step_count = static_cast<int>(all_.steps.size());
     compare(step_before, step_after, fit);
     fit.rates = rates(after.platform);
     scale_unused(after.platform);
@@ -267,7 +268,7 @@ class Fit {
   }
 
   void compare(const SimulatedStep& before, const SimulatedStep& after, PlatformFit& fit) const {
-    const std::vector<ByPhase> by_step = phase_seconds(recorded_);
+    const std::vector<ByPhase> by_step = phase_seconds(all_);
     std::vector<double> seconds;
     for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
       seconds.clear();
@@ -275,7 +276,7 @@ class Fit {
       fit.phases[phase] = phase_fit(seconds, before.seconds[phase], after.seconds[phase]);
     }
     seconds.clear();
-    for (const StepTimes& step : recorded_.steps) {
+    for (const StepTimes& step : all_.steps) {
       seconds.push_back(static_cast<double>(step.end_ns - step.start_ns) / 1e9);
     }
     fit.step = phase_fit(seconds, before.total_seconds, after.total_seconds);
@@ -318,7 +319,8 @@ class Fit {
   const model::ModelShape& shape_;
   const platform::Platform& file_;
   platform::Platform platform_;
-  RecordedSteps recorded_;
+  RecordedSteps all_;
+  RecordedSteps recorded_;  // of them, those that are fitted to
   std::set<RateName> fitted_;
 };
 

@@ -22,6 +22,10 @@
 // in the end each rate goes back to the file's if that explains as well. A link that never bounds
 // anything so keeps its rate: the recording shows only that it is not slower than what it carried.
 //
+// Rates are fitted to the half of the steps that are nearest the median in length, so that one step
+// in which the machine did something else does not count as the machine's speed; phases are
+// compared with the median of all.
+//
 // Not fitted: latencies, launch times, the shape of chunk curves (which are scaled with their
 // link), and what simulation charges nothing for, such as commits.
 //

@@ -121,6 +121,19 @@ void keep_those_of_steps(RecordedSteps& recorded) {
   });
 }
 
+RecordedSteps middle_half(const RecordedSteps& recorded) {
+  const auto dur_ns = [](const StepTimes& step) { return step.end_ns - step.start_ns; };
+  RecordedSteps middle = recorded;
+  std::ranges::stable_sort(middle.steps, {}, dur_ns);
+  const std::size_t count = middle.steps.size();
+  const std::size_t kept = std::max(std::min<std::size_t>(2, count), count / 2);
+  const auto first = middle.steps.begin() + static_cast<std::ptrdiff_t>((count - kept) / 2);
+  middle.steps = {first, first + static_cast<std::ptrdiff_t>(kept)};
+  std::ranges::sort(middle.steps, {}, &StepTimes::start_ns);
+  keep_those_of_steps(middle);
+  return middle;
+}
+
 std::vector<ByPhase> phase_seconds(const RecordedSteps& recorded) {
   struct Ends {
     TimeNs forward_ns = 0;

@@ -50,6 +50,10 @@ struct RecordedSteps {
 // Drops the operations that end outside of all steps.
 void keep_those_of_steps(RecordedSteps& recorded);
 
+// The half of the steps, and at least two, whose lengths are nearest the median: what a step takes
+// when nothing else comes in its way. Their operations stay.
+RecordedSteps middle_half(const RecordedSteps& recorded);
+
 // Of each step. Forward ends with its last layer, backward when the last gradient is where it was
 // sent; the rest of the step is the update.
 std::vector<ByPhase> phase_seconds(const RecordedSteps& recorded);

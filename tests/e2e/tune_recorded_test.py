@@ -85,10 +85,11 @@ def the_text_begins_with_the_fit_and_goes_on_with_what_to_change(place):
 
 @test
 def an_emulated_run_fits_the_platform_that_it_was_emulated_on(place):
-    report = sluice("tune", emulated_run(place), "--json").json()
+    # So slow a machine is modelled that this one, busy or not, is in time for most operations; what
+    # ends late all the same is recorded as it was.
+    report = sluice("tune", emulated_run(place, time_scale=400), "--json").json()
     fit = report["fit"]
-    require_equal((fit["steps"], fit["steps_recorded"], fit["time_scale"]), (4, 6, 60), "steps")
-    # An operation of so small a model may end late on a busy machine, and that is recorded too.
+    require_equal((fit["steps"], fit["steps_recorded"], fit["time_scale"]), (4, 6, 400), "steps")
     require(abs(fit["seconds"]["total"]["error"]) < 0.25, f"{fit['seconds']}")
     require(report["seconds"]["after"] <= report["seconds"]["before"], f"{report['seconds']}")
 

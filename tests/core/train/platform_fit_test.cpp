@@ -236,6 +236,22 @@ TEST_CASE("kernels in turn take from the end of the one before, those at once sh
   CHECK(own_seconds(kernels, KernelOrder::at_once) == std::vector<double>{2.5, 3.5, 1});
 }
 
+TEST_CASE("the middle half of the steps keeps its operations") {
+  RecordedSteps steps;
+  for (const TimeNs dur_ns : {100, 10, 11, 12, 1, 13, 90, 9}) {
+    const TimeNs start_ns = 1000 * std::ssize(steps.steps);
+    steps.steps.push_back({start_ns, start_ns + dur_ns});
+    steps.operations.push_back(kernel(start_ns, start_ns + dur_ns));
+  }
+  const RecordedSteps middle = middle_half(steps);
+  REQUIRE(middle.steps.size() == 4);
+  CHECK(middle.operations.size() == 4);
+  CHECK(middle.steps.front().end_ns == 1010);
+  CHECK(middle.steps.back().end_ns == 5013);
+  steps.steps.resize(3);
+  CHECK(middle_half(steps).steps.size() == 2);
+}
+
 TEST_CASE("time with traffic both ways is kept apart, and the bytes with it") {
   OperationTimes read = kernel(0, 4'000'000'000);
   read.stage = runtime::Stage::state_read;
