@@ -42,6 +42,12 @@ std::string utc_now() {
   return text;
 }
 
+// Empty if it cannot be read: it was a moment ago, and a run does not fail for its record.
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& sink,
                      collect::RunFacts& facts) {
   const bool is_csd = plan.config.offload.method == train::Method::csd;
@@ -75,7 +81,7 @@ void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& s
   }
 }
 
-void add_meta(const train::RunPlan& plan, const std::string& mode, collect::RunFacts& facts) {
+void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& facts) {
   utsname system = {};
   uname(&system);
   const auto add = [&facts](std::string key, std::string value) {
@@ -83,7 +89,7 @@ void add_meta(const train::RunPlan& plan, const std::string& mode, collect::RunF
   };
   add("sluice_version", SLUICE_VERSION);
   add("name", plan.config.files.name);
-  add("mode", mode);
+  add("mode", mode_line(plan.config, clock));
   add("started_utc", utc_now());
   add("platform_name", plan.platform.name);
   add("parameters", fmt::format("{}", plan.layout.parameter_count));
@@ -91,6 +97,10 @@ void add_meta(const train::RunPlan& plan, const std::string& mode, collect::RunF
                              std::thread::hardware_concurrency(), system.sysname, system.release));
   add("host_name", system.nodename);
   for (const auto& [key, value] : train::setting_values(plan.config)) add(key, value);
+  if (clock == ModeClock::simulated) add("clock", "simulated");
+  // So that a run can be simulated later, whatever has become of the files.
+  add("model_text", text_of_file(plan.config.files.model));
+  add("platform_text", text_of_file(plan.config.files.platform));
 }
 
 }  // namespace
@@ -107,10 +117,10 @@ std::string mode_line(const train::RunConfig& config, ModeClock clock) {
   return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
 }
 
-collect::RunFacts run_facts(const train::RunPlan& plan, const std::string& mode,
+collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
                             const runtime::RecordingSink& sink, const state::Layout& layout) {
   collect::RunFacts facts;
-  add_meta(plan, mode, facts);
+  add_meta(plan, clock, facts);
   const platform::Platform& platform = plan.platform;
   for (std::size_t i = 0; i < platform.devices.size(); ++i) {
     const platform::Device& device = platform.devices[i];

@@ -19,7 +19,7 @@ enum class ModeClock : std::uint8_t { of_settings, simulated };
 std::string mode_line(const train::RunConfig& config, ModeClock clock);
 
 // `layout` says which device has which subgroup, `sink` which track an operation is on.
-collect::RunFacts run_facts(const train::RunPlan& plan, const std::string& mode,
+collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
                             const runtime::RecordingSink& sink, const state::Layout& layout);
 
 }  // namespace sluice::cli

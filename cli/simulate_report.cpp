@@ -25,16 +25,6 @@ std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 32 + 0.5), '#');
 }
 
-// "csd3.drive" belongs to a device, and stands for all of its kind: "drive"; "accelerator1.link"
-// for those of all accelerators.
-std::string kind_of(const train::RunPlan& plan, const std::string& name) {
-  for (const platform::Device& device : plan.platform.devices) {
-    if (name.starts_with(device.name + ".")) return name.substr(device.name.size() + 1);
-  }
-  if (name.starts_with("accelerator") && name.ends_with(".link")) return "accelerator";
-  return name;
-}
-
 struct Busy {
   std::string what;
   double seconds = 0;  // of the busiest of its kind
@@ -46,7 +36,7 @@ std::vector<Busy> busiest(const train::RunPlan& plan, const train::SimulatedStep
   std::map<std::string, double> by_kind;
   const auto add = [&](const auto& uses, const char* what) {
     for (const auto& use : uses) {
-      double& most = by_kind[kind_of(plan, use.name) + what];
+      double& most = by_kind[platform::kind_of(plan.platform, use.name) + what];
       most = std::max(most, use.busy_seconds[phase]);
     }
   };
@@ -78,7 +68,7 @@ std::string phase_lines(const train::RunPlan& plan, const train::SimulatedStep& 
 std::string byte_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
   std::map<std::string, std::array<std::int64_t, 2>> by_kind;
   for (const train::LinkUse& link : step.links) {
-    auto& sum = by_kind[kind_of(plan, link.name)];
+    auto& sum = by_kind[platform::kind_of(plan.platform, link.name)];
     for (const auto& phase : link.size_bytes) {
       sum[kRead] += phase[kRead];
       sum[kWrite] += phase[kWrite];

@@ -114,11 +114,10 @@ class TrainCommand {
       ASSIGN_OR_RETURN(
           std::unique_ptr<rundb::Writer> writer,
           open_database(config_.files.database, start(), run_->store().committed().position.step));
-      ASSIGN_OR_RETURN(collector_,
-                       collect::Collector::start(
-                           recorder_, std::move(writer),
-                           run_facts(run_->plan(), mode_line(config_, ModeClock::of_settings),
-                                     *run_->recording(), run_->store().layout())));
+      collect::RunFacts facts = run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(),
+                                          run_->store().layout());
+      facts.meta.push_back({"changes", changes_text()});
+      ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts));
     }
     return ok_status();
   }
@@ -159,6 +158,17 @@ class TrainCommand {
     }
     if (arguments_.json) std::fputs((json_ + "\n").c_str(), stdout);
     return ok_status();
+  }
+
+  // As --at would take them, a line each.
+  std::string changes_text() const {
+    std::string text;
+    for (const train::PlannedChange& change : changes_) {
+      for (const std::string& setting : change.settings) {
+        text += fmt::format("{}:{}\n", change.step, setting);
+      }
+    }
+    return text;
   }
 
   std::string header() const {

@@ -6,20 +6,26 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/fit_report.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
+#include "core/calibrate/platform_text.h"
+#include "core/platform/platform_text.h"
 #include "core/train/tuning.h"
 
 namespace sluice::cli {
 namespace {
 
 struct TuneArguments {
-  std::string model;
-  std::string platform;
+  std::string start;     // a model, or a recorded run
+  std::string model;     // of a recorded run, where its database has none
+  std::string platform;  // the same
   std::vector<std::string> overrides;
   std::vector<std::string> held;
   double density = 1;
   std::string devices;
+  std::string written_platform;  // empty: none
+  bool force = false;
   bool json = false;
 };
 
@@ -38,6 +44,8 @@ class TuneCommand {
 
   Status run() {
     ASSIGN_OR_RETURN(knobs_, knobs());
+    RETURN_IF_ERROR(check_start());
+    if (is_database_path(arguments_.start)) RETURN_IF_ERROR(fit_to_run());
     if (!arguments_.devices.empty()) return compare_devices();
     ASSIGN_OR_RETURN(const Tuned tuned, tuned_machine());
     fmt::print("{}\n", arguments_.json ? json(tuned) : text(tuned));
@@ -45,6 +53,61 @@ class TuneCommand {
   }
 
  private:
+  // What a run was recorded with, and the machine as it turned out to be.
+  struct FittedRun {
+    RecordedRun run;
+    train::PlatformFit fit;
+  };
+
+  Status check_start() const {
+    if (is_database_path(arguments_.start)) return check_output();
+    if (!arguments_.written_platform.empty()) {
+      return make_error(ErrorCode::config,
+                        "--write-platform writes the platform that was fitted to a recorded run, "
+                        "and {} is read as a model",
+                        arguments_.start);
+    }
+    if (!arguments_.model.empty()) {
+      return make_error(ErrorCode::config,
+                        "--model goes with a recorded run, and {} is read as a model already",
+                        arguments_.start);
+    }
+    if (!arguments_.platform.empty()) return ok_status();
+    return make_error(ErrorCode::config,
+                      "{}: is read as a model, which needs --platform PLATFORM.toml; a recorded "
+                      "run (RUN.db) brings its own",
+                      arguments_.start);
+  }
+
+  Status check_output() const {
+    if (arguments_.written_platform.empty()) return ok_status();
+    return calibrate::check_output(arguments_.written_platform, arguments_.force
+                                                                    ? calibrate::IfThere::replace
+                                                                    : calibrate::IfThere::refuse);
+  }
+
+  Status write_platform() const {
+    if (arguments_.written_platform.empty()) return ok_status();
+    const std::string head =
+        fmt::format("# Fitted by `sluice tune` to {} recorded step{} of the run {}: {}.\n",
+                    fitted_->fit.step_count, fitted_->fit.step_count == 1 ? "" : "s",
+                    fitted_->run.name, fitted_->run.mode);
+    return calibrate::write_platform(head + platform::platform_text(fitted_->fit.platform),
+                                     arguments_.written_platform);
+  }
+
+  Status fit_to_run() {
+    FittedRun fitted;
+    ASSIGN_OR_RETURN(fitted.run,
+                     open_recorded_run({arguments_.start, arguments_.model, arguments_.platform}));
+    const auto fit = train::fit_platform(fitted.run.config, fitted.run.shape, fitted.run.platform,
+                                         fitted.run.steps);
+    if (!fit.ok()) return fit.error().with_context(arguments_.start);
+    fitted.fit = *fit;
+    fitted_ = std::move(fitted);
+    return write_platform();
+  }
+
   Result<Tuned> tuned_machine() const {
     Tuned tuned;
     ASSIGN_OR_RETURN(const train::RunPlan start, plan_with({}));
@@ -96,8 +159,13 @@ class TuneCommand {
   Result<train::RunPlan> plan_with(const train::TuneSettings& settings) const {
     std::vector<std::string> overrides = overrides_;
     for (const auto& [key, value] : settings) overrides.push_back(key + "=" + value);
+    if (fitted_) {
+      ASSIGN_OR_RETURN(const train::RunConfig config,
+                       recorded_config(fitted_->run, arguments_.start, overrides));
+      return train::plan_run(config, fitted_->run.shape, fitted_->fit.platform);
+    }
     ASSIGN_OR_RETURN(const train::RunConfig config,
-                     train::simulation_config(arguments_.model, arguments_.platform, overrides));
+                     train::simulation_config(arguments_.start, arguments_.platform, overrides));
     return train::plan_run(config);
   }
 
@@ -122,11 +190,12 @@ class TuneCommand {
   std::string text(const Tuned& tuned) const {
     const double before = tuned.before.total_seconds;
     const double after = tuned.after.total_seconds;
-    std::string text = fmt::format(
-        "SIMULATED: {} on {}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
-        tuned.best.shape.name, tuned.best.platform.name, tuned.best.config.offload.devices,
-        tuned.best.config.offload.devices == 1 ? "" : "s", duration(before), duration(after),
-        before / after);
+    std::string text = fit_text();
+    text += fmt::format(
+        "SIMULATED: {} on {}{}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
+        tuned.best.shape.name, tuned.best.platform.name, fitted_ ? " as fitted" : "",
+        tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
+        duration(before), duration(after), before / after);
     if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
     for (const train::TuneChange& change : tuned.result.changes) {
       text += fmt::format(
@@ -134,13 +203,39 @@ class TuneCommand {
           std::isinf(change.worth_seconds) ? "the others need it"
                                            : "worth " + duration(change.worth_seconds) + " a step");
     }
+    if (fitted_ && changes(tuned, "method")) {
+      text += "  No step has shown the other method: its kernels and links are as the file says.\n";
+    }
+    if (fitted_ && changes(tuned, "subgroup_elements")) {
+      text +=
+          "  A state that exists keeps its subgroup_elements: for a run that goes on, add "
+          "--hold subgroup_elements.\n";
+    }
     text += "\n" + simulate_verdict(tuned.best, tuned.after);
     return text + fmt::format("\n{} of {} combinations were simulated.",
                               tuned.result.evaluation_count, grid_size());
   }
 
-  std::string json(const Tuned& tuned) const {
+  static bool changes(const Tuned& tuned, const std::string& key) {
+    return std::ranges::count(tuned.result.changes, key, &train::TuneChange::key) > 0;
+  }
+
+  // Empty where nothing was recorded.
+  std::string fit_text() const {
+    if (!fitted_) return "";
+    const std::string& file = arguments_.written_platform;
+    return fit_report_text(fitted_->run, fitted_->fit) +
+           (file.empty() ? "" : "It is written to " + file + ".\n") + "\n";
+  }
+
+  nlohmann::ordered_json json_with_fit() const {
     nlohmann::ordered_json json;
+    if (fitted_) json["fit"] = fit_report_json(fitted_->run, fitted_->fit);
+    return json;
+  }
+
+  std::string json(const Tuned& tuned) const {
+    nlohmann::ordered_json json = json_with_fit();
     json["simulated"] = true;
     json["model"] = tuned.best.shape.name;
     json["platform"] = tuned.best.platform.name;
@@ -169,7 +264,8 @@ class TuneCommand {
     const Tuned& first = machines.front();
     const Tuned& best = best_buy(machines);
     const bool has_prices = first.best.platform.price_usd() > 0;
-    std::string text = fmt::format(
+    std::string text = fit_text();
+    text += fmt::format(
         "SIMULATED: {} on {}, each number of devices tuned\n{:>8} {:>10} {:>9} {:>12} {:>12}  "
         "settings\n",
         first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
@@ -191,7 +287,7 @@ class TuneCommand {
   }
 
   std::string devices_json(const std::vector<Tuned>& machines) const {
-    nlohmann::ordered_json json;
+    nlohmann::ordered_json json = json_with_fit();
     json["simulated"] = true;
     json["model"] = machines.front().best.shape.name;
     json["platform"] = machines.front().best.platform.name;
@@ -218,6 +314,7 @@ class TuneCommand {
   const TuneArguments& arguments_;
   std::vector<std::string> overrides_;
   std::vector<train::TuneKnob> knobs_;
+  std::optional<FittedRun> fitted_;
 };
 
 }  // namespace
@@ -226,11 +323,19 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App* command = app.add_subcommand(
       "tune", "Which settings would make a step shortest on a machine, by simulating it");
-  command->add_option("model", arguments->model, "the model's shape (MODEL.toml)")->required();
-  command->add_option("--platform", arguments->platform, "the machine (PLATFORM.toml)")->required();
+  command
+      ->add_option("start", arguments->start,
+                   "the model's shape (MODEL.toml), or a recorded run (RUN.db), to which the "
+                   "platform is fitted first")
+      ->required();
+  command->add_option("--platform", arguments->platform,
+                      "the machine (PLATFORM.toml); a recorded run brings its own");
+  command->add_option("--model", arguments->model,
+                      "MODEL.toml of a recorded run whose database does not hold it");
   command
       ->add_option("--set", arguments->overrides,
-                   "key=value: where the search begins, as in sluice simulate; may be repeated")
+                   "key=value: where the search begins, as in sluice simulate, or over the "
+                   "settings of the recorded run; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
   command->add_option("--hold", arguments->held, "a knob to leave as it is; may be repeated")
@@ -244,12 +349,20 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--devices", arguments->devices,
                       "1..10 or 2,4,8: tune each number of devices, with prices and what a step "
                       "costs");
+  command->add_option("--write-platform", arguments->written_platform,
+                      "write the platform that was fitted to the recorded run to this file");
+  command->add_flag("--force", arguments->force, "replace that file if it is there")
+      ->needs("--write-platform");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "Turned are method, pipeline, subgroup_elements, buffers, wire and gradient_tier: none of "
       "them\n"
       "changes what the model learns. With --density the gradients' density is, too.\n"
+      "A run may be finished, stopped or going on; it needs four recorded steps. What it tells of "
+      "the\n"
+      "machine comes first: how far simulation was off, which rates differ, what remains.\n"
       "Examples:\n"
+      "  sluice tune out/tiny/run.db --hold subgroup_elements\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml --hold method --set method=host \\\n"

@@ -149,6 +149,17 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   return shape;
 }
 
+// toml++ reports by exceptions in the form Debian builds it; they end here.
+template <typename Parse>
+Result<ModelShape> shape_from(const std::string& path, const Parse& parse) {
+  try {
+    return read_shape(parse(), path);
+  } catch (const toml::parse_error& failure) {
+    return make_error(ErrorCode::config, "{}: not valid TOML: {}", place(path, failure.source()),
+                      failure.description());
+  }
+}
+
 }  // namespace
 
 Result<ModelShape> load_model_shape(const std::string& path) {
@@ -158,13 +169,11 @@ Result<ModelShape> load_model_shape(const std::string& path) {
                       "{}: there is no such model file; sample_models/models/ holds examples",
                       path);
   }
-  // toml++ reports by exceptions in the form Debian builds it; they end here.
-  try {
-    return read_shape(toml::parse_file(path), path);
-  } catch (const toml::parse_error& failure) {
-    return make_error(ErrorCode::config, "{}: not valid TOML: {}", place(path, failure.source()),
-                      failure.description());
-  }
+  return shape_from(path, [&] { return toml::parse_file(path); });
+}
+
+Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages) {
+  return shape_from(path_for_messages, [&] { return toml::parse(toml); });
 }
 
 }  // namespace sluice::model

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -47,5 +48,6 @@ Status check_trainable(const ModelShape& shape);
 
 // Errors name file, line and key, with the nearest right key.
 Result<ModelShape> load_model_shape(const std::string& path);
+Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages);
 
 }  // namespace sluice::model

@@ -85,6 +85,14 @@ Result<Platform> parse_platform(std::string_view toml, const std::string& path_f
   return PlatformParser().parse(toml, path_for_messages);
 }
 
+std::string kind_of(const Platform& platform, const std::string& name) {
+  for (const Device& device : platform.devices) {
+    if (name.starts_with(device.name + ".")) return name.substr(device.name.size() + 1);
+  }
+  if (name.starts_with("accelerator") && name.ends_with(".link")) return "accelerator";
+  return name;
+}
+
 Result<Platform> with_devices(const Platform& platform, std::int32_t device_count) {
   const auto have = static_cast<std::int32_t>(platform.devices.size());
   if (device_count < 1 || device_count > have) {

@@ -102,12 +102,19 @@ std::int64_t RunPlan::device_budget_bytes(const platform::Device& device) const 
 }
 
 Result<RunPlan> plan_run(const RunConfig& config) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const platform::Platform platform,
+                   platform::load_platform(config.files.platform));
+  return plan_run(config, shape, platform);
+}
+
+Result<RunPlan> plan_run(const RunConfig& config, const model::ModelShape& shape,
+                         const platform::Platform& platform) {
   RunPlan plan;
   plan.config = config;
-  ASSIGN_OR_RETURN(plan.shape, model::load_model_shape(config.files.model));
+  plan.shape = shape;
   plan.layout = plan.shape.flat_layout();
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
-  ASSIGN_OR_RETURN(platform::Platform platform, platform::load_platform(config.files.platform));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
   ASSIGN_OR_RETURN(plan.platform,

@@ -31,6 +31,9 @@ struct RunPlan {
 // Reads the model and the platform file. Errors: theirs, and what the settings ask of them that
 // they do not have (ErrorCode::config).
 Result<RunPlan> plan_run(const RunConfig& config);
+// The same with a model and a machine that are known already, whatever files `config` names.
+Result<RunPlan> plan_run(const RunConfig& config, const model::ModelShape& shape,
+                         const platform::Platform& platform);
 
 // The same with other knobs (train::with_knobs); platform, model and geometry stay as they are.
 Status plan_knobs(RunPlan& plan, const RunConfig& config);

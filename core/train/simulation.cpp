@@ -104,6 +104,7 @@ SimulatedStep UseSink::report(const platform::Platform& platform) const {
   step.seconds = {seconds(outcome_.forward_ns()), seconds(outcome_.backward_ns()),
                   seconds(outcome_.update_ns())};
   step.total_seconds = seconds(outcome_.total_ns());
+  step.start_ns = outcome_.start_ns;
   step.operation_count = operation_count_;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     LinkUse use{platform.links[i].name, links_[i].ended, {}};
@@ -244,7 +245,8 @@ Result<RunConfig> simulation_config(const std::string& model_path, const std::st
   return parse_run_config(assumed, "simulate", overrides);
 }
 
-Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecording* recording) {
+Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecording* recording,
+                                    runtime::OperationSink* listener) {
   RETURN_IF_ERROR(check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   state::Layout layout(plan.geometry, plan.device_map);
@@ -284,6 +286,7 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
   outcome = {};
   UseSink sink(plan.platform, offload, outcome);
   runtime.add_sink(&sink);
+  if (listener != nullptr) runtime.add_sink(listener);
   std::optional<runtime::RecordingSink> spans;
   std::optional<PacedRecording> paced;
   if (recording != nullptr) {

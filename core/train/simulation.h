@@ -36,6 +36,7 @@ struct EngineUse {
 };
 
 struct SimulatedStep {
+  TimeNs start_ns = 0;  // of virtual time
   ByPhase seconds{};
   double total_seconds = 0;
   std::vector<LinkUse> links;
@@ -62,8 +63,10 @@ struct SimulationRecording {
 };
 
 // Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config);
-// those of `recording`, which may be null.
+// those of `recording`, which may be null. `listener`, which may be null as well, is told of each
+// operation that ends in the step or after it.
 Result<SimulatedStep> simulate_step(const RunPlan& plan,
-                                    const SimulationRecording* recording = nullptr);
+                                    const SimulationRecording* recording = nullptr,
+                                    runtime::OperationSink* listener = nullptr);
 
 }  // namespace sluice::train

@@ -101,6 +101,37 @@ Result<std::vector<StepRow>> Reader::last_steps(std::int64_t count) {
   return impl_->read("last_steps", step_from, count);
 }
 
+Result<TimeNs> Reader::stretch_begin() {
+  ASSIGN_OR_RETURN(const std::vector<TimeNs> begins,
+                   impl_->read("last_clock_snapshot",
+                               [](const Statement& row) { return TimeNs{row.int64_at(0)}; }));
+  return begins.empty() ? 0 : begins.front();
+}
+
+Result<std::vector<NamedSpan>> Reader::spans_ended(TimeNs after, TimeNs until) {
+  const auto span_from = [](const Statement& row) {
+    return NamedSpan{{.track_id = row.int64_at(0),
+                      .name_id = row.int64_at(1),
+                      .submit_ts = row.int64_at(2),
+                      .ts = row.int64_at(3),
+                      .dur = row.int64_at(4),
+                      .step_id = row.int64_at(5),
+                      .subgroup_id = row.int64_at(6),
+                      .device_id = row.int64_at(7),
+                      .layer_id = row.int64_at(8),
+                      .bytes = row.int64_at(9),
+                      .padding_bytes = row.int64_at(10)},
+                     row.text_at(11)};
+  };
+  return impl_->read("spans_ended", span_from, std::int64_t{after}, std::int64_t{until});
+}
+
+Result<std::vector<KnobChange>> Reader::knob_changes() {
+  return impl_->read("knob_changes", [](const Statement& row) {
+    return KnobChange{row.int64_at(0), row.text_at(1), row.text_at(2)};
+  });
+}
+
 Result<std::vector<SpanTotals>> Reader::span_totals() {
   return impl_->read("span_totals", [](const Statement& row) {
     return SpanTotals{.name = row.text_at(0),

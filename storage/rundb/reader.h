@@ -35,6 +35,17 @@ struct LinkTotals {
   double bytes_per_step_mean = 0;  // over the steps that ended
 };
 
+struct NamedSpan {
+  SpanRow row = {};
+  std::string name = {};
+};
+
+struct KnobChange {
+  std::int64_t step_id = -1;  // the first step with the new value
+  std::string knob = {};
+  std::string value = {};
+};
+
 // A table or a view.
 struct TableInfo {
   std::string name;
@@ -73,6 +84,11 @@ class Reader {
   Result<std::vector<MetaRow>> meta();
   Result<std::vector<StepRow>> steps();
   Result<std::vector<StepRow>> last_steps(std::int64_t count);
+  // When the run, or after a resume its last stretch, began; 0 if that is not known.
+  Result<TimeNs> stretch_begin();
+  // Those without failure that ended in (after, until].
+  Result<std::vector<NamedSpan>> spans_ended(TimeNs after, TimeNs until);
+  Result<std::vector<KnobChange>> knob_changes();
   Result<std::vector<SpanTotals>> span_totals();  // the longest total first
   Result<std::vector<LinkTotals>> link_totals();
   Result<std::vector<StatRow>> stats();

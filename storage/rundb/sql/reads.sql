@@ -20,6 +20,26 @@ SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped
 FROM (SELECT * FROM step ORDER BY id DESC LIMIT ?)
 ORDER BY id;
 
+-- Spans that ended after the first time and no later than the second.
+-- name: spans_ended
+SELECT
+  span.track_id, span.name_id, span.submit_ts, span.ts, span.dur, coalesce(span.step_id, -1),
+  coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1), coalesce(span.layer_id, -1),
+  span.bytes, span.padding_bytes, string.value
+FROM span
+JOIN string ON string.id = span.name_id
+WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
+ORDER BY span.id;
+
+-- name: last_clock_snapshot
+SELECT ts FROM clock_snapshot ORDER BY rowid DESC LIMIT 1;
+
+-- name: knob_changes
+SELECT coalesce(knob_change.step_id, -1), knob.name, knob_change.new
+FROM knob_change
+JOIN knob ON knob.id = knob_change.knob_id
+ORDER BY knob_change.rowid;
+
 -- name: span_totals
 SELECT
   string.value,

@@ -81,6 +81,34 @@ TEST_CASE("what is written is what is read") {
           "clock | emulated\nmethod | csd\n");
 }
 
+TEST_CASE("spans are found by when they ended, without those that failed") {
+  const TempFolder folder;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  const std::int64_t track = writer->track_id(std::nullopt, "compute", "gpu");
+  const std::int64_t forward = writer->string_id("forward");
+  Batch batch;
+  const auto add = [&](TimeNs ts, TimeNs dur, SpanStatus status) {
+    batch.spans.push_back(
+        {.track_id = track, .name_id = forward, .ts = ts, .dur = dur, .status = status});
+  };
+  add(0, 10, SpanStatus::ok);
+  add(5, 10, SpanStatus::ok);
+  add(5, 10, SpanStatus::failed);
+  add(15, 5, SpanStatus::ok);
+  add(15, 6, SpanStatus::ok);
+  require_ok(writer->append(batch));
+  require_ok(writer->close());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const std::vector<NamedSpan> spans = require_ok(reader->spans_ended(10, 20));
+  REQUIRE(spans.size() == 2);
+  CHECK(spans[0].row.ts == 5);
+  CHECK(spans[1].row.ts == 15);
+  CHECK(spans[0].name == "forward");
+  CHECK(spans[0].row.device_id == -1);
+  CHECK(require_ok(reader->stretch_begin()) > 0);
+  CHECK(require_ok(reader->knob_changes()).empty());
+}
+
 TEST_CASE("a loss that is not a number is NULL in the table and not a number when read") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));

@@ -1,0 +1,204 @@
+#include "cli/fit_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace sluice::cli {
+namespace {
+
+using train::FittedRate;
+using train::PhaseFit;
+using train::PlatformFit;
+
+// Above this share of a step a prediction from the fitted platform is not to be taken at its word.
+constexpr double kFits = 0.1;
+
+// The same rate of all devices.
+struct RateGroup {
+  std::string name;  // "drive read"
+  std::string unit;
+  int count = 0;
+  double before_low = 0, before_high = 0;
+  double after_low = 0, after_high = 0;
+
+  double change() const { return (after_low + after_high) / (before_low + before_high) - 1; }
+};
+
+std::string unit_of(const std::string& key) {
+  if (key == "read" || key == "write") return "B/s";
+  return key == "matmul" ? "FLOP/s" : "elem/s";
+}
+
+bool is_link(const FittedRate& rate) { return unit_of(rate.key) == "B/s"; }
+
+// "drive link", "engine", "host"
+std::string owner_text(const PlatformFit& fit, const FittedRate& rate) {
+  return platform::kind_of(fit.platform, rate.owner) + (is_link(rate) ? " link" : "");
+}
+
+std::vector<RateGroup> fitted_groups(const PlatformFit& fit) {
+  std::vector<RateGroup> groups;
+  for (const FittedRate& rate : fit.rates) {
+    if (!rate.is_fitted) continue;
+    const std::string name = owner_text(fit, rate) + " " + rate.key;
+    auto group = std::ranges::find(groups, name, &RateGroup::name);
+    if (group == groups.end()) {
+      groups.push_back(
+          {name, unit_of(rate.key), 0, rate.before, rate.before, rate.after, rate.after});
+      group = groups.end() - 1;
+    }
+    group->count += 1;
+    group->before_low = std::min(group->before_low, rate.before);
+    group->before_high = std::max(group->before_high, rate.before);
+    group->after_low = std::min(group->after_low, rate.after);
+    group->after_high = std::max(group->after_high, rate.after);
+  }
+  return groups;
+}
+
+// "2.77 G", three digits.
+std::string scaled(double per_second) {
+  const char* prefix = "";
+  for (const char* larger : {"k", "M", "G", "T", "P"}) {
+    if (per_second < 1000) break;
+    per_second /= 1000;
+    prefix = larger;
+  }
+  return fmt::format("{:.3g} {}", per_second, prefix);
+}
+
+std::string range(double low, double high, const std::string& unit) {
+  if (scaled(low) == scaled(high)) return scaled(low) + unit;
+  return fmt::format("{}{} to {}{}", scaled(low), unit, scaled(high), unit);
+}
+
+std::string percent(double share) {
+  if (!std::isfinite(share)) return "-";  // of a phase that takes no time
+  const long rounded = std::lround(share * 100);
+  return rounded == 0 ? "0 %" : fmt::format("{:+d} %", rounded);
+}
+
+std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
+
+// "  drive link read, write" a line for each owner.
+std::string unfitted_lines(const PlatformFit& fit) {
+  std::vector<std::pair<std::string, std::string>> owners;
+  for (const FittedRate& rate : fit.rates) {
+    if (rate.is_fitted) continue;
+    const std::string owner = owner_text(fit, rate);
+    auto of = std::ranges::find(owners, owner, &std::pair<std::string, std::string>::first);
+    if (of == owners.end()) {
+      owners.emplace_back(owner, rate.key);
+    } else if ((", " + of->second + ",").find(", " + rate.key + ",") == std::string::npos) {
+      of->second += ", " + rate.key;
+    }
+  }
+  std::string text;
+  for (const auto& [owner, keys] : owners) text += fmt::format("  {:<14} {}\n", owner, keys);
+  return text;
+}
+
+std::string rate_lines(const PlatformFit& fit) {
+  std::string text = fmt::format("{:<24} {:>22} {:>28}\n",
+                                 "Rates that the steps tell:", "the file says", "fitted");
+  for (const RateGroup& group : fitted_groups(fit)) {
+    const std::string name =
+        group.count > 1 ? fmt::format("{} ({})", group.name, group.count) : group.name;
+    text +=
+        fmt::format("  {:<25} {:>21} {:>28} {:>7}\n", name,
+                    range(group.before_low, group.before_high, group.unit),
+                    range(group.after_low, group.after_high, group.unit), percent(group.change()));
+  }
+  const std::string others = unfitted_lines(fit);
+  if (others.empty()) return text;
+  return text + "As the platform file says, for no step tells otherwise:\n" + others;
+}
+
+std::string phase_line(const std::string& name, const PhaseFit& phase) {
+  return fmt::format(
+      "  {:<9} {:>10}  {:>24} {:>11} {:>7} {:>11} {:>7}\n", name, duration(phase.recorded),
+      fmt::format("{} to {}", duration(phase.low), duration(phase.high)), duration(phase.before),
+      percent(phase.error_before()), duration(phase.after), percent(phase.error_after()));
+}
+
+std::string phase_lines(const PlatformFit& fit) {
+  std::string text = fmt::format("  {:<9} {:>10}  {:>24} {:>19} {:>19}\n", "", "recorded",
+                                 "10 % to 90 %", "simulated, file", "simulated, fitted");
+  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+    text += phase_line(train::phase_name(static_cast<train::Phase>(phase)), fit.phases[phase]);
+  }
+  return text + phase_line("step", fit.step);
+}
+
+// Of which phase most seconds are not explained.
+std::size_t worst_phase(const PlatformFit& fit) {
+  const auto seconds = [](const PhaseFit& phase) { return std::abs(phase.after - phase.recorded); };
+  return static_cast<std::size_t>(std::ranges::max_element(fit.phases, {}, seconds) -
+                                  fit.phases.begin());
+}
+
+bool is_good(const PlatformFit& fit) { return std::abs(fit.step.error_after()) <= kFits; }
+
+std::string verdict(const PlatformFit& fit) {
+  if (is_good(fit)) {
+    return fmt::format("The fitted platform is {:.1f} % off in a whole step.\n",
+                       100 * std::abs(fit.step.error_after()));
+  }
+  const std::size_t worst = worst_phase(fit);
+  return fmt::format(
+      "WARNING: also the fitted platform is {:.0f} % off in a whole step, and so may be all that "
+      "follows.\nMost of it is in {} ({}).\n",
+      100 * std::abs(fit.step.error_after()), train::phase_name(static_cast<train::Phase>(worst)),
+      percent(fit.phases[worst].error_after()));
+}
+
+nlohmann::ordered_json json_of(const PhaseFit& phase) {
+  return {{"recorded", phase.recorded}, {"low", phase.low},     {"high", phase.high},
+          {"before", phase.before},     {"after", phase.after}, {"error", phase.error_after()}};
+}
+
+}  // namespace
+
+std::string fit_report_text(const RecordedRun& run, const PlatformFit& fit) {
+  std::string text =
+      fmt::format("RECORDED: {} on {}, {} of {} step{}\n{}\n", run.name, run.platform.name,
+                  fit.step_count, run.step_count, run.step_count == 1 ? "" : "s", run.mode);
+  if (run.time_scale != 1) {
+    text += fmt::format(
+        "Recorded times are divided by time_scale={:g}: those of the modelled machine.\n",
+        run.time_scale);
+  }
+  for (const std::string& caveat : run.caveats) text += caveat + "\n";
+  return text + "\n" + phase_lines(fit) + "\n" + rate_lines(fit) + "\n" + verdict(fit);
+}
+
+nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit& fit) {
+  nlohmann::ordered_json json;
+  json["run"] = run.name;
+  json["mode"] = run.mode;
+  json["steps"] = fit.step_count;
+  json["steps_recorded"] = run.step_count;
+  json["time_scale"] = run.time_scale;
+  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+    json["seconds"][train::phase_name(static_cast<train::Phase>(phase))] =
+        json_of(fit.phases[phase]);
+  }
+  json["seconds"]["total"] = json_of(fit.step);
+  json["rates"] = nlohmann::ordered_json::array();
+  for (const FittedRate& rate : fit.rates) {
+    json["rates"].push_back({{"owner", rate.owner},
+                             {"key", rate.key},
+                             {"file", rate.before},
+                             {"fitted", rate.after},
+                             {"is_fitted", rate.is_fitted}});
+  }
+  json["is_good"] = is_good(fit);
+  json["worst_phase"] = train::phase_name(static_cast<train::Phase>(worst_phase(fit)));
+  json["caveats"] = run.caveats;
+  return json;
+}
+
+}  // namespace sluice::cli

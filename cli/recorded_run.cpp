@@ -1,0 +1,244 @@
+#include "cli/recorded_run.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "storage/rundb/reader.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t kWarmSteps = 2;
+constexpr std::size_t kFewestSteps = 2;
+constexpr std::size_t kMostSteps = 50;  // a median of more is no better, and reading takes time
+
+std::optional<runtime::Stage> stage_of(const std::string& name) {
+  for (int s = 0; s < runtime::kStageCount; ++s) {
+    const auto stage = static_cast<runtime::Stage>(s);
+    if (name == runtime::stage_name(stage)) return stage;
+  }
+  return std::nullopt;
+}
+
+// "100:pipeline=serial", as table meta and knob_change have it.
+struct Change {
+  std::int64_t step = 0;
+  std::string setting;
+};
+
+std::vector<Change> changes_of(const std::string& text) {
+  std::vector<Change> changes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    Change change;
+    if (colon == std::string::npos) continue;
+    std::from_chars(line.data(), line.data() + colon, change.step);
+    change.setting = line.substr(colon + 1);
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+class RecordedRunReader {
+ public:
+  explicit RecordedRunReader(const RecordedRunFiles& files) : files_(files) {}
+
+  Result<RecordedRun> read() {
+    auto opened = rundb::Reader::open(files_.database);
+    if (!opened.ok()) return unusable(opened.error());
+    reader_ = std::move(*opened);
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
+    ASSIGN_OR_RETURN(const auto meta, reader_->meta());
+    for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
+    run_.name = meta_["name"];
+    run_.mode = meta_["mode"];
+    is_simulated_ = meta_["clock"] == "simulated" ||
+                    run_.mode.ends_with("no data");  // as an older Sluice said it
+    ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, last_stretch());
+    RETURN_IF_ERROR(read_settings(steps));
+    RETURN_IF_ERROR(read_machine());
+    RETURN_IF_ERROR(keep_steady(steps));
+    RETURN_IF_ERROR(read_operations(steps));
+    RETURN_IF_ERROR(add_caveats());
+    return std::move(run_);
+  }
+
+ private:
+  // A file that cannot be tuned from is a wrong argument, whatever is wrong with it.
+  static Error unusable(const Error& error) {
+    if (error.code() != ErrorCode::corrupt) return error;
+    return {ErrorCode::config, error.message()};
+  }
+
+  Error refused(const std::string& why) const {
+    return make_error(ErrorCode::config, "{}: {}", files_.database, why);
+  }
+
+  // Those since the run began or last went on, by its clock, which may have begun anew.
+  Result<std::vector<rundb::StepRow>> last_stretch() {
+    ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, reader_->steps());
+    run_.step_count = std::ssize(steps);
+    if (steps.empty()) {
+      return refused("no step has ended in it; tune needs a run of a few steps, recorded");
+    }
+    if (is_simulated_) return steps;
+    ASSIGN_OR_RETURN(const TimeNs begin, reader_->stretch_begin());
+    std::size_t first = steps.size();
+    while (first > 0 && steps[first - 1].ts >= begin &&
+           (first == steps.size() || steps[first - 1].ts < steps[first].ts)) {
+      first -= 1;
+    }
+    steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));
+    if (steps.empty()) {
+      return refused("no step has ended since the run went on; let it take a few more");
+    }
+    return steps;
+  }
+
+  Status read_settings(const std::vector<rundb::StepRow>& steps) {
+    for (const train::SettingInfo& info : train::settings()) {
+      const auto value = meta_.find(info.key);
+      if (value == meta_.end() || (info.key == "clock" && is_simulated_)) continue;
+      run_.settings.push_back(info.key + "=" + value->second);
+    }
+    ASSIGN_OR_RETURN(const std::vector<rundb::KnobChange> changed, reader_->knob_changes());
+    std::vector<Change> changes = changes_of(meta_["changes"]);
+    for (const rundb::KnobChange& change : changed) {
+      changes.push_back({change.step_id, change.knob + "=" + change.value});
+    }
+    std::ranges::stable_sort(changes, {}, &Change::step);
+    for (const Change& change : changes) {
+      if (change.step < steps.front().id || change.step > steps.back().id) continue;
+      run_.settings.push_back(change.setting);
+      first_step_ = change.step;
+    }
+    ASSIGN_OR_RETURN(run_.config, recorded_config(run_, files_.database, {}));
+    const train::OffloadConfig& offload = run_.config.offload;
+    if (offload.density < 1) first_step_ = std::max(first_step_, offload.density_warmup_steps);
+    if (run_.config.clock.kind == train::ClockKind::emulated && !is_simulated_) {
+      run_.time_scale = run_.config.clock.time_scale;
+    }
+    return ok_status();
+  }
+
+  Status read_machine() {
+    const auto missing = [&](const char* what, const char* option) {
+      return refused(
+          fmt::format("holds no {}, since an older Sluice wrote it; name the file that "
+                      "the run used with {}",
+                      what, option));
+    };
+    if (files_.model.empty() && meta_["model_text"].empty()) return missing("model", "--model");
+    if (files_.platform.empty() && meta_["platform_text"].empty()) {
+      return missing("platform", "--platform");
+    }
+    ASSIGN_OR_RETURN(run_.shape, files_.model.empty()
+                                     ? model::parse_model_shape(meta_["model_text"], meta_["model"])
+                                     : model::load_model_shape(files_.model));
+    ASSIGN_OR_RETURN(run_.platform,
+                     files_.platform.empty()
+                         ? platform::parse_platform(meta_["platform_text"], meta_["platform"])
+                         : platform::load_platform(files_.platform));
+    const std::string parameters = fmt::format("{}", run_.shape.flat_layout().parameter_count);
+    if (parameters == meta_["parameters"]) return ok_status();
+    return make_error(ErrorCode::config, "{}: the model has {} parameters, and that of {} has {}",
+                      files_.model, parameters, files_.database, meta_["parameters"]);
+  }
+
+  Status keep_steady(std::vector<rundb::StepRow>& steps) const {
+    const std::size_t in_stretch = steps.size();
+    if (!is_simulated_) {
+      std::erase_if(steps, [&](const rundb::StepRow& step) { return step.id < first_step_; });
+      const auto warm = static_cast<std::ptrdiff_t>(std::min(kWarmSteps, steps.size()));
+      steps.erase(steps.begin(), steps.begin() + warm);
+      std::erase_if(steps, [](const rundb::StepRow& step) { return step.skipped; });
+      if (steps.size() < kFewestSteps) {
+        return refused(fmt::format(
+            "of the {} step{} since the run began or went on, {} {} steady (the first two do not "
+            "count, also after a change of a knob, and those that were skipped), and tune needs "
+            "{}; record more",
+            in_stretch, in_stretch == 1 ? "" : "s", steps.size(), steps.size() == 1 ? "is" : "are",
+            kFewestSteps));
+      }
+    }
+    const std::size_t many = steps.size() - std::min(steps.size(), kMostSteps);
+    steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(many));
+    return ok_status();
+  }
+
+  TimeNs scaled(TimeNs ts, TimeNs begin) const {
+    return static_cast<TimeNs>(static_cast<double>(ts - begin) / run_.time_scale);
+  }
+
+  Status read_operations(const std::vector<rundb::StepRow>& steps) {
+    const TimeNs begin = steps.front().ts;
+    const rundb::StepRow& last = steps.back();
+    ASSIGN_OR_RETURN(const auto spans, reader_->spans_ended(begin, last.ts + last.dur));
+    const bool is_real = run_.config.clock.kind == train::ClockKind::real && !is_simulated_;
+    run_.steps.kernel_order = is_real ? train::KernelOrder::at_once : train::KernelOrder::in_turn;
+    for (const rundb::StepRow& step : steps) {
+      run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
+    }
+    for (const rundb::NamedSpan& span : spans) {
+      // The clock of an earlier stretch, before a restart of the machine, may have shown the same.
+      if (span.row.step_id >= 0 && span.row.step_id + 1 < steps.front().id) continue;
+      const std::optional<runtime::Stage> stage = stage_of(span.name);
+      if (!stage) continue;
+      train::OperationTimes times;
+      times.stage = *stage;
+      times.device = DeviceId{static_cast<std::int32_t>(span.row.device_id)};
+      times.layer = LayerId{static_cast<std::int32_t>(span.row.layer_id)};
+      times.subgroup = SubgroupId{static_cast<std::int32_t>(span.row.subgroup_id)};
+      times.start_ns = scaled(is_real ? span.row.ts : span.row.submit_ts, begin);
+      times.end_ns = scaled(span.row.ts + span.row.dur, begin);
+      times.size_bytes = span.row.bytes + span.row.padding_bytes;
+      run_.steps.operations.push_back(times);
+    }
+    train::keep_those_of_steps(run_.steps);
+    if (!run_.steps.operations.empty()) return ok_status();
+    return refused("holds steps, but none of their operations; record with record=all");
+  }
+
+  Status add_caveats() {
+    ASSIGN_OR_RETURN(const auto losses, reader_->losses());
+    for (const rundb::StatRow& loss : losses) {
+      run_.caveats.push_back(
+          fmt::format("The recording is not whole ({}: {}).", loss.name, loss.value));
+    }
+    return ok_status();
+  }
+
+  const RecordedRunFiles& files_;
+  std::unique_ptr<rundb::Reader> reader_;
+  std::map<std::string, std::string> meta_;
+  bool is_simulated_ = false;
+  std::int64_t first_step_ = 0;  // with the settings as they are at the end
+  RecordedRun run_;
+};
+
+}  // namespace
+
+bool is_database_path(const std::string& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::array<char, kMagic.size()> head{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), head.size());
+  return path.ends_with(".db") || std::string_view(head.data(), head.size()) == kMagic;
+}
+
+Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files) {
+  return RecordedRunReader(files).read();
+}
+
+Result<train::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
+                                         const std::vector<std::string>& overrides) {
+  std::vector<std::string> settings = run.settings;
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  return train::parse_run_config("", database, settings);
+}
+
+}  // namespace sluice::cli

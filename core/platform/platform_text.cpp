@@ -1,0 +1,135 @@
+#include "core/platform/platform_text.h"
+
+#include <algorithm>
+#include <span>
+
+namespace sluice::platform {
+namespace {
+
+const Link& link_at(const Platform& platform, LinkId id) {
+  return platform.links[static_cast<std::size_t>(index_of(id))];
+}
+
+const Engine& engine_at(const Platform& platform, EngineId id) {
+  return platform.engines[static_cast<std::size_t>(index_of(id))];
+}
+
+std::string rate(double per_second, std::string_view unit) {
+  const char* prefix = "";
+  for (const char* larger : {"k", "M", "G", "T", "P"}) {
+    if (per_second < 1000) break;
+    per_second /= 1000;
+    prefix = larger;
+  }
+  return fmt::format("\"{:.6g} {}{}\"", per_second, prefix, unit);
+}
+
+// A name may hold anything; control characters are not for a file that people read.
+std::string quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  }
+  return quoted + "\"";
+}
+
+std::string link_lines(const Link& link) {
+  std::string text = fmt::format(
+      "read = {}\nwrite = {}\nduplex = \"{}\"\n", rate(link.read_bytes_per_s, "B/s"),
+      rate(link.write_bytes_per_s, "B/s"), link.duplex == Duplex::full ? "full" : "half");
+  if (link.sharing == Sharing::in_order) text += "sharing = \"in_order\"\n";
+  if (link.latency_ns > 0) text += fmt::format("latency = \"{} ns\"\n", link.latency_ns);
+  if (link.chunk_curve.empty()) return text;
+  text += "chunk_curve = [\n";
+  for (const ChunkPoint& point : link.chunk_curve) {
+    text += fmt::format("  [\"{} B\", {}, {}],\n", point.chunk_bytes,
+                        rate(point.read_bytes_per_s, "B/s"), rate(point.write_bytes_per_s, "B/s"));
+  }
+  return text + "]\n";
+}
+
+// `count` like engines are one that is as fast as all of them, and the file has the rates of one.
+std::string engine_lines(const Platform& platform, const Engine& engine, double count = 1) {
+  std::string text;
+  for (const auto& [kernel, per_second] : engine.rate) {
+    text += fmt::format("{} = {}\n", kernel,
+                        rate(per_second / count, kernel == "matmul" ? "FLOP/s" : "elem/s"));
+  }
+  if (engine.launch_ns > 0) text += fmt::format("launch = \"{} ns\"\n", engine.launch_ns);
+  if (engine.processor == platform.host_engine) text += "processor = \"host\"\n";
+  return text;
+}
+
+std::string bytes_line(const char* key, std::int64_t bytes) {
+  return bytes > 0 ? fmt::format("{} = \"{} B\"\n", key, bytes) : "";
+}
+
+std::string price_line(double usd) {
+  return usd > 0 ? fmt::format("price = \"{} USD\"\n", usd) : "";
+}
+
+// Those of no device alone, in the order of the file.
+std::string shared_tables(const Platform& platform) {
+  std::string text;
+  for (std::size_t i = 0; i < platform.links.size(); ++i) {
+    const LinkId id{static_cast<std::int32_t>(i)};
+    const bool is_devices = std::ranges::any_of(platform.devices, [&](const Device& device) {
+      return device.host_route.back() == id || std::ranges::count(device.internal_route, id) > 0;
+    });
+    const bool is_accelerators = std::ranges::any_of(
+        platform.accelerator_routes, [&](const auto& route) { return route.back() == id; });
+    if (is_devices || is_accelerators) continue;
+    const Link& link = link_at(platform, id);
+    text += "\n[[link]]\nname = " + quoted(link.name) + "\n" + link_lines(link);
+  }
+  return text;
+}
+
+// All links of a route but the last, which is its owner's.
+std::string via_line(const Platform& platform, std::span<const LinkId> route) {
+  std::vector<std::string> via;
+  for (const LinkId link : route.first(route.size() - 1)) {
+    via.push_back(quoted(link_at(platform, link).name));
+  }
+  return fmt::format("via = [{}]\n", fmt::join(via, ", "));
+}
+
+std::string compute_table(const Platform& platform) {
+  const Engine& engine = engine_at(platform, platform.compute_engine);
+  const auto& routes = platform.accelerator_routes;
+  if (routes.empty()) {
+    return "\n[compute]\n" + price_line(platform.compute_price_usd) +
+           engine_lines(platform, engine);
+  }
+  const auto count = static_cast<double>(routes.size());
+  return fmt::format("\n[compute]\ncount = {}\n", routes.size()) +
+         via_line(platform, routes.front()) + price_line(platform.compute_price_usd / count) +
+         engine_lines(platform, engine, count) + "\n[compute.link]\n" +
+         link_lines(link_at(platform, routes.front().back()));
+}
+
+std::string device_tables(const Platform& platform, const Device& device) {
+  std::string text = fmt::format("\n[[device]]\nname = {}\n", quoted(device.name)) +
+                     via_line(platform, device.host_route);
+  text += bytes_line("memory", device.memory_bytes) +
+          bytes_line("capacity", device.capacity_bytes) + price_line(device.price_usd);
+  text += "\n[device.drive]\n" + link_lines(link_at(platform, device.host_route.back()));
+  if (device.internal_route.empty()) return text;
+  text += "\n[device.internal]\n" + link_lines(link_at(platform, device.internal_route.back()));
+  return text + "\n[device.engine]\n" + engine_lines(platform, engine_at(platform, device.engine));
+}
+
+}  // namespace
+
+std::string platform_text(const Platform& platform) {
+  std::string text = "name = " + quoted(platform.name) + "\n" + shared_tables(platform);
+  text += "\n[host]\n" + bytes_line("memory", platform.host_memory_bytes) +
+          price_line(platform.host_price_usd) +
+          engine_lines(platform, engine_at(platform, platform.host_engine));
+  text += compute_table(platform);
+  for (const Device& device : platform.devices) text += device_tables(platform, device);
+  return text;
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,57 @@
+#include "core/train/detail/fit_simulation.h"
+
+namespace sluice::train::detail {
+namespace {
+
+class ChargeSink final : public runtime::OperationSink {
+ public:
+  explicit ChargeSink(ChargedStep& charged) : charged_(charged) {}
+  void on_submit(const runtime::OperationState& /*state*/) override {}
+  void on_finish(const runtime::OperationState& state) override {
+    const runtime::OperationLabel& label = state.operation.label;
+    const OperationTimes times{label.stage,
+                               label.device,
+                               label.layer,
+                               label.subgroup,
+                               state.start_ns,
+                               state.end_ns,
+                               label.size_bytes + label.padding_bytes};
+    charged_.times.operations.push_back(times);
+    const runtime::Cost& cost = state.operation.cost;
+    if (platform::index_of(cost.engine) < 0) return;
+    KernelCharge& charge = charged_.kernels[key_of(times)];
+    charge.engine = cost.engine;
+    charge.seconds += static_cast<double>(cost.engine_dur_ns) / 1e9;
+    charge.count += 1;
+  }
+
+ private:
+  ChargedStep& charged_;
+};
+
+}  // namespace
+
+Result<ChargedStep> simulate_charged(const RunPlan& plan) {
+  ChargedStep charged;
+  ChargeSink sink(charged);
+  ASSIGN_OR_RETURN(charged.step, simulate_step(plan, nullptr, &sink));
+  const TimeNs start_ns = charged.step.start_ns;
+  charged.times.steps = {
+      {start_ns, start_ns + static_cast<TimeNs>(charged.step.total_seconds * 1e9 + 0.5)}};
+  keep_those_of_steps(charged.times);
+  return charged;
+}
+
+void scale_link(platform::Link& link, platform::Direction direction, double factor) {
+  const bool reads = direction == platform::Direction::read;
+  (reads ? link.read_bytes_per_s : link.write_bytes_per_s) *= factor;
+  for (platform::ChunkPoint& point : link.chunk_curve) {
+    (reads ? point.read_bytes_per_s : point.write_bytes_per_s) *= factor;
+  }
+}
+
+const char* direction_key(platform::Direction direction) {
+  return direction == platform::Direction::read ? "read" : "write";
+}
+
+}  // namespace sluice::train::detail

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""`sluice tune RUN.db`: the platform is fitted to the run; what cannot be used is refused.
+
+Simulated and emulated runs only: what they recorded does not depend on how fast this machine is.
+"""
+
+import re
+import shutil
+import sqlite3
+import sys
+
+from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+
+MODEL = SAMPLES / "models/gpt2-4.0b.toml"
+TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
+PHASES = ("forward", "backward", "update", "total")
+
+
+def simulated_run(place, *settings, platform=TESTBED):
+    words = [word for setting in ("devices=4", *settings) for word in ("--set", setting)]
+    sluice("simulate", MODEL, "--platform", platform, "--db", place / "sim.db", *words).done()
+    return place / "sim.db"
+
+
+def wrong_platform(place):
+    """The testbed with drives twice as fast, a slower update and slower products."""
+    text = TESTBED.read_text()
+    for key, wrong in (("2.77 GB/s", "5.54 GB/s"), ("2.48 GB/s", "4.96 GB/s"),
+                       ("1.62 GB/s", "3.16 GB/s"), ("0.51 Gelem/s", "0.34 Gelem/s"),
+                       ("55 TFLOP/s", "38.5 TFLOP/s")):
+        require(key in text, f"the testbed has no {key}")
+        text = text.replace(key, wrong)
+    (place / "wrong.toml").write_text(text)
+    return place / "wrong.toml"
+
+
+def emulated_run(place, *flags, **settings):
+    chosen = {"steps": 6, "clock": "emulated", "time_scale": 60, "record": "all", **settings}
+    place.train(*flags, **chosen).done()
+    return place / "out/run.db"
+
+
+def rate(fit, owner, key):
+    return next(rate for rate in fit["rates"] if (rate["owner"], rate["key"]) == (owner, key))
+
+
+@test
+def a_wrong_platform_is_fitted_to_the_steps_recorded_on_the_right_one(place):
+    run = simulated_run(place)
+    fit = sluice("tune", run, "--platform", wrong_platform(place), "--json").json()["fit"]
+    for phase in PHASES:
+        require(abs(fit["seconds"][phase]["error"]) < 0.03, f"{phase}: {fit['seconds'][phase]}")
+    before = fit["seconds"]["update"]["before"] / fit["seconds"]["update"]["recorded"]
+    require(before < 0.9, f"the wrong platform was not wrong: {fit['seconds']['update']}")
+    for owner, key, true_rate in (("compute", "matmul", 55e12), ("csd0.engine", "adamw", 0.51e9),
+                                  ("csd0.internal", "write", 1.62e9)):
+        found = rate(fit, owner, key)
+        require(found["is_fitted"] and abs(found["fitted"] / true_rate - 1) < 0.1, f"{found}")
+    require(fit["is_good"], "the fit is called bad")
+
+
+@test
+def the_right_platform_is_left_as_it_is_and_the_search_is_that_of_the_model(place):
+    run = simulated_run(place)
+    report = sluice("tune", run, "--json").json()
+    for found in report["fit"]["rates"]:
+        require(abs(found["fitted"] / found["file"] - 1) < 1e-3, f"{found}")
+    plain = sluice("tune", MODEL, "--platform", TESTBED, "--set", "devices=4", "--json").json()
+    require_equal([change["to"] for change in report["changes"]],
+                  [change["to"] for change in plain["changes"]], "changes")
+    require(abs(report["seconds"]["after"] / plain["seconds"]["after"] - 1) < 1e-3, f"{report}")
+    require_equal(report["fit"]["seconds"]["total"]["recorded"],
+                  report["fit"]["seconds"]["total"]["low"], "the spread of one step")
+
+
+@test
+def the_text_begins_with_the_fit_and_goes_on_with_what_to_change(place):
+    text = sluice("tune", simulated_run(place), "--platform", wrong_platform(place)).done().out
+    words = ["RECORDED", "SIMULATED CLOCK", "simulated, fitted", "engine adamw (4)",
+             "As the platform file says", "off in a whole step", "as fitted", "--set",
+             "combinations were simulated"]
+    require_words(text, words, "the text")
+    require_equal(sorted(words, key=text.find), words, "the order")
+
+
+@test
+def an_emulated_run_fits_the_platform_that_it_was_emulated_on(place):
+    # So slow a machine is modelled that this one, busy or not, is in time for most operations; what
+    # ends late all the same is recorded as it was.
+    report = sluice("tune", emulated_run(place, time_scale=400), "--json").json()
+    fit = report["fit"]
+    require_equal((fit["steps"], fit["steps_recorded"], fit["time_scale"]), (4, 6, 400), "steps")
+    require(abs(fit["seconds"]["total"]["error"]) < 0.25, f"{fit['seconds']}")
+    require(report["seconds"]["after"] <= report["seconds"]["before"], f"{report['seconds']}")
+
+
+@test
+def steps_before_a_change_of_a_knob_do_not_count(place):
+    run = emulated_run(place, "--at", "3:pipeline=serial", steps=8)
+    report = sluice("tune", run, "--hold", "pipeline", "--json").json()
+    require_equal(report["fit"]["steps"], 3, "steady steps")
+    text = sluice("tune", run).done().out
+    require_words(text, ["3 of 8 steps"], "the text")
+
+
+@test
+def the_files_of_the_run_may_be_gone_and_others_may_be_named(place):
+    run = simulated_run(place, platform=shutil.copy(TESTBED, place / "mine.toml"))
+    (place / "mine.toml").unlink()
+    sluice("tune", run, "--json").json()
+    with sqlite3.connect(run) as db:
+        db.execute("DELETE FROM meta WHERE key IN ('platform_text', 'model_text')")
+    sluice("tune", run).refused(2, ["--model", "older Sluice"])
+    sluice("tune", run, "--model", MODEL).refused(2, ["--platform", "older Sluice"])
+    sluice("tune", run, "--model", MODEL, "--platform", TESTBED, "--json").json()
+    sluice("tune", run, "--model", SAMPLES / "models/tiny.toml", "--platform",
+           TESTBED).refused(2, ["parameters"])
+
+
+@test
+def the_fitted_platform_is_written_and_simulates_as_fitted(place):
+    run = simulated_run(place)
+    words = ("--platform", wrong_platform(place), "--write-platform", place / "fitted.toml")
+    fit = sluice("tune", run, *words, "--json").json()["fit"]
+    again = sluice("simulate", MODEL, "--platform", place / "fitted.toml", "--set", "devices=4",
+                   "--json").json()["seconds"]
+    for phase in PHASES:
+        require(abs(again[phase] / fit["seconds"][phase]["after"] - 1) < 0.01, f"{phase}: {again}")
+    sluice("tune", run, *words).refused(2, ["fitted.toml", "--force"])
+    sluice("tune", run, *words, "--force").done()
+    sluice("tune", MODEL, "--platform", TESTBED, "--write-platform",
+           place / "none.toml").refused(2, ["--write-platform", "recorded run"])
+
+
+def database_of_version(place, run, version):
+    copy = shutil.copy(run, place / f"version{version}.db")
+    with sqlite3.connect(copy) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    return copy
+
+
+@test
+def what_is_no_usable_recording_is_refused_with_exit_code_2(place):
+    (place / "text.db").write_text("no database at all, but long enough to look like a page " * 99)
+    (place / "empty.db").write_text("")
+    with sqlite3.connect(place / "foreign.db") as db:
+        db.execute("CREATE TABLE other (x)")
+    run = simulated_run(place)
+    without_steps = shutil.copy(run, place / "no_steps.db")
+    with sqlite3.connect(without_steps) as db:
+        db.execute("DELETE FROM step")
+    short = shutil.copy(emulated_run(place, steps=3), place / "short.db")
+    emulated_run(place, output="coarse", record="steps")
+    for path, words in ((place / "nowhere.db", ["nowhere.db"]),
+                        (place / "text.db", ["text.db", "not a database"]),
+                        (place / "empty.db", ["empty.db"]),
+                        (place / "foreign.db", ["foreign.db", "not a run database"]),
+                        (database_of_version(place, run, 99), ["99", "newer"]),
+                        (without_steps, ["no step has ended"]),
+                        (short, ["short.db", "record more"]),
+                        (place / "coarse/run.db", ["record=all"]),
+                        (place / "run.toml", ["--platform"])):
+        reply = sluice("tune", path).refused(2, words)
+        require_equal(reply.out, "", "standard output")
+
+
+@test
+def help_shows_an_example_of_a_recorded_run(place):
+    text = re.sub(r"\s+", " ", sluice("tune", "--help").done().out)
+    require_words(text, ["RUN.db", "sluice tune out/tiny/run.db"], "--help")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
