@@ -5,7 +5,7 @@
 
 Trains gpt2-124m on loop devices that the kernel throttles (bench/throttle/throttled_devices.sh;
 needs root and cgroup v1), real clock, and prints for each case the medians of the steps after the
-first:
+first two:
 
   update  four drives of 100 MB/s, method csd and host, no prefetch: the update phase beside
           bytes / bandwidth of the busier direction
@@ -59,14 +59,12 @@ def train(arguments, drives_dir, steps, resume, settings):
 
 
 def phases(database):
-    """Seconds of each step: whole, and from the end of backward to the end of the commit."""
+    """Seconds of each step, whole and of its update. The run's first step waits for all of its
+    update, so that only the third has the one before it to wait for."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    rows = connection.execute(
-        "SELECT step.id, step.dur, step.ts + step.dur - "
-        "(SELECT MAX(ts + dur) FROM span JOIN string ON string.id = span.name_id "
-        "WHERE span.step_id = step.id AND value = 'gradient_down') "
-        "FROM step ORDER BY step.id").fetchall()
-    return [(step, total / 1e9, update / 1e9) for step, total, update in rows]
+    rows = connection.execute("SELECT dur, update_dur FROM step_phase JOIN step "
+                              "ON step.id = step_id ORDER BY step_id").fetchall()
+    return [(total / 1e9, update / 1e9) for total, update in rows[2:]]
 
 
 def measure(arguments, name, count, rate, settings, what):
@@ -77,18 +75,19 @@ def measure(arguments, name, count, rate, settings, what):
         shutil.rmtree(f"{arguments.dir}/out", ignore_errors=True)
         train(arguments, drives_dir, 1, False, settings)  # makes the state, and warms up
         before = loop_stats(drives)
-        report = train(arguments, drives_dir, 1 + arguments.steps, True, settings)
+        report = train(arguments, drives_dir, 3 + arguments.steps, True, settings)
         after = loop_stats(drives)
     finally:
         sh(THROTTLE, "down", drives_dir)
         shutil.rmtree(drives_dir, ignore_errors=True)  # the commit log, which lies on no drive
-    rows = [row for row in phases(f"{arguments.dir}/out/run.db") if row[0] >= 1]
-    total = statistics.median(row[1] for row in rows)
-    update = statistics.median(row[2] for row in rows)
+    rows = phases(f"{arguments.dir}/out/run.db")
+    total = statistics.median(row[0] for row in rows)
+    update = statistics.median(row[1] for row in rows)
     parameters = report["parameters"]
     # Resuming reads the master weights once (4 bytes a parameter), and --json the whole state for
     # its digest (12); neither is of the steps.
-    moved = [((r1 - r0 - 16 * parameters / count) / arguments.steps, (w1 - w0) / arguments.steps)
+    steps = 2 + arguments.steps
+    moved = [((r1 - r0 - 16 * parameters / count) / steps, (w1 - w0) / steps)
              for (r0, w0), (r1, w1) in zip(before, after)]
     bytes_bound = max(max(read, written) for read, written in moved) / (rate * 1e6)
     # Both methods read 16 bytes a parameter of a drive in the update, and write 12.

@@ -6,7 +6,7 @@
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
-medians of the steps after the first. Nothing else should run meanwhile: forward and backward are
+medians of the steps after the first two. Nothing else should run meanwhile: forward and backward are
 measured twice, at different times.
 """
 import argparse
@@ -28,7 +28,7 @@ MODELS = {
     "tiny": {"batch": 32, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
     "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
 }
-STEPS = {"tiny": 8, "gpt2-124m": 4}
+STEPS = {"tiny": 9, "gpt2-124m": 5}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
 CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
@@ -57,22 +57,11 @@ def setting_arguments(settings):
 
 
 def real_phases(database):
-    """Medians of the steps after the first; a phase ends with the last of its operations."""
+    """Medians of the steps after the first two, in which caches and buffers fill."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-
-    def ends(names):
-        marks = ", ".join("?" * len(names))
-        return dict(connection.execute(
-            "SELECT step_id, MAX(ts + dur) FROM span JOIN string ON string.id = span.name_id "
-            f"WHERE value IN ({marks}) GROUP BY step_id", names))
-
-    forward = ends(("forward",))
-    backward = ends(("backward", "gradient", "stage_gradient", "gradient_down"))
-    rows = []
-    for step, start, length in connection.execute("SELECT id, ts, dur FROM step ORDER BY id"):
-        if step > 0:
-            rows.append((forward[step] - start, backward[step] - forward[step],
-                         start + length - backward[step], length))
+    rows = connection.execute(
+        "SELECT forward_dur, backward_dur, update_dur, dur FROM step_phase "
+        "JOIN step ON step.id = step_id WHERE step.id > 1").fetchall()
     return {phase: statistics.median(row[i] for row in rows) / 1e9
             for i, phase in enumerate(PHASES)}
 

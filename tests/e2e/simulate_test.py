@@ -89,6 +89,11 @@ def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
     with database(place / "sim.db") as db:
         rows = db.execute("SELECT link, direction, sum(bytes) FROM link_bytes GROUP BY 1, 2")
         found = {(link, direction): size for link, direction, size in rows if size}
+        phases = db.execute(
+            "SELECT forward_dur, backward_dur, update_dur FROM step_phase").fetchall()
+    require_equal([[round(dur / 1e9, 6) for dur in phases[0]]],
+                  [[round(report["seconds"][phase], 6)
+                    for phase in ("forward", "backward", "update")]], "phases")
     wanted = {}
     for link, phases in report["bytes"].items():
         for direction in ("read", "write"):

@@ -66,3 +66,38 @@ SELECT
 FROM span
 JOIN string ON string.id = span.name_id
 GROUP BY span.step_id, span.name_id;
+
+-- How the time of each step divides, as core/train/training_step.h does it: an update that goes on
+-- in the next step, where that waits for parameters, is counted there.
+CREATE VIEW step_phase AS
+WITH
+  finish AS (
+    SELECT
+      span.step_id,
+      max(iif(string.value = 'forward', span.ts + span.dur, NULL)) AS forward,
+      max(iif(string.value IN ('backward', 'gradient', 'compress', 'stage_gradient',
+                               'gradient_down'), span.ts + span.dur, NULL)) AS backward,
+      max(iif(string.value IN ('update', 'parameters_up', 'parameters_in'),
+              span.ts + span.dur, NULL)) AS parameters
+    FROM span
+    JOIN string ON string.id = span.name_id
+    GROUP BY span.step_id),
+  part AS (
+    SELECT
+      step.id,
+      step.ts,
+      step.dur,
+      finish.forward,
+      finish.backward,
+      -- A simulated step stands alone: what it waits for has its own number.
+      max(step.ts,
+          ifnull(lag(finish.parameters) OVER (ORDER BY step.id), step.ts),
+          iif(finish.parameters <= finish.forward, finish.parameters, step.ts)) AS parameters_up
+    FROM step
+    JOIN finish ON finish.step_id = step.id)
+SELECT
+  id AS step_id,
+  forward - parameters_up AS forward_dur,
+  backward - forward AS backward_dur,
+  parameters_up + dur - backward AS update_dur
+FROM part;

@@ -125,6 +125,41 @@ TEST_CASE("a loss that is not a number is NULL in the table and not a number whe
   REQUIRE(std::isinf(steps[0].grad_norm));
 }
 
+TEST_CASE("a step divides into phases, and an update that goes on counts in the step that waits") {
+  const TempFolder folder;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  const std::int64_t track = writer->track_id(std::nullopt, "host", "host");
+  Batch batch;
+  const auto ended = [&](const char* name, std::int64_t step, TimeNs end) {
+    batch.spans.push_back({.track_id = track,
+                           .name_id = writer->string_id(name),
+                           .ts = end - 1,
+                           .dur = 1,
+                           .step_id = step});
+  };
+  // All of its update inside the step.
+  batch.steps.push_back({.id = 0, .ts = 100, .dur = 100});
+  for (const TimeNs layer : {110, 120}) ended("forward", 0, layer);
+  for (const TimeNs layer : {130, 140}) ended("backward", 0, layer);
+  ended("gradient_down", 0, 150);
+  ended("parameters_up", 0, 180);
+  // Its update goes on in the next step, which ends forward behind it.
+  batch.steps.push_back({.id = 1, .ts = 200, .dur = 50});
+  ended("forward", 1, 220);
+  ended("gradient_down", 1, 250);
+  ended("parameters_in", 1, 270);
+  ended("state_write", 1, 290);
+  batch.steps.push_back({.id = 2, .ts = 250, .dur = 60});
+  ended("forward", 2, 275);
+  ended("stage_gradient", 2, 310);
+  require_ok(writer->append(batch));
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader, "SELECT * FROM step_phase ORDER BY step_id") ==
+          "0 | 20 | 30 | 50\n"
+          "1 | 20 | 30 | 0\n"
+          "2 | 5 | 35 | 20\n");
+}
+
 TEST_CASE("bytes by link are exactly what the spans say, over every link of the route") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
