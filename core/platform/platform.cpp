@@ -1,5 +1,6 @@
 #include "core/platform/platform.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -122,8 +123,8 @@ Result<Platform> with_devices(const Platform& platform, std::int32_t device_coun
 
 Result<Platform> with_accelerators(const Platform& platform, std::int32_t count) {
   const auto have = static_cast<std::int32_t>(platform.accelerator_routes.size());
-  if (count == 0 || count == have) return platform;
-  if (count > have) {
+  if (count == have) return platform;
+  if (count < 0 || count > have) {
     return make_error(ErrorCode::config,
                       "{} accelerators were asked for; platform '{}' ({}) has {}", count,
                       platform.name, platform.source, have);
@@ -135,7 +136,7 @@ Result<Platform> with_accelerators(const Platform& platform, std::int32_t count)
     links.drop(index_of(platform.accelerator_routes[static_cast<std::size_t>(i)].back()));
   fewer.accelerator_routes.resize(static_cast<std::size_t>(count));
   renumber(fewer, links, engines);
-  const double share = static_cast<double>(count) / have;
+  const double share = static_cast<double>(std::max(count, 1)) / have;
   Engine& engine = fewer.engines[static_cast<std::size_t>(index_of(fewer.compute_engine))];
   for (auto& [kernel, rate] : engine.rate) rate *= share;
   fewer.compute_price_usd *= share;

@@ -117,9 +117,11 @@ Result<RunPlan> plan_run(const RunConfig& config, const model::ModelShape& shape
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
-  ASSIGN_OR_RETURN(plan.platform,
-                   platform::with_accelerators(
-                       plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
+  if (config.offload.accelerators > 0) {
+    ASSIGN_OR_RETURN(plan.platform,
+                     platform::with_accelerators(
+                         plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
+  }
   plan.geometry.parameter_count = plan.layout.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(config.offload.subgroup_elements, plan.layout.parameter_count);

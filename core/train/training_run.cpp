@@ -40,7 +40,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   RETURN_IF_ERROR(check_model(*request.config));
   ASSIGN_OR_RETURN(run->plan_, plan_run(*request.config));
   // What really computes is this machine's processor, in host memory.
-  if (run->config().clock.kind == ClockKind::real) run->plan_.platform.accelerator_routes.clear();
+  if (run->config().clock.kind == ClockKind::real) {
+    ASSIGN_OR_RETURN(run->plan_.platform, platform::with_accelerators(run->plan_.platform, 0));
+  }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
   run->model_memory_ = request.factory->memory(run->shape(), run->config());

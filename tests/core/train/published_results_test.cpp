@@ -146,6 +146,45 @@ std::string table(const char* unit, const std::vector<Row>& rows) {
   return text + "\n";
 }
 
+// GPT-2 4.0B on the testbed, whose drives, links and all, are of that kind.
+SimulatedStep on_drives(platform::Duplex duplex, const char* pipeline, int devices) {
+  const auto config =
+      simulation_config(kRoot + "/sample_models/models/gpt2-4.0b.toml", kTestbed,
+                        std::vector<std::string>{fmt::format("devices={}", devices),
+                                                 fmt::format("pipeline={}", pipeline)});
+  REQUIRE(config.ok());
+  auto plan = plan_run(*config);
+  REQUIRE(plan.ok());
+  for (platform::Link& link : plan->platform.links) {
+    if (link.name.starts_with("csd")) link.duplex = duplex;
+  }
+  auto step = simulate_step(*plan);
+  REQUIRE(step.ok());
+  return std::move(*step);
+}
+
+double update_of(const SimulatedStep& step) {
+  return step.seconds[static_cast<std::size_t>(Phase::update)];
+}
+
+std::string pipelines() {
+  std::string text =
+      "| drives | handover: update, s | step, s | nbuffer: update, s | step, s | update, times as "
+      "fast | step |\n|---|---:|---:|---:|---:|---:|---:|\n";
+  for (const platform::Duplex duplex : {platform::Duplex::half, platform::Duplex::full}) {
+    for (const int devices : {1, 10}) {
+      const SimulatedStep handover = on_drives(duplex, "handover", devices);
+      const SimulatedStep nbuffer = on_drives(duplex, "nbuffer", devices);
+      text += fmt::format(
+          "| {}, {} duplex | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", devices,
+          duplex == platform::Duplex::half ? "half" : "full", update_of(handover),
+          handover.total_seconds, update_of(nbuffer), nbuffer.total_seconds,
+          update_of(handover) / update_of(nbuffer), handover.total_seconds / nbuffer.total_seconds);
+    }
+  }
+  return text + "\n";
+}
+
 std::string page() {
   std::string text =
       "# Published measurements and the simulated schedule\n\n"
@@ -178,6 +217,19 @@ std::string page() {
       "Nothing but the size of a subgroup rests on these rows: six drives take as long as ten, so\n"
       "there are no more subgroups than drives. What a step costs beside transfers and kernels is\n"
       "in no platform file, and weighs more the shorter the step.\n\n";
+  text +=
+      "## What nobody has published: nbuffer\n\n" + pipelines() +
+      "GPT-2 4.0B, method csd, dense gradients; `update` is the time in which nothing but the "
+      "update\n"
+      "goes on. On the paper's drives read and write times add up, so the bytes take what they "
+      "take\n"
+      "in any order: what nbuffer gains there are handover's gaps (waiting for a variable's "
+      "buffer,\n"
+      "for the kernel and, with several drives, for the slowest of each round) and what it does "
+      "of\n"
+      "the update during forward and backward. On full-duplex drives reads and writes overlap as\n"
+      "well, which handover allows two of a subgroup's three arrays. With one drive the writes of\n"
+      "the state bound nbuffer then, 12 bytes a parameter at 1.62 GB/s: 30 s.\n\n";
   return text;
 }
 
@@ -245,28 +297,10 @@ TEST_CASE("the traffic of each method is the published table's, to the byte") {
   }
 }
 
-TEST_CASE("on a full-duplex drive nbuffer updates at least 1.5 times as fast as handover") {
-  std::stringstream text;
-  text << std::ifstream(kTestbed).rdbuf();
-  std::string toml = text.str();
-  for (std::size_t at = 0; (at = toml.find("\"half\"", at)) != std::string::npos;) {
-    toml.replace(at, 6, "\"full\"");
-  }
-  const auto update = [&](const char* pipeline) {
-    const auto config = simulation_config(
-        kRoot + "/sample_models/models/gpt2-4.0b.toml", kTestbed,
-        std::vector<std::string>{"devices=10", fmt::format("pipeline={}", pipeline)});
-    REQUIRE(config.ok());
-    auto plan = plan_run(*config);
-    REQUIRE(plan.ok());
-    auto full = platform::parse_platform(toml, "full duplex");
-    REQUIRE(full.ok());
-    plan->platform = std::move(*full);
-    const auto step = simulate_step(*plan);
-    REQUIRE(step.ok());
-    return step->seconds[static_cast<std::size_t>(Phase::update)];
-  };
-  CHECK(update("handover") / update("nbuffer") >= 1.5);
+TEST_CASE("on ten full-duplex drives nbuffer updates at least 1.5 times as fast as handover") {
+  CHECK(update_of(on_drives(platform::Duplex::full, "handover", 10)) /
+            update_of(on_drives(platform::Duplex::full, "nbuffer", 10)) >=
+        1.5);
 }
 
 TEST_CASE("a model bigger than the drives, or sets bigger than a device's memory, are refused") {

@@ -437,7 +437,7 @@ TEST_CASE("bytes over each link are exactly those of the method and of the optim
     const auto host = train_small(a, {"method=host", "devices=1", setting});
     REQUIRE(host.ok());
     const std::int64_t elements = host->parameter_count * steps;
-    // Links of the platform in order: host, the accelerator's, drive and internal link.
+    // Links of the platform in order: host, then drive and internal link of the device.
     CHECK(host->link_bytes[0].size_bytes[0] == (state_bytes + 4) * elements);
     CHECK(host->link_bytes[0].size_bytes[1] == (state_bytes + 4) * elements);
     const SmallRun b;
@@ -452,8 +452,8 @@ TEST_CASE("bytes over each link are exactly those of the method and of the optim
     const std::int64_t gradients = sparse->link_bytes[0].size_bytes[1];
     CHECK(gradients > elements * 6 / 100);
     CHECK(gradients < elements / 4);  // headers and counts weigh more than in subgroups of millions
-    CHECK(sparse->link_bytes[3].size_bytes[0] == state_bytes * elements + gradients);
-    CHECK(csd->link_bytes[3].size_bytes[0] == (state_bytes + 4) * elements);
-    CHECK(csd->link_bytes[3].size_bytes[1] == state_bytes * elements);
+    CHECK(sparse->link_bytes[2].size_bytes[0] == state_bytes * elements + gradients);
+    CHECK(csd->link_bytes[2].size_bytes[0] == (state_bytes + 4) * elements);
+    CHECK(csd->link_bytes[2].size_bytes[1] == state_bytes * elements);
   }
 }
