@@ -91,7 +91,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
     if (!error) {
       const auto free_bytes = static_cast<std::int64_t>(space.available);
       print_line(true, "space in " + *directory,
-                 fmt::format("{} free: room for the state of {} parameters (28 B each)",
+                 fmt::format("{} free: room for the state of {} parameters (28 B each with adamw)",
                              format_bytes(free_bytes),
                              format_count(static_cast<double>(free_bytes) / 28)));
     }

@@ -1,5 +1,6 @@
 #include "cli/sweep.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -10,8 +11,8 @@ namespace {
 
 constexpr std::int64_t kMostValues = 10'000;
 
-Error sweep_error(const std::string& text, const std::string& what) {
-  return make_error(ErrorCode::config, "--sweep {}: {}; write key=1..10 or key=a,b,c", text, what);
+Error values_error(const std::string& values, const std::string& what) {
+  return make_error(ErrorCode::config, "{}: {}; write 1..10 or a,b,c", values, what);
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -33,28 +34,36 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 }  // namespace
 
-Result<Sweep> parse_sweep(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return sweep_error(text, "there is no key");
-  Sweep sweep;
-  sweep.key = text.substr(0, equals);
-  const std::string values = text.substr(equals + 1);
+Result<std::vector<std::string>> parse_sweep_values(const std::string& values) {
   const std::size_t dots = values.find("..");
   if (dots == std::string::npos) {
-    sweep.values = split(values, ',');
-    for (const std::string& value : sweep.values) {
-      if (value.empty()) return sweep_error(text, "a value is empty");
-    }
-    return sweep;
+    std::vector<std::string> listed = split(values, ',');
+    if (std::ranges::count(listed, "") > 0) return values_error(values, "a value is empty");
+    return listed;
   }
   const auto first = whole_number(std::string_view(values).substr(0, dots));
   const auto last = whole_number(std::string_view(values).substr(dots + 2));
-  if (!first || !last) return sweep_error(text, "the ends of a range are whole numbers");
-  if (*last < *first) return sweep_error(text, "the range runs backwards");
-  if (*last - *first >= kMostValues) return sweep_error(text, "the range is too long");
+  if (!first || !last) return values_error(values, "the ends of a range are whole numbers");
+  if (*last < *first) return values_error(values, "the range runs backwards");
+  if (*last - *first >= kMostValues) return values_error(values, "the range is too long");
+  std::vector<std::string> counted;
   for (std::int64_t value = *first; value <= *last; ++value) {
-    sweep.values.push_back(std::to_string(value));
+    counted.push_back(std::to_string(value));
   }
+  return counted;
+}
+
+Result<Sweep> parse_sweep(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return make_error(ErrorCode::config,
+                      "--sweep {}: there is no key; write key=1..10 or key=a,b,c", text);
+  }
+  Sweep sweep;
+  sweep.key = text.substr(0, equals);
+  auto values = parse_sweep_values(text.substr(equals + 1));
+  if (!values.ok()) return values.error().with_context("--sweep " + sweep.key);
+  sweep.values = std::move(*values);
   return sweep;
 }
 

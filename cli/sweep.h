@@ -19,6 +19,8 @@ struct Sweep {
 // "devices=1..10" (whole numbers, both ends included) or "density=1,0.1,0.01". Errors say what is
 // wrong with it; whether the key exists is for the settings to say.
 Result<Sweep> parse_sweep(const std::string& text);
+// "1..10" or "a,b,c".
+Result<std::vector<std::string>> parse_sweep_values(const std::string& values);
 
 struct SweepRow {
   std::string value;

@@ -31,6 +31,7 @@ struct TuneArguments {
 
 // A machine, tuned.
 struct Tuned {
+  std::vector<train::TuneKnob> knobs;
   train::RunPlan best;
   train::SimulatedStep before;
   train::SimulatedStep after;
@@ -112,13 +113,16 @@ class TuneCommand {
     Tuned tuned;
     ASSIGN_OR_RETURN(const train::RunPlan start, plan_with({}));
     ASSIGN_OR_RETURN(tuned.before, train::simulate_step(start));
+    tuned.knobs = knobs_;
+    const auto device_map = train::device_map_knob(start.platform);
+    if (device_map && !is_held(device_map->key)) tuned.knobs.push_back(*device_map);
     train::TuneSettings settings;
     for (const auto& [key, value] : train::setting_values(start.config)) {
-      for (const train::TuneKnob& knob : knobs_) {
+      for (const train::TuneKnob& knob : tuned.knobs) {
         if (knob.key == key) settings[key] = value;
       }
     }
-    ASSIGN_OR_RETURN(tuned.result, train::tune(knobs_, settings, [this](const auto& tried) {
+    ASSIGN_OR_RETURN(tuned.result, train::tune(tuned.knobs, settings, [this](const auto& tried) {
                        return Result<double>(seconds_with(tried));
                      }));
     ASSIGN_OR_RETURN(tuned.best, plan_with(tuned.result.best));
@@ -128,9 +132,10 @@ class TuneCommand {
 
   // --devices: each number of devices tuned for itself, and what a second of the step costs.
   Status compare_devices() {
-    ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep("devices=" + arguments_.devices));
+    const auto counts = parse_sweep_values(arguments_.devices);
+    if (!counts.ok()) return counts.error().with_context("--devices");
     std::vector<Tuned> machines;
-    for (const std::string& count : sweep.values) {
+    for (const std::string& count : *counts) {
       overrides_ = arguments_.overrides;
       overrides_.push_back("devices=" + count);
       ASSIGN_OR_RETURN(machines.emplace_back(), tuned_machine());
@@ -144,16 +149,19 @@ class TuneCommand {
     std::vector<train::TuneKnob> all = train::tune_knobs();
     std::vector<std::string> keys;
     for (const train::TuneKnob& knob : all) keys.push_back(knob.key);
+    keys.push_back("device_map");  // of a machine whose devices are not alike
     for (const std::string& key : arguments_.held) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
       return make_error(ErrorCode::config, "--hold {}: nothing of that name is tuned{}; {} are",
                         key, did_you_mean(key, keys), fmt::join(keys, ", "));
     }
     if (arguments_.density < 1) all.push_back(train::density_knob(arguments_.density));
-    std::erase_if(all, [&](const train::TuneKnob& knob) {
-      return std::ranges::find(arguments_.held, knob.key) != arguments_.held.end();
-    });
+    std::erase_if(all, [&](const train::TuneKnob& knob) { return is_held(knob.key); });
     return all;
+  }
+
+  bool is_held(const std::string& key) const {
+    return std::ranges::find(arguments_.held, key) != arguments_.held.end();
   }
 
   Result<train::RunPlan> plan_with(const train::TuneSettings& settings) const {
@@ -177,9 +185,9 @@ class TuneCommand {
     return step.ok() ? step->total_seconds : std::numeric_limits<double>::infinity();
   }
 
-  std::size_t grid_size() const {
+  static std::size_t grid_size(const Tuned& tuned) {
     std::size_t size = 1;
-    for (const train::TuneKnob& knob : knobs_) size *= knob.values.size();
+    for (const train::TuneKnob& knob : tuned.knobs) size *= knob.values.size();
     return size;
   }
 
@@ -213,7 +221,7 @@ class TuneCommand {
     }
     text += "\n" + simulate_verdict(tuned.best, tuned.after);
     return text + fmt::format("\n{} of {} combinations were simulated.",
-                              tuned.result.evaluation_count, grid_size());
+                              tuned.result.evaluation_count, grid_size(tuned));
   }
 
   static bool changes(const Tuned& tuned, const std::string& key) {
@@ -249,7 +257,7 @@ class TuneCommand {
                                  {"worth_seconds", change.worth_seconds}});  // null: infinite
     }
     json["evaluations"] = tuned.result.evaluation_count;
-    json["combinations"] = grid_size();
+    json["combinations"] = grid_size(tuned);
     return json.dump(2);
   }
 
@@ -355,9 +363,9 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->needs("--write-platform");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
-      "Turned are method, pipeline, subgroup_elements, buffers, wire and gradient_tier: none of "
-      "them\n"
-      "changes what the model learns. With --density the gradients' density is, too.\n"
+      "Turned are method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, where the\n"
+      "devices are not alike, device_map: none of them changes what the model learns. With --density\n"
+      "the gradients' density is, too.\n"
       "A run may be finished, stopped or going on; it needs four recorded steps. What it tells of "
       "the\n"
       "machine comes first: how far simulation was off, which rates differ, what remains.\n"

@@ -6,8 +6,8 @@
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
-medians of the steps after the first two. Nothing else should run meanwhile: forward and backward are
-measured twice, at different times.
+medians of the steps after the first two. Nothing else should run meanwhile: forward and backward
+are measured twice, at different times.
 """
 import argparse
 import json

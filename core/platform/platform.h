@@ -123,8 +123,8 @@ Result<Platform> with_devices(const Platform& platform, std::int32_t device_coun
 // "accelerator" for "accelerator1.link"; its own name where it is the only one.
 std::string kind_of(const Platform& platform, const std::string& name);
 
-// The same platform with its first `count` accelerators; with 0 what computes does so in host memory,
-// at the rates of one.
+// The same platform with its first `count` accelerators; with 0 what computes does so in host
+// memory, at the rates of one.
 Result<Platform> with_accelerators(const Platform& platform, std::int32_t count);
 
 }  // namespace sluice::platform

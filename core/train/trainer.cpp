@@ -88,7 +88,8 @@ Status Trainer::change_knobs() {
   wanted.offload.density = density_;
   for (const PlannedChange& change : changes_) {
     if (change.step != position_.step) continue;
-    ASSIGN_OR_RETURN(wanted, with_knobs(wanted, change.settings, "--at"));
+    ASSIGN_OR_RETURN(wanted,
+                     with_knobs(wanted, change.settings, fmt::format("--at {}", change.step)));
   }
   RETURN_IF_ERROR(settle());
   density_ = wanted.offload.density;

@@ -1,6 +1,7 @@
 #include "core/train/tuning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/check.h"
@@ -134,7 +135,63 @@ class Search {
   std::map<TuneSettings, double> known_;
 };
 
+// Parameters a second that a device's own links let through: 16 bytes read of each, 12 written.
+double link_speed(const platform::Platform& platform, std::span<const platform::LinkId> route) {
+  double slowest = 0;  // seconds a parameter
+  for (const platform::LinkId id : route) {
+    const platform::Link& link = platform.links[static_cast<std::size_t>(index_of(id))];
+    const double read = 16 / link.read_bytes_per_s;
+    const double write = 12 / link.write_bytes_per_s;
+    const bool is_half = link.duplex == platform::Duplex::half;
+    slowest = std::max(slowest, is_half ? read + write : std::max(read, write));
+  }
+  return 1 / slowest;
+}
+
+// With method=host, and with method=csd.
+double drive_speed(const platform::Platform& platform, const platform::Device& device) {
+  return link_speed(platform, std::span(device.host_route).last(1));
+}
+double csd_speed(const platform::Platform& platform, const platform::Device& device) {
+  if (device.internal_route.empty()) return drive_speed(platform, device);
+  const platform::Engine& engine =
+      platform.engines[static_cast<std::size_t>(index_of(device.engine))];
+  double speed = link_speed(platform, device.internal_route);
+  const auto adamw = engine.rate.find("adamw");
+  if (adamw != engine.rate.end()) speed = std::min(speed, adamw->second);
+  return speed;
+}
+
+// Of the slowest 1, and of the others two digits.
+std::string shares_text(const std::vector<double>& speeds, double exponent) {
+  const double slowest = *std::ranges::min_element(speeds);
+  std::vector<std::string> shares;
+  for (const double speed : speeds) {
+    shares.push_back(fmt::format("{:.2g}", std::pow(speed / slowest, exponent)));
+  }
+  return fmt::format("{}", fmt::join(shares, ","));
+}
+
 }  // namespace
+
+std::optional<TuneKnob> device_map_knob(const platform::Platform& platform) {
+  TuneKnob knob{"device_map", {"even"}};
+  for (const auto speed_of : {drive_speed, csd_speed}) {
+    std::vector<double> speeds;
+    for (const platform::Device& device : platform.devices) {
+      speeds.push_back(speed_of(platform, device));
+    }
+    if (std::ranges::max(speeds) < 1.01 * std::ranges::min(speeds)) continue;
+    for (const double exponent : {0.5, 0.75, 1.0, 1.25}) {
+      const std::string shares = shares_text(speeds, exponent);
+      if (std::ranges::find(knob.values, shares) == knob.values.end()) {
+        knob.values.push_back(shares);
+      }
+    }
+  }
+  if (knob.values.size() == 1) return std::nullopt;
+  return knob;
+}
 
 std::vector<TuneKnob> tune_knobs() {
   return {{"method", {"csd", "host"}, TuneKnob::Kind::fork},

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/platform/platform.h"
 #include "core/train/run_config.h"
 
 namespace sluice::train {
@@ -30,6 +32,11 @@ struct TuneKnob {
 // What may be turned without changing what the model learns: method, pipeline, buffers,
 // subgroup_elements, wire, gradient_tier.
 std::vector<TuneKnob> tune_knobs();
+
+// Shares of the subgroups where the devices are not alike: even, and those at which every drive, or
+// every drive and its engine, would be done with its share at the same time, and between and beyond
+// them. No knob where all devices are alike.
+std::optional<TuneKnob> device_map_knob(const platform::Platform& platform);
 
 // Densities from 1 down to `least`.
 TuneKnob density_knob(double least);

@@ -102,6 +102,64 @@ TEST_CASE("the search comes within 3 % of the best of all combinations with a te
   CHECK(10 * found->evaluation_count <= combination_count);
 }
 
+// The first of three devices three times as fast.
+platform::Platform uneven_platform() {
+  auto platform = platform::load_platform(platform_path("smartssd-a5000"));
+  REQUIRE(platform.ok());
+  auto three = platform::with_devices(*platform, 3);
+  REQUIRE(three.ok());
+  for (platform::Link& link : three->links) {
+    if (!link.name.starts_with("csd0.")) continue;
+    link.read_bytes_per_s *= 3;
+    link.write_bytes_per_s *= 3;
+    link.chunk_curve.clear();
+  }
+  for (platform::Engine& engine : three->engines) {
+    if (engine.name == "csd0.engine") engine.rate.at("adamw") *= 3;
+  }
+  return *three;
+}
+
+TEST_CASE("uneven devices get shares by which none waits for another") {
+  const platform::Platform platform = uneven_platform();
+  const std::string model = kRoot + "/sample_models/models/gpt2-1.7b.toml";
+  const auto shape = model::load_model_shape(model);
+  REQUIRE(shape.ok());
+  const auto seconds = [&](const std::string& method, const std::string& shares) {
+    const auto config = simulation_config(
+        model, platform_path("smartssd-a5000"),
+        std::vector<std::string>{"devices=3", "subgroup_elements=4000000", "buffers=8",
+                                 "method=" + method, "device_map=" + shares});
+    REQUIRE(config.ok());
+    const auto plan = plan_run(*config, *shape, platform);
+    REQUIRE(plan.ok());
+    const auto step = simulate_step(*plan);
+    REQUIRE(step.ok());
+    return step->total_seconds;
+  };
+  const auto knob = device_map_knob(platform);
+  REQUIRE(knob);
+  for (const std::string method : {"csd", "host"}) {
+    double least = kImpossible;
+    for (double share = 1; share <= 6; share += 0.25) {
+      least = std::min(least, seconds(method, fmt::format("{},1,1", share)));
+    }
+    const auto found = tune({*knob}, {{"device_map", "even"}}, [&](const TuneSettings& tried) {
+      return Result<double>(seconds(method, tried.at("device_map")));
+    });
+    REQUIRE(found.ok());
+    CAPTURE(method, found->best.at("device_map"), found->start_seconds, least);
+    CHECK(found->best_seconds <= 1.03 * least);
+    CHECK(found->best_seconds < 0.85 * found->start_seconds);
+  }
+}
+
+TEST_CASE("devices that are alike have nothing to share out otherwise") {
+  const auto platform = platform::load_platform(platform_path("smartssd-a5000"));
+  REQUIRE(platform.ok());
+  CHECK(!device_map_knob(*platform));
+}
+
 #endif
 
 // Two knobs; the second helps only while the first is as it was.
