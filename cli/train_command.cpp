@@ -52,8 +52,8 @@ Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& argum
   }
   std::ranges::stable_sort(changes, {}, &train::PlannedChange::step);
   for (const train::PlannedChange& change : changes) {
-    ASSIGN_OR_RETURN(config, train::with_knobs(config, change.settings,
-                                               fmt::format("--at {}", change.step)));
+    ASSIGN_OR_RETURN(
+        config, train::with_knobs(config, change.settings, fmt::format("--at {}", change.step)));
   }
   return changes;
 }

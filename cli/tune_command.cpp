@@ -363,8 +363,10 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->needs("--write-platform");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
-      "Turned are method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, where the\n"
-      "devices are not alike, device_map: none of them changes what the model learns. With --density\n"
+      "Turned are method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, where "
+      "the\n"
+      "devices are not alike, device_map: none of them changes what the model learns. With "
+      "--density\n"
       "the gradients' density is, too.\n"
       "A run may be finished, stopped or going on; it needs four recorded steps. What it tells of "
       "the\n"

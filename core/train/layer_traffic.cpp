@@ -9,7 +9,6 @@ LayerTraffic::LayerTraffic(StepContext& context, Pass pass)
     : context_(context),
       step_(pass == Pass::up ? 1 : -1),
       next_(pass == Pass::up ? 0 : context.layout.layer_count() - 1),
-      out_turn_(context.runtime, 1),
       coming_(context.runtime),
       leaving_(context.runtime) {
   coming_.spawn(bring(LayerId{next_}));
@@ -44,7 +43,7 @@ runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::
   runtime::Waiting waiting;
   waiting.what = "the gradients of the layer above to leave the accelerators";
   waiting.layer = layer;
-  Result<runtime::Pool::Lease> turn = co_await out_turn_.acquire(waiting);
+  Result<runtime::Pool::Lease> turn = co_await context_.gradient_turn.acquire(waiting);
   CO_RETURN_IF_ERROR(turn);
   const std::int64_t element_bytes = optimizer::bytes_of(context_.offload.options().gradient_kind);
   Status out =

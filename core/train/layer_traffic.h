@@ -36,9 +36,8 @@ class LayerTraffic {
                           std::int64_t part_bytes) const;
 
   StepContext& context_;
-  std::int32_t step_;       // to the layer after: 1 or -1
-  std::int32_t next_;       // layer
-  runtime::Pool out_turn_;  // gradients leave one layer after the other
+  std::int32_t step_;  // to the layer after: 1 or -1
+  std::int32_t next_;  // layer
   runtime::TaskGroup coming_;
   runtime::TaskGroup leaving_;
 };

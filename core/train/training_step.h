@@ -26,6 +26,8 @@ struct StepContext {
   const model::FlatLayout& layout;
   std::vector<LayerCost> layer_costs;
   int micro_step_count = 1;
+  // The layers' gradients leave the accelerators one after the other.
+  runtime::Pool gradient_turn{runtime, 1};
 };
 
 // What is known once the gradients are: decides whether and how to update.

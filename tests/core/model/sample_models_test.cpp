@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
+#include <utility>
 
 #include "core/model/model_shape.h"
 
@@ -44,15 +44,16 @@ struct Said {
 Said said_by_comment(const fs::path& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
-  const std::string lines = text.str();
-  std::smatch found;
-  REQUIRE(std::regex_search(lines, found,
-                            std::regex("([0-9][0-9.,]*)( billion| million)? parameters")));
-  std::string digits = found[1];
+  std::string before, unit, word;  // "... 4.07 billion parameters", "... 559,214,592 parameters."
+  while (text >> word && !word.starts_with("parameters")) {
+    before = std::exchange(unit, word);
+  }
+  REQUIRE(word.starts_with("parameters"));
+  const bool is_rounded = unit == "billion" || unit == "million";
+  std::string digits = is_rounded ? before : unit;
   std::erase(digits, ',');
-  const std::string unit = found[2];
-  if (unit.empty()) return {std::stod(digits), 0};
-  return {std::stod(digits) * (unit == " million" ? 1e6 : 1e9), 0.005};
+  if (!is_rounded) return {std::stod(digits), 0};
+  return {std::stod(digits) * (unit == "million" ? 1e6 : 1e9), 0.005};
 }
 
 TEST_CASE("the sample models hold what their names promise, within 5 %") {
