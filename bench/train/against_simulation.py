@@ -32,7 +32,9 @@ STEPS = {"tiny": 9, "gpt2-124m": 5}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
 CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
-                 {"method": "host", "bounce_memory": "128MiB"}]
+                 {"method": "host", "bounce_memory": "128MiB"},
+                 {"method": "host", "pipeline": "serial"},
+                 {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01}]
 # Model, drives, megabytes a second of each, and the cases on them. The throttle lets a drive that
 # was idle run ahead by a tenth of a second's worth; tiny, which moves 52 MB a step, therefore gets
 # a drive on which that is little.
@@ -101,8 +103,8 @@ def compare(arguments, name, model, drives_dir, count, platform, case):
         difference = simulated[phase] / real[phase] - 1
         cells.append(f"{real[phase] * 1e3:7.0f} {simulated[phase] * 1e3:7.0f} {difference:+6.1%}")
     what = f"{name} {settings['method']} b{settings['buffers']} d{settings['devices']}"
-    if "bounce_memory" in case:
-        what += f" {case['bounce_memory']}"
+    what += "".join(f" {case[key]}" for key in ("bounce_memory", "pipeline", "density")
+                    if key in case)
     print(f"{what:<30} | {' | '.join(cells)}   load {os.getloadavg()[0]:.1f}", flush=True)
 
 
