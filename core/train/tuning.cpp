@@ -110,7 +110,7 @@ class Search {
     return starts;
   }
 
-  // `settings` with each joint knob a value up, a value down or as it is, in all combinations.
+  // `settings` with each joint knob up, down or as it is, in all combinations.
   std::vector<TuneSettings> joint_neighbours(const TuneSettings& settings) const {
     std::vector<TuneSettings> all = {settings};
     for (const TuneKnob& knob : knobs_) {
@@ -119,8 +119,8 @@ class Search {
       std::vector<TuneSettings> wider;
       for (const TuneSettings& one : all) {
         wider.push_back(one);
-        for (const auto next : {at - 1, at + 1}) {
-          if (next < 0 || next >= std::ssize(knob.values)) continue;
+        for (auto next = at - knob.reach; next <= at + knob.reach; ++next) {
+          if (next == at || next < 0 || next >= std::ssize(knob.values)) continue;
           wider.push_back(one);
           wider.back()[knob.key] = knob.values[static_cast<std::size_t>(next)];
         }
@@ -196,12 +196,13 @@ std::optional<TuneKnob> device_map_knob(const platform::Platform& platform) {
 std::vector<TuneKnob> tune_knobs() {
   return {{"method", {"csd", "host"}, TuneKnob::Kind::fork},
           {"pipeline", {"nbuffer", "handover", "serial"}},
-          {"subgroup_elements",
-           {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000"},
-           TuneKnob::Kind::joint},
-          {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint},
           {"wire", {"native", "fp32"}},
-          {"gradient_tier", {"storage", "memory"}}};
+          {"gradient_tier", {"storage", "memory"}},
+          // Last, and together: a device's memory holds few large ones or many small ones.
+          {"subgroup_elements",
+           {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000", "85000000"},
+           TuneKnob::Kind::joint},
+          {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint, 2}};
 }
 
 TuneKnob density_knob(double least) {

@@ -1,7 +1,7 @@
 #pragma once
 // Which settings make a step shortest, found by simulating it: one knob after the other over its
-// values, again and again until none of them helps, nor the joint ones a value up or down together;
-// and that for each value of a fork. Few evaluations, no promise of the very best;
+// values, again and again until none of them helps, nor the joint ones a few values up or down
+// together; and that for each value of a fork. Few evaluations, no promise of the very best;
 // tests/core/train/tuning_test.cpp holds it to an exhaustive search.
 //
 // Thread contract: one call on one thread; deterministic if `evaluate` is.
@@ -27,6 +27,7 @@ struct TuneKnob {
     joint,  // only together with the other joint ones does a change show its worth
   };
   Kind kind = Kind::single;
+  int reach = 1;  // of a joint one: values up or down that are tried with the others
 };
 
 // What may be turned without changing what the model learns: method, pipeline, buffers,

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""What compressed updates on CSDs are worth against the host's own update, pipelined as well.
+
+    bench/train/own_worth.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
+
+Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with the
+settings that `sluice tune` finds for it, and prints the median of the steps after the first two
+beside the simulated one. Modelled times, so a busy machine does not change them as long as the
+emulation keeps up; it says how many operations were late. `host` is stated twice: with the
+gradients on the drives, as a model that does not fit asks for, and in memory.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLATFORM = ROOT / "sample_models/platforms/smartssd-a100.toml"
+MODEL = {"devices": 10, "batch": 1, "sequence": 256, "bounce_memory": "256MiB",
+         "activations": "keep", "wire": "native"}
+CASES = [
+    ("host", {"method": "host", "gradient_tier": "storage", "subgroup_elements": 1000000,
+              "buffers": 8}),
+    ("host, gradients in memory", {"method": "host", "gradient_tier": "memory",
+                                   "subgroup_elements": 4000000, "buffers": 3}),
+    ("csd, density 0.01", {"method": "csd", "density": 0.01, "subgroup_elements": 4194304,
+                           "buffers": 3}),
+]
+
+
+def sh(*command):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, cwd=ROOT)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}: "
+                 f"{done.stderr.strip()}")
+    return done.stdout
+
+
+def setting_arguments(settings):
+    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+
+
+def emulated(arguments, settings):
+    """Modelled seconds a step, and the share of operations that ended late."""
+    folder = pathlib.Path(arguments.dir)
+    shutil.rmtree(folder, ignore_errors=True)
+    files = {"output": folder, "platform": PLATFORM, "text": pathlib.Path(arguments.text).resolve(),
+             "clock": "emulated", "time_scale": arguments.time_scale, "host_memory": 0,
+             "sample_tokens": 0, "validation_batches": 1}
+    report = json.loads(sh(arguments.sluice, "train", ROOT / "sample_models/runs/gpt2-124m.toml",
+                           "--json", "--steps", 2 + arguments.steps,
+                           *setting_arguments(files | settings)))
+    with sqlite3.connect(f"file:{folder}/run.db?mode=ro", uri=True) as database:
+        steps = [row[0] for row in database.execute("SELECT dur FROM step ORDER BY id")]
+    shutil.rmtree(folder)
+    late = report["emulation"]["late"] / report["emulation"]["operations"]
+    return statistics.median(steps[2:]) / 1e9 / arguments.time_scale, late
+
+
+def simulated(arguments, settings):
+    return json.loads(sh(arguments.sluice, "simulate", ROOT / "sample_models/models/gpt2-124m.toml",
+                         "--platform", PLATFORM, "--json",
+                         *setting_arguments(settings)))["seconds"]["total"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sluice", default=str(ROOT / "build/release/bin/sluice"))
+    parser.add_argument("--text", default=str(ROOT / "out/data/kjv.txt"))
+    parser.add_argument("--dir", default="/tmp/sluice-own-worth")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--time-scale", type=float, default=60)
+    arguments = parser.parse_args()
+    print("EMULATED CLOCK: modelled milliseconds a step, gpt2-124m, ten SmartSSDs, A100")
+    times = []
+    for name, case in CASES:
+        settings = MODEL | case
+        seconds, late = emulated(arguments, settings)
+        times.append(seconds)
+        beside = simulated(arguments, settings)
+        print(f"{name:<28} emulated {seconds * 1e3:6.1f}   simulated {beside * 1e3:6.1f}   "
+              f"late operations {late:.1%}", flush=True)
+    print(f"speed-up {times[0] / times[-1]:.2f}, with the host's gradients in memory "
+          f"{times[1] / times[-1]:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
