@@ -159,7 +159,6 @@ Figure measure_compress(const KernelOptions& options) {
   std::vector<std::uint16_t> layer(gradient.size());
   optimizer::narrow(gradient.data(), Float16Kind::bf16, layer.data(), kElements);
   std::vector<float> widened(gradient.size());
-  std::vector<float> residual(gradient.size());
   std::vector<std::uint32_t> indices(static_cast<std::size_t>(k));
   std::vector<float> values(static_cast<std::size_t>(k));
   compress::TopKSelector selector({.kept_capacity = k, .slice_count = 1});
@@ -169,7 +168,7 @@ Figure measure_compress(const KernelOptions& options) {
           optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kElements);
       CHECK(stats.finite);
       optimizer::widen(layer.data(), Float16Kind::bf16, widened.data(), kElements);
-      compress::top_k({.gradient = widened, .residual = residual}, k, 1, selector,
+      compress::top_k(widened, k, 1, selector,
                       {.indices = indices.data(), .values = values.data(), .capacity = k});
     });
   });

@@ -146,8 +146,17 @@ std::string table(const char* unit, const std::vector<Row>& rows) {
   return text + "\n";
 }
 
-// GPT-2 4.0B on the testbed, whose drives, links and all, are of that kind.
-SimulatedStep on_drives(platform::Duplex duplex, const char* pipeline, int devices) {
+// What is changed of the testbed's drives and their internal links.
+struct Drives {
+  const char* name;
+  platform::Duplex duplex;
+  bool writes_as_it_reads = false;
+};
+constexpr Drives kHalf{"half duplex", platform::Duplex::half};
+constexpr Drives kFull{"full duplex", platform::Duplex::full};
+constexpr Drives kEven{"full duplex, writing as fast as reading", platform::Duplex::full, true};
+
+SimulatedStep on_drives(const Drives& drives, const char* pipeline, int devices) {
   const auto config =
       simulation_config(kRoot + "/sample_models/models/gpt2-4.0b.toml", kTestbed,
                         std::vector<std::string>{fmt::format("devices={}", devices),
@@ -156,7 +165,13 @@ SimulatedStep on_drives(platform::Duplex duplex, const char* pipeline, int devic
   auto plan = plan_run(*config);
   REQUIRE(plan.ok());
   for (platform::Link& link : plan->platform.links) {
-    if (link.name.starts_with("csd")) link.duplex = duplex;
+    if (!link.name.starts_with("csd")) continue;
+    link.duplex = drives.duplex;
+    if (!drives.writes_as_it_reads) continue;
+    link.write_bytes_per_s = link.read_bytes_per_s;
+    for (platform::ChunkPoint& point : link.chunk_curve) {
+      point.write_bytes_per_s = point.read_bytes_per_s;
+    }
   }
   auto step = simulate_step(*plan);
   REQUIRE(step.ok());
@@ -171,15 +186,15 @@ std::string pipelines() {
   std::string text =
       "| drives | handover: update, s | step, s | nbuffer: update, s | step, s | update, times as "
       "fast | step |\n|---|---:|---:|---:|---:|---:|---:|\n";
-  for (const platform::Duplex duplex : {platform::Duplex::half, platform::Duplex::full}) {
+  for (const Drives& drives : {kHalf, kFull, kEven}) {
     for (const int devices : {1, 10}) {
-      const SimulatedStep handover = on_drives(duplex, "handover", devices);
-      const SimulatedStep nbuffer = on_drives(duplex, "nbuffer", devices);
-      text += fmt::format(
-          "| {}, {} duplex | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", devices,
-          duplex == platform::Duplex::half ? "half" : "full", update_of(handover),
-          handover.total_seconds, update_of(nbuffer), nbuffer.total_seconds,
-          update_of(handover) / update_of(nbuffer), handover.total_seconds / nbuffer.total_seconds);
+      const SimulatedStep handover = on_drives(drives, "handover", devices);
+      const SimulatedStep nbuffer = on_drives(drives, "nbuffer", devices);
+      text +=
+          fmt::format("| {}, {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", devices,
+                      drives.name, update_of(handover), handover.total_seconds, update_of(nbuffer),
+                      nbuffer.total_seconds, update_of(handover) / update_of(nbuffer),
+                      handover.total_seconds / nbuffer.total_seconds);
     }
   }
   return text + "\n";
@@ -228,8 +243,10 @@ std::string page() {
       "for the kernel and, with several drives, for the slowest of each round) and what it does "
       "of\n"
       "the update during forward and backward. On full-duplex drives reads and writes overlap as\n"
-      "well, which handover allows two of a subgroup's three arrays. With one drive the writes of\n"
-      "the state bound nbuffer then, 12 bytes a parameter at 1.62 GB/s: 30 s.\n\n";
+      "well, which handover allows two of a subgroup's three arrays. One SmartSSD's writes of the\n"
+      "state bound nbuffer then, 12 bytes a parameter at 1.62 GB/s, 30 s; drives that write as "
+      "fast\n"
+      "as they read have no such bound.\n\n";
   return text;
 }
 
@@ -297,10 +314,14 @@ TEST_CASE("the traffic of each method is the published table's, to the byte") {
   }
 }
 
-TEST_CASE("on ten full-duplex drives nbuffer updates at least 1.5 times as fast as handover") {
-  CHECK(update_of(on_drives(platform::Duplex::full, "handover", 10)) /
-            update_of(on_drives(platform::Duplex::full, "nbuffer", 10)) >=
-        1.5);
+TEST_CASE("on full-duplex drives nbuffer updates at least 1.5 times as fast as handover") {
+  const auto gain = [](const Drives& drives, int devices) {
+    return update_of(on_drives(drives, "handover", devices)) /
+           update_of(on_drives(drives, "nbuffer", devices));
+  };
+  CHECK(gain(kEven, 1) >= 1.5);
+  CHECK(gain(kEven, 10) >= 1.5);
+  CHECK(gain(kFull, 10) >= 1.5);
 }
 
 TEST_CASE("a model bigger than the drives, or sets bigger than a device's memory, are refused") {
