@@ -4,10 +4,11 @@
     bench/train/own_worth.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
 
 Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with the
-settings that `sluice tune` finds for it, and prints the median of the steps after the first two
-beside the simulated one. Modelled times, so a busy machine does not change them as long as the
-emulation keeps up; it says how many operations were late. `host` is stated twice: with the
-gradients on the drives, as a model that does not fit asks for, and in memory.
+settings that `sluice tune` finds for it, and prints the median of the steps after the first three
+(only then does a step begin with all that the one before leaves) beside the simulated one. Modelled
+times, so a busy machine does not change them as long as the emulation keeps up; it says how many
+operations were late. `host` is stated twice: with the gradients on the drives, as a model that does
+not fit asks for, and in memory.
 """
 import argparse
 import json
@@ -52,13 +53,13 @@ def emulated(arguments, settings):
              "clock": "emulated", "time_scale": arguments.time_scale, "host_memory": 0,
              "sample_tokens": 0, "validation_batches": 1}
     report = json.loads(sh(arguments.sluice, "train", ROOT / "sample_models/runs/gpt2-124m.toml",
-                           "--json", "--steps", 2 + arguments.steps,
+                           "--json", "--steps", 3 + arguments.steps,
                            *setting_arguments(files | settings)))
     with sqlite3.connect(f"file:{folder}/run.db?mode=ro", uri=True) as database:
         steps = [row[0] for row in database.execute("SELECT dur FROM step ORDER BY id")]
     shutil.rmtree(folder)
     late = report["emulation"]["late"] / report["emulation"]["operations"]
-    return statistics.median(steps[2:]) / 1e9 / arguments.time_scale, late
+    return statistics.median(steps[3:]) / 1e9 / arguments.time_scale, late
 
 
 def simulated(arguments, settings):
