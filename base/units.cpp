@@ -44,19 +44,28 @@ double byte_factor(std::string_view unit) {
   return 0;
 }
 
-std::string with_prefix(double value, std::string_view unit) {
+struct Scaled {
+  double value;
+  const char* prefix;
+};
+
+// From `limit` on the next prefix is taken.
+Scaled scale_to_prefix(double value, double limit) {
   static constexpr std::array<const char*, 6> kPrefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t power = 0;
-  double scaled = value;
-  while (std::abs(scaled) >= 999.5 && power + 1 < kPrefixes.size()) {
-    scaled /= 1000;
+  while (std::abs(value) >= limit && power + 1 < kPrefixes.size()) {
+    value /= 1000;
     ++power;
   }
-  const int digits = power == 0 && scaled == std::floor(scaled) ? 0
-                     : std::abs(scaled) < 9.995                 ? 2
-                     : std::abs(scaled) < 99.95                 ? 1
-                                                                : 0;
-  return fmt::format("{:.{}f} {}{}", scaled, digits, kPrefixes[power], unit);
+  return {value, kPrefixes[power]};
+}
+
+// Three digits; 999.5 would round up to a fourth.
+std::string with_prefix(double value, std::string_view unit) {
+  const auto [scaled, prefix] = scale_to_prefix(value, 999.5);
+  const bool is_whole = *prefix == 0 && scaled == std::floor(scaled);
+  const int digits = is_whole ? 0 : std::abs(scaled) < 9.995 ? 2 : std::abs(scaled) < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}{}", scaled, digits, prefix, unit);
 }
 
 }  // namespace
@@ -71,7 +80,14 @@ std::string format_count(double count) {
   return text;
 }
 
-std::string format_rate(double bytes_per_second) { return with_prefix(bytes_per_second, "B/s"); }
+std::string format_rate(double per_second, std::string_view unit) {
+  return with_prefix(per_second, unit);
+}
+
+std::string rate_text(double per_second, std::string_view unit, int digits) {
+  const auto [scaled, prefix] = scale_to_prefix(per_second, 1000);
+  return fmt::format("{:.{}g} {}{}", scaled, digits, prefix, unit);
+}
 
 std::string format_duration(TimeNs dur_ns) {
   const double seconds = static_cast<double>(dur_ns) / 1e9;

@@ -59,20 +59,10 @@ std::vector<RateGroup> fitted_groups(const PlatformFit& fit) {
   return groups;
 }
 
-// "2.77 G", three digits.
-std::string scaled(double per_second) {
-  const char* prefix = "";
-  for (const char* larger : {"k", "M", "G", "T", "P"}) {
-    if (per_second < 1000) break;
-    per_second /= 1000;
-    prefix = larger;
-  }
-  return fmt::format("{:.3g} {}", per_second, prefix);
-}
-
 std::string range(double low, double high, const std::string& unit) {
-  if (scaled(low) == scaled(high)) return scaled(low) + unit;
-  return fmt::format("{}{} to {}{}", scaled(low), unit, scaled(high), unit);
+  const std::string from = format_rate(low, unit);
+  const std::string to = format_rate(high, unit);
+  return from == to ? from : from + " to " + to;
 }
 
 std::string percent(double share) {

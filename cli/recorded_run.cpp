@@ -23,7 +23,7 @@ std::optional<runtime::Stage> stage_of(const std::string& name) {
   return std::nullopt;
 }
 
-// "100:pipeline=serial", as table meta and knob_change have it.
+// "100:pipeline=serial", as meta has it.
 struct Change {
   std::int64_t step = 0;
   std::string setting;
@@ -56,8 +56,7 @@ class RecordedRunReader {
     for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
     run_.name = meta_["name"];
     run_.mode = meta_["mode"];
-    is_simulated_ = meta_["clock"] == "simulated" ||
-                    run_.mode.ends_with("no data");  // as an older Sluice said it
+    is_simulated_ = meta_["clock"] == "simulated";
     ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, last_stretch());
     RETURN_IF_ERROR(read_settings(steps));
     RETURN_IF_ERROR(read_machine());
@@ -103,15 +102,10 @@ class RecordedRunReader {
     for (const train::SettingInfo& info : train::settings()) {
       const auto value = meta_.find(info.key);
       if (value == meta_.end() || (info.key == "clock" && is_simulated_)) continue;
+      if (info.key == "accelerators" && is_real()) continue;  // it computed without any
       run_.settings.push_back(info.key + "=" + value->second);
     }
-    ASSIGN_OR_RETURN(const std::vector<rundb::KnobChange> changed, reader_->knob_changes());
-    std::vector<Change> changes = changes_of(meta_["changes"]);
-    for (const rundb::KnobChange& change : changed) {
-      changes.push_back({change.step_id, change.knob + "=" + change.value});
-    }
-    std::ranges::stable_sort(changes, {}, &Change::step);
-    for (const Change& change : changes) {
+    for (const Change& change : changes_of(meta_["changes"])) {  // in order of their steps
       if (change.step < steps.front().id || change.step > steps.back().id) continue;
       run_.settings.push_back(change.setting);
       first_step_ = change.step;
@@ -143,6 +137,9 @@ class RecordedRunReader {
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])
                          : platform::load_platform(files_.platform));
+    if (is_real()) {
+      ASSIGN_OR_RETURN(run_.platform, platform::with_accelerators(run_.platform, 0));
+    }
     const std::string parameters = fmt::format("{}", run_.shape.flat_layout().parameter_count);
     if (parameters == meta_["parameters"]) return ok_status();
     return make_error(ErrorCode::config, "{}: the model has {} parameters, and that of {} has {}",
@@ -170,6 +167,8 @@ class RecordedRunReader {
     return ok_status();
   }
 
+  bool is_real() { return meta_["clock"] == "real"; }
+
   TimeNs scaled(TimeNs ts, TimeNs begin) const {
     return static_cast<TimeNs>(static_cast<double>(ts - begin) / run_.time_scale);
   }
@@ -178,8 +177,7 @@ class RecordedRunReader {
     const TimeNs begin = steps.front().ts;
     const rundb::StepRow& last = steps.back();
     ASSIGN_OR_RETURN(const auto spans, reader_->spans_ended(begin, last.ts + last.dur));
-    const bool is_real = run_.config.clock.kind == train::ClockKind::real && !is_simulated_;
-    run_.steps.kernel_order = is_real ? train::KernelOrder::at_once : train::KernelOrder::in_turn;
+    run_.steps.kernel_order = is_real() ? train::KernelOrder::at_once : train::KernelOrder::in_turn;
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
     }
@@ -193,7 +191,7 @@ class RecordedRunReader {
       times.device = DeviceId{static_cast<std::int32_t>(span.row.device_id)};
       times.layer = LayerId{static_cast<std::int32_t>(span.row.layer_id)};
       times.subgroup = SubgroupId{static_cast<std::int32_t>(span.row.subgroup_id)};
-      times.start_ns = scaled(is_real ? span.row.ts : span.row.submit_ts, begin);
+      times.start_ns = scaled(is_real() ? span.row.ts : span.row.submit_ts, begin);
       times.end_ns = scaled(span.row.ts + span.row.dur, begin);
       times.size_bytes = span.row.bytes + span.row.padding_bytes;
       run_.steps.operations.push_back(times);

@@ -21,19 +21,9 @@ import pathlib
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
-
-
-def sh(*command, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
-                          **options)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+from bench_run import ROOT, THROTTLE, sh
 
 
 def loop_stats(drives):
@@ -55,7 +45,7 @@ def train(arguments, drives_dir, steps, resume, settings):
         command.append("--resume")
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
-    return json.loads(sh(*command, cwd=ROOT))
+    return json.loads(sh(*command))
 
 
 def phases(database):

@@ -16,11 +16,10 @@ import pathlib
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
+from bench_run import ROOT, THROTTLE, setting_arguments, sh
+
 PHASES = ("forward", "backward", "update", "step")
 
 # What a case sets over its model's; the simulation is given all of it too.
@@ -45,19 +44,6 @@ DRIVES = [
 ]
 
 
-def sh(*command, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
-                          **options)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}: "
-                 f"{done.stderr.strip()}")
-    return done.stdout
-
-
-def setting_arguments(settings):
-    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-
-
 def real_phases(database):
     """Medians of the steps after the first two, in which caches and buffers fill."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
@@ -76,7 +62,7 @@ def train(arguments, model, drives_dir, platform, settings):
              "host_memory": 0}
     sh(THROTTLE, "run", drives_dir, arguments.sluice, "train",
        ROOT / f"sample_models/runs/{model}.toml", "--json", "--steps", STEPS[model],
-       *setting_arguments(files | settings), cwd=ROOT)
+       *setting_arguments(files | settings))
     phases = real_phases(f"{out}/run.db")
     for path in pathlib.Path(drives_dir).glob("dev*/*.slc"):
         path.unlink()

@@ -16,10 +16,10 @@ import pathlib
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from bench_run import ROOT, setting_arguments, sh
+
 PLATFORM = ROOT / "sample_models/platforms/smartssd-a100.toml"
 MODEL = {"devices": 10, "batch": 1, "sequence": 256, "bounce_memory": "256MiB",
          "activations": "keep", "wire": "native"}
@@ -31,18 +31,6 @@ CASES = [
     ("csd, density 0.01", {"method": "csd", "density": 0.01, "subgroup_elements": 4194304,
                            "buffers": 3}),
 ]
-
-
-def sh(*command):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, cwd=ROOT)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}: "
-                 f"{done.stderr.strip()}")
-    return done.stdout
-
-
-def setting_arguments(settings):
-    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
 
 
 def emulated(arguments, settings):

@@ -19,13 +19,7 @@ namespace fs = std::filesystem;
 
 // Four digits, which is more than a measurement holds.
 std::string rate_text(double per_second, std::string_view unit) {
-  const char* prefix = "";
-  for (const char* larger : {"k", "M", "G", "T", "P"}) {
-    if (per_second < 1000) break;
-    per_second /= 1000;
-    prefix = larger;
-  }
-  return fmt::format("\"{:.4g} {}{}\"", per_second, prefix, unit);
+  return '"' + sluice::rate_text(per_second, unit, 4) + '"';
 }
 
 std::string spread(const Figure& figure, std::string_view unit) {

@@ -7,8 +7,8 @@
 //
 //   embedding  gpt2, bert, bloom  0: tables are looked up
 //              vit                2 (t - batch) (channels x patch^2) h: each patch, projected
-//   block      all                2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection,
-//   MLP
+//   block      all                2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection
+//                                 and the two of the MLP
 //              gpt2, bloom        + 2 t s h: scores and weighted values, of half the pairs, since
 //                                 a token looks back only
 //              bert, vit          + 4 t s h: of all pairs

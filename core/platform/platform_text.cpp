@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/units.h"
+
 namespace sluice::platform {
 namespace {
 
@@ -15,13 +17,7 @@ const Engine& engine_at(const Platform& platform, EngineId id) {
 }
 
 std::string rate(double per_second, std::string_view unit) {
-  const char* prefix = "";
-  for (const char* larger : {"k", "M", "G", "T", "P"}) {
-    if (per_second < 1000) break;
-    per_second /= 1000;
-    prefix = larger;
-  }
-  return fmt::format("\"{:.6g} {}{}\"", per_second, prefix, unit);
+  return '"' + rate_text(per_second, unit, 6) + '"';
 }
 
 // A name may hold anything; control characters are not for a file that people read.

@@ -53,14 +53,6 @@ void scale(platform::Platform& platform, const RateFactor& factor) {
   }
 }
 
-// "csd3.drive" -> "drive"; of what belongs to no device: empty.
-std::string part_of(const platform::Platform& platform, const std::string& owner) {
-  for (const platform::Device& device : platform.devices) {
-    if (owner.starts_with(device.name + ".")) return owner.substr(device.name.size() + 1);
-  }
-  return "";
-}
-
 // Seconds below which the share `part` of `values` lies, between two of them by interpolation.
 double quantile(std::vector<double> values, double part) {
   std::ranges::sort(values);
@@ -192,7 +184,8 @@ class Fit {
     const std::map<RateName, double> file = rates_of(file_);
     std::map<std::tuple<std::string, std::string, double>, Sum> sums;
     const auto likes = [&](const RateFactor& factor) -> Sum& {
-      return sums[{kind_of(factor.owner), factor.key, file.at({factor.owner, factor.key})}];
+      const std::string kind = platform::kind_of(file_, factor.owner);
+      return sums[{kind, factor.key, file.at({factor.owner, factor.key})}];
     };
     for (const RateFactor& factor : factors) {
       likes(factor).logarithm += std::log(factor.factor);
@@ -207,17 +200,11 @@ class Fit {
   std::vector<std::vector<RateFactor>> by_kind(const std::vector<RateFactor>& factors) const {
     std::map<RateName, std::vector<RateFactor>> kinds;
     for (const RateFactor& factor : factors) {
-      kinds[{kind_of(factor.owner), factor.key}].push_back(factor);
+      kinds[{platform::kind_of(file_, factor.owner), factor.key}].push_back(factor);
     }
     std::vector<std::vector<RateFactor>> list;
     for (auto& [kind, of_kind] : kinds) list.push_back(std::move(of_kind));
     return list;
-  }
-
-  // "csd3.drive" -> "drive"; what belongs to no device is a kind of its own.
-  std::string kind_of(const std::string& owner) const {
-    const std::string part = part_of(file_, owner);
-    return part.empty() ? owner : part;
   }
 
   // All the way if that brings simulation nearer to what was recorded, else half of it, and so on:
@@ -245,9 +232,9 @@ class Fit {
     const std::map<RateName, double> file = rates_of(file_);
     const std::map<RateName, double> fitted = rates_of(state.platform);
     for (const RateName& name : state.fitted) {
-      const std::string part = part_of(file_, name.first);
-      const int turn = part.empty() ? 0 : part == "internal" ? 1 : 2;
-      groups[{turn, part.empty() ? name.first : part, name.second}].push_back(
+      const std::string kind = platform::kind_of(file_, name.first);
+      const int turn = kind == name.first ? 0 : kind == "internal" ? 1 : 2;
+      groups[{turn, kind, name.second}].push_back(
           {name.first, name.second, file.at(name) / fitted.at(name)});
     }
     for (const auto& [group, factors] : groups) {
@@ -300,16 +287,15 @@ class Fit {
     };
     const std::map<RateName, double> file = rates_of(file_);
     const std::map<RateName, double> fitted = rates_of(used);
-    std::map<std::tuple<std::string, std::string, double>, Sum> sums;  // by part, key, file's rate
+    std::map<std::tuple<std::string, std::string, double>, Sum> sums;  // by kind, key, file's rate
     for (const RateName& name : fitted_) {
-      Sum& sum = sums[{part_of(file_, name.first), name.second, file.at(name)}];
+      Sum& sum = sums[{platform::kind_of(file_, name.first), name.second, file.at(name)}];
       sum.logarithm += std::log(fitted.at(name) / file.at(name));
       sum.count += 1;
     }
     for (const auto& [name, rate] : file) {
-      const std::string part = part_of(file_, name.first);
-      const auto sum = sums.find({part, name.second, rate});
-      if (part.empty() || fitted.contains(name) || sum == sums.end()) continue;
+      const auto sum = sums.find({platform::kind_of(file_, name.first), name.second, rate});
+      if (fitted.contains(name) || sum == sums.end()) continue;
       scale(platform_,
             {name.first, name.second, std::exp(sum->second.logarithm / sum->second.count)});
     }

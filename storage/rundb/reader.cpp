@@ -126,12 +126,6 @@ Result<std::vector<NamedSpan>> Reader::spans_ended(TimeNs after, TimeNs until) {
   return impl_->read("spans_ended", span_from, std::int64_t{after}, std::int64_t{until});
 }
 
-Result<std::vector<KnobChange>> Reader::knob_changes() {
-  return impl_->read("knob_changes", [](const Statement& row) {
-    return KnobChange{row.int64_at(0), row.text_at(1), row.text_at(2)};
-  });
-}
-
 Result<std::vector<SpanTotals>> Reader::span_totals() {
   return impl_->read("span_totals", [](const Statement& row) {
     return SpanTotals{.name = row.text_at(0),

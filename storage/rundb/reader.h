@@ -40,12 +40,6 @@ struct NamedSpan {
   std::string name = {};
 };
 
-struct KnobChange {
-  std::int64_t step_id = -1;  // the first step with the new value
-  std::string knob = {};
-  std::string value = {};
-};
-
 // A table or a view.
 struct TableInfo {
   std::string name;
@@ -88,7 +82,6 @@ class Reader {
   Result<TimeNs> stretch_begin();
   // Those without failure that ended in (after, until].
   Result<std::vector<NamedSpan>> spans_ended(TimeNs after, TimeNs until);
-  Result<std::vector<KnobChange>> knob_changes();
   Result<std::vector<SpanTotals>> span_totals();  // the longest total first
   Result<std::vector<LinkTotals>> link_totals();
   Result<std::vector<StatRow>> stats();

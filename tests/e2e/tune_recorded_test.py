@@ -95,6 +95,15 @@ def an_emulated_run_fits_the_platform_that_it_was_emulated_on(place):
 
 
 @test
+def a_real_run_computed_without_the_platforms_accelerators(place):
+    place.train(steps=5, clock="real", platform=TESTBED, accelerators=1, record="all").done()
+    fit = sluice("tune", place / "out/run.db", "--json").json()["fit"]
+    owners = {rate["owner"] for rate in fit["rates"]}
+    require("csd0.drive" in owners, f"{owners}")
+    require(not any(owner.startswith("accelerator") for owner in owners), f"{owners}")
+
+
+@test
 def steps_before_a_change_of_a_knob_do_not_count(place):
     run = emulated_run(place, "--at", "3:pipeline=serial", steps=8)
     report = sluice("tune", run, "--hold", "pipeline", "--json").json()

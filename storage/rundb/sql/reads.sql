@@ -34,12 +34,6 @@ ORDER BY span.id;
 -- name: last_clock_snapshot
 SELECT ts FROM clock_snapshot ORDER BY rowid DESC LIMIT 1;
 
--- name: knob_changes
-SELECT coalesce(knob_change.step_id, -1), knob.name, knob_change.new
-FROM knob_change
-JOIN knob ON knob.id = knob_change.knob_id
-ORDER BY knob_change.rowid;
-
 -- name: span_totals
 SELECT
   string.value,

@@ -106,7 +106,6 @@ TEST_CASE("spans are found by when they ended, without those that failed") {
   CHECK(spans[0].name == "forward");
   CHECK(spans[0].row.device_id == -1);
   CHECK(require_ok(reader->stretch_begin()) > 0);
-  CHECK(require_ok(reader->knob_changes()).empty());
 }
 
 TEST_CASE("a loss that is not a number is NULL in the table and not a number when read") {
