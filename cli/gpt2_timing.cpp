@@ -1,6 +1,7 @@
 #include "cli/gpt2_timing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -13,9 +14,12 @@ namespace sluice::cli {
 namespace {
 
 using calibrate::ComputeSample;
+using calibrate::WakeSample;
 
 // Blocks are alike: a few are timed, and stand for all.
 constexpr std::int64_t kTimedBlocks = 3;
+// As between two layers of a run that waits for its drives.
+constexpr std::chrono::milliseconds kIdle{400};
 
 struct Case {
   model::ModelShape shape;
@@ -86,6 +90,16 @@ class TimedModel {
     return seconds;
   }
 
+  // Of one layer of `forward` done before, so that what it reads is there.
+  Result<double> forward_after_idling(std::int32_t layer) {
+    RETURN_IF_ERROR(gpt2_->set_batch(0, {case_.batch, case_.sequence, tokens_, tokens_}));
+    for (std::int32_t l = 0; l < layer; ++l) RETURN_IF_ERROR(gpt2_->forward(LayerId{l}, 0));
+    std::this_thread::sleep_for(kIdle);
+    const TimeNs start_ns = monotonic_now_ns();
+    RETURN_IF_ERROR(gpt2_->forward(LayerId{layer}, 0));
+    return since(start_ns);
+  }
+
  private:
   static double since(TimeNs start_ns) {
     return static_cast<double>(monotonic_now_ns() - start_ns) / 1e9;
@@ -135,8 +149,30 @@ std::vector<ComputeSample> samples_of(const Case& of, const std::vector<StepSeco
   return {forward, backward};
 }
 
-Result<std::vector<ComputeSample>> time_all(const std::vector<Case>& cases, int thread_count,
-                                            int repeat_count) {
+// The first block and the head, forward, each after a pause: what a run does that waits for its
+// drives between layers.
+Result<std::vector<WakeSample>> time_after_idling(
+    std::span<const std::unique_ptr<TimedModel>> models,
+    const std::vector<std::vector<StepSeconds>>& steps, int repeat_count) {
+  std::vector<WakeSample> samples;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto head = static_cast<std::int32_t>(steps[i].front().forward.size()) - 1;
+    for (const std::int32_t layer : {1, head}) {
+      std::vector<double> seconds;
+      for (int repeat = 0; repeat < repeat_count; ++repeat) {
+        ASSIGN_OR_RETURN(const double after_idling, models[i]->forward_after_idling(layer));
+        seconds.push_back(after_idling);
+      }
+      samples.push_back(
+          {median_layer(steps[i], static_cast<std::size_t>(layer), &StepSeconds::forward),
+           calibrate::figure_of(std::move(seconds)).median});
+    }
+  }
+  return samples;
+}
+
+Result<calibrate::ComputeTimes> time_all(const std::vector<Case>& cases, int thread_count,
+                                         int repeat_count) {
   std::vector<std::unique_ptr<TimedModel>> models;
   for (const Case& of : cases) {
     ASSIGN_OR_RETURN(std::unique_ptr<TimedModel> timed, TimedModel::make(of, thread_count));
@@ -150,13 +186,14 @@ Result<std::vector<ComputeSample>> time_all(const std::vector<Case>& cases, int 
       if (repeat >= 0) steps[i].push_back(std::move(seconds));
     }
   }
-  std::vector<ComputeSample> samples;
+  calibrate::ComputeTimes times;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     for (ComputeSample& sample : samples_of(cases[i], steps[i])) {
-      samples.push_back(std::move(sample));
+      times.samples.push_back(std::move(sample));
     }
   }
-  return samples;
+  ASSIGN_OR_RETURN(times.wake_samples, time_after_idling(models, steps, repeat_count));
+  return times;
 }
 
 }  // namespace
@@ -173,13 +210,13 @@ Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
   if (is_quick) cases.resize(2);
   const int repeat_count = is_quick ? 3 : 7;
   return calibrate::ComputeTimer{
-      static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 0.6,
+      static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 1.6,
       [cases, thread_count = timing.thread_count, repeat_count] {
         // On a thread of its own, as a run's compute worker is: the C library gives such a thread
         // memory from another place than the main one, and large tensors come and go with it.
-        Result<std::vector<ComputeSample>> samples = std::vector<ComputeSample>();
-        std::thread([&] { samples = time_all(cases, thread_count, repeat_count); }).join();
-        return samples;
+        Result<calibrate::ComputeTimes> times = calibrate::ComputeTimes();
+        std::thread([&] { times = time_all(cases, thread_count, repeat_count); }).join();
+        return times;
       }};
 }
 

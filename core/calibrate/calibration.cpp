@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kMiB = 1024 * kKiB;
+// A burst that lasts longer is taken for the drive's rate: it is what the other figures saw, too.
+constexpr double kBurstSeconds = 0.6;
 
 // The repeats' sums over files, window by window.
 std::vector<double> sums(const std::vector<FileRates>& rates,
@@ -92,6 +94,8 @@ class Measurement {
   Status measure_point(std::size_t drive, std::int64_t inflight_bytes);
   Status measure_mixed(std::size_t drive);
   Status measure_latency(std::size_t drive);
+  Status measure_bursts(std::size_t drive);
+  Result<platform::Burst> measure_burst(std::size_t drive, bool writes, double bytes_per_s);
   Status measure_together();
 
   const CalibrationOptions& options_;
@@ -117,8 +121,10 @@ void Measurement::plan() {
   }
   plan_kernels();
   steps_.push_back({"forward and backward", options_.compute.estimated_seconds, [this]() -> Status {
-                      ASSIGN_OR_RETURN(result_.compute_samples, options_.compute.time());
+                      ASSIGN_OR_RETURN(ComputeTimes times, options_.compute.time());
+                      result_.compute_samples = std::move(times.samples);
                       result_.compute = fit_compute(result_.compute_samples);
+                      result_.wake = fit_wake(times.wake_samples);
                       return ok_status();
                     }});
 }
@@ -136,6 +142,8 @@ void Measurement::plan_drive(std::size_t drive) {
   }
   steps_.push_back({path + ": both ways at once", seconds_of(shape(kRunInflightBytes)),
                     [this, drive] { return measure_mixed(drive); }});
+  steps_.push_back({path + ": bursts after idling", 6 * (kBurstSeconds + 0.6),
+                    [this, drive] { return measure_bursts(drive); }});
 }
 
 void Measurement::plan_kernels() {
@@ -188,6 +196,31 @@ Status Measurement::measure_mixed(std::size_t drive) {
   figures.mixed_read = figure_of(rates[0].read);
   figures.mixed_write = figure_of(rates[0].write);
   figures.duplex = fit_duplex(figures.alone(), figures.mixed());
+  return ok_status();
+}
+
+// The middle of three, by size: one alone may be chance.
+Result<platform::Burst> Measurement::measure_burst(std::size_t drive, bool writes,
+                                                   double bytes_per_s) {
+  LoadShape load = shape(kRunInflightBytes);
+  load.reads = !writes;
+  load.writes = writes;
+  std::array<platform::Burst, 3> bursts;
+  for (platform::Burst& burst : bursts) {
+    ASSIGN_OR_RETURN(const std::vector<Progress> progress,
+                     load_->progress_after_idling(files_[drive], load, kBurstSeconds));
+    burst = fit_burst(progress, bytes_per_s);
+  }
+  std::ranges::sort(bursts, {}, &platform::Burst::size_bytes);
+  return bursts[1];
+}
+
+Status Measurement::measure_bursts(std::size_t drive) {
+  DriveFigures& figures = result_.drives[drive];
+  ASSIGN_OR_RETURN(figures.read_burst,
+                   measure_burst(drive, false, figures.best(&CurvePoint::read).median));
+  ASSIGN_OR_RETURN(figures.write_burst,
+                   measure_burst(drive, true, figures.best(&CurvePoint::write).median));
   return ok_status();
 }
 

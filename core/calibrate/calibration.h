@@ -5,6 +5,7 @@
 // Thread contract: one call at a time. Test files have no names: however the program ends, nothing
 // is left in the folders.
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -20,10 +21,14 @@ namespace sluice::calibrate {
 
 enum class Effort { quick, thorough };
 
+struct ComputeTimes {
+  std::vector<ComputeSample> samples;
+  std::vector<WakeSample> wake_samples;
+};
 // Times forward and backward of models; handed in, since the model's library is not known here.
 struct ComputeTimer {
   double estimated_seconds = 0;
-  std::function<Result<std::vector<ComputeSample>>()> time;
+  std::function<Result<ComputeTimes>()> time;
 };
 
 struct CalibrationOptions {
@@ -49,7 +54,14 @@ struct DriveFigures {
   Figure mixed_read;  // both ways at once
   Figure mixed_write;
   platform::Duplex duplex = platform::Duplex::full;
+  platform::Burst read_burst;  // after idling; 0 bytes: none was seen
+  platform::Burst write_burst;
 
+  // The best point of the curve, in one direction.
+  Figure best(Figure CurvePoint::* direction) const {
+    const auto median = [&](const CurvePoint& point) { return (point.*direction).median; };
+    return *std::ranges::max_element(curve, {}, median).*direction;
+  }
   BothWays alone() const { return {curve.back().read.median, curve.back().write.median}; }
   BothWays mixed() const { return {mixed_read.median, mixed_write.median}; }
 };
@@ -85,6 +97,7 @@ struct Calibration {
   Figure memory_copy;
   std::vector<ComputeSample> compute_samples;
   ComputeRates compute;
+  Wake wake;
   std::vector<std::string> notes;  // what was not measured, or not as asked, and why
 };
 

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/split_mix.h"
@@ -15,6 +17,8 @@ namespace {
 
 // After this the load counts as running, whatever the drives have done.
 constexpr TimeNs kWarmUpMaxNs = 2'000'000'000;
+// About what a drive idles between two phases of a step, and more than a throttle's slice.
+constexpr std::chrono::milliseconds kIdleBeforeBurst{400};
 
 // Drives may treat zeros better than data.
 void fill_random(std::span<std::byte> bytes) {
@@ -153,6 +157,36 @@ Result<std::vector<FileRates>> DriveLoad::run(std::span<const TestFile* const> f
     (lanes[i].direction == io::IoDirection::read ? of_file.read : of_file.write) = lanes[i].rates;
   }
   return rates;
+}
+
+Result<std::vector<Progress>> DriveLoad::progress_after_idling(const TestFile& file,
+                                                               const LoadShape& shape,
+                                                               double seconds) {
+  const std::int64_t request_bytes = std::min(shape.inflight_bytes, kRequestBytes);
+  const std::int64_t depth = shape.inflight_bytes / request_bytes;
+  Lane lane{&file, shape.writes ? io::IoDirection::write : io::IoDirection::read, request_bytes};
+  ASSIGN_OR_RETURN(const std::unique_ptr<io::IoEngine> engine,
+                   io::open_io_engine({.queue_depth = static_cast<std::size_t>(depth)}));
+  std::vector<io::IoRequest> requests;
+  for (std::int64_t i = 0; i < depth; ++i) requests.push_back(next_request(lane, 0));
+  std::this_thread::sleep_for(kIdleBeforeBurst);
+  const TimeNs start_ns = monotonic_now_ns();
+  engine->submit(requests);
+  std::vector<Progress> progress;
+  std::vector<io::IoCompletion> completions(64);
+  while (engine->inflight_count() > 0) {
+    const std::size_t count = engine->reap(completions, 1);
+    requests.clear();
+    const double now = static_cast<double>(monotonic_now_ns() - start_ns) / 1e9;
+    for (io::IoCompletion& completion : std::span(completions).first(count)) {
+      RETURN_IF_ERROR(std::move(completion.status));
+      lane.done_bytes += request_bytes;
+      if (now < seconds) requests.push_back(next_request(lane, 0));
+    }
+    if (now < seconds) progress.push_back({now, static_cast<double>(lane.done_bytes)});
+    engine->submit(requests);
+  }
+  return progress;
 }
 
 Status DriveLoad::fill(std::span<const TestFile* const> files) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "core/calibrate/fit.h"
 #include "storage/io/io_engine.h"
 #include "storage/io/page_aligned_buffer.h"
 
@@ -59,6 +60,10 @@ class DriveLoad {
   // All files at once; the rates of each.
   Result<std::vector<FileRates>> run(std::span<const TestFile* const> files,
                                      const LoadShape& shape);
+  // What came by when, after idling: for the drive's burst. `shape` names one direction; its
+  // windows are not used. Goes on for `seconds`.
+  Result<std::vector<Progress>> progress_after_idling(const TestFile& file, const LoadShape& shape,
+                                                      double seconds);
   // Writes every block of every file once, all files at once.
   Status fill(std::span<const TestFile* const> files);
   // Seconds that a read of one page takes when nothing else goes on.

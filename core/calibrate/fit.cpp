@@ -24,6 +24,26 @@ SharedLimit fit_shared_limit(std::span<const double> alone, double together) {
   return {together, true};
 }
 
+platform::Burst fit_burst(std::span<const Progress> progress, double bytes_per_s) {
+  if (progress.empty()) return {};
+  const auto ahead = [&](const Progress& at) { return at.bytes - bytes_per_s * at.seconds; };
+  const double half_seconds = progress.back().seconds / 2;
+  double sum = 0;
+  for (std::size_t i = 0; i + 1 < progress.size(); ++i) {
+    if (progress[i].seconds < half_seconds) continue;
+    // Until the next bytes come, time goes by without them.
+    const double dur = progress[i + 1].seconds - progress[i].seconds;
+    sum += (ahead(progress[i]) - bytes_per_s * dur / 2) * dur;
+  }
+  const double ahead_bytes = sum / half_seconds;
+  if (ahead_bytes < kBurstAheadSeconds * bytes_per_s) return {};
+  const auto there = std::ranges::find_if(
+      progress, [&](const Progress& at) { return ahead(at) >= 0.9 * ahead_bytes; });
+  const double burst_bytes_per_s = there->bytes / there->seconds;
+  const double size_bytes = ahead_bytes / (1 - bytes_per_s / burst_bytes_per_s);
+  return {static_cast<std::int64_t>(size_bytes), burst_bytes_per_s};
+}
+
 double ComputeRates::predict(const ComputeSample& sample) const {
   return sample.flop / matmul + (elementwise > 0 ? sample.elements / elementwise : 0);
 }
@@ -58,6 +78,19 @@ ComputeRates fit_compute(std::span<const ComputeSample> samples) {
         std::max(rates.worst_error, std::abs(rates.predict(sample) / sample.seconds - 1));
   }
   return rates;
+}
+
+Wake fit_wake(std::span<const WakeSample> samples) {
+  double most_lost_seconds = 0;
+  double most_lost_share = 0;
+  for (const WakeSample& sample : samples) {
+    const double lost_seconds = sample.after_idling_seconds - sample.seconds;
+    most_lost_seconds = std::max(most_lost_seconds, lost_seconds);
+    most_lost_share = std::max(most_lost_share, lost_seconds / sample.seconds);
+  }
+  if (most_lost_seconds < kWakeLostSeconds) return {};
+  const double seconds = most_lost_seconds / most_lost_share;
+  return {seconds, seconds + most_lost_seconds};
 }
 
 }  // namespace sluice::calibrate

@@ -33,6 +33,19 @@ struct SharedLimit {
 inline constexpr double kSharedBelow = 0.9;
 SharedLimit fit_shared_limit(std::span<const double> alone, double together);
 
+// So many bytes had come by so long after the first request.
+struct Progress {
+  double seconds = 0;
+  double bytes = 0;
+};
+// How far progress is ahead of a drive that has its lasting rate from the beginning: the mean over
+// the second half, since a throttle that hands out a slice's worth at a time is ahead at the
+// beginning of each slice and not at its end. How fast it got there: by the way to the first nine
+// tenths of that. No burst (0 bytes) where it is less than kBurstAheadSeconds of the rate, which
+// may be chance.
+inline constexpr double kBurstAheadSeconds = 0.03;
+platform::Burst fit_burst(std::span<const Progress> progress, double bytes_per_s);
+
 // Forward or backward of a model, or a part of it: seconds = flop / matmul + elements /
 // elementwise.
 struct ComputeSample {
@@ -50,5 +63,20 @@ struct ComputeRates {
 };
 // Least squares of the relative errors, neither rate negative. At least one sample with FLOP.
 ComputeRates fit_compute(std::span<const ComputeSample> samples);
+
+// One layer, when others went before it at once, and when nothing did for a while.
+struct WakeSample {
+  double seconds = 0;
+  double after_idling_seconds = 0;
+};
+// Work of `seconds` takes `takes_seconds` after idling; 0: none was seen.
+struct Wake {
+  double seconds = 0;
+  double takes_seconds = 0;
+};
+// The layer that loses most, in proportion, says how slow the beginning is, the one that loses most
+// time how much there is to lose. Below kWakeLostSeconds it may be chance.
+inline constexpr double kWakeLostSeconds = 2e-3;
+Wake fit_wake(std::span<const WakeSample> samples);
 
 }  // namespace sluice::calibrate

@@ -105,11 +105,19 @@ std::string update_lines(const Calibration& calibration) {
   return text;
 }
 
+std::string wake_lines(const Wake& wake) {
+  if (wake.seconds <= 0) return "# wake: layers take no longer after idling\n";
+  return fmt::format(
+      "wake = \"{:.4g} ms\"  # measured: so much work after 0.4 s of idling takes\n"
+      "wake_takes = \"{:.4g} ms\"\n",
+      wake.seconds * 1e3, wake.takes_seconds * 1e3);
+}
+
 std::string host_table(const Calibration& calibration) {
   return fmt::format("\n[host]  # {} threads; stage: one\nmemory = \"{} B\"\n",
                      calibration.thread_count, calibration.machine.memory_bytes) +
          update_lines(calibration) + rate_line("compress", calibration.compress, "elem/s") +
-         rate_line("stage", calibration.stage, "elem/s") +
+         rate_line("stage", calibration.stage, "elem/s") + wake_lines(calibration.wake) +
          fmt::format("# copying memory: {}  {}\n", rate_text(calibration.memory_copy.median, "B/s"),
                      spread(calibration.memory_copy, "B/s"));
 }
@@ -129,16 +137,17 @@ std::string compute_table(const Calibration& calibration) {
   return text + "processor = \"host\"  # forward and backward run on the host's cores\n";
 }
 
+std::string burst_lines(std::string_view direction, const platform::Burst& burst) {
+  if (burst.size_bytes == 0) return fmt::format("# {}_burst: none was seen\n", direction);
+  return fmt::format(
+      "{0}_burst = \"{1} B\"  # measured: ahead of the rate after idling for 0.4 s\n"
+      "{0}_burst_rate = {2}\n",
+      direction, burst.size_bytes, rate_text(burst.bytes_per_s, "B/s"));
+}
+
 std::string drive_table(const DriveFigures& drive) {
-  const auto most = [&](Figure CurvePoint::* direction) {
-    Figure best;
-    for (const CurvePoint& point : drive.curve) {
-      if ((point.*direction).median > best.median) best = point.*direction;
-    }
-    return best;
-  };
-  const Figure read = most(&CurvePoint::read);
-  const Figure write = most(&CurvePoint::write);
+  const Figure read = drive.best(&CurvePoint::read);
+  const Figure write = drive.best(&CurvePoint::write);
   std::string text = "\n[device.drive]\n" + rate_line("read", read, "B/s") +
                      rate_line("write", write, "B/s") +
                      duplex_line(drive.duplex, share_of_time(drive.alone(), drive.mixed()));
@@ -147,6 +156,7 @@ std::string drive_table(const DriveFigures& drive) {
   text += fmt::format(
       "latency = \"{:.4g} us\"  # measured: a read of 4 KiB, median of {}, {:.4g} to {:.4g} us\n",
       latency.median * 1e6, latency.count, latency.low * 1e6, latency.high * 1e6);
+  text += burst_lines("read", drive.read_burst) + burst_lines("write", drive.write_burst);
   text += "# In flight at once (io_bytes x queue_depth, or a smaller transfer), read, write.\n";
   text += "chunk_curve = [\n";
   for (const CurvePoint& point : drive.curve) {

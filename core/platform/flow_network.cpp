@@ -10,6 +10,7 @@ namespace sluice::platform {
 FlowNetwork::FlowNetwork(std::span<const Link> links)
     : links_(links.begin(), links.end()),
       fair_share_(links),
+      burst_credit_(links),
       ahead_{.fair_share = FairShare(links), .timeline = {}, .finished = {}} {}
 
 FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
@@ -19,7 +20,10 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   run_until(now_ns);
 
   const std::int32_t slot = acquire_slot();
-  std::vector<std::int32_t>& resources = slots_[static_cast<std::size_t>(slot)];
+  Slot& flow_slot = slots_[static_cast<std::size_t>(slot)];
+  flow_slot.route.assign(request.route.begin(), request.route.end());
+  flow_slot.direction = request.direction;
+  std::vector<std::int32_t>& resources = flow_slot.resources;
   TimeNs latency_ns = request.extra_latency_ns;
   double cap = std::numeric_limits<double>::infinity();
   for (const LinkId id : request.route) {
@@ -36,7 +40,8 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   timeline_.add({.join_ns = now_ns + latency_ns,
                  .flow = flow,
                  .slot = slot,
-                 .size_bytes = static_cast<double>(request.size_bytes),
+                 .size_bytes = burst_credit_.begin(request.route, request.direction,
+                                                   request.size_bytes, now_ns),
                  .claim = {resources, request.direction, cap}});
   forget_ahead();
   run_until(now_ns);
@@ -79,8 +84,7 @@ void FlowNetwork::run_until(TimeNs now_ns) {
   while (timeline_.next_event_ns() <= now_ns) {
     const std::size_t finished_before = finished_.size();
     timeline_.step(timeline_.next_event_ns(), fair_share_, finished_);
-    for (std::size_t i = finished_before; i < finished_.size(); ++i)
-      free_slots_.push_back(finished_[i].slot);
+    for (std::size_t i = finished_before; i < finished_.size(); ++i) on_finished(finished_[i]);
     if (finished_.size() > finished_before) forget_ahead();  // joins alone were foreseen
   }
 }
@@ -90,9 +94,15 @@ void FlowNetwork::take_ahead() {
   std::swap(fair_share_, ahead_.fair_share);
   for (const FlowTimeline::Finished& finished : ahead_.finished) {
     finished_.push_back(finished);
-    free_slots_.push_back(finished.slot);
+    on_finished(finished);
   }
   forget_ahead();
+}
+
+void FlowNetwork::on_finished(const FlowTimeline::Finished& finished) {
+  const Slot& slot = slots_[static_cast<std::size_t>(finished.slot)];
+  burst_credit_.end(slot.route, slot.direction, finished.at_ns);
+  free_slots_.push_back(finished.slot);
 }
 
 void FlowNetwork::forget_ahead() {
@@ -107,7 +117,7 @@ std::int32_t FlowNetwork::acquire_slot() {
   }
   const std::int32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  slots_[static_cast<std::size_t>(slot)].clear();
+  slots_[static_cast<std::size_t>(slot)].resources.clear();
   return slot;
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/platform/burst_credit.h"
 #include "core/platform/fair_share.h"
 #include "core/platform/flow_timeline.h"
 #include "core/platform/platform.h"
@@ -61,11 +62,18 @@ class FlowNetwork {
   void take_ahead();
   void forget_ahead();
   std::int32_t acquire_slot();
+  void on_finished(const FlowTimeline::Finished& finished);
 
   std::vector<Link> links_;
   FairShare fair_share_;
   FlowTimeline timeline_;
-  std::vector<std::vector<std::int32_t>> slots_;  // resources on the route of each flow
+  BurstCredit burst_credit_;
+  struct Slot {
+    std::vector<LinkId> route;
+    Direction direction = Direction::read;
+    std::vector<std::int32_t> resources;  // on the route
+  };
+  std::vector<Slot> slots_;  // of each flow; the timeline points into them
   std::vector<std::int32_t> free_slots_;
   std::vector<FlowTimeline::Finished> finished_;  // not yet handed out
   std::int64_t next_flow_ = 0;

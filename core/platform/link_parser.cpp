@@ -71,6 +71,25 @@ Result<std::vector<ChunkPoint>> parse_chunk_curve(const TomlTable& table) {
   return curve;
 }
 
+// `rate` is the link's own in that direction.
+Result<Burst> parse_burst(const TomlTable& table, const std::string& direction, double rate) {
+  const std::string size_key = direction + "_burst";
+  const std::string rate_key = direction + "_burst_rate";
+  if (table.has(size_key) != table.has(rate_key)) {
+    const bool has_size = table.has(size_key);
+    return table.error(has_size ? size_key : rate_key,
+                       fmt::format("needs {} beside it: so many bytes after idling, at that rate",
+                                   has_size ? rate_key : size_key));
+  }
+  Burst burst;
+  if (!table.has(size_key)) return burst;
+  ASSIGN_OR_RETURN(burst.size_bytes, parse_optional_bytes(table, size_key));
+  ASSIGN_OR_RETURN(burst.bytes_per_s, table.quantity(rate_key, parse_link_rate));
+  if (burst.bytes_per_s > rate) return burst;
+  return table.error(rate_key,
+                     fmt::format("is not above {}: a burst is faster than what lasts", direction));
+}
+
 }  // namespace
 
 Result<double> check_rate(double per_second, std::string_view written) {
@@ -80,8 +99,9 @@ Result<double> check_rate(double per_second, std::string_view written) {
 }
 
 Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_keys) {
-  static const std::array<std::string, 6> kKeys = {"read",    "write",   "duplex",
-                                                   "sharing", "latency", "chunk_curve"};
+  static const std::array<std::string, 10> kKeys = {
+      "read",        "write",      "duplex",          "sharing",     "latency",
+      "chunk_curve", "read_burst", "read_burst_rate", "write_burst", "write_burst_rate"};
   other_keys.insert(other_keys.end(), kKeys.begin(), kKeys.end());
   RETURN_IF_ERROR(table.allow_only(other_keys));
   Link link;
@@ -91,6 +111,8 @@ Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_k
   ASSIGN_OR_RETURN(link.sharing, parse_sharing(table));
   ASSIGN_OR_RETURN(link.latency_ns, parse_optional_duration(table, "latency"));
   ASSIGN_OR_RETURN(link.chunk_curve, parse_chunk_curve(table));
+  ASSIGN_OR_RETURN(link.read_burst, parse_burst(table, "read", link.read_bytes_per_s));
+  ASSIGN_OR_RETURN(link.write_burst, parse_burst(table, "write", link.write_bytes_per_s));
   return link;
 }
 

@@ -43,6 +43,12 @@ struct ChunkPoint {
   double write_bytes_per_s;
 };
 
+// What a link takes at another rate than its own after idling.
+struct Burst {
+  std::int64_t size_bytes = 0;  // 0: nothing
+  double bytes_per_s = 0;
+};
+
 struct Link {
   std::string name;
   double read_bytes_per_s = 0;
@@ -51,16 +57,21 @@ struct Link {
   Duplex duplex = Duplex::full;
   Sharing sharing = Sharing::fair;
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
+  Burst read_burst = {};
+  Burst write_burst = {};
 };
 
-// Runs one kernel at a time, in the order asked. Engines of one processor take turns: a kernel of
-// one waits for those of the others that were asked for before it.
+// Runs one kernel at a time, in the order asked. Engines of one processor share its time.
 struct Engine {
   std::string name;
   std::map<std::string, double> rate =
       {};                  // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
   TimeNs launch_ns = 0;    // paid by each kernel
-  EngineId processor{-1};  // the engine whose turns it takes part in; -1: its own
+  EngineId processor{-1};  // the engine whose time it shares; -1: its own
+  // Work of wake_ns takes wake_takes_ns when it comes after idling, since clocks and caches need a
+  // while. Of the processor: 0 in engines that share another's.
+  TimeNs wake_ns = 0;
+  TimeNs wake_takes_ns = 0;
 };
 
 struct Device {

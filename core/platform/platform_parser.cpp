@@ -52,7 +52,9 @@ Status PlatformParser::parse_shared_links(const TomlTable& root) {
 
 Status PlatformParser::parse_host(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("host"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kHostKernels, {"memory", "price"}));
+  ASSIGN_OR_RETURN(Engine engine,
+                   parse_engine(table, kHostKernels, {"memory", "price", "wake", "wake_takes"}));
+  RETURN_IF_ERROR(parse_wake(table, engine));
   ASSIGN_OR_RETURN(platform_.host_price_usd, parse_optional_price(table, "price"));
   ASSIGN_OR_RETURN(platform_.host_memory_bytes, parse_optional_bytes(table, "memory"));
   platform_.host_engine = add_engine(std::move(engine), "host");
@@ -62,9 +64,14 @@ Status PlatformParser::parse_host(const TomlTable& root) {
 Status PlatformParser::parse_compute(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("compute"));
   ASSIGN_OR_RETURN(Engine engine, parse_engine(table, kComputeKernels,
-                                               {"processor", "price", "count", "via", "link"}));
+                                               {"processor", "price", "count", "via", "link",
+                                                "wake", "wake_takes"}));
+  RETURN_IF_ERROR(parse_wake(table, engine));
   ASSIGN_OR_RETURN(platform_.compute_price_usd, parse_optional_price(table, "price"));
   RETURN_IF_ERROR(parse_processor(table, engine));
+  if (index_of(engine.processor) >= 0 && engine.wake_ns > 0) {
+    return table.error("wake", "belongs to [host], whose processor this is");
+  }
   if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
   RETURN_IF_ERROR(parse_accelerators(table, engine));
   platform_.compute_engine = add_engine(std::move(engine), "compute");
@@ -101,6 +108,18 @@ Status PlatformParser::parse_accelerators(const TomlTable& table, Engine& engine
   for (auto& [kernel, rate] : engine.rate) rate *= static_cast<double>(count);
   platform_.compute_price_usd *= static_cast<double>(count);
   return ok_status();
+}
+
+Status PlatformParser::parse_wake(const TomlTable& table, Engine& engine) {
+  if (table.has("wake") != table.has("wake_takes")) {
+    return table.error(table.has("wake") ? "wake" : "wake_takes",
+                       "stands with the other of `wake` and `wake_takes`: so much work after "
+                       "idling takes so long");
+  }
+  ASSIGN_OR_RETURN(engine.wake_ns, parse_optional_duration(table, "wake"));
+  ASSIGN_OR_RETURN(engine.wake_takes_ns, parse_optional_duration(table, "wake_takes"));
+  if (engine.wake_takes_ns >= engine.wake_ns) return ok_status();
+  return table.error("wake_takes", "is less than `wake`: after idling work takes longer, not less");
 }
 
 Result<Engine> PlatformParser::parse_engine(const TomlTable& table,

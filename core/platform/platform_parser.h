@@ -36,6 +36,7 @@ class PlatformParser {
 
   Result<Engine> parse_engine(const TomlTable& table, std::span<const KernelKey> kernels,
                               std::vector<std::string> other_keys) const;
+  static Status parse_wake(const TomlTable& table, Engine& engine);
   Status parse_processor(const TomlTable& table, Engine& engine) const;
   Result<std::vector<LinkId>> parse_route(const TomlTable& group) const;
   Status add_devices(const TomlTable& group, const Device& pattern, const Link& drive,

@@ -30,12 +30,19 @@ std::string quoted(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string burst_lines(std::string_view direction, const Burst& burst) {
+  if (burst.size_bytes == 0) return "";
+  return fmt::format("{0}_burst = \"{1} B\"\n{0}_burst_rate = {2}\n", direction, burst.size_bytes,
+                     rate(burst.bytes_per_s, "B/s"));
+}
+
 std::string link_lines(const Link& link) {
   std::string text = fmt::format(
       "read = {}\nwrite = {}\nduplex = \"{}\"\n", rate(link.read_bytes_per_s, "B/s"),
       rate(link.write_bytes_per_s, "B/s"), link.duplex == Duplex::full ? "full" : "half");
   if (link.sharing == Sharing::in_order) text += "sharing = \"in_order\"\n";
   if (link.latency_ns > 0) text += fmt::format("latency = \"{} ns\"\n", link.latency_ns);
+  text += burst_lines("read", link.read_burst) + burst_lines("write", link.write_burst);
   if (link.chunk_curve.empty()) return text;
   text += "chunk_curve = [\n";
   for (const ChunkPoint& point : link.chunk_curve) {
@@ -53,6 +60,10 @@ std::string engine_lines(const Platform& platform, const Engine& engine, double 
                         rate(per_second / count, kernel == "matmul" ? "FLOP/s" : "elem/s"));
   }
   if (engine.launch_ns > 0) text += fmt::format("launch = \"{} ns\"\n", engine.launch_ns);
+  if (engine.wake_ns > 0) {
+    text += fmt::format("wake = \"{} ns\"\nwake_takes = \"{} ns\"\n", engine.wake_ns,
+                        engine.wake_takes_ns);
+  }
   if (engine.processor == platform.host_engine) text += "processor = \"host\"\n";
   return text;
 }

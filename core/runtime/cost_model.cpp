@@ -7,17 +7,46 @@
 
 namespace sluice::runtime {
 
-CostModel::CostModel(const platform::Platform& platform)
-    : network_(platform.links), engine_free_ns_(platform.engines.size(), 0) {
-  for (std::size_t i = 0; i < platform.engines.size(); ++i) {
-    const std::int32_t processor = platform::index_of(platform.engines[i].processor);
-    processor_.push_back(processor >= 0 ? static_cast<std::size_t>(processor) : i);
+namespace {
+
+// Its kernels do not simply follow one another.
+bool shares_or_wakes(const platform::Platform& platform, std::size_t engine) {
+  const auto is_of = [engine](const platform::Engine& other) {
+    return index_of(other.processor) == static_cast<std::int32_t>(engine);
+  };
+  return index_of(platform.engines[engine].processor) >= 0 ||
+         platform.engines[engine].wake_ns > 0 || std::ranges::any_of(platform.engines, is_of);
+}
+
+std::size_t processor_of(const platform::Platform& platform, std::size_t engine) {
+  const std::int32_t processor = index_of(platform.engines[engine].processor);
+  return processor >= 0 ? static_cast<std::size_t>(processor) : engine;
+}
+
+}  // namespace
+
+// The time of each engine's processor stands behind the links: its bytes are nanoseconds.
+std::vector<platform::Link> CostModel::links_and_processors(const platform::Platform& platform) {
+  std::vector<platform::Link> links = platform.links;
+  for (const platform::Engine& engine : platform.engines) {
+    platform::Link time{.name = engine.name, .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9};
+    if (engine.wake_ns > 0) {
+      time.read_burst = {engine.wake_ns, 1e9 * static_cast<double>(engine.wake_ns) /
+                                             static_cast<double>(engine.wake_takes_ns)};
+    }
+    links.push_back(std::move(time));
   }
+  return links;
+}
+
+CostModel::CostModel(const platform::Platform& platform)
+    : network_(links_and_processors(platform)), engines_(platform.engines.size()) {
   for (const platform::Link& link : platform.links) {
     const bool is_in_order = link.sharing == platform::Sharing::in_order;
     first_queue_.push_back(is_in_order ? queues_.size() : kNoQueue);
     if (is_in_order) queues_.resize(queues_.size() + 2);
   }
+  add_engines(platform);
   for (Queue& queue : queues_) queue.waiting.reserve(64);
   pending_.reserve(256);
   flows_.reserve(256);
@@ -25,21 +54,33 @@ CostModel::CostModel(const platform::Platform& platform)
   sorted_.reserve(256);
 }
 
+void CostModel::add_engines(const platform::Platform& platform) {
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    if (!shares_or_wakes(platform, e)) continue;
+    const std::size_t link = platform.links.size() + processor_of(platform, e);
+    engines_[e].time = {platform::LinkId{static_cast<std::int32_t>(link)}};
+    engines_[e].queue = queues_.size();
+    queues_.emplace_back();
+  }
+}
+
 void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
   const Cost& cost = state->operation.cost;
   const std::int64_t order = next_order_++;
-  if (!cost.route.empty()) {
-    const Transfer transfer{state, order, now_ns, extra_ns, queue_of(cost)};
-    if (transfer.queue != kNoQueue && queues_[transfer.queue].is_busy) {
-      queues_[transfer.queue].waiting.push_back(transfer);
+  const bool is_kernel = cost.route.empty() && index_of(cost.engine) >= 0;
+  const std::size_t queue = queue_of(state->operation);
+  if (!cost.route.empty() || queue != kNoQueue) {
+    const Sharer sharer{state, order, now_ns, extra_ns, queue};
+    if (queue != kNoQueue && queues_[queue].is_busy) {
+      queues_[queue].waiting.push_back(sharer);
     } else {
-      start_flow(transfer, now_ns);
+      start_flow(sharer, now_ns);
     }
     return;
   }
   TimeNs end_ns = now_ns + extra_ns;
-  if (index_of(cost.engine) >= 0) {
-    TimeNs& free_ns = engine_free_ns_[processor_[static_cast<std::size_t>(index_of(cost.engine))]];
+  if (is_kernel) {
+    TimeNs& free_ns = engines_[static_cast<std::size_t>(index_of(cost.engine))].free_ns;
     end_ns = std::max(end_ns, free_ns) + cost.engine_dur_ns;
     free_ns = end_ns;
   }
@@ -47,38 +88,45 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
   std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
 }
 
-std::size_t CostModel::queue_of(const Cost& cost) const {
+std::size_t CostModel::queue_of(const Operation& operation) const {
+  const Cost& cost = operation.cost;
   for (const platform::LinkId link : cost.route) {
     const std::size_t first = first_queue_[static_cast<std::size_t>(index_of(link))];
     if (first != kNoQueue) return first + static_cast<std::size_t>(cost.direction);
   }
-  return kNoQueue;
+  if (!cost.route.empty() || index_of(cost.engine) < 0) return kNoQueue;
+  return engine_of(cost).queue;
 }
 
 // A transfer that is asked for as a whole leaves room for those behind it, which the drive then has
 // in its queue as well.
-std::int64_t CostModel::inflight_bytes(const Transfer& transfer) const {
+std::int64_t CostModel::inflight_bytes(const Sharer& transfer) const {
   const Operation& operation = transfer.state->operation;
   std::int64_t size_bytes = operation.cost.chunk_bytes;
   if (transfer.queue == kNoQueue || size_bytes < operation.label.size_bytes) return size_bytes;
-  for (const Transfer& next : queues_[transfer.queue].waiting) {
+  for (const Sharer& next : queues_[transfer.queue].waiting) {
     size_bytes += next.state->operation.cost.chunk_bytes;
   }
   return size_bytes;
 }
 
-void CostModel::start_flow(const Transfer& transfer, TimeNs now_ns) {
-  const OperationLabel& label = transfer.state->operation.label;
-  const Cost& cost = transfer.state->operation.cost;
-  if (transfer.queue != kNoQueue) queues_[transfer.queue].is_busy = true;
+void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
+  const OperationLabel& label = sharer.state->operation.label;
+  const Cost& cost = sharer.state->operation.cost;
+  if (sharer.queue != kNoQueue) queues_[sharer.queue].is_busy = true;
   platform::FlowRequest request;
-  request.route = cost.route;
-  request.direction = cost.direction;
-  request.size_bytes = label.size_bytes + label.padding_bytes;
-  request.chunk_bytes = inflight_bytes(transfer);
-  request.extra_latency_ns = transfer.extra_ns;
-  request.waited_ns = now_ns - transfer.asked_ns;
-  flows_.push_back({network_.start(request, now_ns), transfer});
+  request.extra_latency_ns = sharer.extra_ns;
+  request.waited_ns = now_ns - sharer.asked_ns;
+  if (cost.route.empty()) {
+    request.route = engine_of(cost).time;
+    request.size_bytes = cost.engine_dur_ns;
+  } else {
+    request.route = cost.route;
+    request.direction = cost.direction;
+    request.size_bytes = label.size_bytes + label.padding_bytes;
+    request.chunk_bytes = inflight_bytes(sharer);
+  }
+  flows_.push_back({network_.start(request, now_ns), sharer});
 }
 
 void CostModel::start_next(std::size_t queue, TimeNs now_ns) {
@@ -86,7 +134,7 @@ void CostModel::start_next(std::size_t queue, TimeNs now_ns) {
   Queue& of = queues_[queue];
   of.is_busy = false;
   if (of.waiting.empty()) return;
-  const Transfer next = of.waiting.front();
+  const Sharer next = of.waiting.front();
   of.waiting.erase(of.waiting.begin());
   start_flow(next, now_ns);
 }
@@ -104,7 +152,7 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
     const auto flow = std::find_if(flows_.begin(), flows_.end(),
                                    [&](const Flow& f) { return f.id == finished.flow; });
     CHECK(flow != flows_.end());
-    const Transfer done = flow->transfer;
+    const Sharer done = flow->sharer;
     sorted_.push_back({finished.at_ns, done.order, done.state});
     *flow = flows_.back();
     flows_.pop_back();

@@ -1,8 +1,10 @@
 #pragma once
 // When the platform says an operation ends: transfers through the flow network, kernels on engines
 // that serve one at a time in the order asked. Where a route crosses a link with sharing in_order,
-// transfers of one direction wait for one another; their latencies go by meanwhile. One piece of
-// code for the emulated and the simulated clock (D1). Times are the model's own nanoseconds.
+// transfers of one direction wait for one another; their latencies go by meanwhile. Engines of one
+// processor share its time as transfers share a link: kernels of two take twice as long each while
+// both are under way. One piece of code for the emulated and the simulated clock (D1). Times are
+// the model's own nanoseconds.
 //
 // Thread contract: owner thread only. Deterministic.
 
@@ -29,6 +31,8 @@ class CostModel {
   void advance(TimeNs now_ns, std::vector<Completion>& completed);
 
  private:
+  static constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
+
   struct Pending {
     TimeNs at_ns;
     std::int64_t order;
@@ -37,7 +41,8 @@ class CostModel {
       return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
     }
   };
-  struct Transfer {
+  // A transfer, or a kernel of an engine that shares its processor or has to wake.
+  struct Sharer {
     OperationState* state;
     std::int64_t order;
     TimeNs asked_ns;
@@ -46,26 +51,33 @@ class CostModel {
   };
   struct Flow {
     platform::FlowId id;
-    Transfer transfer;
+    Sharer sharer;
   };
-  // Of one direction of a link whose transfers go in order.
+  // Of one direction of a link whose transfers go in order, or of an engine.
   struct Queue {
     bool is_busy = false;
-    std::vector<Transfer> waiting;  // first come at the front
+    std::vector<Sharer> waiting;  // first come at the front
   };
-  static constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
-
-  std::size_t queue_of(const Cost& cost) const;
-  std::int64_t inflight_bytes(const Transfer& transfer) const;
-  void start_flow(const Transfer& transfer, TimeNs now_ns);
+  struct Engine {
+    TimeNs free_ns = 0;                  // of one with a processor of its own that never sleeps
+    std::size_t queue = kNoQueue;        // of the others
+    std::vector<platform::LinkId> time;  // of that processor: nanoseconds, as a link's bytes
+  };
+  static std::vector<platform::Link> links_and_processors(const platform::Platform& platform);
+  void add_engines(const platform::Platform& platform);
+  const Engine& engine_of(const Cost& cost) const {
+    return engines_[static_cast<std::size_t>(index_of(cost.engine))];
+  }
+  std::size_t queue_of(const Operation& operation) const;
+  std::int64_t inflight_bytes(const Sharer& transfer) const;
+  void start_flow(const Sharer& sharer, TimeNs now_ns);
   void start_next(std::size_t queue, TimeNs now_ns);
 
   platform::FlowNetwork network_;
   std::vector<std::size_t> first_queue_;  // by link: of its two directions; kNoQueue: fair
   std::vector<Queue> queues_;
-  std::vector<TimeNs> engine_free_ns_;  // of processors
-  std::vector<std::size_t> processor_;  // by engine: whose turns it takes part in
-  std::vector<Pending> pending_;        // a heap: kernels, and operations that cost nothing
+  std::vector<Engine> engines_;
+  std::vector<Pending> pending_;  // a heap: other kernels, and operations that cost nothing
   std::vector<Flow> flows_;
   std::vector<platform::FlowNetwork::Completion> finished_flows_;
   std::vector<Pending> sorted_;

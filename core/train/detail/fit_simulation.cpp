@@ -45,6 +45,7 @@ Result<ChargedStep> simulate_charged(const RunPlan& plan) {
 void scale_link(platform::Link& link, platform::Direction direction, double factor) {
   const bool reads = direction == platform::Direction::read;
   (reads ? link.read_bytes_per_s : link.write_bytes_per_s) *= factor;
+  (reads ? link.read_burst : link.write_burst).bytes_per_s *= factor;
   for (platform::ChunkPoint& point : link.chunk_curve) {
     (reads ? point.read_bytes_per_s : point.write_bytes_per_s) *= factor;
   }

@@ -1,5 +1,6 @@
 #include "core/train/detail/kernel_fit.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/model/flop.h"
@@ -35,7 +36,11 @@ class KernelFit {
       by_processor[platform::index_of(processor) < 0 ? id : processor].push_back(operation);
     }
     for (const auto& [processor, kernels] : by_processor) {
-      const std::vector<double> own = own_seconds(kernels, recorded.kernel_order);
+      const bool is_shared = std::ranges::any_of(
+          plan_.platform.engines,
+          [&](const platform::Engine& other) { return other.processor == processor; });
+      const std::vector<double> own =
+          own_seconds(kernels, is_shared ? KernelOrder::at_once : recorded.kernel_order);
       for (std::size_t i = 0; i < kernels.size(); ++i) add(kernels[i], own[i]);
     }
     return rates();

@@ -49,6 +49,39 @@ TEST_CASE("a shared limit is what drives fall clearly short of their sum by") {
   CHECK(found.bytes_per_s == 250);
 }
 
+TEST_CASE("a burst is what comes ahead of the lasting rate") {
+  std::vector<Progress> progress;
+  for (int ms = 1; ms <= 600; ++ms) {  // 40 MB at 400 MB/s, then 100 MB/s
+    const double seconds = ms / 1e3;
+    progress.push_back({seconds, ms <= 100 ? 400e6 * seconds : 30e6 + 100e6 * seconds});
+  }
+  const platform::Burst burst = fit_burst(progress, 100e6);
+  CHECK(static_cast<double>(burst.size_bytes) == Approx(40e6).epsilon(0.01));
+  CHECK(burst.bytes_per_s == Approx(400e6));
+  // 10 MB at the beginning of each tenth of a second: on average half of that ahead.
+  progress.clear();
+  for (int slice = 0; slice < 6; ++slice) {
+    progress.push_back({0.1 * slice + 0.001, 10e6 * (slice + 1)});
+    progress.push_back({0.1 * slice + 0.099, 10e6 * (slice + 1)});
+  }
+  CHECK(static_cast<double>(fit_burst(progress, 100e6).size_bytes) == Approx(5e6).epsilon(0.1));
+  // 30 ms ahead may be chance.
+  progress.clear();
+  for (int ms = 1; ms <= 600; ++ms) progress.push_back({ms / 1e3, 2.5e6 + 100e3 * ms});
+  CHECK(fit_burst(progress, 100e6).size_bytes == 0);
+}
+
+TEST_CASE("how long a processor takes to wake is found again") {
+  // The first 20 ms of work take 36 ms.
+  const std::array<WakeSample, 3> samples = {WakeSample{0.010, 0.018}, WakeSample{0.020, 0.036},
+                                             WakeSample{0.060, 0.076}};
+  const Wake wake = fit_wake(samples);
+  CHECK(wake.seconds == Approx(0.020));
+  CHECK(wake.takes_seconds == Approx(0.036));
+  // A millisecond may be chance.
+  CHECK(fit_wake(std::array{WakeSample{0.010, 0.011}, WakeSample{0.050, 0.049}}).seconds == 0);
+}
+
 TEST_CASE("rates of products and of single values are found again") {
   const std::array<ComputeSample, 4> samples = {
       made_sample(64e9, 130e6, 300e9, 1.5e9), made_sample(7e9, 22e6, 300e9, 1.5e9),

@@ -92,6 +92,27 @@ TEST_CASE("what was measured is what the file gives when it is read again") {
   CHECK(compute.processor == platform.host_engine);
 }
 
+TEST_CASE("a drive's burst is in the file, and that none was seen") {
+  Calibration made = made_calibration(1);
+  made.drives[0].write_burst = {.size_bytes = 5'000'000, .bytes_per_s = 4e9};
+  const std::string text = platform_text(made, DevicesAre::plain_drives);
+  CHECK_THAT(text, Catch::Contains("# read_burst: none was seen"));
+  const platform::Platform platform = parsed(text);
+  CHECK(platform.links[0].read_burst.size_bytes == 0);
+  CHECK(platform.links[0].write_burst.size_bytes == 5'000'000);
+  CHECK(platform.links[0].write_burst.bytes_per_s == Approx(4e9));
+}
+
+TEST_CASE("how long the processor takes to wake is in the file") {
+  Calibration made = made_calibration(1);
+  CHECK_THAT(platform_text(made, DevicesAre::plain_drives),
+             Catch::Contains("# wake: layers take no longer after idling"));
+  made.wake = {0.020, 0.036};
+  const platform::Platform platform = parsed(platform_text(made, DevicesAre::plain_drives));
+  CHECK(engine(platform, platform.host_engine).wake_ns == 20'000'000);
+  CHECK(engine(platform, platform.host_engine).wake_takes_ns == 36'000'000);
+}
+
 TEST_CASE("the file says how figures spread, and what was not measured") {
   Calibration made = made_calibration(1);
   made.notes = {"a and b lie on one file system"};

@@ -288,5 +288,33 @@ TEST_CASE("a chunk curve has rows of three with rising sizes") {
         "p.toml:7: link.chunk_curve: point 2: '4096' is not above the size before it");
 }
 
+TEST_CASE("waking takes longer than the work") {
+  CHECK(with_line(9, "wake = \"20 ms\"\nwake_takes = \"36 ms\"").empty());
+  CHECK(with_line(9, "wake = \"20 ms\"") ==
+        "p.toml:9: host.wake: stands with the other of `wake` and `wake_takes`: so much work after "
+        "idling takes so long");
+  CHECK(with_line(9, "wake_takes = \"10 ms\"\nwake = \"20 ms\"") ==
+        "p.toml:9: host.wake_takes: is less than `wake`: after idling work takes longer, not less");
+  CHECK(with_line(12,
+                  "matmul = \"420 GFLOP/s\"\nprocessor = \"host\"\nwake = \"20 ms\"\n"
+                  "wake_takes = \"36 ms\"") ==
+        "p.toml:14: compute.wake: belongs to [host], whose processor this is");
+}
+
+TEST_CASE("a burst has a size and a rate above the link's") {
+  CHECK(with_line(7, "read_burst = \"10 MB\"\nread_burst_rate = \"100 GB/s\"").empty());
+  CHECK(
+      with_line(7, "read_burst = \"10 MB\"") ==
+      "p.toml:7: link.read_burst: needs read_burst_rate beside it: so many bytes after idling, at "
+      "that rate");
+  CHECK(with_line(7, "write_burst_rate = \"9 GB/s\"") ==
+        "p.toml:7: link.write_burst_rate: needs write_burst beside it: so many bytes after idling, "
+        "at that rate");
+  CHECK(with_line(7, "read_burst_rate = \"1 MB/s\"\nread_burst = \"10 MB\"") ==
+        "p.toml:7: link.read_burst_rate: is not above read: a burst is faster than what lasts");
+  CHECK(with_line(7, "read_burst = \"0 B\"\nread_burst_rate = \"9 GB/s\"") ==
+        "p.toml:7: link.read_burst: is zero; leave the key out if it is not known");
+}
+
 }  // namespace
 }  // namespace sluice::platform

@@ -14,6 +14,10 @@ void check_same(const Link& a, const Link& b) {
   CHECK(a.latency_ns == b.latency_ns);
   CHECK(a.duplex == b.duplex);
   CHECK(a.sharing == b.sharing);
+  for (const auto burst : {&Link::read_burst, &Link::write_burst}) {
+    CHECK((a.*burst).size_bytes == (b.*burst).size_bytes);
+    CHECK((a.*burst).bytes_per_s == Approx((b.*burst).bytes_per_s).epsilon(1e-5));
+  }
   REQUIRE(a.chunk_curve.size() == b.chunk_curve.size());
   for (std::size_t i = 0; i < a.chunk_curve.size(); ++i) {
     CHECK(a.chunk_curve[i].chunk_bytes == b.chunk_curve[i].chunk_bytes);
@@ -25,6 +29,8 @@ void check_same(const Link& a, const Link& b) {
 void check_same(const Engine& a, const Engine& b) {
   CHECK(a.name == b.name);
   CHECK(a.launch_ns == b.launch_ns);
+  CHECK(a.wake_ns == b.wake_ns);
+  CHECK(a.wake_takes_ns == b.wake_takes_ns);
   CHECK(a.processor == b.processor);
   REQUIRE(a.rate.size() == b.rate.size());
   for (const auto& [kernel, per_second] : a.rate) {
@@ -63,6 +69,8 @@ write = "7 GB/s"
 duplex = "half"
 [host]
 memory = "64 GiB"
+wake = "25 ms"
+wake_takes = "45 ms"
 adamw = "1.234567 Gelem/s"
 stage = "3 Gelem/s"
 [compute]
@@ -73,7 +81,7 @@ processor = "host"
 name = "nvme"
 count = 2
 via = ["root", "switch"]
-drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "in_order" }
+drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "in_order", write_burst = "20 GB", write_burst_rate = "5 GB/s" }
 )";
 
 TEST_CASE("what is written of a platform is read as the same platform") {

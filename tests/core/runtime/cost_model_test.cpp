@@ -26,6 +26,26 @@ std::vector<TimeNs> ends_of_both(const platform::Platform& platform) {
   return ends;
 }
 
+// When kernels of these lengths, each asked for when the one before it has ended, end.
+std::vector<TimeNs> ends_in_turn(const platform::Platform& platform, TimeNs pause_ns,
+                                 std::vector<TimeNs> durs_ns) {
+  CostModel model(platform);
+  std::vector<TimeNs> ends;
+  TimeNs now_ns = 0;
+  for (const TimeNs dur_ns : durs_ns) {
+    OperationState state;
+    state.operation.cost.engine = platform.host_engine;
+    state.operation.cost.engine_dur_ns = dur_ns;
+    model.start(&state, now_ns, 0);
+    std::vector<CostModel::Completion> completed;
+    model.advance(model.next_completion_ns(), completed);
+    ends.push_back(completed.front().at_ns - now_ns);
+    now_ns = completed.front().at_ns + pause_ns;
+    model.advance(now_ns, completed);
+  }
+  return ends;
+}
+
 // When two reads of 40 MB each from one drive of 400 MB/s end, and a write beside them.
 std::vector<TimeNs> ends_of_transfers(const platform::Platform& platform) {
   CostModel model(platform);
@@ -66,7 +86,38 @@ TEST_CASE("engines work at the same time unless they are one processor") {
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 1'000'000});
   platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
       .processor = platform.host_engine;
-  CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 2'000'000});
+  CHECK(ends_of_both(platform) == std::vector<TimeNs>{2'000'000, 2'000'000});
+}
+
+TEST_CASE("a short kernel does not wait for a long one of the same processor") {
+  platform::Platform platform = test_platform();
+  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
+      .processor = platform.host_engine;
+  CostModel model(platform);
+  OperationState layer, check;
+  layer.operation.cost.engine = platform.compute_engine;
+  layer.operation.cost.engine_dur_ns = 10'000'000;
+  check.operation.cost.engine = platform.host_engine;
+  check.operation.cost.engine_dur_ns = 1'000'000;
+  model.start(&layer, 0, 0);
+  model.start(&check, 0, 0);
+  std::vector<CostModel::Completion> completed;
+  while (completed.size() < 2) model.advance(model.next_completion_ns(), completed);
+  CHECK(completed[0].state == &check);
+  CHECK(completed[0].at_ns == 2'000'000);
+  CHECK(completed[1].at_ns == 11'000'000);
+}
+
+TEST_CASE("a processor that was idle takes longer until it is awake") {
+  platform::Platform platform = test_platform();
+  platform::Engine& host =
+      platform.engines[static_cast<std::size_t>(platform::index_of(platform.host_engine))];
+  host.wake_ns = 1'000'000;
+  host.wake_takes_ns = 2'000'000;
+  CHECK(ends_in_turn(platform, 0, {3'000'000, 3'000'000}) ==
+        std::vector<TimeNs>{4'000'000, 3'000'000});
+  CHECK(ends_in_turn(platform, 10'000'000, {3'000'000, 3'000'000, 500'000}) ==
+        std::vector<TimeNs>{4'000'000, 4'000'000, 1'000'000});
 }
 
 }  // namespace sluice::runtime
