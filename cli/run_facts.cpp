@@ -95,6 +95,7 @@ void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& fa
   add("parameters", fmt::format("{}", plan.layout.parameter_count));
   add("machine", fmt::format("{}, {} processors, {} {}", processor_name(),
                              std::thread::hardware_concurrency(), system.sysname, system.release));
+  add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
   add("host_name", system.nodename);
   for (const auto& [key, value] : train::setting_values(plan.config)) add(key, value);
   if (clock == ModeClock::simulated) add("clock", "simulated");

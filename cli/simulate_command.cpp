@@ -41,9 +41,10 @@ Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                      rundb::Writer::create(database, rundb::IfExists::replace));
     const state::Layout layout(plan.geometry, plan.device_map);
-    ASSIGN_OR_RETURN(
-        collector, collect::Collector::start(recorder, std::move(writer),
-                                             run_facts(plan, ModeClock::simulated, sink, layout)));
+    ASSIGN_OR_RETURN(collector,
+                     collect::Collector::start(recorder, std::move(writer),
+                                               run_facts(plan, ModeClock::simulated, sink, layout),
+                                               {.records_itself = false}));
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };

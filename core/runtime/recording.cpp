@@ -28,7 +28,9 @@ bool is_on_device(Stage stage) {
 }  // namespace
 
 RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platform& platform)
-    : recorder_(recorder), ring_(recorder.add_ring(kRingRecords)) {
+    : recorder_(recorder),
+      ring_(recorder.add_ring(kRingRecords)),
+      host_engine_(platform.host_engine) {
   for (int s = 0; s < kStageCount; ++s) {
     names_[static_cast<std::size_t>(s)] = recorder.intern(stage_name(static_cast<Stage>(s)));
   }
@@ -69,6 +71,17 @@ record::TrackId RecordingSink::accelerator_track(std::size_t accelerator, Stage 
   return accelerator_tracks_[accelerator][static_cast<std::size_t>(stage)];
 }
 
+// An update that the host's processor does for a plain drive runs there, not on the drive.
+record::TrackId RecordingSink::track_of(const Operation& operation) const {
+  const OperationLabel& label = operation.label;
+  if (label.accelerator >= 0) {
+    return accelerator_track(static_cast<std::size_t>(label.accelerator), label.stage);
+  }
+  const bool is_kernel_of_host =
+      operation.cost.route.empty() && operation.cost.engine == host_engine_;
+  return is_kernel_of_host ? host_ : track(label.device, label.stage);
+}
+
 void RecordingSink::on_finish(const OperationState& state) {
   if (recorder_.level() < record::Level::transfers) return;
   const OperationLabel& label = state.operation.label;
@@ -77,9 +90,7 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.device = static_cast<std::int16_t>(index_of(label.device));
   span.layer = static_cast<std::int16_t>(index_of(label.layer));
   span.name = names_[static_cast<std::size_t>(index_of(label.stage))];
-  span.track = label.accelerator < 0
-                   ? track(label.device, label.stage)
-                   : accelerator_track(static_cast<std::size_t>(label.accelerator), label.stage);
+  span.track = track_of(state.operation);
   span.step = state.step;
   span.subgroup = index_of(label.subgroup);
   span.submit_ts = state.submit_ns;
@@ -87,7 +98,12 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.dur = state.end_ns - state.start_ns;
   span.bytes = label.size_bytes;
   span.padding_bytes = label.padding_bytes;
-  ring_.try_push(span);  // a full ring counts what it drops
+  const record::SpanRef ref = ring_.try_push_span(span);  // a full ring counts what it drops
+  if (ref == record::kNoSpan || recorder_.level() < record::Level::all) return;
+  for (const record::SpanRef cause : flow_causes_.causes_of(label)) {
+    ring_.try_push(record::FlowRecord{.from = cause, .to = ref});
+  }
+  flow_causes_.remember(label, ref);
 }
 
 void RecordingSink::record_step(const record::StepRecord& step) {

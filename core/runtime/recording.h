@@ -1,5 +1,6 @@
 #pragma once
-// Every operation becomes a span: on the track of its stage and device, with its bytes and times.
+// Every operation becomes a span: on the track of its stage and device, with its bytes and times;
+// and a flow from what caused it.
 //
 // Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
 // device and each accelerator one track a stage, so that a track stands for one route over the
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/platform/platform.h"
+#include "core/runtime/flow_causes.h"
 #include "core/runtime/operation.h"
 #include "profiler/record/recorder.h"
 
@@ -28,6 +30,10 @@ class RecordingSink final : public OperationSink {
  private:
   record::Recorder& recorder_;
   record::Ring& ring_;
+  record::TrackId track_of(const Operation& operation) const;
+
+  platform::EngineId host_engine_;
+  FlowCauses flow_causes_;
   std::array<record::NameId, kStageCount> names_{};
   record::TrackId compute_;
   record::TrackId host_;

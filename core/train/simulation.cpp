@@ -191,7 +191,8 @@ class PacedRecording final : public runtime::OperationSink {
   const Status& status() const { return status_; }
 
  private:
-  static constexpr std::int64_t kRecordsBetween = 1 << 15;  // half a ring
+  // With up to three flows each, half a ring of records.
+  static constexpr std::int64_t kRecordsBetween = 1 << 13;
   runtime::RecordingSink& sink_;
   const SimulationRecording& recording_;
   std::int64_t count_ = 0;

@@ -7,16 +7,17 @@
 
 namespace sluice::collect {
 
-Collector::Collector(std::unique_ptr<Drain> drain, std::chrono::milliseconds flush_interval)
-    : drain_(std::move(drain)), flush_interval_(flush_interval), thread_([this] { run(); }) {}
+Collector::Collector(std::unique_ptr<Drain> drain, const CollectorOptions& options)
+    : drain_(std::move(drain)), options_(options), thread_([this] { run(); }) {}
 
 Result<std::unique_ptr<Collector>> Collector::start(record::Recorder& recorder,
                                                     std::unique_ptr<rundb::Writer> writer,
                                                     const RunFacts& facts,
                                                     const CollectorOptions& options) {
-  auto drain = std::make_unique<Drain>(recorder, std::move(writer), options.batch_record_count);
+  auto drain = std::make_unique<Drain>(recorder, std::move(writer), options.batch_record_count,
+                                       options.records_itself);
   RETURN_IF_ERROR(drain->write_facts(facts));
-  return std::unique_ptr<Collector>(new Collector(std::move(drain), options.flush_interval));
+  return std::unique_ptr<Collector>(new Collector(std::move(drain), options));
 }
 
 Collector::~Collector() {
@@ -26,11 +27,12 @@ Collector::~Collector() {
 void Collector::run() {
   std::unique_lock lock(mutex_);
   while (!stop_asked_ || flush_asked_ > flush_done_) {
-    wake_.wait_for(lock, flush_interval_,
+    wake_.wait_for(lock, options_.flush_interval,
                    [this] { return stop_asked_ || flush_asked_ > flush_done_; });
     const std::uint64_t answers = flush_asked_;
     lock.unlock();
     Status status = drain_->pass();
+    if (options_.records_itself) drain_->watch_cost(options_);
     lock.lock();
     status_ = std::move(status);
     flush_done_ = answers;

@@ -50,6 +50,14 @@ struct CollectorOptions {
   std::chrono::milliseconds flush_interval{200};
   // Most records in a transaction: 16 Ki are 1 MiB as records and some 3 MiB as rows.
   std::size_t batch_record_count = 16 * 1024;
+  // Of one processor; above it the recording level is lowered by one.
+  double cost_share_max = 0.1;
+  // Looked at so often: longer than several passes, so that one that writes much does not count
+  // alone.
+  std::chrono::milliseconds cost_watch{2000};
+  // False where the records' clock is not CLOCK_MONOTONIC (simulated runs): no spans, counters and
+  // instants of the recorder itself, and its level stays.
+  bool records_itself = true;
 };
 
 class Collector {
@@ -75,11 +83,11 @@ class Collector {
  private:
   class Drain;  // what the thread works with
 
-  Collector(std::unique_ptr<Drain> drain, std::chrono::milliseconds flush_interval);
+  Collector(std::unique_ptr<Drain> drain, const CollectorOptions& options);
   void run();
 
   const std::unique_ptr<Drain> drain_;  // the thread's own until it is joined
-  const std::chrono::milliseconds flush_interval_;
+  const CollectorOptions options_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

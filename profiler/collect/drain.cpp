@@ -1,9 +1,14 @@
 #include "profiler/collect/drain.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace sluice::collect {
 namespace {
@@ -44,6 +49,14 @@ rundb::SpanRow row_from(const record::SpanRecord& span, std::int64_t track_id,
           .status = static_cast<rundb::SpanStatus>(span.status)};
 }
 
+constexpr std::array<const char*, 4> kLevelNames = {"level off", "level steps", "level transfers",
+                                                    "level all"};
+TimeNs thread_cpu_ns() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return TimeNs{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 template <typename Id>
 std::int64_t mapped(const std::vector<std::int64_t>& ids, Id id) {
   const auto index = static_cast<std::size_t>(id);
@@ -54,10 +67,20 @@ std::int64_t mapped(const std::vector<std::int64_t>& ids, Id id) {
 }  // namespace
 
 Collector::Drain::Drain(record::Recorder& recorder, std::unique_ptr<rundb::Writer> writer,
-                        std::size_t batch_record_count)
-    : recorder_(recorder), writer_(std::move(writer)), batch_record_count_(batch_record_count) {
+                        std::size_t batch_record_count, bool records_itself)
+    : recorder_(recorder),
+      writer_(std::move(writer)),
+      batch_record_count_(batch_record_count),
+      records_itself_(records_itself) {
   CHECK_GT(batch_record_count, 0u);
   records_.reserve(batch_record_count);
+  own_track_ = recorder.add_track(record::kNoTrack, "recorder", "recorder");
+  share_track_ = recorder.add_track(own_track_, "counter", "recorder: share of a processor");
+  collect_name_ = recorder.intern("collect");
+  for (std::size_t level = 0; level < kLevelNames.size(); ++level) {
+    level_names_[level] = recorder.intern(kLevelNames[level]);
+  }
+  watched_ts_ = monotonic_now_ns();
 }
 
 Status Collector::Drain::write_facts(const RunFacts& facts) {
@@ -77,21 +100,72 @@ Status Collector::Drain::write_facts(const RunFacts& facts) {
 }
 
 Status Collector::Drain::pass() {
+  const TimeNs begin_ts = monotonic_now_ns();
+  const TimeNs begin_cpu = thread_cpu_ns();
+  const std::uint64_t batches_before = batch_count_;
+  note_level();
+  take_all();
+  // A span of an idle pass would make the next pass write it, for ever.
+  if (records_itself_ && batch_count_ > batches_before &&
+      recorder_.level() >= record::Level::transfers) {
+    record::SpanRecord span;
+    span.name = collect_name_;
+    span.track = own_track_;
+    span.submit_ts = span.ts = begin_ts;
+    span.dur = monotonic_now_ns() - begin_ts;
+    own_spans_.push_back(span);
+  }
+  cost_ns_ += thread_cpu_ns() - begin_cpu;
+  return status_;
+}
+
+void Collector::Drain::note_level() {
+  const record::Level level = recorder_.level();
+  if (!records_itself_ || level == level_seen_) return;
+  level_seen_ = level;
+  record::SpanRecord instant;
+  instant.name = level_names_[static_cast<std::size_t>(level)];
+  instant.track = own_track_;
+  instant.submit_ts = instant.ts = monotonic_now_ns();
+  own_spans_.push_back(instant);
+}
+
+void Collector::Drain::watch_cost(const CollectorOptions& options) {
+  const TimeNs now_ts = monotonic_now_ns();
+  const TimeNs dur = now_ts - watched_ts_;
+  if (dur <= 0 || dur < std::chrono::nanoseconds(options.cost_watch).count()) return;
+  const double share = static_cast<double>(cost_ns_) / static_cast<double>(dur);
+  watched_ts_ = now_ts;
+  cost_ns_ = 0;
+  const record::Level level = recorder_.level();
+  if (level >= record::Level::all) {
+    own_counters_.push_back({.track = share_track_, .ts = now_ts, .value = share});
+  }
+  if (share <= options.cost_share_max || level <= record::Level::steps) return;
+  recorder_.set_level(static_cast<record::Level>(static_cast<int>(level) - 1));
+  lowered_count_ += 1;
+}
+
+void Collector::Drain::take_all() {
   for (record::Ring* ring : recorder_.rings()) {
     // At most one ringful: a producer that never pauses can neither keep a pass from ending nor
     // keep the other rings waiting.
     std::size_t left = ring->capacity();
     while (left > 0) {
       const std::size_t room = batch_record_count_ - records_.size();
+      const std::size_t begin = records_.size();
       const std::size_t taken = ring->drain(records_, std::min(left, room));
       if (taken == 0) break;
       left -= taken;
+      if (taken_count_.size() <= ring->index()) taken_count_.resize(ring->index() + 1);
+      taken_.push_back({ring->index(), taken_count_[ring->index()], begin});
+      taken_count_[ring->index()] += taken;
       if (records_.size() == batch_record_count_) write_batch();
     }
   }
-  // Losses show in a live file even when nothing else comes through.
-  if (!records_.empty() || dropped_count() != dropped_count_written_) write_batch();
-  return status_;
+  // Losses show in a live file even when nothing else comes through, and so does a change of level.
+  const bool has_news = dropped_count() != dropped_count_written_ || lowered_count_ > 0;
+  if (!records_.empty() || has_news) write_batch();
 }
 
 // Leaves records_ empty, written or counted as lost.
@@ -103,34 +177,112 @@ void Collector::Drain::write_batch() {
     const std::uint64_t dropped = dropped_count();
     batch_.stats = losses_since_written(dropped);
     status_ = writer_->append(batch_);
-    if (status_.ok()) dropped_count_written_ = dropped;
+    if (status_.ok()) {
+      dropped_count_written_ = dropped;
+      lowered_count_ = 0;
+    }
+    batch_count_ += 1;
   }
   if (!status_.ok()) {
     recorder_.set_level(record::Level::off);
     unwritten_record_count_ += records_.size();
   }
   records_.clear();
+  taken_.clear();
 }
 
 void Collector::Drain::to_rows() {
   batch_.steps.clear();
   batch_.spans.clear();
   batch_.counters.clear();
-  for (const Record& record : records_) {
-    switch (record.kind()) {
-      case RecordKind::step:
-        batch_.steps.push_back(row_from(record.step));
-        break;
-      case RecordKind::span:
-        batch_.spans.push_back(row_from(record.span, mapped(track_ids_, record.span.track),
-                                        mapped(string_ids_, record.span.name)));
-        break;
-      case RecordKind::counter:
-        batch_.counters.push_back(
-            {mapped(track_ids_, record.counter.track), record.counter.ts, record.counter.value});
-        break;
+  span_refs_.clear();
+  flows_.clear();
+  for (std::size_t t = 0; t < taken_.size(); ++t) {
+    const Taken& taken = taken_[t];
+    const std::size_t end = t + 1 < taken_.size() ? taken_[t + 1].begin : records_.size();
+    for (std::size_t i = taken.begin; i < end; ++i) {
+      const Record& record = records_[i];
+      switch (record.kind()) {
+        case RecordKind::step:
+          batch_.steps.push_back(row_from(record.step));
+          break;
+        case RecordKind::span:
+          batch_.spans.push_back(row_from(record.span, mapped(track_ids_, record.span.track),
+                                          mapped(string_ids_, record.span.name)));
+          span_refs_.push_back(
+              record::span_ref(taken.ring, taken.first_number + (i - taken.begin)));
+          break;
+        case RecordKind::counter:
+          batch_.counters.push_back(
+              {mapped(track_ids_, record.counter.track), record.counter.ts, record.counter.value});
+          break;
+        case RecordKind::flow:
+          flows_.push_back(record.flow);
+          break;
+      }
     }
   }
+  add_own_rows();
+  number_spans();
+  add_flows();
+}
+
+void Collector::Drain::add_own_rows() {
+  for (const record::SpanRecord& span : own_spans_) {
+    batch_.spans.push_back(
+        row_from(span, mapped(track_ids_, span.track), mapped(string_ids_, span.name)));
+    span_refs_.push_back(record::kNoSpan);
+  }
+  for (const record::CounterRecord& counter : own_counters_) {
+    batch_.counters.push_back({mapped(track_ids_, counter.track), counter.ts, counter.value});
+  }
+  own_spans_.clear();
+  own_counters_.clear();
+}
+
+// Spans of a track stand side by side, by time, so that a reader finds them by table span_run.
+void Collector::Drain::number_spans() {
+  order_.resize(batch_.spans.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::ranges::sort(order_, {}, [this](std::size_t i) {
+    const rundb::SpanRow& span = batch_.spans[i];
+    return std::tuple(span.track_id, span.ts, i);
+  });
+  std::int64_t id = writer_->reserve_span_ids(static_cast<std::int64_t>(order_.size()));
+  sorted_spans_.clear();
+  for (const std::size_t i : order_) {
+    batch_.spans[i].id = id++;
+    sorted_spans_.push_back(batch_.spans[i]);
+    if (span_refs_[i] == record::kNoSpan) continue;
+    std::vector<std::int64_t>& rows = rows_of_ring(record::ring_of(span_refs_[i]));
+    rows[record::number_of(span_refs_[i]) % kRememberedRows] = batch_.spans[i].id;
+  }
+  batch_.spans.swap(sorted_spans_);
+}
+
+std::vector<std::int64_t>& Collector::Drain::rows_of_ring(std::uint32_t ring) {
+  if (rows_.size() <= ring) rows_.resize(ring + 1);
+  if (rows_[ring].empty()) rows_[ring].assign(kRememberedRows, 0);
+  return rows_[ring];
+}
+
+void Collector::Drain::add_flows() {
+  batch_.flows.clear();
+  for (const record::FlowRecord& flow : flows_) {
+    const rundb::FlowRow row{row_of(flow.from), row_of(flow.to)};
+    // One end may have been dropped by a full ring, which counted it.
+    if (row.from_span != 0 && row.to_span != 0) batch_.flows.push_back(row);
+  }
+}
+
+// 0: it was dropped, or drained too long ago.
+std::int64_t Collector::Drain::row_of(record::SpanRef ref) const {
+  const std::uint32_t ring = record::ring_of(ref);
+  if (ref == record::kNoSpan || ring >= rows_.size() || rows_[ring].empty()) return 0;
+  const std::uint64_t number = record::number_of(ref);
+  const std::uint64_t taken = taken_count_[ring];
+  if (number >= taken || taken - number > kRememberedRows) return 0;
+  return rows_[ring][number % kRememberedRows];
 }
 
 void Collector::Drain::map_new_names() {
@@ -145,13 +297,17 @@ void Collector::Drain::map_new_names() {
 
 // What to add to the counts in the file.
 std::vector<rundb::StatRow> Collector::Drain::losses_since_written(std::uint64_t dropped) const {
-  return {{"records_dropped_ring_full", rundb::Severity::loss,
-           static_cast<std::int64_t>(dropped - dropped_count_written_),
-           "records dropped because their thread's ring was full: the collector did not drain it "
-           "in time; use larger rings, a lower recording level or a shorter flush interval"},
-          {"records_lost_write_failed", rundb::Severity::loss,
-           static_cast<std::int64_t>(unwritten_record_count_),
-           "records that were recorded but could not be written; stat recording_stopped says why"}};
+  return {
+      {"records_dropped_ring_full", rundb::Severity::loss,
+       static_cast<std::int64_t>(dropped - dropped_count_written_),
+       "records dropped because their thread's ring was full: the collector did not drain it "
+       "in time; use larger rings, a lower recording level or a shorter flush interval"},
+      {"recording_level_lowered", rundb::Severity::loss, lowered_count_,
+       "times that the recorder lowered its level by one because it took more of a processor than "
+       "it may; instants on track recorder say when"},
+      {"records_lost_write_failed", rundb::Severity::loss,
+       static_cast<std::int64_t>(unwritten_record_count_),
+       "records that were recorded but could not be written; stat recording_stopped says why"}};
 }
 
 std::uint64_t Collector::Drain::dropped_count() const {

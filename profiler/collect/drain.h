@@ -4,10 +4,13 @@
 //
 // Thread contract: one thread at a time.
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/units.h"
 #include "profiler/collect/collector.h"
 
 namespace sluice::collect {
@@ -15,33 +18,75 @@ namespace sluice::collect {
 class Collector::Drain {
  public:
   Drain(record::Recorder& recorder, std::unique_ptr<rundb::Writer> writer,
-        std::size_t batch_record_count);
+        std::size_t batch_record_count, bool records_itself);
 
   Status write_facts(const RunFacts& facts);
 
   // Takes at least what the rings held at the call, a batch at a time. After the first error it
   // only discards and counts; the error is returned each time.
   Status pass();
+  // What passes have cost since the last call that asked, as a share of one processor. Lowers the
+  // recording level by one where that is too much, and says so in the database.
+  void watch_cost(const CollectorOptions& options);
   // The last pass, the last counts; closes the file.
   Status finish();
 
  private:
+  // Where in records_ what was taken from one ring at once begins, and its number there.
+  struct Taken {
+    std::uint32_t ring;
+    std::uint64_t first_number;
+    std::size_t begin;
+  };
+
+  void take_all();
   void write_batch();
   void map_new_names();
   void to_rows();
+  void add_own_rows();
+  void note_level();
+  void number_spans();
+  void add_flows();
+  std::int64_t row_of(record::SpanRef ref) const;
+  std::vector<std::int64_t>& rows_of_ring(std::uint32_t ring);
   std::vector<rundb::StatRow> losses_since_written(std::uint64_t dropped) const;
   std::uint64_t dropped_count() const;
 
   record::Recorder& recorder_;
   const std::unique_ptr<rundb::Writer> writer_;
   const std::size_t batch_record_count_;
+  const bool records_itself_;
 
   std::vector<record::Record> records_;  // of the batch at hand; reused
-  rundb::Batch batch_;                   // the same as rows; reused
+  std::vector<Taken> taken_;
+  std::vector<std::uint64_t> taken_count_;  // by ring: records drained since the start
+  rundb::Batch batch_;                      // the same as rows; reused
+  std::vector<record::SpanRef> span_refs_;  // of batch_.spans
+  std::vector<std::size_t> order_;          // of spans, as they are written; reused
+  std::vector<rundb::SpanRow> sorted_spans_;
+  std::vector<record::FlowRecord> flows_;
+  // By ring, rows of its latest records: of number n at n % kRememberedRows; 0: no span. A flow
+  // refers to spans of the same step or the one before it.
+  static constexpr std::uint64_t kRememberedRows = 1 << 17;
+  std::vector<std::vector<std::int64_t>> rows_;
+
+  // The recorder's own track: a span each pass that wrote something, an instant where a level
+  // begins, a counter of the processor time that it takes.
+  record::TrackId own_track_;
+  record::TrackId share_track_;
+  record::NameId collect_name_;
+  std::array<record::NameId, 4> level_names_{};
+  std::vector<record::SpanRecord> own_spans_;  // not yet written
+  std::vector<record::CounterRecord> own_counters_;
+  std::optional<record::Level> level_seen_;
+  TimeNs cost_ns_ = 0;  // since watched_ts_
+  TimeNs watched_ts_ = 0;
+  std::int64_t lowered_count_ = 0;  // not yet written
   // The database's ids, by the recorder's.
   std::vector<std::int64_t> string_ids_;
   std::vector<std::int64_t> track_ids_;
 
+  std::uint64_t batch_count_ = 0;
   std::uint64_t dropped_count_written_ = 0;   // of the rings' counts, what stands in the file
   std::uint64_t unwritten_record_count_ = 0;  // drained and lost since the error
   Status status_;

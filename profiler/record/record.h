@@ -3,7 +3,7 @@
 // rings (profiler/record/ring.h), profiler/collect drains them into the run database.
 //
 // A record is one cache line, so a push dirties one line of the ring and never two. A new kind of
-// record (a flow, an instant) is a new struct that begins with its RecordKind and fits the line.
+// record is a new struct that begins with its RecordKind and fits the line.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +19,25 @@ inline constexpr TrackId kNoTrack{0xffffffffu};
 enum class Level : std::uint8_t { off, steps, transfers, all };
 
 enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
-enum class RecordKind : std::uint8_t { span, step, counter };
+enum class RecordKind : std::uint8_t { span, step, counter, flow };
 
-// One operation. Times: nanoseconds of the run's clock (real and emulated: CLOCK_MONOTONIC;
-// simulated: virtual). -1 in step, subgroup, device and layer: none.
+// A span by its ring and by its number among all that was pushed there: known to whoever pushed it,
+// long before it has a row.
+enum class SpanRef : std::uint64_t {};
+inline constexpr SpanRef kNoSpan{~std::uint64_t{0}};
+inline constexpr int kRefNumberBits = 48;
+constexpr SpanRef span_ref(std::uint32_t ring, std::uint64_t number) {
+  return SpanRef{std::uint64_t{ring} << kRefNumberBits | number};
+}
+constexpr std::uint32_t ring_of(SpanRef ref) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(ref) >> kRefNumberBits);
+}
+constexpr std::uint64_t number_of(SpanRef ref) {
+  return static_cast<std::uint64_t>(ref) & ((std::uint64_t{1} << kRefNumberBits) - 1);
+}
+
+// One operation, or with dur 0 an instant. Times: nanoseconds of the run's clock (real and
+// emulated: CLOCK_MONOTONIC; simulated: virtual). -1 in step, subgroup, device and layer: none.
 struct SpanRecord {
   RecordKind kind = RecordKind::span;
   SpanStatus status = SpanStatus::ok;
@@ -58,6 +73,13 @@ struct CounterRecord {
   double value = 0;
 };
 
+// A cause across tracks. Pushed after both spans were.
+struct FlowRecord {
+  RecordKind kind = RecordKind::flow;
+  SpanRef from = kNoSpan;
+  SpanRef to = kNoSpan;
+};
+
 inline constexpr std::size_t kCacheLineBytes = 64;
 
 struct alignas(kCacheLineBytes) Record {
@@ -66,12 +88,14 @@ struct alignas(kCacheLineBytes) Record {
     SpanRecord span;
     StepRecord step;
     CounterRecord counter;
+    FlowRecord flow;
   };
 
   Record() : span{} {}
   Record(const SpanRecord& record) : span(record) {}
   Record(const StepRecord& record) : step(record) {}
   Record(const CounterRecord& record) : counter(record) {}
+  Record(const FlowRecord& record) : flow(record) {}
 
   RecordKind kind() const { return span.kind; }
 };
@@ -79,7 +103,7 @@ static_assert(sizeof(Record) == kCacheLineBytes,
               "one record is one cache line: a ring of 64 Ki records is 4 MiB");
 static_assert(std::is_trivially_copyable_v<Record>, "a ring copies records as bytes");
 static_assert(std::is_standard_layout_v<SpanRecord> && std::is_standard_layout_v<StepRecord> &&
-                  std::is_standard_layout_v<CounterRecord>,
+                  std::is_standard_layout_v<CounterRecord> && std::is_standard_layout_v<FlowRecord>,
               "Record::kind() reads the common first member");
 
 }  // namespace sluice::record

@@ -25,7 +25,8 @@ TrackId Recorder::add_track(TrackId parent, std::string_view kind, std::string_v
 }
 
 Ring& Recorder::add_ring(std::size_t capacity) {
-  auto ring = std::make_unique<Ring>(capacity);  // megabytes: not under the lock
+  const std::uint32_t index = ring_count_.fetch_add(1, std::memory_order_relaxed);
+  auto ring = std::make_unique<Ring>(capacity, index);  // megabytes: not under the lock
   const std::lock_guard lock(mutex_);
   return *rings_.emplace_back(std::move(ring));
 }

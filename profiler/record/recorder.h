@@ -51,6 +51,7 @@ class Recorder {
 
  private:
   std::atomic<Level> level_{Level::all};
+  std::atomic<std::uint32_t> ring_count_{0};
 
   mutable std::mutex mutex_;       // guards what follows
   std::deque<std::string> names_;  // a deque: the map's keys point into it

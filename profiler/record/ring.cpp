@@ -5,8 +5,9 @@
 
 namespace sluice::record {
 
-Ring::Ring(std::size_t capacity)
+Ring::Ring(std::size_t capacity, std::uint32_t index)
     : mask_(std::bit_ceil(std::max<std::size_t>(capacity, 1)) - 1),
+      index_(index),
       slots_(std::make_unique<Record[]>(mask_ + 1)) {}
 
 std::size_t Ring::drain(std::vector<Record>& into, std::size_t at_most) {

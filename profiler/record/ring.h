@@ -17,7 +17,8 @@ namespace sluice::record {
 
 class Ring {
  public:
-  explicit Ring(std::size_t capacity);  // in records; rounded up to a power of two
+  // In records; rounded up to a power of two. `index` is the ring's in its recorder, for SpanRef.
+  explicit Ring(std::size_t capacity, std::uint32_t index = 0);
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
@@ -38,14 +39,22 @@ class Ring {
     return true;
   }
 
+  // The same, for a span that flows will refer to; kNoSpan where it was dropped.
+  SpanRef try_push_span(const SpanRecord& span) noexcept {
+    const std::uint64_t number = tail_.load(std::memory_order_relaxed);
+    return try_push(span) ? span_ref(index_, number) : kNoSpan;
+  }
+
   // Appends what is there, oldest first, `at_most` records; returns how many.
   std::size_t drain(std::vector<Record>& into, std::size_t at_most);
 
   std::size_t capacity() const { return static_cast<std::size_t>(mask_) + 1; }
+  std::uint32_t index() const { return index_; }
   std::uint64_t dropped_count() const { return dropped_count_.load(std::memory_order_relaxed); }
 
  private:
   const std::uint64_t mask_;
+  const std::uint32_t index_;
   const std::unique_ptr<Record[]> slots_;  // written once at construction: no page fault in a push
 
   // Head and tail count records since the start and never wrap (2^64 of them).

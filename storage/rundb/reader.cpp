@@ -108,6 +108,64 @@ Result<TimeNs> Reader::stretch_begin() {
   return begins.empty() ? 0 : begins.front();
 }
 
+Result<std::vector<std::pair<std::int64_t, std::string>>> Reader::strings() {
+  return impl_->read(
+      "strings", [](const Statement& row) { return std::pair(row.int64_at(0), row.text_at(1)); });
+}
+
+Result<std::vector<TrackRow>> Reader::tracks() {
+  return impl_->read("tracks", [](const Statement& row) {
+    return TrackRow{row.int64_at(0), row.is_null(1) ? -1 : row.int64_at(1), row.text_at(2),
+                    row.text_at(3)};
+  });
+}
+
+Result<std::vector<LinkRow>> Reader::links() {
+  return impl_->read("links", [](const Statement& row) {
+    return LinkRow{row.int64_at(0),  row.text_at(1),  row.double_at(2),
+                   row.double_at(3), row.int64_at(4), row.text_at(5) == "full"};
+  });
+}
+
+Result<std::vector<DeviceRow>> Reader::devices() {
+  return impl_->read("devices", [](const Statement& row) {
+    return DeviceRow{row.int64_at(0), row.text_at(1), row.text_at(2), row.int64_at(3),
+                     row.int64_at(4)};
+  });
+}
+
+Result<std::vector<TrackLinkRow>> Reader::track_links() {
+  return impl_->read("track_links", [](const Statement& row) {
+    return TrackLinkRow{row.int64_at(0), row.int64_at(1), direction_from(row.text_at(2))};
+  });
+}
+
+Result<std::vector<SpanRow>> Reader::spans_between(TimeNs begin, TimeNs end) {
+  const auto span_from = [](const Statement& row) {
+    return SpanRow{.id = row.int64_at(0),
+                   .track_id = row.int64_at(1),
+                   .name_id = row.int64_at(2),
+                   .submit_ts = row.int64_at(3),
+                   .ts = row.int64_at(4),
+                   .dur = row.int64_at(5),
+                   .step_id = row.int64_at(6),
+                   .subgroup_id = row.int64_at(7),
+                   .device_id = row.int64_at(8),
+                   .layer_id = row.int64_at(9),
+                   .bytes = row.int64_at(10),
+                   .padding_bytes = row.int64_at(11),
+                   .status = static_cast<SpanStatus>(row.int64_at(12))};
+  };
+  return impl_->read("spans_between", span_from, std::int64_t{begin}, std::int64_t{end});
+}
+
+Result<std::vector<FlowRow>> Reader::flows_between(TimeNs begin, TimeNs end) {
+  return impl_->read(
+      "flows_between",
+      [](const Statement& row) { return FlowRow{row.int64_at(0), row.int64_at(1)}; },
+      std::int64_t{begin}, std::int64_t{end});
+}
+
 Result<std::vector<NamedSpan>> Reader::spans_ended(TimeNs after, TimeNs until) {
   const auto span_from = [](const Statement& row) {
     return NamedSpan{{.track_id = row.int64_at(0),

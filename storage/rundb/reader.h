@@ -80,6 +80,15 @@ class Reader {
   Result<std::vector<StepRow>> last_steps(std::int64_t count);
   // When the run, or after a resume its last stretch, began; 0 if that is not known.
   Result<TimeNs> stretch_begin();
+  Result<std::vector<std::pair<std::int64_t, std::string>>> strings();  // by id
+  Result<std::vector<TrackRow>> tracks();
+  Result<std::vector<LinkRow>> links();
+  Result<std::vector<DeviceRow>> devices();
+  Result<std::vector<TrackLinkRow>> track_links();
+  // That were under way at some time from `begin` to `end`, both included, in order of their begin.
+  Result<std::vector<SpanRow>> spans_between(TimeNs begin, TimeNs end);
+  // Into those spans, and into some that stand beside them.
+  Result<std::vector<FlowRow>> flows_between(TimeNs begin, TimeNs end);
   // Those without failure that ended in (after, until].
   Result<std::vector<NamedSpan>> spans_ended(TimeNs after, TimeNs until);
   Result<std::vector<SpanTotals>> span_totals();  // the longest total first

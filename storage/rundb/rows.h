@@ -44,6 +44,13 @@ struct TrackLinkRow {
   Direction direction = Direction::read;
 };
 
+struct TrackRow {
+  std::int64_t id = 0;
+  std::int64_t parent_id = -1;
+  std::string kind = {};
+  std::string name = {};
+};
+
 struct SubgroupRow {
   std::int64_t id = 0;
   std::int64_t first = 0;  // element of the flattened parameters
@@ -63,6 +70,7 @@ struct StepRow {
 };
 
 struct SpanRow {
+  std::int64_t id = 0;  // 0: the next one
   std::int64_t track_id = 0;
   std::int64_t name_id = 0;
   TimeNs submit_ts = 0;
@@ -75,6 +83,11 @@ struct SpanRow {
   std::int64_t bytes = 0;
   std::int64_t padding_bytes = 0;
   SpanStatus status = SpanStatus::ok;
+};
+
+struct FlowRow {
+  std::int64_t from_span = 0;
+  std::int64_t to_span = 0;
 };
 
 struct CounterRow {
@@ -104,6 +117,7 @@ struct Facts {
 struct Batch {
   std::vector<StepRow> steps = {};
   std::vector<SpanRow> spans = {};
+  std::vector<FlowRow> flows = {};
   std::vector<CounterRow> counters = {};
   std::vector<StatRow> stats = {};  // added to what stands there
 };

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -56,19 +57,50 @@ Result<Statement> prepare_write(Connection& connection, std::string_view name) {
   return connection.prepare(detail::named_sql(detail::kWritesSql, name));
 }
 
+// Spans of one track and neighbouring ids.
+struct SpanRun {
+  std::int64_t first_id;
+  std::int64_t last_id;
+  std::int64_t track_id;
+  TimeNs ts;
+  TimeNs end_ts;
+};
+
+std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
+  std::vector<SpanRun> runs;
+  for (const SpanRow& span : spans) {
+    const TimeNs end_ts = span.ts + span.dur;
+    if (runs.empty() || runs.back().track_id != span.track_id ||
+        runs.back().last_id + 1 != span.id) {
+      runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts});
+      continue;
+    }
+    SpanRun& run = runs.back();
+    run.last_id = span.id;
+    run.ts = std::min(run.ts, span.ts);
+    run.end_ts = std::max(run.end_ts, end_ts);
+  }
+  return runs;
+}
+
 // The statements that every batch uses.
 struct BatchStatements {
   Statement step;
   Statement span;
+  Statement span_run;
+  Statement flow;
   Statement counter;
   Statement stat;
 
   static Result<BatchStatements> prepare(Connection& connection) {
     ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
     ASSIGN_OR_RETURN(Statement span, prepare_write(connection, "insert_span"));
+    ASSIGN_OR_RETURN(Statement span_run, prepare_write(connection, "insert_span_run"));
+    ASSIGN_OR_RETURN(Statement flow, prepare_write(connection, "insert_flow"));
     ASSIGN_OR_RETURN(Statement counter, prepare_write(connection, "insert_counter"));
     ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
-    return BatchStatements{std::move(step), std::move(span), std::move(counter), std::move(stat)};
+    return BatchStatements{std::move(step), std::move(span),    std::move(span_run),
+                           std::move(flow), std::move(counter), std::move(stat)};
   }
 
   Status add(const StepRow& row) {
@@ -76,11 +108,15 @@ struct BatchStatements {
                     std::int64_t{row.skipped});
   }
   Status add(const SpanRow& row) {
-    return span.run(row.track_id, row.name_id, row.submit_ts, row.ts, row.dur,
+    return span.run(row.id, row.track_id, row.name_id, row.submit_ts, row.ts, row.dur,
                     null_if_none(row.step_id), null_if_none(row.subgroup_id),
                     null_if_none(row.device_id), null_if_none(row.layer_id), row.bytes,
                     row.padding_bytes, static_cast<std::int64_t>(row.status));
   }
+  Status add(const SpanRun& run) {
+    return span_run.run(run.first_id, run.last_id, run.track_id, run.ts, run.end_ts);
+  }
+  Status add(const FlowRow& row) { return flow.run(row.to_span, row.from_span); }
   Status add(const CounterRow& row) { return counter.run(row.track_id, row.ts, row.value); }
   Status add(const StatRow& row) {
     return stat.run(std::string_view(row.name), text_of(row.severity), row.value,
@@ -166,7 +202,9 @@ struct Writer::Impl {
   Connection connection;
   detail::NameTables names;
   std::optional<BatchStatements> statements;
-  Status status;  // the first error; recording has stopped with it
+  std::int64_t next_span_id = 1;
+  std::vector<SpanRow> spans_with_ids;  // of a batch that left that to us; reused
+  Status status;                        // the first error; recording has stopped with it
   bool closed = false;
 
   Impl(detail::WriterLock held_lock, Connection open_connection)
@@ -177,6 +215,9 @@ struct Writer::Impl {
     RETURN_IF_ERROR(connection.execute(kRecordingSettings));
     RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
+    ASSIGN_OR_RETURN(const std::int64_t last_span_id,
+                     connection.query_int64(detail::named_sql(detail::kReadsSql, "last_span_id")));
+    next_span_id = last_span_id + 1;
     ASSIGN_OR_RETURN(statements, BatchStatements::prepare(connection));
     return ok_status();
   }
@@ -214,6 +255,13 @@ struct Writer::Impl {
     for (const SubgroupRow& row : facts.subgroups)
       RETURN_IF_ERROR(subgroup.run(row.id, row.first, row.count, null_if_none(row.device_id)));
     return ok_status();
+  }
+
+  std::span<const SpanRow> with_ids(std::span<const SpanRow> spans) {
+    if (spans.empty() || spans.front().id > 0) return spans;
+    spans_with_ids.assign(spans.begin(), spans.end());
+    for (SpanRow& span : spans_with_ids) span.id = next_span_id++;
+    return spans_with_ids;
   }
 
   Status write_last_words(std::span<const StatRow> last_stats) {
@@ -296,6 +344,10 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
+std::int64_t Writer::reserve_span_ids(std::int64_t count) {
+  return std::exchange(impl_->next_span_id, impl_->next_span_id + count);
+}
+
 std::int64_t Writer::string_id(std::string_view text) { return impl_->names.string_id(text); }
 
 std::int64_t Writer::track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
@@ -310,7 +362,10 @@ Status Writer::write_facts(const Facts& facts) {
 Status Writer::append(const Batch& batch) {
   return impl_->commit([&]() -> Status {
     BatchStatements& statements = *impl_->statements;
-    RETURN_IF_ERROR(statements.add_all(std::span(batch.spans)));
+    const std::span<const SpanRow> spans = impl_->with_ids(batch.spans);
+    RETURN_IF_ERROR(statements.add_all(spans));
+    RETURN_IF_ERROR(statements.add_all(std::span<const SpanRun>(runs_of(spans))));
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.flows)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));
     return statements.add_all(std::span(batch.stats));

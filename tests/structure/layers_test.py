@@ -37,8 +37,9 @@ MAY_USE = {
     "core/data": {"base", *STORAGE, "core/model"},
     "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
+    "profiler/analyze": {"base", "storage/rundb"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "core/model/gpt2", "core/calibrate", *CORE_WITHOUT_TORCH},
+            "profiler/analyze", "core/model/gpt2", "core/calibrate", *CORE_WITHOUT_TORCH},
     "hls": set(),
 }
 # They compare ours with others', so they may use all of it.

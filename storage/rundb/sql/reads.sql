@@ -31,6 +31,37 @@ JOIN string ON string.id = span.name_id
 WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
 ORDER BY span.id;
 
+-- Spans that were under way at some time in between, in order of their begin.
+-- name: spans_between
+SELECT
+  span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
+  coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
+  coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
+FROM span_run
+JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2
+  AND span.ts + span.dur >= ?1 AND span.ts <= ?2
+ORDER BY span.ts, span.id;
+
+-- Into those spans.
+-- name: flows_between
+SELECT flow.from_span, flow.to_span
+FROM span_run
+JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
+WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2;
+
+-- name: last_span_id
+SELECT coalesce(max(id), 0) FROM span;
+
+-- name: links
+SELECT id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex FROM link ORDER BY id;
+
+-- name: devices
+SELECT id, name, kind, memory_bytes, capacity_bytes FROM device ORDER BY id;
+
+-- name: track_links
+SELECT track_id, link_id, direction FROM track_link ORDER BY track_id, link_id;
+
 -- name: last_clock_snapshot
 SELECT ts FROM clock_snapshot ORDER BY rowid DESC LIMIT 1;
 

@@ -67,10 +67,21 @@ CREATE TABLE counter (
   value REAL
 ) STRICT;
 
-CREATE TABLE flow (
-  from_span INTEGER NOT NULL,
-  to_span INTEGER NOT NULL
+-- Where spans of one track stand side by side: the index of table span, a row for hundreds of them.
+CREATE TABLE span_run (
+  first_id INTEGER PRIMARY KEY,
+  last_id INTEGER NOT NULL,
+  track_id INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  end_ts INTEGER NOT NULL
 ) STRICT;
+
+-- In order of the effect, as batches bring them, so that appending is all there is to do.
+CREATE TABLE flow (
+  to_span INTEGER NOT NULL,
+  from_span INTEGER NOT NULL,
+  PRIMARY KEY (to_span, from_span)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE device (
   id INTEGER PRIMARY KEY,

@@ -25,10 +25,16 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_span
 INSERT INTO span (
-  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
+  id, track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
   padding_bytes, status
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_span_run
+INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, ?, ?);
+
+-- name: insert_flow
+INSERT OR IGNORE INTO flow (to_span, from_span) VALUES (?, ?);
 
 -- name: insert_counter
 INSERT INTO counter (track_id, ts, value) VALUES (?, ?, ?);

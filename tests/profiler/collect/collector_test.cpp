@@ -35,7 +35,9 @@ using rundb::TempFolder;
 using rundb::Writer;
 
 // Long enough that nothing is flushed unless a test asks.
-constexpr CollectorOptions kOnlyWhenAsked{.flush_interval = std::chrono::hours(1)};
+// What the recorder says of itself is left out where rows are counted.
+constexpr CollectorOptions kOnlyWhenAsked{.flush_interval = std::chrono::hours(1),
+                                          .records_itself = false};
 
 std::unique_ptr<Collector> start(Recorder& recorder, const std::string& path,
                                  const RunFacts& facts = {},
@@ -91,7 +93,7 @@ TEST_CASE("a trace goes in, tables come out") {
                    "SELECT parent.name, track.name, string.value, submit_ts, ts, dur, step_id, "
                    "subgroup_id, device_id, layer_id, bytes, padding_bytes, status FROM span "
                    "JOIN string ON string.id = name_id JOIN track ON track.id = track_id "
-                   "LEFT JOIN track AS parent ON parent.id = track.parent_id") ==
+                   "LEFT JOIN track AS parent ON parent.id = track.parent_id ORDER BY ts") ==
           "csd0 | csd0 read | read | 10 | 20 | 5 | 1 | 0 | 0 | NULL | 100 | 28 | 0\n"
           "NULL | csd0 | update | 0 | 30 | 7 | 1 | NULL | NULL | 4 | 0 | 0 | 1\n");
   REQUIRE(table_of(*reader, "SELECT * FROM step") == "1 | 5 | 50 | 3.5 | 0.25 | 2.0 | 64 | 0\n");
@@ -99,7 +101,8 @@ TEST_CASE("a trace goes in, tables come out") {
   REQUIRE(table_of(*reader, "SELECT * FROM link_bytes") == "1 | host | read | 100 | 28\n");
   REQUIRE(table_of(*reader, "SELECT value FROM meta WHERE key = 'method'") == "csd\n");
   REQUIRE(table_of(*reader, "SELECT name, value FROM stat") ==
-          "records_dropped_ring_full | 0\nrecords_lost_write_failed | 0\n");
+          "recording_level_lowered | 0\nrecords_dropped_ring_full | 0\n"
+          "records_lost_write_failed | 0\n");
 }
 
 TEST_CASE("after flush a reader of the live file sees what was pushed before") {
@@ -117,6 +120,107 @@ TEST_CASE("after flush a reader of the live file sees what was pushed before") {
   }
 }
 
+TEST_CASE("flows join rows of spans, over batches and rings") {
+  const TempFolder folder;
+  Recorder recorder;
+  auto collector = start(recorder, folder.file("run.db"));
+  Ring& one = recorder.add_ring(64);
+  Ring& two = recorder.add_ring(64);
+  const TrackId track = recorder.add_track(kNoTrack, "host", "cpu");
+  const NameId cause = recorder.intern("cause");
+  const NameId effect = recorder.intern("effect");
+  const record::SpanRef first = one.try_push_span({.name = cause, .track = track, .ts = 9});
+  require_ok(collector->flush());
+  const record::SpanRef second = one.try_push_span({.name = cause, .track = track, .ts = 3});
+  const record::SpanRef third = two.try_push_span({.name = effect, .track = track, .ts = 1});
+  two.try_push(record::FlowRecord{.from = first, .to = third});
+  two.try_push(record::FlowRecord{.from = second, .to = third});
+  two.try_push(record::FlowRecord{.from = record::kNoSpan, .to = third});  // it was dropped
+  require_ok(collector->stop());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader,
+                   "SELECT a.ts, x.value, b.ts, y.value FROM flow JOIN span a ON a.id = from_span "
+                   "JOIN span b ON b.id = to_span JOIN string x ON x.id = a.name_id "
+                   "JOIN string y ON y.id = b.name_id ORDER BY a.ts") ==
+          "3 | cause | 1 | effect\n9 | cause | 1 | effect\n");
+}
+
+TEST_CASE("a batch's spans of one track lie side by side, by time, and a reader finds them") {
+  const TempFolder folder;
+  Recorder recorder;
+  auto collector = start(recorder, folder.file("run.db"));
+  Ring& ring = recorder.add_ring(1 << 10);
+  const NameId name = recorder.intern("work");
+  const std::array tracks = {recorder.add_track(kNoTrack, "host", "a"),
+                             recorder.add_track(kNoTrack, "host", "b")};
+  for (int batch = 0; batch < 3; ++batch) {
+    for (int i = 0; i < 100; ++i) {
+      const int ts = 1000 * batch + (37 * i) % 100;  // out of order
+      ring.try_push(SpanRecord{.name = name, .track = tracks[i % 2], .ts = ts, .dur = 5});
+    }
+    require_ok(collector->flush());
+  }
+  require_ok(collector->stop());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader, "SELECT count(*), sum(last_id - first_id + 1) FROM span_run") ==
+          "6 | 300\n");
+  REQUIRE(
+      table_of(*reader,
+               "SELECT count(*) FROM span_run JOIN span ON span.id BETWEEN first_id AND last_id "
+               "WHERE span.track_id <> span_run.track_id OR span.ts < span_run.ts OR "
+               "span.ts + span.dur > end_ts") == "0\n");
+  // From 1000 to 1010 both included: those that begin there.
+  const auto spans = require_ok(reader->spans_between(1000, 1010));
+  REQUIRE(spans.size() == 11);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    REQUIRE(spans[i].ts == 1000 + static_cast<std::int64_t>(i));
+  }
+}
+
+TEST_CASE("the recorder records itself: passes, levels, its share of a processor") {
+  const TempFolder folder;
+  Recorder recorder;
+  auto collector =
+      start(recorder, folder.file("run.db"), {},
+            {.flush_interval = std::chrono::hours(1), .cost_share_max = 1e9, .cost_watch = {}});
+  Ring& ring = recorder.add_ring(64);
+  ring.try_push(StepRecord{.step = 0});
+  require_ok(collector->flush());
+  recorder.set_level(record::Level::transfers);
+  ring.try_push(StepRecord{.step = 1});
+  require_ok(collector->flush());
+  require_ok(collector->stop());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader,
+                   "SELECT string.value FROM span JOIN string ON string.id = name_id JOIN track ON "
+                   "track.id = track_id WHERE track.kind = 'recorder' AND dur = 0 ORDER BY ts") ==
+          "level all\nlevel transfers\n");
+  REQUIRE(table_of(*reader,
+                   "SELECT count(*) > 0 FROM span JOIN string ON string.id = name_id WHERE value = "
+                   "'collect' AND dur > 0") == "1\n");
+  REQUIRE(table_of(*reader, "SELECT count(*) > 0, min(value) >= 0 FROM counter") == "1 | 1\n");
+}
+
+TEST_CASE("a recorder that takes more of a processor than it may lowers its level, and says so") {
+  const TempFolder folder;
+  Recorder recorder;
+  // Whatever it takes is too much.
+  auto collector =
+      start(recorder, folder.file("run.db"), {},
+            {.flush_interval = std::chrono::hours(1), .cost_share_max = 0, .cost_watch = {}});
+  for (const auto level : {record::Level::transfers, record::Level::steps, record::Level::steps}) {
+    recorder.add_ring(64).try_push(StepRecord{.step = 0});
+    require_ok(collector->flush());
+    REQUIRE(recorder.level() == level);
+  }
+  require_ok(collector->stop());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const auto losses = require_ok(reader->losses());
+  REQUIRE(losses.size() == 1);
+  REQUIRE(losses[0].name == "recording_level_lowered");
+  REQUIRE(losses[0].value == 2);
+}
+
 TEST_CASE("without being asked, the collector flushes each interval") {
   const TempFolder folder;
   Recorder recorder;
@@ -131,9 +235,10 @@ TEST_CASE("without being asked, the collector flushes each interval") {
 TEST_CASE("more records than a batch holds, from several threads: all arrive") {
   const TempFolder folder;
   Recorder recorder;
-  auto collector =
-      start(recorder, folder.file("run.db"), {},
-            {.flush_interval = std::chrono::milliseconds(1), .batch_record_count = 100});
+  auto collector = start(recorder, folder.file("run.db"), {},
+                         {.flush_interval = std::chrono::milliseconds(1),
+                          .batch_record_count = 100,
+                          .records_itself = false});
   constexpr int kThreads = 3;
   constexpr int kRecords = 5000;
   std::vector<std::thread> threads;
@@ -255,7 +360,7 @@ TEST_CASE("kill -9 of a collecting process leaves a sound file with whole batche
 
 void record_past_the_end_of_the_disk(const std::string& path) {
   Recorder recorder;
-  auto collector = start(recorder, path, {}, {.flush_interval = std::chrono::hours(1)});
+  auto collector = start(recorder, path);
   Ring& ring = recorder.add_ring(1 << 12);
   const TrackId track = recorder.add_track(kNoTrack, "host", "cpu");
   const NameId name = recorder.intern("update");

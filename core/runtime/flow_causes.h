@@ -1,0 +1,43 @@
+#pragma once
+// Which recorded spans are the cause of an operation: a layer's gradients of their compression, a
+// subgroup's update of its writes. One table of stages, looked up by subgroup and by layer.
+//
+// Thread contract: owner thread only. Allocates only for subgroups and layers that it has not seen.
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/runtime/operation.h"
+#include "profiler/record/record.h"
+
+namespace sluice::runtime {
+
+class FlowCauses {
+ public:
+  static constexpr std::size_t kCausesMax = 3;
+
+  // Spans that caused this operation, of those remembered; valid until the next call.
+  std::span<const record::SpanRef> causes_of(const OperationLabel& label);
+  // The operation's own span, which others may have as a cause.
+  void remember(const OperationLabel& label, record::SpanRef span);
+
+ private:
+  using ByStage = std::array<record::SpanRef, kStageCount>;
+
+  void add(const std::vector<ByStage>& known, std::int32_t key, Stage stage);
+
+  std::vector<ByStage> by_subgroup_;
+  std::vector<ByStage> by_layer_;
+  ByStage latest_ = none();
+  static constexpr ByStage none() {
+    ByStage by_stage;
+    by_stage.fill(record::kNoSpan);
+    return by_stage;
+  }
+
+  std::array<record::SpanRef, kCausesMax> causes_{};
+  std::size_t cause_count_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,35 @@
+#pragma once
+// What a step's time can be spent on: the words of table `verdict`, of reports and of the GUI.
+//
+// Thread contract: plain data and free functions.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sluice::analyze {
+
+enum class Cause : std::uint8_t {
+  compute,        // forward, backward
+  host_link,      // transfers over links that devices share, or to accelerators
+  read,           // out of a drive, to what updates its state
+  write,          // the other way
+  update_engine,  // the optimizer's kernel on a device
+  compression,    // selecting the largest gradients
+  processor,      // the host's kernels: checks, staging, updates of method=host, parameters in
+  buffers,        // waiting for a buffer while the link had nothing else to do
+  commit,         // the commit, and what waited for it
+  recorder,       // the recorder's own cost
+  other,          // nothing recorded was going on
+  count_,
+};
+inline constexpr std::size_t kCauseCount = static_cast<std::size_t>(Cause::count_);
+constexpr std::size_t index_of(Cause cause) { return static_cast<std::size_t>(cause); }
+
+// "host link"; as in the database.
+std::string_view cause_name(Cause cause);
+// "waiting for a buffer", for a sentence: "47 % of a step is ...".
+std::string_view cause_phrase(Cause cause);
+
+}  // namespace sluice::analyze

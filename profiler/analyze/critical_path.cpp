@@ -1,0 +1,245 @@
+#include "profiler/analyze/critical_path.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "profiler/analyze/link_use.h"
+
+namespace sluice::analyze {
+namespace {
+
+bool is_read_of_drive(const Span& span) {
+  return *span.name == "state_read" || *span.name == "gradient_read";
+}
+
+// What a span's own time is spent on. Of a transfer over several links it is the one that is
+// fullest in this step.
+Cause cause_of(const Span& span, const LinkUse& use) {
+  const std::string& stage = *span.name;
+  if (!span.track->links.empty()) {
+    const std::optional<LinkLoad> fullest = use.fullest(*span.track);
+    if (!fullest || fullest->is_shared) return Cause::host_link;
+    return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
+  }
+  if (span.track->kind == "recorder") return Cause::recorder;
+  if (stage == "commit") return Cause::commit;
+  if (stage == "compress") return Cause::compression;
+  if (span.track->kind == "compute") return Cause::compute;
+  if (span.track->kind == "device") return Cause::update_engine;
+  return Cause::processor;
+}
+
+class Walk {
+ public:
+  explicit Walk(const StepData& step)
+      : step_(step), begin_ts_(step.row.ts), end_ts_(step.row.ts + step.row.dur), use_(step) {
+    for (const Span& span : step.spans) {
+      if (span.end_ts > span.ts && span.track->kind != "recorder") by_end_.push_back(&span);
+    }
+    std::ranges::sort(by_end_, {},
+                      [](const Span* span) { return std::pair(span->end_ts, span->id); });
+    std::unordered_map<std::int64_t, const Span*> by_id;
+    for (const Span* span : by_end_) by_id[span->id] = span;
+    for (const Flow& flow : step.flows) {
+      const auto from = by_id.find(flow.from_span);
+      if (from != by_id.end()) causes_[flow.to_span].push_back(from->second);
+    }
+  }
+
+  std::vector<PathPiece> path() {
+    const Span* span = latest_ended(end_ts_, nullptr);
+    TimeNs ts = end_ts_;
+    while (ts > begin_ts_) {
+      if (span == nullptr || span->end_ts <= begin_ts_) {
+        add(begin_ts_, ts, Cause::other, -1);
+        break;
+      }
+      if (span->end_ts < ts) {
+        add(span->end_ts, ts, Cause::other, -1);
+        ts = span->end_ts;
+      }
+      const TimeNs from_ts = std::max(begin_ts_, span->ts);
+      add_span(*span, from_ts, ts);
+      ts = from_ts;
+      effect_ = span;
+      span = cause_before(*span);
+    }
+    std::ranges::reverse(pieces_);
+    return std::move(pieces_);
+  }
+
+ private:
+  // Of those that ended by then, and began before: the last. Of several that ended at the same time
+  // the one that has most to do with `effect`.
+  const Span* latest_ended(TimeNs by_ts, const Span* effect) const {
+    auto end =
+        std::ranges::upper_bound(by_end_, by_ts, {}, [](const Span* span) { return span->end_ts; });
+    const Span* best = nullptr;
+    while (end != by_end_.begin()) {
+      const Span* span = *--end;
+      if (best != nullptr && span->end_ts < best->end_ts) break;
+      if (span == effect || span->ts >= by_ts) continue;
+      if (best == nullptr || relation(*span, effect) > relation(*best, effect)) best = span;
+    }
+    return best;
+  }
+
+  int relation(const Span& cause, const Span* effect) const {
+    if (effect == nullptr) return 0;
+    if (is_flow(cause, *effect)) return 3;
+    if (cause.device >= 0 && cause.device == effect->device) return 2;
+    return cause.track == effect->track ? 1 : 0;
+  }
+
+  bool is_flow(const Span& cause, const Span& effect) const {
+    const auto found = causes_.find(effect.id);
+    return found != causes_.end() &&
+           std::ranges::find(found->second, &cause) != found->second.end();
+  }
+
+  const Span* cause_before(const Span& span) const {
+    if (span.submit_ts < span.ts) {
+      if (const Span* holder = queue_holder(span)) return holder;
+    }
+    const TimeNs asked_ts = std::min(span.submit_ts, span.ts);
+    const Span* latest = latest_ended(asked_ts, &span);
+    const Span* flow = latest_cause(span, asked_ts);
+    if (flow == nullptr || latest == nullptr) return flow != nullptr ? flow : latest;
+    // What was asked for when its cause ended waited for that; asked for later, for something else.
+    const TimeNs slack_ns = std::max<TimeNs>(kAtOnceNs, (asked_ts - latest->end_ts) * 2);
+    return asked_ts - flow->end_ts <= slack_ns ? flow : latest;
+  }
+
+  // What ran on the same track until this began, though this had been asked for.
+  const Span* queue_holder(const Span& span) const {
+    auto end =
+        std::ranges::upper_bound(by_end_, span.ts, {}, [](const Span* s) { return s->end_ts; });
+    while (end != by_end_.begin()) {
+      const Span* before = *--end;
+      if (before->end_ts <= span.submit_ts) return nullptr;
+      if (before != &span && before->track == span.track && before->ts < span.ts) return before;
+    }
+    return nullptr;
+  }
+
+  const Span* latest_cause(const Span& span, TimeNs by_ts) const {
+    const auto found = causes_.find(span.id);
+    if (found == causes_.end()) return nullptr;
+    const Span* best = nullptr;
+    for (const Span* cause : found->second) {
+      if (cause->end_ts > by_ts || cause->ts >= by_ts) continue;
+      if (best == nullptr || cause->end_ts > best->end_ts) best = cause;
+    }
+    return best;
+  }
+
+  void add(TimeNs from_ts, TimeNs to_ts, Cause cause, std::int64_t span_id) {
+    if (to_ts > from_ts) pieces_.push_back({from_ts, to_ts - from_ts, cause, span_id});
+  }
+
+  // A read that was asked for when this ended waited for the buffer that this held. Where nothing
+  // else was read from the drive meanwhile, though it could have been, the buffer is the cause.
+  void add_span(const Span& span, TimeNs from_ts, TimeNs to_ts) {
+    const Cause cause = cause_of(span, use_);
+    const bool gave_buffer = effect_ != nullptr && is_read_of_drive(*effect_) &&
+                             effect_->device == span.device && effect_->subgroup != span.subgroup;
+    if (!gave_buffer || cause == Cause::read || !use_.can_read_beside(span)) {
+      add(from_ts, to_ts, cause, span.id);
+      return;
+    }
+    TimeNs ts = to_ts;
+    for (const auto& [busy_from, busy_to] : reads_backwards(span.device, from_ts, to_ts)) {
+      add(busy_to, ts, Cause::buffers, span.id);
+      add(busy_from, busy_to, cause, span.id);
+      ts = busy_from;
+    }
+    add(from_ts, ts, Cause::buffers, span.id);
+  }
+
+  // When this device's drive was read, merged, the last first.
+  std::vector<std::pair<TimeNs, TimeNs>> reads_backwards(std::int32_t device, TimeNs from_ts,
+                                                         TimeNs to_ts) const {
+    std::vector<std::pair<TimeNs, TimeNs>> busy;
+    for (const Span* span : by_end_) {
+      if (!is_read_of_drive(*span) || span->device != device) continue;
+      const TimeNs begin = std::max(from_ts, span->ts);
+      const TimeNs end = std::min(to_ts, span->end_ts);
+      if (begin < end) busy.emplace_back(begin, end);
+    }
+    std::ranges::sort(busy);
+    std::vector<std::pair<TimeNs, TimeNs>> merged;
+    for (const auto& interval : busy) {
+      if (!merged.empty() && interval.first <= merged.back().second) {
+        merged.back().second = std::max(merged.back().second, interval.second);
+      } else {
+        merged.push_back(interval);
+      }
+    }
+    std::ranges::reverse(merged);
+    return merged;
+  }
+
+  // Between the end of a cause and what it sets off lie wake-ups of threads.
+  static constexpr TimeNs kAtOnceNs = 200'000;
+
+  const StepData& step_;
+  const TimeNs begin_ts_;
+  const TimeNs end_ts_;
+  const LinkUse use_;
+  std::vector<const Span*> by_end_;
+  std::unordered_map<std::int64_t, std::vector<const Span*>> causes_;  // by effect
+  const Span* effect_ = nullptr;  // on the path, after what is added next
+  std::vector<PathPiece> pieces_;
+};
+
+// The recorder's thread takes processor time from what runs beside it: that much of the pieces that
+// are bound by a processor is its own.
+double recorder_ns(const StepData& step, const std::vector<PathPiece>& path) {
+  const double processors = std::max(1.0, step.info->processor_count());
+  double ns = 0;
+  for (const Span& span : step.spans) {
+    if (span.track->kind != "recorder") continue;
+    for (const PathPiece& piece : path) {
+      if (piece.cause != Cause::compute && piece.cause != Cause::processor) continue;
+      const TimeNs overlap =
+          std::min(span.end_ts, piece.ts + piece.dur) - std::max(span.ts, piece.ts);
+      if (overlap > 0) ns += static_cast<double>(overlap) / processors;
+    }
+  }
+  return ns;
+}
+
+// Taken from compute and processor in proportion.
+void move_to_recorder(StepVerdict& verdict, double share) {
+  double& compute = verdict.share[index_of(Cause::compute)];
+  double& processor = verdict.share[index_of(Cause::processor)];
+  const double both = compute + processor;
+  if (both <= 0) return;
+  const double moved = std::min(share, both);
+  compute -= moved * compute / both;
+  processor -= moved * processor / both;
+  verdict.share[index_of(Cause::recorder)] += moved;
+}
+
+}  // namespace
+
+Cause StepVerdict::main_cause() const {
+  return static_cast<Cause>(std::ranges::max_element(share) - share.begin());
+}
+
+StepVerdict verdict_of(const StepData& step) {
+  StepVerdict verdict{
+      .step = step.row.id, .ts = step.row.ts, .dur = step.row.dur, .share = {}, .path = {}};
+  if (step.row.dur <= 0) return verdict;
+  verdict.path = Walk(step).path();
+  const auto dur = static_cast<double>(step.row.dur);
+  for (const PathPiece& piece : verdict.path) {
+    verdict.share[index_of(piece.cause)] += static_cast<double>(piece.dur) / dur;
+  }
+  move_to_recorder(verdict, recorder_ns(step, verdict.path) / dur);
+  return verdict;
+}
+
+}  // namespace sluice::analyze

@@ -1,0 +1,103 @@
+#include "profiler/analyze/link_use.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sluice::analyze {
+namespace {
+
+using Interval = std::pair<TimeNs, TimeNs>;
+
+TimeNs union_ns(std::vector<Interval>& intervals) {
+  std::ranges::sort(intervals);
+  TimeNs sum = 0;
+  TimeNs covered_to = intervals.empty() ? 0 : intervals.front().first;
+  for (const auto& [begin, end] : intervals) {
+    sum += std::max<TimeNs>(0, end - std::max(begin, covered_to));
+    covered_to = std::max(covered_to, end);
+  }
+  return sum;
+}
+
+// The names of a platform file: what belongs to one device or accelerator has its name in front.
+bool is_shared_link(const std::string& name) {
+  return !name.ends_with(".drive") && !name.ends_with(".internal") && !name.ends_with(".link");
+}
+
+}  // namespace
+
+LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
+  struct Moved {
+    double bytes = 0;
+    std::vector<Interval> intervals;
+  };
+  std::map<std::pair<std::int64_t, rundb::Direction>, Moved> moved;
+  const TimeNs begin_ts = step.row.ts;
+  const TimeNs end_ts = step.row.ts + step.row.dur;
+  for (const Span& span : step.spans) {
+    const Interval inside{std::max(begin_ts, span.ts), std::min(end_ts, span.end_ts)};
+    if (span.track->links.empty() || inside.second <= inside.first) continue;
+    // Of a transfer that is only partly in the step, that part of its bytes.
+    const double part = static_cast<double>(inside.second - inside.first) /
+                        static_cast<double>(span.end_ts - span.ts);
+    for (const std::int64_t link : span.track->links) {
+      Moved& of = moved[{link, span.track->direction}];
+      of.bytes += part * static_cast<double>(span.bytes + span.padding_bytes);
+      of.intervals.push_back(inside);
+    }
+  }
+  for (auto& [key, of] : moved) {
+    const auto link = std::ranges::find(info_.links, key.first, &rundb::LinkRow::id);
+    if (link == info_.links.end()) continue;
+    LinkLoad load;
+    load.link_id = link->id;
+    load.name = link->name;
+    load.direction = key.second;
+    load.is_shared = is_shared_link(link->name);
+    load.bytes = static_cast<std::int64_t>(of.bytes);
+    load.bytes_per_s_max =
+        key.second == rundb::Direction::read ? link->read_bytes_per_s : link->write_bytes_per_s;
+    load.busy_ns = union_ns(of.intervals);
+    load.bytes_per_s = load.busy_ns > 0 ? of.bytes * 1e9 / static_cast<double>(load.busy_ns) : 0;
+    if (load.bytes_per_s_max > 0 && step.row.dur > 0) {
+      load.share = of.bytes / load.bytes_per_s_max * 1e9 / static_cast<double>(step.row.dur);
+    }
+    loads_.push_back(std::move(load));
+  }
+}
+
+const LinkLoad* LinkUse::load(std::int64_t link_id, rundb::Direction direction) const {
+  const auto found = std::ranges::find_if(loads_, [&](const LinkLoad& load) {
+    return load.link_id == link_id && load.direction == direction;
+  });
+  return found == loads_.end() ? nullptr : &*found;
+}
+
+std::optional<LinkLoad> LinkUse::fullest(const TrackInfo& track) const {
+  const LinkLoad* fullest = nullptr;
+  double most = -1;
+  for (const std::int64_t link : track.links) {
+    const LinkLoad* own = load(link, track.direction);
+    if (own == nullptr) continue;
+    double share = own->share;
+    const auto row = std::ranges::find(info_.links, link, &rundb::LinkRow::id);
+    if (!row->full_duplex) {
+      const auto other = track.direction == rundb::Direction::read ? rundb::Direction::write
+                                                                   : rundb::Direction::read;
+      if (const LinkLoad* opposite = load(link, other)) share += opposite->share;
+    }
+    if (share <= most) continue;
+    most = share;
+    fullest = own;
+  }
+  return fullest == nullptr ? std::nullopt : std::optional(*fullest);
+}
+
+bool LinkUse::can_read_beside(const Span& span) const {
+  return std::ranges::none_of(span.track->links, [&](std::int64_t id) {
+    const auto link = std::ranges::find(info_.links, id, &rundb::LinkRow::id);
+    return link != info_.links.end() && !is_shared_link(link->name) && !link->full_duplex;
+  });
+}
+
+}  // namespace sluice::analyze

@@ -1,0 +1,72 @@
+#include "profiler/analyze/run_data.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace sluice::analyze {
+
+std::string RunInfo::meta_value(std::string_view key) const {
+  const auto row = std::ranges::find(meta, key, &rundb::MetaRow::key);
+  return row == meta.end() ? "" : row->value;
+}
+
+double RunInfo::processor_count() const {
+  double count = 0;
+  const std::string text = meta_value("processors");
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+Result<RunInfo> load_run_info(rundb::Reader& reader) {
+  RunInfo info;
+  ASSIGN_OR_RETURN(info.meta, reader.meta());
+  ASSIGN_OR_RETURN(info.links, reader.links());
+  ASSIGN_OR_RETURN(info.devices, reader.devices());
+  ASSIGN_OR_RETURN(const std::vector<rundb::TrackRow> tracks, reader.tracks());
+  for (const rundb::TrackRow& row : tracks) {
+    info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, {}, {}};
+  }
+  ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());
+  for (const rundb::TrackLinkRow& row : crossings) {
+    TrackInfo& track = info.tracks[row.track_id];
+    track.links.push_back(row.link_id);
+    track.direction = row.direction;
+  }
+  ASSIGN_OR_RETURN(const auto strings, reader.strings());
+  for (const auto& [id, text] : strings) info.strings[id] = text;
+  return info;
+}
+
+Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step) {
+  StepData data;
+  data.row = step;
+  data.info = &info;
+  ASSIGN_OR_RETURN(const std::vector<rundb::SpanRow> rows,
+                   reader.spans_between(step.ts, step.ts + step.dur));
+  for (const rundb::SpanRow& row : rows) {
+    const auto track = info.tracks.find(row.track_id);
+    const auto name = info.strings.find(row.name_id);
+    if (track == info.tracks.end() || name == info.strings.end()) {
+      return make_error(ErrorCode::corrupt, "span {} names a track or string that has no row",
+                        row.id);
+    }
+    data.spans.push_back({.id = row.id,
+                          .track = &track->second,
+                          .name = &name->second,
+                          .submit_ts = row.submit_ts,
+                          .ts = row.ts,
+                          .end_ts = row.ts + row.dur,
+                          .step = static_cast<std::int32_t>(row.step_id),
+                          .subgroup = static_cast<std::int32_t>(row.subgroup_id),
+                          .device = static_cast<std::int32_t>(row.device_id),
+                          .layer = static_cast<std::int32_t>(row.layer_id),
+                          .bytes = row.bytes,
+                          .padding_bytes = row.padding_bytes});
+  }
+  ASSIGN_OR_RETURN(const std::vector<rundb::FlowRow> flows,
+                   reader.flows_between(step.ts, step.ts + step.dur));
+  for (const rundb::FlowRow& row : flows) data.flows.push_back({row.from_span, row.to_span});
+  return data;
+}
+
+}  // namespace sluice::analyze

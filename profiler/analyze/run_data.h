@@ -1,0 +1,72 @@
+#pragma once
+// A run as the analysis sees it: what the database says of the machine and of each step, names and
+// tracks resolved. Read in one snapshot, so it is of one moment of a run that goes on.
+//
+// Thread contract: plain data; load_* are free functions that use their reader.
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "profiler/analyze/cause.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::analyze {
+
+struct TrackInfo {
+  std::int64_t id = 0;
+  std::int64_t parent_id = -1;
+  std::string kind;
+  std::string name;
+  // Links that a span of this track crosses; empty: it carries kernels.
+  std::vector<std::int64_t> links;
+  rundb::Direction direction = rundb::Direction::read;  // over those links
+};
+
+struct RunInfo {
+  std::vector<rundb::MetaRow> meta;
+  std::vector<rundb::LinkRow> links;  // by id
+  std::vector<rundb::DeviceRow> devices;
+  std::unordered_map<std::int64_t, TrackInfo> tracks;
+  std::unordered_map<std::int64_t, std::string> strings;
+
+  // "" where the key is not there.
+  std::string meta_value(std::string_view key) const;
+  double processor_count() const;  // of the machine that ran it; 0: not known
+};
+
+struct Span {
+  std::int64_t id = 0;
+  const TrackInfo* track = nullptr;
+  const std::string* name = nullptr;
+  TimeNs submit_ts = 0;
+  TimeNs ts = 0;
+  TimeNs end_ts = 0;
+  std::int32_t step = -1;
+  std::int32_t subgroup = -1;
+  std::int32_t device = -1;
+  std::int32_t layer = -1;
+  std::int64_t bytes = 0;
+  std::int64_t padding_bytes = 0;
+};
+
+struct Flow {
+  std::int64_t from_span = 0;
+  std::int64_t to_span = 0;
+};
+
+// All that was under way in a step, in order of `ts`. Spans may begin before it and end after it.
+struct StepData {
+  rundb::StepRow row;
+  const RunInfo* info = nullptr;
+  std::vector<Span> spans;
+  std::vector<Flow> flows;  // into those spans
+};
+
+Result<RunInfo> load_run_info(rundb::Reader& reader);
+// `info` outlives what is returned.
+Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step);
+
+}  // namespace sluice::analyze
