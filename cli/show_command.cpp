@@ -28,6 +28,7 @@ struct Shown {
   std::vector<rundb::StatRow> losses;
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
+  std::map<std::int64_t, analyze::StepVerdict> verdicts;  // of the steps listed, for JSON
   Predictions predictions;
 
   std::string meta_value(std::string_view key) const {
@@ -38,8 +39,8 @@ struct Shown {
   }
 };
 
-Result<Shown> read_run(const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
+Result<Shown> read_run(const ShowArguments& arguments) {
+  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(arguments.database));
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
   Shown shown;
   ASSIGN_OR_RETURN(shown.meta, reader->meta());
@@ -49,6 +50,13 @@ Result<Shown> read_run(const std::string& path) {
   ASSIGN_OR_RETURN(shown.losses, reader->losses());
   ASSIGN_OR_RETURN(shown.info, analyze::load_run_info(*reader));
   ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
+  if (!arguments.json) return shown;
+  const auto count = static_cast<std::int64_t>(shown.steps.size());
+  for (std::int64_t i = std::max<std::int64_t>(0, count - arguments.last); i < count; ++i) {
+    const rundb::StepRow& row = shown.steps[static_cast<std::size_t>(i)];
+    ASSIGN_OR_RETURN(const analyze::StepData step, analyze::load_step(*reader, shown.info, row));
+    shown.verdicts[row.id] = analyze::verdict_of(step);
+  }
   return shown;
 }
 
@@ -185,15 +193,20 @@ void print_text(const Shown& shown, std::int64_t last) {
   print_links(shown);
 }
 
+nlohmann::ordered_json shares_json(const std::array<double, analyze::kCauseCount>& shares) {
+  nlohmann::ordered_json json;
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    json[std::string(analyze::cause_name(static_cast<analyze::Cause>(c)))] = shares[c];
+  }
+  return json;
+}
+
 nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
                                     const Predictions& predictions) {
   nlohmann::ordered_json json;
   json["steps"] = analysis.steps.size();
   json["dur"] = analysis.dur;
-  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
-    const auto cause = static_cast<analyze::Cause>(c);
-    json["share"][std::string(analyze::cause_name(cause))] = analysis.share[c];
-  }
+  json["share"] = shares_json(analysis.share);
   json["findings"] = nlohmann::ordered_json::array();
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
     json["findings"].push_back(finding.text);
@@ -220,6 +233,9 @@ void print_json(const Shown& shown) {
                              {"grad_norm", step.grad_norm},
                              {"tokens", step.tokens},
                              {"skipped", step.skipped}});
+    const auto verdict = shown.verdicts.find(step.id);
+    if (verdict == shown.verdicts.end()) continue;
+    json["steps"].back()["share"] = shares_json(verdict->second.share);
   }
   for (const rundb::SpanTotals& span : shown.spans) {
     json["stages"].push_back({{"name", span.name},
@@ -253,14 +269,17 @@ void add_show_command(CLI::App& app, int& exit_code) {
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
   command->add_option("database", arguments->database, "the run database; the run may be going on")
       ->required();
-  command->add_option("--last", arguments->last, "how many steps to list (default 10)")
+  command
+      ->add_option("--last", arguments->last,
+                   "how many steps to list (default 10); with --json also what "
+                   "each of them spent its time on")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer("Example: sluice show out/tiny/run.db --last 20");
   command->callback([arguments, &exit_code] {
-    Result<Shown> shown = read_run(arguments->database);
+    Result<Shown> shown = read_run(*arguments);
     if (!shown.ok()) {
       exit_code = report_error(shown.error());
       return;
