@@ -13,6 +13,7 @@
 #include "storage/rundb/detail/name_tables.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/writer_lock.h"
+#include "storage/rundb/lod.h"
 #include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb {
@@ -88,6 +89,8 @@ struct BatchStatements {
   Statement step;
   Statement span;
   Statement span_run;
+  Statement lod;
+  Statement long_span;
   Statement flow;
   Statement counter;
   Statement stat;
@@ -96,11 +99,14 @@ struct BatchStatements {
     ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
     ASSIGN_OR_RETURN(Statement span, prepare_write(connection, "insert_span"));
     ASSIGN_OR_RETURN(Statement span_run, prepare_write(connection, "insert_span_run"));
+    ASSIGN_OR_RETURN(Statement lod, prepare_write(connection, "add_to_lod"));
+    ASSIGN_OR_RETURN(Statement long_span, prepare_write(connection, "insert_long_span"));
     ASSIGN_OR_RETURN(Statement flow, prepare_write(connection, "insert_flow"));
     ASSIGN_OR_RETURN(Statement counter, prepare_write(connection, "insert_counter"));
     ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
-    return BatchStatements{std::move(step), std::move(span),    std::move(span_run),
-                           std::move(flow), std::move(counter), std::move(stat)};
+    return BatchStatements{std::move(step),    std::move(span),      std::move(span_run),
+                           std::move(lod),     std::move(long_span), std::move(flow),
+                           std::move(counter), std::move(stat)};
   }
 
   Status add(const StepRow& row) {
@@ -115,6 +121,13 @@ struct BatchStatements {
   }
   Status add(const SpanRun& run) {
     return span_run.run(run.first_id, run.last_id, run.track_id, run.ts, run.end_ts);
+  }
+  Status add(const LodRow& row) {
+    return lod.run(row.track_id, std::int64_t{row.level}, row.bin, row.count, row.busy_ns,
+                   row.longest_ns, row.longest_name_id);
+  }
+  Status add(const LongSpanRow& row) {
+    return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});
   }
   Status add(const FlowRow& row) { return flow.run(row.to_span, row.from_span); }
   Status add(const CounterRow& row) { return counter.run(row.track_id, row.ts, row.value); }
@@ -202,6 +215,7 @@ struct Writer::Impl {
   Connection connection;
   detail::NameTables names;
   std::optional<BatchStatements> statements;
+  LodBatch lod;
   std::int64_t next_span_id = 1;
   std::vector<SpanRow> spans_with_ids;  // of a batch that left that to us; reused
   Status status;                        // the first error; recording has stopped with it
@@ -262,6 +276,13 @@ struct Writer::Impl {
     spans_with_ids.assign(spans.begin(), spans.end());
     for (SpanRow& span : spans_with_ids) span.id = next_span_id++;
     return spans_with_ids;
+  }
+
+  Status add_to_lod(std::span<const SpanRow> spans) {
+    lod.clear();
+    for (const SpanRow& span : spans) lod.add(span);
+    RETURN_IF_ERROR(statements->add_all(std::span(lod.bins())));
+    return statements->add_all(std::span(lod.long_spans()));
   }
 
   Status write_last_words(std::span<const StatRow> last_stats) {
@@ -365,6 +386,7 @@ Status Writer::append(const Batch& batch) {
     const std::span<const SpanRow> spans = impl_->with_ids(batch.spans);
     RETURN_IF_ERROR(statements.add_all(spans));
     RETURN_IF_ERROR(statements.add_all(std::span<const SpanRun>(runs_of(spans))));
+    RETURN_IF_ERROR(impl_->add_to_lod(spans));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.flows)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));

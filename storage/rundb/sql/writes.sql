@@ -33,6 +33,18 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_span_run
 INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, ?, ?);
 
+-- name: add_to_lod
+INSERT INTO lod (track_id, level, bin, count, busy, longest, longest_name_id)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (track_id, level, bin) DO UPDATE SET
+  count = count + excluded.count,
+  busy = busy + excluded.busy,
+  longest_name_id = iif(excluded.longest > longest, excluded.longest_name_id, longest_name_id),
+  longest = max(longest, excluded.longest);
+
+-- name: insert_long_span
+INSERT INTO long_span (track_id, ts, span_id, end_ts, level) VALUES (?, ?, ?, ?, ?);
+
 -- name: insert_flow
 INSERT OR IGNORE INTO flow (to_span, from_span) VALUES (?, ?);
 
