@@ -3,7 +3,8 @@
 // rings to rows on disk, with what processor time and memory.
 //
 //   bench_record spans
-//   bench_record ingest [--seconds 60] [--rate 500000] [--database /tmp/bench_record.db]
+//   bench_record ingest [--seconds 60] [--rate 500000] [--database /tmp/bench_record.db] [--keep]
+//   bench_record read DATABASE       of what --keep left: opened, drawn, analysed
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "bench/contenders.h"
+#include "profiler/analyze/critical_path.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/scoped_span.h"
 
@@ -123,7 +125,7 @@ std::int64_t resident_bytes() {
 }
 
 // Some ten thousand operations at a time, like a step: on tracks of a machine with ten devices.
-int bench_ingest(int seconds, std::int64_t rate, const std::string& path) {
+int bench_ingest(int seconds, std::int64_t rate, const std::string& path, bool keeps) {
   std::filesystem::remove(path);
   record::Recorder recorder;
   record::Ring& ring = recorder.add_ring(1 << 19);
@@ -161,6 +163,11 @@ int bench_ingest(int seconds, std::int64_t rate, const std::string& path) {
                                        .bytes = 1 << 20});
       pushed += 1;
     }
+    if (tick % 50 == 49) {
+      const TimeNs step_dur = 500'000'000;
+      ring.try_push(record::StepRecord{
+          .step = tick / 50, .ts = monotonic_now_ns() - step_dur, .dur = step_dur});
+    }
     own_seconds += static_cast<double>(monotonic_now_ns() - begin) / 1e9;
     memory_peak = std::max(memory_peak, resident_bytes() - memory_before);
     const TimeNs next = start + TimeNs{tick + 1} * 10'000'000;
@@ -177,7 +184,88 @@ int bench_ingest(int seconds, std::int64_t rate, const std::string& path) {
       "{} of memory at most; {:.1f} bytes a span on disk\n",
       cpu_model(), static_cast<double>(pushed) / wall, wall, ring.dropped_count(), 100 * cpu / wall,
       format_bytes(memory_peak), size / static_cast<double>(pushed));
-  std::filesystem::remove(path);
+  if (!keeps) std::filesystem::remove(path);
+  return 0;
+}
+
+// So that the next reads come from the drive; needs root, without it they are warm.
+bool drop_caches() {
+  ::sync();
+  std::ofstream file("/proc/sys/vm/drop_caches");
+  file << "3\n";
+  file.flush();
+  return static_cast<bool>(file);
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const TimeNs start = monotonic_now_ns();
+  work();
+  return static_cast<double>(monotonic_now_ns() - start) / 1e9;
+}
+
+template <typename T>
+T checked(Result<T> result) {
+  CHECK(result.ok());
+  return std::move(*result);
+}
+
+// All tracks at the level at which the whole run fits a screen.
+void read_overview(rundb::Reader& reader, const std::vector<rundb::TrackRow>& tracks,
+                   const std::vector<rundb::StepRow>& steps) {
+  const TimeNs begin = steps.front().ts;
+  const TimeNs end = steps.back().ts + steps.back().dur;
+  const int level = rundb::lod_level_for((end - begin) / 1000);
+  for (const rundb::TrackRow& track : tracks) {
+    (void)checked(reader.lod(track.id, level, begin, end));
+    (void)checked(reader.long_spans(track.id, level, begin, end));
+  }
+}
+
+void bench_zoom(rundb::Reader& reader, std::int64_t track, TimeNs begin, TimeNs end) {
+  for (TimeNs width = end - begin; width > 1'000'000; width /= 8) {
+    const bool is_cold = drop_caches();
+    const TimeNs from = begin + (end - begin - width) / 2;
+    const TimeNs pixel_ns = width / 1000;
+    std::size_t rows = 0;
+    const double seconds = seconds_of([&] {
+      if (pixel_ns < rundb::lod_width_ns(0)) {
+        rows = checked(reader.spans_of_track(track, from, from + width)).size();
+        return;
+      }
+      const int level = rundb::lod_level_for(pixel_ns);
+      rows = checked(reader.lod(track, level, from, from + width)).size() +
+             checked(reader.long_spans(track, level, from, from + width)).size();
+    });
+    fmt::print("  {:>9} of a track: {:6.1f} ms, {} rows{}\n", format_duration(width), seconds * 1e3,
+               rows, is_cold ? "" : " (warm)");
+  }
+}
+
+int bench_read(const std::string& path) {
+  const bool is_cold = drop_caches();
+  std::unique_ptr<rundb::Reader> reader;
+  std::vector<rundb::TrackRow> tracks;
+  std::vector<rundb::StepRow> steps;
+  const double overview = seconds_of([&] {
+    reader = checked(rundb::Reader::open(path));
+    tracks = checked(reader->tracks());
+    steps = checked(reader->steps());
+    read_overview(*reader, tracks, steps);
+  });
+  fmt::print("{}: opened, and the whole run read for a screen: {:.0f} ms{}\n", cpu_model(),
+             overview * 1e3, is_cold ? "" : " (warm)");
+  bench_zoom(*reader, tracks[tracks.size() / 2].id, steps.front().ts,
+             steps.back().ts + steps.back().dur);
+  const analyze::RunInfo info = checked(analyze::load_run_info(*reader));
+  std::size_t spans = 0;
+  const double verdicts = seconds_of([&] {
+    for (const rundb::StepRow& row : steps) {
+      const analyze::StepData step = checked(analyze::load_step(*reader, info, row));
+      spans += step.spans.size();
+      CHECK_GE(analyze::verdict_of(step).dur, 0);
+    }
+  });
+  fmt::print("verdicts on {} steps with {} spans: {:.1f} s\n", steps.size(), spans, verdicts);
   return 0;
 }
 
@@ -195,7 +283,12 @@ int main(int argc, char** argv) {
   ingest->add_option("--seconds", seconds, "how long");
   ingest->add_option("--rate", rate, "records a second");
   ingest->add_option("--database", database, "where; removed in the end");
+  bool keeps = false;
+  ingest->add_flag("--keep", keeps, "leave the database");
+  CLI::App* read = app.add_subcommand("read", "open, draw and analyse what `ingest --keep` left");
+  read->add_option("database", database)->required();
   CLI11_PARSE(app, argc, argv);
   if (*spans) sluice::bench::bench_spans();
-  return *ingest ? sluice::bench::bench_ingest(seconds, rate, database) : 0;
+  if (*read) return sluice::bench::bench_read(database);
+  return *ingest ? sluice::bench::bench_ingest(seconds, rate, database, keeps) : 0;
 }

@@ -12,6 +12,7 @@ int lod_level_for(TimeNs width_ns) {
 
 void LodBatch::clear() {
   by_bin_.clear();
+  latest_ = {};
   long_spans_.clear();
 }
 
@@ -28,10 +29,7 @@ void LodBatch::add(const SpanRow& span) {
     const std::int64_t first = span.ts >> shift;
     const std::int64_t last = std::max(first, (end_ts - 1) >> shift);
     for (std::int64_t bin = first; bin <= last; ++bin) {
-      LodRow& row = by_bin_[{span.track_id, level, bin}];
-      row.track_id = span.track_id;
-      row.level = level;
-      row.bin = bin;
+      LodRow& row = row_of(span.track_id, level, bin);
       if (bin == first) row.count += 1;
       row.busy_ns += std::max<TimeNs>(
           0, std::min(end_ts, (bin + 1) << shift) - std::max(span.ts, bin << shift));
@@ -44,6 +42,17 @@ void LodBatch::add(const SpanRow& span) {
   if (long_level >= 0) {
     long_spans_.push_back({span.track_id, long_level, span.ts, end_ts, span.id});
   }
+}
+
+LodRow& LodBatch::row_of(std::int64_t track_id, int level, std::int64_t bin) {
+  LodRow*& latest = latest_[static_cast<std::size_t>(level)];
+  if (latest == nullptr || latest->track_id != track_id || latest->bin != bin) {
+    latest = &by_bin_[{track_id, level, bin}];  // nodes of a map stay where they are
+    latest->track_id = track_id;
+    latest->level = level;
+    latest->bin = bin;
+  }
+  return *latest;
 }
 
 const std::vector<LodRow>& LodBatch::bins() {

@@ -13,6 +13,7 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -60,7 +61,12 @@ class LodBatch {
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 
  private:
+  LodRow& row_of(std::int64_t track_id, int level, std::int64_t bin);
+
   std::map<std::tuple<std::int64_t, int, std::int64_t>, LodRow> by_bin_;
+  // By level, the one touched last: a batch's spans come sorted, so the next one mostly wants it,
+  // too.
+  std::array<LodRow*, kLodLevels> latest_{};
   std::vector<LodRow> bins_;
   std::vector<LongSpanRow> long_spans_;
 };

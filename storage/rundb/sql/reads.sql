@@ -31,14 +31,15 @@ JOIN string ON string.id = span.name_id
 WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
 ORDER BY span.id;
 
--- Spans that were under way at some time in between, in order of their begin.
+-- Spans that were under way at some time in between, in order of their begin. CROSS JOIN here and
+-- below: the small span_run first, whatever the planner thinks of tables without statistics.
 -- name: spans_between
 SELECT
   span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
   coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
   coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
 FROM span_run
-JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2
   AND span.ts + span.dur >= ?1 AND span.ts <= ?2
 ORDER BY span.ts, span.id;
@@ -47,7 +48,7 @@ ORDER BY span.ts, span.id;
 -- name: flows_between
 SELECT flow.from_span, flow.to_span
 FROM span_run
-JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
+CROSS JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2;
 
 -- name: lod
@@ -69,7 +70,7 @@ SELECT
   coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
   coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
 FROM span_run
-JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_run.track_id = ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
   AND span.ts + span.dur >= ?2 AND span.ts <= ?3
 ORDER BY span.ts, span.id;
