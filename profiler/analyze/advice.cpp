@@ -83,8 +83,8 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
   for (const OutlierStep& outlier : analysis.outliers) {
-    found.push_back({fmt::format("Step {} took {}, {} more than others: {}.", outlier.step + 1,
-                                 format_duration(outlier.dur),
+    found.push_back({fmt::format("Step {} took {}, {} more than others, most of it on {}.",
+                                 outlier.step + 1, format_duration(outlier.dur),
                                  format_duration(outlier.dur - outlier.typical_dur),
                                  cause_phrase(outlier.cause)),
                      true});

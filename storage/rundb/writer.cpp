@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,8 @@ constexpr const char* kRecordingSettings =
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA cache_size = -16384;"
     "PRAGMA secure_delete = OFF";
+
+constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
 std::string_view text_of(Direction direction) {
   return direction == Direction::read ? "read" : "write";
@@ -215,6 +218,9 @@ struct Writer::Impl {
   Connection connection;
   detail::NameTables names;
   std::optional<BatchStatements> statements;
+  Retention retention;
+  std::int64_t thinned_steps = 0;
+  std::int64_t steps_since_thinned = 0;
   LodBatch lod;
   std::int64_t next_span_id = 1;
   std::vector<SpanRow> spans_with_ids;  // of a batch that left that to us; reused
@@ -232,6 +238,9 @@ struct Writer::Impl {
     ASSIGN_OR_RETURN(const std::int64_t last_span_id,
                      connection.query_int64(detail::named_sql(detail::kReadsSql, "last_span_id")));
     next_span_id = last_span_id + 1;
+    ASSIGN_OR_RETURN(thinned_steps,
+                     connection.query_int64(
+                         "SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_thinned'"));
     ASSIGN_OR_RETURN(statements, BatchStatements::prepare(connection));
     return ok_status();
   }
@@ -283,6 +292,68 @@ struct Writer::Impl {
     for (const SpanRow& span : spans) lod.add(span);
     RETURN_IF_ERROR(statements->add_all(std::span(lod.bins())));
     return statements->add_all(std::span(lod.long_spans()));
+  }
+
+  // Thins when there are steps for it, not each batch: a tenth more than is asked for is kept
+  // meanwhile.
+  Status thin() {
+    if (steps_since_thinned == 0) return ok_status();
+    std::int64_t keep = retention.full_steps > 0 ? retention.full_steps : kAllSteps;
+    if (retention.size_bytes > 0) {
+      ASSIGN_OR_RETURN(const std::int64_t used, used_bytes());
+      if (used > retention.size_bytes / 10 * 9) {
+        ASSIGN_OR_RETURN(const std::int64_t full, full_step_count());
+        keep = std::min(keep, std::max<std::int64_t>(1, full / 2));
+      }
+    }
+    if (keep == kAllSteps) return ok_status();
+    ASSIGN_OR_RETURN(const std::int64_t full, full_step_count());
+    if (full <= keep + keep / 10) return ok_status();
+    steps_since_thinned = 0;
+    return thin_to(keep, full - keep);
+  }
+
+  Result<std::int64_t> used_bytes() {
+    ASSIGN_OR_RETURN(const std::int64_t pages, connection.query_int64("PRAGMA page_count"));
+    ASSIGN_OR_RETURN(const std::int64_t free, connection.query_int64("PRAGMA freelist_count"));
+    ASSIGN_OR_RETURN(const std::int64_t page_bytes, connection.query_int64("PRAGMA page_size"));
+    return (pages - free) * page_bytes;
+  }
+
+  Result<std::int64_t> full_step_count() {
+    ASSIGN_OR_RETURN(const std::int64_t steps, connection.query_int64("SELECT count(*) FROM step"));
+    return steps - thinned_steps;
+  }
+
+  Status thin_to(std::int64_t keep, std::int64_t fewer) {
+    ASSIGN_OR_RETURN(Statement begin,
+                     connection.prepare(detail::named_sql(detail::kReadsSql, "step_begin")));
+    RETURN_IF_ERROR(begin.bind_all(keep - 1));
+    ASSIGN_OR_RETURN(const bool has_step, begin.step());
+    if (!has_step) return ok_status();
+    const TimeNs from_ts = begin.int64_at(0);
+    RETURN_IF_ERROR(begin.reset());
+    ASSIGN_OR_RETURN(Statement last, connection.prepare(detail::named_sql(
+                                         detail::kReadsSql, "last_span_ended_before")));
+    RETURN_IF_ERROR(last.bind_all(std::int64_t{from_ts}));
+    ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, last.step());
+    const std::int64_t last_id = last.int64_at(0);
+    RETURN_IF_ERROR(last.reset());
+    for (const char* sql : {"delete_flows_before", "delete_spans_before", "delete_runs_before"}) {
+      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+      RETURN_IF_ERROR(erase.run(last_id));
+    }
+    for (const char* sql : {"delete_long_spans_before", "delete_counters_before"}) {
+      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+      RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}));
+    }
+    ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, "delete_lod_before"));
+    RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}, std::int64_t{kKeptLodLevel}));
+    thinned_steps += fewer;
+    return statements->add(StatRow{
+        "steps_thinned", Severity::info, fewer,
+        "steps whose spans, flows and counters were removed to keep the file as small as was asked "
+        "for; their rows in table step are here"});
   }
 
   Status write_last_words(std::span<const StatRow> last_stats) {
@@ -365,6 +436,8 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
+void Writer::set_retention(const Retention& retention) { impl_->retention = retention; }
+
 std::int64_t Writer::reserve_span_ids(std::int64_t count) {
   return std::exchange(impl_->next_span_id, impl_->next_span_id + count);
 }
@@ -390,7 +463,9 @@ Status Writer::append(const Batch& batch) {
     RETURN_IF_ERROR(statements.add_all(std::span(batch.flows)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));
-    return statements.add_all(std::span(batch.stats));
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.stats)));
+    impl_->steps_since_thinned += std::ssize(batch.steps);
+    return impl_->thin();
   });
 }
 

@@ -75,6 +75,15 @@ WHERE span_run.track_id = ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
   AND span.ts + span.dur >= ?2 AND span.ts <= ?3
 ORDER BY span.ts, span.id;
 
+-- The last span before which all ended by that time: runs lie in the order of batches.
+-- name: last_span_ended_before
+SELECT coalesce(min(first_id) - 1, (SELECT coalesce(max(last_id), 0) FROM span_run))
+FROM span_run
+WHERE end_ts >= ?;
+
+-- name: step_begin
+SELECT ts FROM step ORDER BY id DESC LIMIT 1 OFFSET ?;
+
 -- name: last_span_id
 SELECT coalesce(max(id), 0) FROM span;
 
