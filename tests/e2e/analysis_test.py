@@ -57,8 +57,8 @@ def spans_move_what_the_run_counted(place):
         report = place.train("--json", steps=4, clock="real", output=f"run{i}", **settings).json()
         with sqlite3.connect(f"file:{place / f'run{i}/run.db'}?mode=ro", uri=True) as database:
             rows = database.execute(
-                "SELECT link, direction, sum(bytes) * 1.0 / steps, sum(padding_bytes) * 1.0 / steps "
-                "FROM link_bytes, (SELECT count(*) AS steps FROM step) "
+                "SELECT link, direction, sum(bytes) * 1.0 / steps, "
+                "sum(padding_bytes) * 1.0 / steps FROM link_bytes, (SELECT count(*) AS steps FROM step) "
                 "WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
             spans = {(row[0], row[1]): row[2] for row in rows}
             spans |= {(row[0], f"{row[1]}_padding"): row[3] for row in rows if row[3] > 0}
@@ -77,8 +77,8 @@ def a_step_bound_by_one_buffer_is_told_so_and_more_buffers_are_predicted_to_help
                     "--set", "pipeline=serial").json()["seconds"]["total"]
     after = sluice("simulate", MODEL, "--platform", TESTBED, "--json", "--set", "devices=4",
                    "--set", "pipeline=nbuffer").json()["seconds"]["total"]
-    found = predicted["pipeline=nbuffer"]
-    require(abs(found - (after / before - 1)) < 0.03, f"predicted {found}, simulated {after / before - 1}")
+    found, wanted = predicted["pipeline=nbuffer"], after / before - 1
+    require(abs(found - wanted) < 0.03, f"predicted {found}, simulated {wanted}")
 
 
 @test
@@ -106,8 +106,8 @@ def flows_lead_from_gradients_to_the_next_parameters(place):
             "JOIN span b ON b.id = to_span JOIN string x ON x.id = a.name_id "
             "JOIN string y ON y.id = b.name_id"))
         later = connection.execute(
-            "SELECT count(*) FROM flow JOIN span a ON a.id = from_span JOIN span b ON b.id = to_span "
-            "WHERE a.ts > b.ts + b.dur").fetchone()[0]
+            "SELECT count(*) FROM flow JOIN span a ON a.id = from_span "
+            "JOIN span b ON b.id = to_span WHERE a.ts > b.ts + b.dur").fetchone()[0]
     for pair in (("backward", "gradient"), ("gradient", "stage_gradient"),
                  ("stage_gradient", "gradient_down"), ("gradient_down", "gradient_read"),
                  ("gradient_read", "update"), ("state_read", "update"), ("update", "state_write"),
