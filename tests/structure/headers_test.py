@@ -69,7 +69,8 @@ def main():
     flags = package_flags() + (cupti_flags() or [])
     # An -inl.h is for including again and again by one source file (Highway's idiom).
     headers = [name for name in cpp_files(ROOT)
-               if name.endswith(".h") and not name.endswith("-inl.h") and not leads_to(left_out, name)]
+               if name.endswith(".h") and not name.endswith("-inl.h")
+               and not leads_to(left_out, name)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         errors = list(pool.map(lambda name: first_error(name, flags), headers))
     report.check(f"each of {len(headers)} headers compiles alone",
