@@ -1,6 +1,7 @@
 #include "profiler/cupti/activity_decoder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -21,6 +22,15 @@ Activity copied(const std::uint8_t* record) {
   Activity activity;
   std::memcpy(&activity, record, sizeof activity);
   return activity;
+}
+
+// A member that is an enum, as a number: damage may have put a value there that the enum does not
+// have, and such a one may not be loaded as the enum.
+template <typename Activity>
+std::uint32_t number_at(const Activity& activity, std::size_t offset) {
+  std::uint32_t number;
+  std::memcpy(&number, reinterpret_cast<const char*>(&activity) + offset, sizeof number);
+  return number;
 }
 
 }  // namespace
@@ -98,8 +108,10 @@ void ActivityDecoder::index_call(const ApiActivity& call) {
 
 void ActivityDecoder::index_external(const ExternalCorrelationActivity& external) {
   const std::uint64_t id = external.externalId & ~kExternalIdMarkMask;
-  const bool is_layer = external.externalKind == kLayerCorrelation;
-  const bool is_step = external.externalKind == kStepCorrelation;
+  const std::uint32_t kind =
+      number_at(external, offsetof(ExternalCorrelationActivity, externalKind));
+  const bool is_layer = kind == kLayerCorrelation;
+  const bool is_step = kind == kStepCorrelation;
   const bool is_ours = (external.externalId & kExternalIdMarkMask) == kExternalIdMark;
   const std::uint64_t id_max = is_layer ? std::numeric_limits<std::int16_t>::max()
                                         : std::numeric_limits<std::int32_t>::max();
@@ -193,27 +205,29 @@ void ActivityDecoder::decode(const MemsetActivity& set) {
 
 // MEMORY comes when memory is released, MEMORY2 with each change: a recording enables one of them.
 void ActivityDecoder::decode(const AllocationActivity& allocation) {
-  change_memory(allocation.start, allocation.memoryKind, allocation.deviceId, allocation.bytes, 1);
+  const std::uint32_t kind = number_at(allocation, offsetof(AllocationActivity, memoryKind));
+  change_memory(allocation.start, kind, allocation.deviceId, allocation.bytes, 1);
   if (allocation.end == 0) return;  // still there
-  change_memory(allocation.end, allocation.memoryKind, allocation.deviceId, allocation.bytes, -1);
+  change_memory(allocation.end, kind, allocation.deviceId, allocation.bytes, -1);
 }
 
 void ActivityDecoder::decode(const MemoryActivity& memory) {
-  const bool is_release =
-      memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
-  change_memory(memory.timestamp, memory.memoryKind, memory.deviceId, memory.bytes,
-                is_release ? -1 : 1);
+  const std::uint32_t kind = number_at(memory, offsetof(MemoryActivity, memoryKind));
+  const bool is_release = number_at(memory, offsetof(MemoryActivity, memoryOperationType)) ==
+                          CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  change_memory(memory.timestamp, kind, memory.deviceId, memory.bytes, is_release ? -1 : 1);
 }
 
 // Overhead is nobody's wait: it does not wait for its step, but takes it where it is known.
 void ActivityDecoder::decode(const OverheadActivity& overhead) {
   const Times times = times_of(overhead.start, overhead.end);
   if (!times.good) return;
-  SpanRecord span{.name = names_.overhead_name(overhead.overheadKind),
-                  .track = names_.overhead(),
-                  .submit_ts = times.ts,
-                  .ts = times.ts,
-                  .dur = times.dur};
+  SpanRecord span{
+      .name = names_.overhead_name(number_at(overhead, offsetof(OverheadActivity, overheadKind))),
+      .track = names_.overhead(),
+      .submit_ts = times.ts,
+      .ts = times.ts,
+      .dur = times.dur};
   if (overhead.correlationId != 0) join(span, overhead.correlationId);
   span.submit_ts = span.ts;
   ring_.try_push(span);
@@ -223,7 +237,8 @@ void ActivityDecoder::decode(const OverheadActivity& overhead) {
 void ActivityDecoder::decode(const SynchronizationActivity& synchronization) {
   const Times times = times_of(synchronization.start, synchronization.end);
   if (!times.good) return;
-  push_or_hold({.name = names_.synchronization_name(synchronization.type),
+  push_or_hold({.name = names_.synchronization_name(
+                    number_at(synchronization, offsetof(SynchronizationActivity, type))),
                 .track = names_.synchronization(),
                 .submit_ts = times.ts,
                 .ts = times.ts,

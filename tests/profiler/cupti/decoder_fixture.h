@@ -18,14 +18,14 @@ class DecoderFixture {
  public:
   explicit DecoderFixture(const DecoderOptions& options = {},
                           NextRecord next_record = iterator_at_hand())
-      : ring_(recorder_.add_ring(1 << 14)) {
+      : ring_(recorder_.add_ring(1 << 11)) {
     clock_.add({.monotonic_ts = 0, .realtime_ts = kEpoch});
     auto made = ActivityDecoder::create(next_record, recorder_, ring_, options);
     REQUIRE(made.ok());
     decoder_ = std::move(*made);
   }
 
-  // One batch of the first `sizes` bytes of each.
+  // One batch.
   void decode(const std::vector<MadeBuffer>& buffers) {
     std::vector<MadeBuffer::Copy> copies;
     for (const MadeBuffer& buffer : buffers) copies.push_back(buffer.copy());
