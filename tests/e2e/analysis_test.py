@@ -58,8 +58,8 @@ def spans_move_what_the_run_counted(place):
         with sqlite3.connect(f"file:{place / f'run{i}/run.db'}?mode=ro", uri=True) as database:
             rows = database.execute(
                 "SELECT link, direction, sum(bytes) * 1.0 / steps, "
-                "sum(padding_bytes) * 1.0 / steps FROM link_bytes, (SELECT count(*) AS steps FROM step) "
-                "WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
+                "sum(padding_bytes) * 1.0 / steps "
+                "FROM link_bytes, (SELECT count(*) AS steps FROM step) WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
             spans = {(row[0], row[1]): row[2] for row in rows}
             spans |= {(row[0], f"{row[1]}_padding"): row[3] for row in rows if row[3] > 0}
         counted = {(link, direction): mean for link, ways in report["bytes"].items()
