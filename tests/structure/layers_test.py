@@ -38,8 +38,10 @@ MAY_USE = {
     "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/analyze": {"base", "storage/rundb"},
+    "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "core/model/gpt2", "core/calibrate", *CORE_WITHOUT_TORCH},
+            "profiler/analyze", "profiler/report", "core/model/gpt2", "core/calibrate",
+            *CORE_WITHOUT_TORCH},
     "hls": set(),
 }
 # They compare ours with others', so they may use all of it.
@@ -54,7 +56,7 @@ FOREIGN_OWNERS = [
     (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
     (r"hwy/", {"core/optimizer", "core/compress"}),
     (r"CLI/", {"cli"}),
-    (r"nlohmann/", {"cli"}),
+    (r"nlohmann/", {"cli", "profiler/report"}),
     (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
