@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "profiler/analyze/critical_path.h"
@@ -31,7 +33,7 @@ struct DeviceSums {
   double read_bytes = 0;
   double written_bytes = 0;
   double update_ns = 0;
-  double busy_ns = 0;  // from its first operation of a step to its last
+  double busy_ns = 0;  // something of it was under way
 };
 
 class Averages {
@@ -68,11 +70,7 @@ class Averages {
 
   // What this step's number is on; with pipeline=nbuffer some of it runs in the next one.
   void add_devices(const analyze::StepData& step) {
-    struct Extent {
-      TimeNs begin = 0;
-      TimeNs end = 0;
-    };
-    std::vector<Extent> extents(devices_.size());
+    std::vector<TimeNs> busy_until(devices_.size(), std::numeric_limits<TimeNs>::min());
     for (const analyze::Span& span : step.spans) {
       if (span.step != step.row.id || span.device < 0 ||
           static_cast<std::size_t>(span.device) >= devices_.size()) {
@@ -86,13 +84,11 @@ class Averages {
       } else if (*span.name == "update") {
         sums.update_ns += static_cast<double>(span.end_ts - span.ts);
       }
-      Extent& extent = extents[index];
-      if (extent.end == 0) extent = {span.ts, span.end_ts};
-      extent.begin = std::min(extent.begin, span.ts);
-      extent.end = std::max(extent.end, span.end_ts);
+      // Spans come in order of their begin.
+      const TimeNs begin_ts = std::max(span.ts, busy_until[index]);
+      sums.busy_ns += static_cast<double>(std::max<TimeNs>(0, span.end_ts - begin_ts));
+      busy_until[index] = std::max(busy_until[index], span.end_ts);
     }
-    for (std::size_t d = 0; d < extents.size(); ++d)
-      devices_[d].busy_ns += static_cast<double>(extents[d].end - extents[d].begin);
   }
 
   std::string why_nothing() const {
@@ -130,15 +126,16 @@ class Averages {
 
   Json links() const {
     Json rows = Json::array();
+    const double scale = time_scale_of(info_);
     for (const auto& [key, sums] : links_) {
       rows.push_back({{"name", sums.load.name},
                       {"direction", direction_name(sums.load.direction)},
                       {"is_shared", sums.load.is_shared},
                       {"bytes", mean(sums.bytes)},
                       {"bytes_per_s", sums.busy_ns > 0 ? sums.bytes * 1e9 / sums.busy_ns : 0},
-                      {"bytes_per_s_max", sums.load.bytes_per_s_max},
+                      {"bytes_per_s_max", sums.load.bytes_per_s_max / scale},
                       {"busy_ns", mean(sums.busy_ns)},
-                      {"share", mean(sums.share)}});
+                      {"share", mean(sums.share) * scale}});
     }
     const std::string why = !rows.empty()      ? ""
                             : span_count_ == 0 ? why_nothing()
@@ -175,6 +172,14 @@ class Averages {
 };
 
 }  // namespace
+
+double time_scale_of(const analyze::RunInfo& info) {
+  if (info.meta_value("clock") != "emulated") return 1;
+  double scale = 1;
+  const std::string text = info.meta_value("time_scale");
+  std::from_chars(text.data(), text.data() + text.size(), scale);
+  return scale > 0 ? scale : 1;
+}
 
 std::vector<rundb::StepRow> steady_steps(const std::vector<rundb::StepRow>& steps,
                                          const std::vector<Change>& changes) {

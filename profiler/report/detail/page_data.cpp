@@ -85,6 +85,7 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["mode"] = mode.empty() ? "the database does not say in which mode it ran" : mode;
   data.json["is_stand_in"] = is_stand_in(mode);
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
+  data.json["time_scale"] = time_scale_of(info);
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(changes);

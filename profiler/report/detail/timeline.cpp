@@ -6,6 +6,7 @@
 #include <map>
 
 #include "profiler/analyze/critical_path.h"
+#include "profiler/report/detail/averages.h"
 #include "profiler/report/detail/lanes.h"
 
 namespace sluice::report::detail {
@@ -28,6 +29,12 @@ class Timeline {
 
   Json step(const ChosenStep& chosen, const analyze::StepData& data, std::size_t spans_max) {
     std::vector<analyze::Span> spans = data.spans;
+    // What only touches the step is of its neighbours.
+    std::erase_if(spans, [&data](const analyze::Span& span) {
+      return span.step != data.row.id &&
+             (span.end_ts <= data.row.ts || span.ts >= data.row.ts + data.row.dur);
+    });
+    const std::size_t span_count = spans.size();
     if (spans.size() > spans_max) keep_longest(spans, spans_max);
     std::map<std::int64_t, Lanes> lanes;
     Json rows = Json::array();
@@ -37,9 +44,8 @@ class Timeline {
                       span.end_ts - span.ts, std::max<TimeNs>(0, span.ts - span.submit_ts),
                       span.bytes, span.padding_bytes, span.subgroup, span.layer, span.step});
     }
-    return {{"step", data.row.id}, {"why", chosen.why},
-            {"dur", data.row.dur}, {"span_count", data.spans.size()},
-            {"path", path(data)},  {"spans", std::move(rows)}};
+    return {{"step", data.row.id},      {"why", chosen.why},  {"dur", data.row.dur},
+            {"span_count", span_count}, {"path", path(data)}, {"spans", std::move(rows)}};
   }
 
   // By rank, then as the recorder made them.
@@ -54,7 +60,7 @@ class Timeline {
                       {"name", &group == track ? "" : name},
                       {"rank", kind_rank(group.kind)},
                       {"id", track->id},
-                      {"limit", limit_bytes_per_s(*track)}});
+                      {"limit", limit_bytes_per_s(*track) / time_scale_of(info_)}});
     }
     return rows;
   }

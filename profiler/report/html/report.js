@@ -98,6 +98,11 @@ function svg(tag, attributes, text) {
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colour = (of) => (of === 'waiting' ? style('--waiting') : of);
 
+function isDark(hex) {
+  const [red, green, blue] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  return 0.3 * red + 0.59 * green + 0.11 * blue < 125;
+}
+
 function sayEmpty(place, why) {
   place.replaceChildren(element('p', 'empty', why));
 }
@@ -238,12 +243,14 @@ const margin = { left: 64, right: 12, top: 20, bottom: 22 };
 function ticks(low, high, count) {
   const raw = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const width = [1, 2, 5, 10].map((m) => m * power).find((w) => w >= raw);
+  const width = [1, 2, 2.5, 5, 10].map((m) => m * power).find((w) => w >= raw * (1 - 1e-9));
   const made = [];
   for (let tick = Math.ceil(low / width - 1e-9) * width; tick <= high + width * 1e-6; tick += width) {
     made.push(Math.abs(tick) < width * 1e-6 ? 0 : tick);
   }
-  return { values: made, digits: Math.max(0, -Math.floor(Math.log10(width) + 1e-9)) };
+  let digits = 0;
+  while (digits < 9 && Math.abs(width * 10 ** digits % 1 - 0.5) < 0.5 - 1e-6) digits += 1;
+  return { values: made, digits };
 }
 
 class Plot {
@@ -279,8 +286,8 @@ class Plot {
         svg('text', { x: margin.left - 8, y: y + 4, 'text-anchor': 'end' }, value.toFixed(digits)));
     }
     const numbers = ticks(this.firstStep + 1, this.lastStep + 1, 10).values
-      .filter((number) => Number.isInteger(number));
-    for (const number of numbers.length > 0 ? numbers : [this.firstStep + 1]) {
+      .filter((number) => Math.abs(number - Math.round(number)) < 1e-6).map(Math.round);
+    for (const number of numbers.length > 0 ? numbers : [Math.ceil(this.firstStep + 1)]) {
       this.root.append(svg('text', { x: this.x(number - 1), y: this.height - 6,
         'text-anchor': 'middle' }, grouped(number)));
     }
@@ -306,12 +313,12 @@ class Plot {
     }
   }
 
-  // Changes of knobs; texts that would overlap go without.
-  changes() {
+  // Changes of knobs, `before` so many steps; texts that would overlap go without.
+  changes(before = 0) {
     let freeFrom = 0;
     for (const [step, text] of data.changes) {
       if (step < this.firstStep || step > this.lastStep) continue;
-      const x = this.x(step);
+      const x = this.x(step - before);
       this.root.append(svg('line', { class: 'change', x1: x, x2: x, y1: margin.top - 4,
         y2: this.height - margin.bottom }));
       const width = text.length * 6.2;
@@ -433,7 +440,7 @@ function drawPhases() {
       below += value;
     });
   });
-  plot.changes();
+  plot.changes(0.5);
   plot.hover(bars.map((bar) => (bar[0] + bar[1]) / 2), (i) => [
     bars[i][0] === bars[i][1] ? `step ${stepNumber(bars[i][0])}`
       : `steps ${stepNumber(bars[i][0])} to ${stepNumber(bars[i][1])}`,
@@ -462,13 +469,27 @@ function drawLinks() {
   const columns = [{ title: 'link' }, { title: 'direction' }, { title: 'bytes', num: true },
     { title: 'bandwidth while it moves', num: true }, { title: "the platform's", num: true },
     { title: 'busy', num: true }, { title: '' }, { title: 'share of what it could move', num: true }];
-  byId('link-table').replaceChildren(table(columns, rows.map((row) => {
+  const draw = (some) => table(columns, some.map((row) => {
     const of = row.is_shared ? '#59a5d8' : row.direction === 'read' ? '#4fb286' : '#e07a5f';
     return [row.name, row.direction === 'read' ? 'read, out of drives' : 'write, into drives',
       bytes(row.bytes), rate(row.bytes_per_s),
       row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
       meter(row.share, of), element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
-  })));
+  }));
+  // The fullest first: that is the one to look at.
+  const ordered = [...rows].sort((a, b) => b.share - a.share);
+  const shown = ordered.length > 14 ? 10 : ordered.length;
+  const place = byId('link-table');
+  place.replaceChildren(draw(ordered.slice(0, shown)));
+  if (data.time_scale !== 1) {
+    place.append(element('p', 'empty', `The emulated clock goes ${data.time_scale} times as slowly ` +
+      'as the platform: its bandwidths are divided by that here.'));
+  }
+  if (shown === ordered.length) return;
+  const rest = element('details');
+  rest.append(element('summary', '', `${ordered.length - shown} more, less full`),
+    draw(ordered.slice(shown)));
+  place.append(rest);
 }
 
 function drawDevices() {
@@ -483,14 +504,14 @@ function drawDevices() {
     mean > 0 && row.busy_ns / mean > 1.02;
   const columns = [{ title: 'device' }, { title: 'kind' }, { title: 'read', num: true },
     { title: 'written', num: true }, { title: 'update kernels', num: true },
-    { title: 'first to last operation', num: true }, { title: 'to the mean', num: true }];
+    { title: 'busy', num: true }, { title: 'busy, to the mean', num: true }];
   byId('device-table').replaceChildren(table(columns, rows.map((row) => {
     const off = mean > 0 ? row.busy_ns / mean - 1 : 0;
     const text = rows.length < 2 ? 'one device'
       : `${off >= 0 ? '+' : '\u2212'}${perCent(Math.abs(off))}`;
     return [row.name, row.kind, bytes(row.read_bytes), bytes(row.written_bytes),
       row.update_ns > 0 ? time(row.update_ns) : 'on the host', time(row.busy_ns),
-      element('span', isNotable(row) ? 'notice' : '', isNotable(row) ? `slowest, ${text}` : text)];
+      element('span', isNotable(row) ? 'notice' : '', isNotable(row) ? `longest, ${text}` : text)];
   })));
 }
 
@@ -540,9 +561,10 @@ class Timeline {
     });
     this.rows = [];
     this.topOfTrack = new Map();
+    this.lineOfTrack = new Map();  // height of its lines
     let y = axisHeight;
     if (this.step.path.length > 0) {
-      this.rows.push({ y, height: lineHeight, label: 'what the step waits for', isPath: true });
+      this.rows.push({ y, height: lineHeight, label: 'critical path', isPath: true });
       y += lineHeight + 6;
     }
     let group = null;
@@ -558,7 +580,10 @@ class Timeline {
         }
       }
       this.topOfTrack.set(index, y);
-      const height = lanes.get(index) * lineHeight;
+      // Deep queues have many lanes: together no more than a few lines of text.
+      const line = Math.max(2, Math.min(lineHeight, Math.floor(6 * lineHeight / lanes.get(index))));
+      this.lineOfTrack.set(index, line);
+      const height = Math.max(lineHeight, lanes.get(index) * line);
       this.rows.push({ y, height, label: track.name || track.group, isTop: track.name === '' });
       y += height + 3;
     }
@@ -659,8 +684,9 @@ class Timeline {
     const ts = this.ts(x);
     let best = null;
     for (const span of this.spans) {
-      const top = this.topOfTrack.get(span[at.track]) + span[at.lane] * lineHeight;
-      if (y < top || y >= top + lineHeight) continue;
+      const line = this.lineOfTrack.get(span[at.track]);
+      const top = this.topOfTrack.get(span[at.track]) + span[at.lane] * line;
+      if (y < top || y >= top + line) continue;
       if (ts < span[at.ts] - slack || ts > span[at.ts] + span[at.dur] + slack) continue;
       if (best === null || span[at.dur] < best[at.dur]) best = span;
     }
@@ -762,7 +788,7 @@ class Timeline {
       const width = Math.max(0.5, this.x(ts + dur) - x);
       context.fillStyle = colour(causeColours[cause] || '#7d8590');
       context.fillRect(x, row.y + 1, width, row.height - 2);
-      this.text(context, cause, x, width, row.y + row.height / 2);
+      this.text(context, cause, x, width, row.y + row.height / 2, causeColours[cause]);
     }
   }
 
@@ -772,24 +798,26 @@ class Timeline {
       const name = data.timeline.names[span[at.name]];
       const x = this.x(span[at.ts]);
       const own = this.x(span[at.ts] + span[at.dur]) - x;
-      const y = this.topOfTrack.get(span[at.track]) + span[at.lane] * lineHeight;
+      const line = this.lineOfTrack.get(span[at.track]);
+      const y = this.topOfTrack.get(span[at.track]) + span[at.lane] * line;
       context.fillStyle = stageColours[name] || '#7d8590';
       // A gap of half a pixel tells neighbours apart.
-      context.fillRect(x, y + 1, Math.max(0.6, own > 3 ? own - 0.6 : own), lineHeight - 3);
-      if (own > 30) {
+      context.fillRect(x, y + 1, Math.max(0.6, own > 3 ? own - 0.6 : own),
+        line > 8 ? line - 3 : line > 3 ? line - 1 : line);
+      if (own > 30 && line > 11) {
         const about = span[at.layer] >= 0 ? ` ${span[at.layer]}`
           : span[at.subgroup] >= 0 ? ` ${span[at.subgroup]}` : '';
-        this.text(context, name + about, x, own, y + lineHeight / 2 - 0.5);
+        this.text(context, name + about, x, own, y + line / 2 - 0.5, stageColours[name]);
       }
     }
   }
 
-  text(context, text, x, width, y) {
+  text(context, text, x, width, y, on) {
     const begin = Math.max(x, labelWidth);
     const room = Math.min(x + width, this.width) - begin;
     context.font = '10px system-ui, sans-serif';
     if (room < 24 || context.measureText(text).width > room - 6) return;
-    context.fillStyle = '#10131a';
+    context.fillStyle = isDark(colour(on || '#7d8590')) ? '#ffffff' : '#10131a';
     context.textAlign = 'left';
     context.textBaseline = 'middle';
     context.fillText(text, begin + 3, y + 0.5);
