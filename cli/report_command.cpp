@@ -77,7 +77,7 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
     fmt::print(
         stderr,
         "sluice: warning: {} of {} flows were left out: their cause is not in the record, or "
-        "more than a million operations before them\n",
+        "more than half a million operations before them\n",
         counts.flows_left_out, counts.flows + counts.flows_left_out);
   }
   fmt::print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",

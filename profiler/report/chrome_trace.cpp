@@ -14,7 +14,7 @@
 namespace sluice::report {
 namespace {
 
-constexpr std::size_t kPlacesMax = 1 << 20;
+constexpr std::size_t kPlacesMax = 1 << 19;
 constexpr int kStepsPid = 1;
 constexpr int kStepsTid = 1;
 
@@ -138,11 +138,13 @@ class ChromeTrace {
     std::vector<rundb::SpanRow> spans;
     while (true) {
       ASSIGN_OR_RETURN(const bool has_more, stream.next(spans));
-      if (!has_more) return ok_status();
+      if (!has_more) break;
       for (const rundb::SpanRow& span : spans) RETURN_IF_ERROR(write_span(span));
       RETURN_IF_ERROR(write_flows(spans));
       if (on_progress_) on_progress_(stream.share_done());
     }
+    counts_.flows_left_out += static_cast<std::int64_t>(unplaced_.size());
+    return ok_status();
   }
 
   Status write_span(const rundb::SpanRow& span) {
@@ -201,6 +203,13 @@ class ChromeTrace {
   // Arrows into these spans. One begins in the last nanosecond of the cause and ends where the
   // effect begins: both inside their slices, which is what binds them.
   Status write_flows(std::vector<rundb::SpanRow>& spans) {
+    // A cause that begins after its effect is in the window after it, if it is anywhere.
+    std::vector<std::pair<std::int64_t, std::int64_t>> of_last_window = std::move(unplaced_);
+    unplaced_.clear();
+    for (const auto& [from_span, to_span] : of_last_window)
+      RETURN_IF_ERROR(write_flow(from_span, to_span));
+    counts_.flows_left_out += static_cast<std::int64_t>(unplaced_.size());
+    unplaced_.clear();
     std::ranges::sort(spans, {}, &rundb::SpanRow::id);
     for (std::size_t i = 0; i < spans.size();) {
       std::size_t last = i;
@@ -220,7 +229,7 @@ class ChromeTrace {
     const auto from = places_.find(from_span);
     const auto to = places_.find(to_span);
     if (from == places_.end() || to == places_.end()) {
-      counts_.flows_left_out += 1;
+      unplaced_.emplace_back(from_span, to_span);
       return ok_status();
     }
     const std::int64_t id = ++counts_.flows;
@@ -261,6 +270,7 @@ class ChromeTrace {
   std::int64_t next_tid_ = kStepsTid + 1;
   std::unordered_map<std::int64_t, Place> places_;  // by span, of the last kPlacesMax
   std::deque<std::int64_t> place_order_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> unplaced_;  // flows of the last window
 };
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace sluice::report {
 struct ChromeTraceCounts {
   std::int64_t spans = 0;
   std::int64_t flows = 0;
-  // Whose cause began too long before them: where spans are is only remembered of the last million.
+  // Whose cause began too long before them: where spans are is only remembered of the last half
+  // million.
   std::int64_t flows_left_out = 0;
 };
 

@@ -388,8 +388,8 @@ function drawCurves() {
   ]];
   const highest = Math.max(...points.map((point) => point[1])) / factor;
   const times = new Plot(byId('time-plot'), 190, ends, 0, highest * 1.05);
-  times.changes();
   times.curve(points.map((point) => [point[0], point[1] / factor]));
+  times.changes();
   times.skipped(skipped, (mark) => mark[1] / factor);
   times.hover(steps, describe);
 
@@ -404,8 +404,8 @@ function drawCurves() {
   const high = Math.max(...losses);
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   const loss = new Plot(byId('loss-plot'), 190, ends, low - room, high + room);
-  loss.changes();
   loss.curve(points.map((point) => [point[0], point[2]]));
+  loss.changes();
   loss.hover(steps, describe);
 }
 
@@ -436,7 +436,7 @@ function drawPhases() {
       const value = bar[p + 2] / factor;
       plot.root.append(svg('rect', { x: left, width: Math.max(0.5, width - gap),
         y: plot.y(below + value), height: plot.y(below) - plot.y(below + value),
-        fill: phaseColours[phase] }));
+        fill: phaseColours[phase], 'shape-rendering': 'crispEdges' }));
       below += value;
     });
   });
@@ -468,7 +468,7 @@ function drawLinks() {
   }
   const columns = [{ title: 'link' }, { title: 'direction' }, { title: 'bytes', num: true },
     { title: 'bandwidth while it moves', num: true }, { title: "the platform's", num: true },
-    { title: 'busy', num: true }, { title: '' }, { title: 'share of what it could move', num: true }];
+    { title: 'busy', num: true }, { title: '' }, { title: 'share of its room', num: true }];
   const draw = (some) => table(columns, some.map((row) => {
     const of = row.is_shared ? '#59a5d8' : row.direction === 'read' ? '#4fb286' : '#e07a5f';
     return [row.name, row.direction === 'read' ? 'read, out of drives' : 'write, into drives',
@@ -476,19 +476,20 @@ function drawLinks() {
       row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
       meter(row.share, of), element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
   }));
-  // The fullest first: that is the one to look at.
+  // The fullest first: that is the one to look at. Those that devices share are always shown.
   const ordered = [...rows].sort((a, b) => b.share - a.share);
-  const shown = ordered.length > 14 ? 10 : ordered.length;
+  const isShown = (row, i) => ordered.length <= 14 || i < 10 || row.is_shared;
+  const shown = ordered.filter(isShown);
+  const others = ordered.filter((row, i) => !isShown(row, i));
   const place = byId('link-table');
-  place.replaceChildren(draw(ordered.slice(0, shown)));
+  place.replaceChildren(draw(shown));
   if (data.time_scale !== 1) {
     place.append(element('p', 'empty', `The emulated clock goes ${data.time_scale} times as slowly ` +
       'as the platform: its bandwidths are divided by that here.'));
   }
-  if (shown === ordered.length) return;
+  if (others.length === 0) return;
   const rest = element('details');
-  rest.append(element('summary', '', `${ordered.length - shown} more, less full`),
-    draw(ordered.slice(shown)));
+  rest.append(element('summary', '', `${others.length} more, less full`), draw(others));
   place.append(rest);
 }
 
