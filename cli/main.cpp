@@ -55,6 +55,8 @@ int main(int argc, char** argv) {
   sluice::cli::add_state_command(app, exit_code);
   sluice::cli::add_show_command(app, exit_code);
   sluice::cli::add_compare_command(app, exit_code);
+  sluice::cli::add_report_command(app, exit_code);
+  sluice::cli::add_export_command(app, exit_code);
   sluice::cli::add_simulate_command(app, exit_code);
   sluice::cli::add_tune_command(app, exit_code);
   sluice::cli::add_calibrate_command(app, exit_code);

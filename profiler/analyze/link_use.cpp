@@ -6,14 +6,10 @@
 #include "profiler/analyze/intervals.h"
 
 namespace sluice::analyze {
-namespace {
 
-// The names of a platform file: what belongs to one device or accelerator has its name in front.
 bool is_shared_link(const std::string& name) {
   return !name.ends_with(".drive") && !name.ends_with(".internal") && !name.ends_with(".link");
 }
-
-}  // namespace
 
 LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
   struct Moved {

@@ -14,6 +14,10 @@
 
 namespace sluice::analyze {
 
+// By its name in the platform file: what belongs to one device or accelerator has its name in
+// front.
+bool is_shared_link(const std::string& name);
+
 struct LinkLoad {
   std::int64_t link_id = 0;
   std::string name;

@@ -271,4 +271,17 @@ Result<TextTable> Reader::query(const std::string& sql) {
   }
 }
 
+Status Reader::each_row(const std::string& sql,
+                        const std::function<Status(std::span<const Cell>)>& use_row) {
+  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(sql));
+  std::vector<Cell> cells(static_cast<std::size_t>(statement.column_count()));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.step());
+    if (!has_row) return ok_status();
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      cells[i] = statement.cell_at(static_cast<int>(i));
+    RETURN_IF_ERROR(use_row(cells));
+  }
+}
+
 }  // namespace sluice::rundb

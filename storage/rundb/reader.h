@@ -7,7 +7,9 @@
 // Thread contract: one thread at a time; readers in other threads open their own.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,6 +109,10 @@ class Reader {
   Result<std::vector<TableInfo>> tables();
   // Any one statement; the connection cannot write.
   Result<TextTable> query(const std::string& sql);
+  // Each row of any one statement as it comes, so that no answer is too large; an error of
+  // `use_row` ends it.
+  Status each_row(const std::string& sql,
+                  const std::function<Status(std::span<const Cell>)>& use_row);
 
  private:
   struct Impl;  // keeps SQLite out of this header

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/units.h"
@@ -15,6 +16,9 @@ namespace sluice::rundb {
 enum class Direction : std::uint8_t { read, write };
 enum class Severity : std::uint8_t { info, loss, error };
 enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
+
+// A value as SQLite has it; the first is NULL.
+using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 struct MetaRow {
   std::string key = {};

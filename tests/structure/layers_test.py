@@ -39,9 +39,10 @@ MAY_USE = {
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/cupti": {"base", "profiler/record"},
+    "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "profiler/cupti", "core/model/gpt2", "core/calibrate",
-            *CORE_WITHOUT_TORCH},
+            "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
+            "core/calibrate", *CORE_WITHOUT_TORCH},
     "hls": set(),
 }
 # They compare ours with others', so they may use all of it.
@@ -56,7 +57,7 @@ FOREIGN_OWNERS = [
     (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
     (r"hwy/", {"core/optimizer", "core/compress"}),
     (r"CLI/", {"cli"}),
-    (r"nlohmann/", {"cli"}),
+    (r"nlohmann/", {"cli", "profiler/report"}),
     (r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]

@@ -92,6 +92,20 @@ Status Statement::bind(int index, std::string_view value) {
   return ok_status();
 }
 
+Status Statement::bind_cell(int index, const Cell& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return bind(index, *integer);
+  if (const auto* real = std::get_if<double>(&value)) return bind(index, *real);
+  if (const auto* text = std::get_if<std::string>(&value))
+    return bind(index, std::string_view(*text));
+  return bind(index, std::optional<std::int64_t>());
+}
+
+Status Statement::bind_cells(std::span<const Cell> cells) {
+  int index = 0;
+  for (const Cell& cell : cells) RETURN_IF_ERROR(bind_cell(++index, cell));
+  return ok_status();
+}
+
 Result<bool> Statement::step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
@@ -129,6 +143,19 @@ std::string Statement::text_at(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   if (text == nullptr) return {};
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+Cell Statement::cell_at(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_NULL:
+      return {};
+    case SQLITE_INTEGER:
+      return int64_at(column);
+    case SQLITE_FLOAT:
+      return double_at(column);
+    default:
+      return text_at(column);
+  }
 }
 
 void Connection::Close::operator()(sqlite3* database) const {

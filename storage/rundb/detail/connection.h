@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "storage/rundb/rows.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -36,6 +38,8 @@ class Statement {
     return status;
   }
 
+  Status bind_cells(std::span<const Cell> cells);  // texts must live until the statement is reset
+
   Result<bool> step();  // true: there is a row to read
   Status reset();
 
@@ -45,6 +49,7 @@ class Statement {
   std::int64_t int64_at(int column) const;
   double double_at(int column) const;  // NULL is NaN
   std::string text_at(int column) const;
+  Cell cell_at(int column) const;
 
  private:
   friend class Connection;
@@ -57,6 +62,7 @@ class Statement {
   Status bind(int index, std::optional<std::int64_t> value);
   Status bind(int index, double value);            // NaN becomes NULL: SQLite has no NaN
   Status bind(int index, std::string_view value);  // must live until the statement is reset
+  Status bind_cell(int index, const Cell& value);  // the same
 
   std::string path_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;

@@ -1,0 +1,147 @@
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "profiler/report/chrome_trace.h"
+#include "profiler/report/csv_export.h"
+#include "profiler/report/html_report.h"
+#include "profiler/report/nsys_export.h"
+
+namespace sluice::cli {
+namespace {
+
+struct ReportArguments {
+  std::string database;
+  std::string output;
+  std::string format;
+  bool force = false;
+
+  report::IfExists if_exists() const {
+    return force ? report::IfExists::replace : report::IfExists::refuse;
+  }
+};
+
+// One line that says how far it is, where somebody looks and it takes long enough to ask.
+class ExportProgress {
+ public:
+  void show(double share) {
+    const TimeNs now = monotonic_now_ns();
+    const TimeNs spent_ns = now - begin_ts_;
+    if (!draws_ || share <= 0 || spent_ns < 1'000'000'000 || now - shown_ts_ < 200'000'000) return;
+    shown_ts_ = now;
+    const double left_ns = static_cast<double>(spent_ns) * (1 - share) / share;
+    fmt::print(stderr, "\r{:>3.0f} %  about {} left\033[K", share * 100,
+               format_duration(static_cast<TimeNs>(left_ns)));
+    std::fflush(stderr);
+  }
+  void finish() {
+    if (shown_ts_ > 0) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool draws_ = isatty(STDERR_FILENO) == 1;
+  const TimeNs begin_ts_ = monotonic_now_ns();
+  TimeNs shown_ts_ = 0;
+};
+
+// A file that is no database of ours is what was asked for wrongly: exit code 2.
+Result<std::unique_ptr<rundb::Reader>> open_database(const std::string& path) {
+  Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(path);
+  if (!reader.ok() && reader.error().code() == ErrorCode::corrupt)
+    return Error(ErrorCode::config, reader.error().message());
+  return reader;
+}
+
+Status write_report(const ReportArguments& arguments) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments.database));
+  // Refused before the work, not after it.
+  ASSIGN_OR_RETURN(report::OutputFile file,
+                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+  ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader));
+  RETURN_IF_ERROR(file.write(page));
+  RETURN_IF_ERROR(file.close());
+  fmt::print("{}: {}; open it in any browser.\n", arguments.output,
+             format_bytes(static_cast<std::int64_t>(page.size())));
+  return ok_status();
+}
+
+Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
+                     const report::OnProgress& on_progress) {
+  ASSIGN_OR_RETURN(report::OutputFile file,
+                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+  ASSIGN_OR_RETURN(const report::ChromeTraceCounts counts,
+                   report::write_chrome_trace(reader, file, on_progress));
+  RETURN_IF_ERROR(file.close());
+  if (counts.flows_left_out > 0) {
+    fmt::print(
+        stderr,
+        "sluice: warning: {} of {} flows were left out: their cause is not in the record, or "
+        "more than half a million operations before them\n",
+        counts.flows_left_out, counts.flows + counts.flows_left_out);
+  }
+  fmt::print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
+             arguments.output, counts.spans, counts.flows);
+  return ok_status();
+}
+
+Status write_export(const ReportArguments& arguments) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments.database));
+  ExportProgress progress;
+  const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
+  Status status;
+  if (arguments.format == "chrome") {
+    status = export_chrome(*reader, arguments, on_progress);
+  } else if (arguments.format == "csv") {
+    status = report::export_csv(*reader, arguments.output, arguments.if_exists(), on_progress);
+    if (status.ok()) fmt::print("{}: a CSV file for each table.\n", arguments.output);
+  } else {
+    status = report::export_nsys(*reader, arguments.output, arguments.if_exists(), on_progress);
+    if (status.ok()) fmt::print("{}: tables as Nsight Systems names them.\n", arguments.output);
+  }
+  progress.finish();
+  return status;
+}
+
+void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& arguments) {
+  command->add_option("database", arguments->database, "the run database; the run may be going on")
+      ->required();
+  command->add_flag("--force", arguments->force, "write over what is there");
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* command = app.add_subcommand(
+      "report", "A run as one HTML file: why a step takes as long, curves, links, a timeline");
+  add_common(command, arguments);
+  command->add_option("-o,--output", arguments->output, "the HTML file to write")->required();
+  command->footer("Example: sluice report out/tiny/run.db -o report.html");
+  command->callback([arguments, &exit_code] {
+    const Status status = write_report(*arguments);
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+void add_export_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* command = app.add_subcommand("export", "A run for other tools");
+  add_common(command, arguments);
+  command
+      ->add_option(
+          "--format", arguments->format,
+          "chrome: JSON in the Trace Event Format, for Perfetto; csv: a folder with a file "
+          "for each table; nsys: SQLite with Nsight Systems' table names")
+      ->required()
+      ->check(CLI::IsMember({"chrome", "csv", "nsys"}));
+  command->add_option("-o,--output", arguments->output, "the file, or for csv the folder, to write")
+      ->required();
+  command->footer("Example: sluice export out/tiny/run.db --format chrome -o trace.json");
+  command->callback([arguments, &exit_code] {
+    const Status status = write_export(*arguments);
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+}  // namespace sluice::cli

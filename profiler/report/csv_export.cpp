@@ -1,0 +1,81 @@
+#include "profiler/report/csv_export.h"
+
+#include <filesystem>
+
+namespace sluice::report {
+namespace {
+
+Status take_folder(const std::string& folder, IfExists if_exists) {
+  std::error_code error;
+  if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error)) {
+    return make_error(ErrorCode::config, "{}: is a file; CSV needs a folder, for a file a table",
+                      folder);
+  }
+  if (if_exists == IfExists::refuse && std::filesystem::is_directory(folder, error) &&
+      !std::filesystem::is_empty(folder, error)) {
+    return make_error(ErrorCode::config,
+                      "{}: holds files already; name another folder, or write over them with "
+                      "--force",
+                      folder);
+  }
+  const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
+  if (!parent.empty() && !std::filesystem::is_directory(parent, error)) {
+    return make_error(ErrorCode::not_found, "{}: there is no folder {}; make it first", folder,
+                      parent.string());
+  }
+  std::filesystem::create_directory(folder, error);
+  if (error) return make_error(ErrorCode::io, "{}: cannot be made: {}", folder, error.message());
+  return ok_status();
+}
+
+std::string quoted_name(const std::string& name) {
+  std::string text = "\"";
+  for (const char c : name) text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + "\"";
+}
+
+Status export_table(rundb::Reader& reader, const rundb::TableInfo& table, const std::string& folder,
+                    IfExists if_exists) {
+  ASSIGN_OR_RETURN(OutputFile file,
+                   OutputFile::create(folder + "/" + table.name + ".csv", if_exists));
+  std::string line;
+  for (const std::string& column : table.columns)
+    line += (line.empty() ? "" : ",") + csv_field(column);
+  RETURN_IF_ERROR(file.write(line + "\r\n"));
+  RETURN_IF_ERROR(reader.each_row("SELECT * FROM " + quoted_name(table.name),
+                                  [&](std::span<const rundb::Cell> row) {
+                                    line.clear();
+                                    for (std::size_t i = 0; i < row.size(); ++i) {
+                                      if (i > 0) line += ',';
+                                      line += csv_field(row[i]);
+                                    }
+                                    line += "\r\n";
+                                    return file.write(line);
+                                  }));
+  return file.close();
+}
+
+}  // namespace
+
+std::string csv_field(const rundb::Cell& cell) {
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
+  const auto* text = std::get_if<std::string>(&cell);
+  if (text == nullptr) return "";
+  if (!text->empty() && text->find_first_of(",\"\r\n") == std::string::npos) return *text;
+  return quoted_name(*text);
+}
+
+Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_exists,
+                  const OnProgress& on_progress) {
+  RETURN_IF_ERROR(take_folder(folder, if_exists));
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
+  ASSIGN_OR_RETURN(const std::vector<rundb::TableInfo> tables, reader.tables());
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (!tables[i].is_view) RETURN_IF_ERROR(export_table(reader, tables[i], folder, if_exists));
+    if (on_progress) on_progress(static_cast<double>(i + 1) / static_cast<double>(tables.size()));
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::report

@@ -1,0 +1,23 @@
+#pragma once
+// Every table of a run as a CSV file (RFC 4180), for spreadsheets and scripts.
+//
+// Thread contract: free functions.
+
+#include <string>
+
+#include "base/status.h"
+#include "profiler/report/output.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::report {
+
+// A field with quotes around it, where it needs them. NULL is an empty field, and an empty text is
+// a quoted one.
+std::string csv_field(const rundb::Cell& cell);
+
+// `folder` is made if it is not there. One that holds anything is refused, unless its files may be
+// replaced; what is not ours stays.
+Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_exists,
+                  const OnProgress& on_progress);
+
+}  // namespace sluice::report

@@ -1,0 +1,37 @@
+#pragma once
+// What of a long run is drawn over its steps: few enough points for a page, and none of the peaks
+// lost.
+//
+// Thread contract: free functions.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::report::detail {
+
+// Indices of the steps that are drawn: all up to four times `bucket_count`; of more, from each of
+// so many buckets those with the shortest and the longest time, the lowest and the highest loss.
+std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
+                                     std::size_t bucket_count);
+
+// Time and loss over the steps, and which were skipped.
+nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps);
+
+// How steps divide into forward, backward and update, as means of neighbouring steps.
+Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,
+                                           const std::vector<rundb::StepRow>& steps);
+
+// A knob that changed: the first step with its new value, and `key=value`.
+struct Change {
+  std::int64_t step = 0;
+  std::string text;
+};
+// From the lines of meta key `changes`.
+std::vector<Change> changes_of(const std::string& lines);
+
+}  // namespace sluice::report::detail

@@ -1,0 +1,22 @@
+#pragma once
+// All that stands in a report, as the one JSON object that its page draws.
+//
+// Thread contract: free functions.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/status.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::report::detail {
+
+struct PageData {
+  std::string title;  // plain text
+  nlohmann::ordered_json json;
+};
+
+// Read in one snapshot, of a finished run or of one that goes on.
+Result<PageData> page_data(rundb::Reader& reader);
+
+}  // namespace sluice::report::detail

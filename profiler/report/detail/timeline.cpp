@@ -1,0 +1,182 @@
+#include "profiler/report/detail/timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+#include "profiler/analyze/critical_path.h"
+#include "profiler/report/detail/averages.h"
+#include "profiler/report/detail/lanes.h"
+
+namespace sluice::report::detail {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPathPiecesMax = 2000;  // of a step
+
+// Tracks in the order in which data flows: compute, host, links, devices, the recorder.
+int kind_rank(const std::string& kind) {
+  constexpr std::array<std::string_view, 5> kKinds = {"compute", "host", "link", "device",
+                                                      "recorder"};
+  return static_cast<int>(std::ranges::find(kKinds, kind) - kKinds.begin());
+}
+
+class Timeline {
+ public:
+  explicit Timeline(const analyze::RunInfo& info) : info_(info) {}
+
+  Json step(const ChosenStep& chosen, const analyze::StepData& data, std::size_t spans_max) {
+    std::vector<analyze::Span> spans = data.spans;
+    // What only touches the step is of its neighbours.
+    std::erase_if(spans, [&data](const analyze::Span& span) {
+      return span.step != data.row.id &&
+             (span.end_ts <= data.row.ts || span.ts >= data.row.ts + data.row.dur);
+    });
+    const std::size_t span_count = spans.size();
+    if (spans.size() > spans_max) keep_longest(spans, spans_max);
+    std::map<std::int64_t, Lanes> lanes;
+    Json rows = Json::array();
+    for (const analyze::Span& span : spans) {
+      const std::size_t lane = lanes[span.track->id].place(span.ts, span.end_ts - span.ts);
+      rows.push_back({track_index(*span.track), name_index(*span.name), lane, span.ts - data.row.ts,
+                      span.end_ts - span.ts, std::max<TimeNs>(0, span.ts - span.submit_ts),
+                      span.bytes, span.padding_bytes, span.subgroup, span.layer, span.step});
+    }
+    return {{"step", data.row.id},      {"why", chosen.why},  {"dur", data.row.dur},
+            {"span_count", span_count}, {"path", path(data)}, {"spans", std::move(rows)}};
+  }
+
+  // By rank, then as the recorder made them.
+  Json tracks() const {
+    Json rows = Json::array();
+    for (const analyze::TrackInfo* track : tracks_) {
+      const analyze::TrackInfo& group = root(*track);
+      std::string name = track->name;  // without the name of what it belongs to
+      if (&group != track && name.starts_with(group.name + " "))
+        name.erase(0, group.name.size() + 1);
+      rows.push_back({{"group", group.name},
+                      {"name", &group == track ? "" : name},
+                      {"rank", kind_rank(group.kind)},
+                      {"id", track->id},
+                      {"limit", limit_bytes_per_s(*track) / time_scale_of(info_)}});
+    }
+    return rows;
+  }
+  Json names() const { return names_; }
+
+ private:
+  static void keep_longest(std::vector<analyze::Span>& spans, std::size_t count) {
+    const auto dur = [](const analyze::Span& span) { return span.end_ts - span.ts; };
+    std::ranges::nth_element(spans, spans.begin() + static_cast<std::ptrdiff_t>(count),
+                             std::greater<>(), dur);
+    spans.resize(count);
+    std::ranges::sort(spans, {},
+                      [](const analyze::Span& span) { return std::pair(span.ts, span.id); });
+  }
+
+  // Neighbours of the same cause as one.
+  static Json path(const analyze::StepData& data) {
+    Json rows = Json::array();
+    TimeNs end_ts = 0;
+    for (const analyze::PathPiece& piece : analyze::verdict_of(data).path) {
+      const auto cause = analyze::cause_name(piece.cause);
+      if (!rows.empty() && rows.back()[2] == cause && end_ts == piece.ts) {
+        rows.back()[1] = rows.back()[1].get<TimeNs>() + piece.dur;
+      } else if (rows.size() < kPathPiecesMax) {
+        rows.push_back({piece.ts - data.row.ts, piece.dur, cause});
+      }
+      end_ts = piece.ts + piece.dur;
+    }
+    return rows;
+  }
+
+  const analyze::TrackInfo& root(const analyze::TrackInfo& track) const {
+    const auto parent = info_.tracks.find(track.parent_id);
+    return parent == info_.tracks.end() ? track : parent->second;
+  }
+
+  // Of the slowest link on its way; 0: it moves nothing.
+  double limit_bytes_per_s(const analyze::TrackInfo& track) const {
+    double limit = 0;
+    for (const std::int64_t id : track.links) {
+      const auto link = std::ranges::find(info_.links, id, &rundb::LinkRow::id);
+      if (link == info_.links.end()) continue;
+      const double own = track.direction == rundb::Direction::read ? link->read_bytes_per_s
+                                                                   : link->write_bytes_per_s;
+      if (own > 0 && (limit <= 0 || own < limit)) limit = own;
+    }
+    return limit;
+  }
+
+  std::size_t track_index(const analyze::TrackInfo& track) {
+    const auto [found, is_new] = index_of_track_.try_emplace(track.id, tracks_.size());
+    if (is_new) tracks_.push_back(&track);
+    return found->second;
+  }
+
+  std::size_t name_index(const std::string& name) {
+    const auto [found, is_new] = index_of_name_.try_emplace(name, names_.size());
+    if (is_new) names_.push_back(name);
+    return found->second;
+  }
+
+  const analyze::RunInfo& info_;
+  std::vector<const analyze::TrackInfo*> tracks_;
+  std::map<std::int64_t, std::size_t> index_of_track_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::size_t> index_of_name_;
+};
+
+}  // namespace
+
+std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps) {
+  std::vector<ChosenStep> chosen;
+  if (steps.empty()) return chosen;
+  const auto choose = [&chosen](const rundb::StepRow& row, const char* why) {
+    const auto known =
+        std::ranges::find(chosen, row.id, [](const ChosenStep& c) { return c.row.id; });
+    if (known == chosen.end()) {
+      chosen.push_back({row, why});
+    } else {
+      known->why += std::string(", ") + why;
+    }
+  };
+  std::vector<const rundb::StepRow*> by_dur;
+  for (const rundb::StepRow& step : steps) by_dur.push_back(&step);
+  std::ranges::stable_sort(by_dur, {}, &rundb::StepRow::dur);
+  choose(steps[steps.size() > 1 ? 1 : 0], steps.size() > 1 ? "first full" : "only");
+  if (steps.size() > 1) {
+    choose(*by_dur[by_dur.size() / 2], "median");
+    choose(*by_dur.back(), "slowest");
+    choose(steps.back(), "last");
+  }
+  return chosen;
+}
+
+Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
+                           const std::vector<ChosenStep>& chosen) {
+  Timeline timeline(info);
+  Json steps = Json::array();
+  std::size_t span_count = 0;
+  for (const ChosenStep& one : chosen) {
+    ASSIGN_OR_RETURN(const analyze::StepData data, analyze::load_step(reader, info, one.row));
+    span_count += data.spans.size();
+    steps.push_back(timeline.step(one, data, kTimelineSpansMax / chosen.size()));
+  }
+  std::string why_empty;
+  if (chosen.empty()) {
+    why_empty = "No step has ended yet.";
+  } else if (span_count == 0) {
+    why_empty =
+        "The run recorded its steps but no operations; record=transfers or record=all records "
+        "them.";
+  }
+  return Json{{"names", timeline.names()},
+              {"tracks", timeline.tracks()},
+              {"steps", std::move(steps)},
+              {"why_empty", std::move(why_empty)}};
+}
+
+}  // namespace sluice::report::detail

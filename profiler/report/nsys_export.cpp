@@ -1,0 +1,202 @@
+#include "profiler/report/nsys_export.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <unordered_map>
+
+#include "profiler/analyze/link_use.h"
+#include "profiler/analyze/run_data.h"
+#include "profiler/report/detail/span_stream.h"
+#include "profiler/report/page_text.h"
+#include "storage/rundb/table_writer.h"
+
+namespace sluice::report {
+namespace {
+
+using rundb::Cell;
+
+// ENUM_NSYS_EVENT_TYPE and ENUM_CUDA_MEMCPY_OPER.
+constexpr std::int64_t kPushPopRange = 59;
+constexpr std::int64_t kHostToDevice = 1;
+constexpr std::int64_t kDeviceToHost = 2;
+constexpr std::int64_t kDeviceToDevice = 8;
+constexpr std::int64_t kPeerToPeer = 10;
+
+constexpr std::int64_t kContextId = 1;
+// One process; ids are serialized as Nsight Systems does it: process << 24 | thread.
+constexpr std::int64_t kGlobalPid = std::int64_t{1} << 24;
+
+class NsysExport {
+ public:
+  NsysExport(rundb::Reader& reader, rundb::TableWriter& writer, const OnProgress& on_progress)
+      : reader_(reader), writer_(writer), on_progress_(on_progress) {}
+
+  Status write() {
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_.snapshot());
+    ASSIGN_OR_RETURN(info_, analyze::load_run_info(reader_));
+    RETURN_IF_ERROR(prepare());
+    RETURN_IF_ERROR(write_names());
+    RETURN_IF_ERROR(write_meta());
+    RETURN_IF_ERROR(write_steps());
+    return write_spans();
+  }
+
+ private:
+  Status prepare() {
+    ASSIGN_OR_RETURN(strings_, writer_.prepare_rows("StringIds", "id, value"));
+    ASSIGN_OR_RETURN(export_meta_, writer_.prepare_rows("META_DATA_EXPORT", "name, value"));
+    ASSIGN_OR_RETURN(capture_meta_, writer_.prepare_rows("META_DATA_CAPTURE", "name, value"));
+    ASSIGN_OR_RETURN(threads_, writer_.prepare_rows("ThreadNames", "nameId, priority, globalTid"));
+    ASSIGN_OR_RETURN(gpus_, writer_.prepare_rows("TARGET_INFO_GPU", "vmId, id, name"));
+    ASSIGN_OR_RETURN(ranges_,
+                     writer_.prepare_rows("NVTX_EVENTS",
+                                          "start, \"end\", eventType, text, globalTid, textId, "
+                                          "domainId"));
+    ASSIGN_OR_RETURN(kernels_,
+                     writer_.prepare_rows("CUPTI_ACTIVITY_KIND_KERNEL",
+                                          "start, \"end\", deviceId, contextId, streamId, "
+                                          "correlationId, globalPid, demangledName, shortName"));
+    ASSIGN_OR_RETURN(copies_, writer_.prepare_rows("CUPTI_ACTIVITY_KIND_MEMCPY",
+                                                   "start, \"end\", deviceId, contextId, streamId, "
+                                                   "correlationId, globalPid, bytes, copyKind"));
+    return ok_status();
+  }
+
+  template <typename... Cells>
+  Status row(std::size_t rows, Cells&&... cells) {
+    const std::array<Cell, sizeof...(Cells)> array = {Cell(std::forward<Cells>(cells))...};
+    return writer_.append(rows, array);
+  }
+
+  // Strings keep their ids; tracks come after them, as names of streams and threads.
+  Status write_names() {
+    std::int64_t next_id = 1;
+    for (const auto& [id, text] : info_.strings) {
+      RETURN_IF_ERROR(row(strings_, id, text));
+      next_id = std::max(next_id, id + 1);
+    }
+    for (const auto& [id, track] : info_.tracks) {
+      RETURN_IF_ERROR(row(strings_, next_id, track.name));
+      RETURN_IF_ERROR(row(threads_, next_id, std::int64_t{0}, global_tid(id)));
+      next_id += 1;
+    }
+    RETURN_IF_ERROR(row(strings_, next_id, std::string("steps")));
+    RETURN_IF_ERROR(row(threads_, next_id, std::int64_t{0}, global_tid(0)));
+    for (const rundb::DeviceRow& device : info_.devices)
+      RETURN_IF_ERROR(row(gpus_, std::int64_t{0}, device.id, device.name));
+    return row(gpus_, std::int64_t{0}, host_device(), std::string("host (compute and processor)"));
+  }
+
+  Status write_meta() {
+    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_NAME"), std::string("Sluice")));
+    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_VERSION"),
+                        info_.meta_value("sluice_version")));
+    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_SCHEMA_NOTE"),
+                        std::string("the tables of Nsight Systems that a Sluice run fills")));
+    for (const rundb::MetaRow& meta : info_.meta)
+      RETURN_IF_ERROR(row(capture_meta_, meta.key, meta.value));
+    return ok_status();
+  }
+
+  Status write_steps() {
+    ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader_.steps());
+    for (const rundb::StepRow& step : steps) {
+      RETURN_IF_ERROR(row(ranges_, step.ts, step.ts + step.dur, kPushPopRange,
+                          fmt::format("step {}", step.id + 1), global_tid(0), Cell(),
+                          std::int64_t{0}));
+    }
+    return ok_status();
+  }
+
+  Status write_spans() {
+    ASSIGN_OR_RETURN(detail::SpanStream stream, detail::SpanStream::open(reader_));
+    std::vector<rundb::SpanRow> spans;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_more, stream.next(spans));
+      if (!has_more) return ok_status();
+      for (const rundb::SpanRow& span : spans) RETURN_IF_ERROR(write_span(span));
+      if (on_progress_) on_progress_(stream.share_done());
+    }
+  }
+
+  // As the views `transfer` and `kernel` divide spans; what is neither is a range.
+  Status write_span(const rundb::SpanRow& span) {
+    const auto track = info_.tracks.find(span.track_id);
+    if (track == info_.tracks.end())
+      return make_error(ErrorCode::corrupt, "span {} names a track that has no row", span.id);
+    const TimeNs end_ts = span.ts + span.dur;
+    const std::int64_t device = span.device_id >= 0 ? span.device_id : host_device();
+    if (!track->second.links.empty()) {
+      return row(copies_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
+                 span.bytes, copy_kind(track->second));
+    }
+    const std::string& kind = track->second.kind;
+    if (kind == "compute" || kind == "host" || kind == "device") {
+      return row(kernels_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
+                 span.name_id, span.name_id);
+    }
+    return row(ranges_, span.ts, end_ts, kPushPopRange, Cell(), global_tid(span.track_id),
+               span.name_id, std::int64_t{0});
+  }
+
+  // What crosses a link that devices share goes between host and device; what does not stays with
+  // the device, between its drive and its update engine.
+  std::int64_t copy_kind(const analyze::TrackInfo& track) const {
+    if (track.kind == "link") {
+      if (track.name.ends_with("peer_in")) return kPeerToPeer;
+      return track.direction == rundb::Direction::write ? kHostToDevice : kDeviceToHost;
+    }
+    const bool is_shared = std::ranges::any_of(track.links, [this](std::int64_t id) {
+      const auto link = std::ranges::find(info_.links, id, &rundb::LinkRow::id);
+      return link != info_.links.end() && analyze::is_shared_link(link->name);
+    });
+    if (!is_shared) return kDeviceToDevice;
+    return track.direction == rundb::Direction::write ? kHostToDevice : kDeviceToHost;
+  }
+
+  // Beside the devices of the run.
+  std::int64_t host_device() const {
+    return info_.devices.empty() ? 0 : info_.devices.back().id + 1;
+  }
+  static std::int64_t global_tid(std::int64_t track_id) { return kGlobalPid | track_id; }
+
+  rundb::Reader& reader_;
+  rundb::TableWriter& writer_;
+  const OnProgress& on_progress_;
+  analyze::RunInfo info_;
+  std::size_t strings_ = 0;
+  std::size_t export_meta_ = 0;
+  std::size_t capture_meta_ = 0;
+  std::size_t threads_ = 0;
+  std::size_t gpus_ = 0;
+  std::size_t ranges_ = 0;
+  std::size_t kernels_ = 0;
+  std::size_t copies_ = 0;
+};
+
+Status write_unfinished(rundb::Reader& reader, const std::string& path,
+                        const OnProgress& on_progress) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::TableWriter> writer,
+                   rundb::TableWriter::create(path, std::string(kNsysSql)));
+  RETURN_IF_ERROR(NsysExport(reader, *writer, on_progress).write());
+  return writer->close();
+}
+
+}  // namespace
+
+Status export_nsys(rundb::Reader& reader, const std::string& path, IfExists if_exists,
+                   const OnProgress& on_progress) {
+  RETURN_IF_ERROR(check_output_file(path, if_exists));
+  const std::string unfinished = unfinished_path(path);
+  std::error_code error;
+  std::filesystem::remove(unfinished, error);  // of an export that was killed
+  const Status status = write_unfinished(reader, unfinished, on_progress);
+  if (!status.ok()) {
+    std::filesystem::remove(unfinished, error);
+    return status;
+  }
+  return finish_file(path);
+}
+
+}  // namespace sluice::report

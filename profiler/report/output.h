@@ -1,0 +1,50 @@
+#pragma once
+// What a command writes for other programs: under another name until it is whole, so that nobody
+// opens half of it, and never over what is there unless that was asked for.
+//
+// Thread contract: one thread at a time.
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::report {
+
+enum class IfExists : std::uint8_t { refuse, replace };
+
+// How much of a long export is done, 0 to 1.
+using OnProgress = std::function<void(double share)>;
+
+// ErrorCode::config or not_found: something is there that may not be replaced, or no folder is.
+Status check_output_file(const std::string& path, IfExists if_exists);
+// Where the file is written until it is whole.
+std::string unfinished_path(const std::string& path);
+// Gives what was written there its name.
+Status finish_file(const std::string& path);
+
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path, IfExists if_exists);
+  OutputFile(OutputFile&& other) noexcept = default;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();  // what was not closed is removed
+
+  Status write(std::string_view bytes);
+  Status close();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { (void)std::fclose(file); }  // close() looks
+  };
+  OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace sluice::report

@@ -1,0 +1,41 @@
+#include "profiler/report/csv_export.h"
+
+#include "tests/profiler/report/made_run.h"
+
+namespace sluice::report {
+
+TEST_CASE("fields are quoted as RFC 4180 has it, NULL and the empty text differ") {
+  using rundb::Cell;
+  CHECK(csv_field(Cell()) == "");
+  CHECK(csv_field(Cell(std::string())) == "\"\"");
+  CHECK(csv_field(Cell(std::string("plain text"))) == "plain text");
+  CHECK(csv_field(Cell(std::string("a,b"))) == "\"a,b\"");
+  CHECK(csv_field(Cell(std::string("say \"hi\""))) == "\"say \"\"hi\"\"\"");
+  CHECK(csv_field(Cell(std::string("two\nlines"))) == "\"two\nlines\"");
+  CHECK(csv_field(Cell(std::int64_t{-9'007'199'254'740'993})) == "-9007199254740993");
+  CHECK(csv_field(Cell(0.1)) == "0.1");
+}
+
+TEST_CASE("each table is a file; a folder that holds files is refused") {
+  const rundb::TempFolder folder;
+  write_made_run(folder.file("run.db"), {.name = "a,b", .loss = kNone});
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  require_ok(export_csv(*reader, folder.file("csv"), IfExists::refuse, {}));
+  std::size_t table_count = 0;
+  for (const rundb::TableInfo& table : require_ok(reader->tables())) {
+    table_count += table.is_view ? 0 : 1;
+    CHECK(std::filesystem::exists(folder.file("csv/" + table.name + ".csv")) == !table.is_view);
+  }
+  CHECK(table_count > 5);
+  CHECK(
+      text_of_file(folder.file("csv/step.csv"))
+          .starts_with(
+              "id,ts,dur,loss,grad_norm,loss_scale,tokens,skipped\r\n0,0,100000000,,1,1,64,0\r\n"));
+  CHECK(text_of_file(folder.file("csv/meta.csv")).find("name,\"a,b\"\r\n") != std::string::npos);
+  const Status again = export_csv(*reader, folder.file("csv"), IfExists::refuse, {});
+  REQUIRE(!again.ok());
+  CHECK(again.error().message().find("--force") != std::string::npos);
+  require_ok(export_csv(*reader, folder.file("csv"), IfExists::replace, {}));
+}
+
+}  // namespace sluice::report

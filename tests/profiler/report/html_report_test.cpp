@@ -1,0 +1,197 @@
+#include "profiler/report/html_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "profiler/report/detail/averages.h"
+#include "profiler/report/detail/curves.h"
+#include "profiler/report/detail/timeline.h"
+#include "tests/profiler/report/made_run.h"
+
+namespace sluice::report {
+namespace {
+
+class Folder : public rundb::TempFolder {
+ public:
+  std::string page_of(const MadeRun& made) const {
+    write_made_run(file("run.db"), made);
+    const auto reader = require_ok(rundb::Reader::open(file("run.db")));
+    return require_ok(html_report(*reader));
+  }
+};
+
+nlohmann::json data_of(const std::string& page) {
+  const std::string begin = R"(<script type="application/json" id="data">)";
+  const std::size_t from = page.find(begin);
+  REQUIRE(from != std::string::npos);
+  const std::size_t data = from + begin.size();
+  return nlohmann::json::parse(page.substr(data, page.find("</script>", data) - data));
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+std::vector<rundb::StepRow> steps_of(std::int64_t count) {
+  std::vector<rundb::StepRow> steps;
+  for (std::int64_t i = 0; i < count; ++i)
+    steps.push_back({.id = i, .ts = i * 100, .dur = 50 + i % 7, .loss = 1});
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("the page has the verdict, links, devices and the steps of the run") {
+  const nlohmann::json data = data_of(Folder().page_of({}));
+  CHECK(data["name"] == "made");
+  CHECK(data["is_stand_in"] == true);
+  CHECK(data["verdict"]["dur"] == 100e6);
+  double share = 0;
+  for (const auto& cause : data["verdict"]["causes"]) share += cause["share"].get<double>();
+  CHECK(share == Approx(1));
+  CHECK(data["verdict"]["causes"][0]["cause"] == "compute");
+  CHECK(data["verdict"]["causes"][0]["ns"] == 50e6);
+  CHECK(data["links"]["rows"].size() == 4);
+  // csd0 reads 25 MB and two pages of padding in 20 ms.
+  const auto& link = data["links"]["rows"][0];
+  CHECK(link["bytes"] == 25'008'192);
+  CHECK(link["bytes_per_s"] == Approx(25'008'192 / 0.02));
+  CHECK(link["share"] == Approx(25'008'192 / 2e9 / 0.1));
+  const auto& devices = data["devices"]["rows"];
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0]["read_bytes"] == 25'008'192);
+  CHECK(devices[1]["written_bytes"] == 20'004'096);
+  CHECK(devices[1]["update_ns"] == 10e6);
+  CHECK(devices[1]["busy_ns"] == 50e6);
+  CHECK(data["curves"]["points"].size() == 3);
+  CHECK(data["timeline"]["steps"][0]["spans"].size() == 9);  // none of its neighbours
+}
+
+TEST_CASE("an emulated clock's factor is taken out of what links could move") {
+  const nlohmann::json data =
+      data_of(Folder().page_of({.more_meta = {{"clock", "emulated"}, {"time_scale", "4"}}}));
+  const auto& link = data["links"]["rows"][0];
+  CHECK(link["bytes_per_s_max"] == 0.5e9);
+  CHECK(link["share"] == Approx(25'008'192 / 0.5e9 / 0.1));
+}
+
+TEST_CASE("text of the database is data: none of it becomes HTML or a script") {
+  const std::string hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
+  const Folder folder;
+  const std::string plain = folder.page_of({});
+  const std::string page = folder.page_of(
+      {.name = hostile, .mode = hostile, .more_meta = {{"model", hostile}, {hostile, hostile}}});
+  CHECK(count_of(page, "<script") == count_of(plain, "<script"));
+  CHECK(count_of(page, "</script") == count_of(plain, "</script"));
+  CHECK(page.find("<img") == std::string::npos);
+  CHECK(data_of(page)["name"] == hostile);
+  CHECK(page.find("<title>&lt;/script&gt;") != std::string::npos);
+}
+
+TEST_CASE("text that fills a place of the frame is not filled again") {
+  const std::string page = Folder().page_of({.name = "{{script}} {{data}}"});
+  CHECK(data_of(page)["name"] == "{{script}} {{data}}");
+}
+
+TEST_CASE("bytes that are no UTF-8 become marks, not an error") {
+  CHECK(data_of(Folder().page_of({.name = "caf\xe9"}))["name"] == "caf\xef\xbf\xbd");
+}
+
+TEST_CASE("a page needs nothing from a network") {
+  const std::string page = Folder().page_of({});
+  CHECK(page.find("http://") == page.find("http://www.w3.org/2000/svg"));  // a name, not an address
+  CHECK(page.find("https://") == std::string::npos);
+  CHECK(page.find("default-src 'none'") != std::string::npos);
+  CHECK(page.find("<link") == std::string::npos);
+  CHECK(page.find(" src=") == std::string::npos);
+}
+
+TEST_CASE("a run without steps has a page that says so") {
+  const nlohmann::json data = data_of(Folder().page_of({.step_count = 0}));
+  CHECK(data["step_count"] == 0);
+  for (const char* part : {"verdict", "links", "devices", "phases", "timeline"})
+    CHECK(data[part]["why_empty"] == "No step has ended yet.");
+}
+
+TEST_CASE("a run of one step, and one without operations, say what there is") {
+  const nlohmann::json one = data_of(Folder().page_of({.step_count = 1}));
+  CHECK(one["timeline"]["steps"][0]["why"] == "only");
+  CHECK(one["verdict"]["step_count"] == 1);
+  const nlohmann::json bare = data_of(Folder().page_of({.has_spans = false}));
+  for (const char* part : {"verdict", "links", "devices", "phases", "timeline"}) {
+    INFO(part);
+    CHECK(bare[part]["why_empty"].get<std::string>().find("record=") != std::string::npos);
+  }
+}
+
+TEST_CASE("a loss that is no number is null") {
+  const nlohmann::json data = data_of(Folder().page_of({.loss = kNone}));
+  CHECK(data["curves"]["points"][0][2].is_null());
+}
+
+TEST_CASE("what was lost while recording stands in the page") {
+  const nlohmann::json data = data_of(Folder().page_of({.lost_count = 7}));
+  REQUIRE(data["losses"].size() == 1);
+  CHECK(data["losses"][0]["value"] == 7);
+}
+
+TEST_CASE("a page of a hundred thousand steps is small, and peaks are drawn") {
+  std::vector<rundb::StepRow> steps = steps_of(100'000);
+  steps[54'321].dur = 9'999;
+  steps[12'345].dur = 1;
+  steps[77'777].loss = 50;
+  steps[33'333].loss = kNone;
+  const std::vector<std::size_t> drawn = detail::drawn_steps(steps, 800);
+  CHECK(drawn.size() <= 3200);
+  CHECK(std::ranges::is_sorted(drawn));
+  for (const std::size_t peak : {54'321, 12'345, 77'777})
+    CHECK(std::ranges::find(drawn, peak) != drawn.end());
+  CHECK(detail::curves_json(steps).dump().size() < 300'000);
+}
+
+TEST_CASE("few steps are all drawn") {
+  CHECK(detail::drawn_steps(steps_of(0), 800).empty());
+  CHECK(detail::drawn_steps(steps_of(1), 800).size() == 1);
+  CHECK(detail::drawn_steps(steps_of(1000), 800).size() == 1000);
+}
+
+TEST_CASE("steady steps come after the last change, and few of many") {
+  const auto ids = [](const std::vector<rundb::StepRow>& steps) {
+    std::vector<std::int64_t> made;
+    for (const rundb::StepRow& step : steps) made.push_back(step.id);
+    return made;
+  };
+  CHECK(ids(detail::steady_steps(steps_of(5), {})) == std::vector<std::int64_t>{2, 3, 4});
+  CHECK(ids(detail::steady_steps(steps_of(10), {{6, "a=b"}})) == std::vector<std::int64_t>{8, 9});
+  CHECK(ids(detail::steady_steps(steps_of(1), {})) == std::vector<std::int64_t>{0});
+  CHECK(detail::steady_steps({}, {}).empty());
+  const auto of_many = detail::steady_steps(steps_of(1000), {});
+  CHECK(of_many.size() == detail::kSteadyStepsMax);
+  CHECK(of_many.front().id == 900);
+  CHECK(of_many.back().id == 999);
+  std::vector<rundb::StepRow> skipped = steps_of(3);
+  for (rundb::StepRow& step : skipped) step.skipped = true;
+  CHECK(detail::steady_steps(skipped, {}).size() == 1);  // rather than none
+}
+
+TEST_CASE("the timeline's steps stand once, with all that they are") {
+  std::vector<rundb::StepRow> steps = steps_of(4);
+  steps[3].dur = 500;
+  const auto chosen = detail::chosen_steps(steps);
+  REQUIRE(chosen.size() == 3);
+  CHECK(chosen[0].why == "first full");
+  CHECK(chosen[2].why == "slowest, last");
+  CHECK(detail::chosen_steps({}).empty());
+}
+
+TEST_CASE("lines of changes are read as they are planned") {
+  const auto changes = detail::changes_of("100:pipeline=serial\nno change\n250:buffers=4");
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].step == 100);
+  CHECK(changes[1].text == "buffers=4");
+}
+
+}  // namespace sluice::report
