@@ -164,6 +164,7 @@ TEST_CASE(
       received += value;
     }
     pool->give_back(taken);
+    if (taken.empty()) std::this_thread::yield();
   }
   for (std::thread& filler : fillers) filler.join();
   REQUIRE(received == sent.load());

@@ -112,13 +112,17 @@ TEST_CASE("a buffer that stops being records is refused from there, and the next
 
 TEST_CASE("a buffer with more valid bytes than it has room for is not looked at") {
   DecoderFixture fixture;
+  GuardedPage page;
   MadeBuffer small;
   small.add(made_step(1, 1));
-  const MadeBuffer::Copy copy = small.copy();
-  const CompletedBuffer completed{copy.data.get(), copy.size + 1};
-  fixture.decoder().decode({&completed, 1}, copy.size, fixture.clock());
+  // Were they believed, the next record would be read where nothing may be.
+  CompletedBuffer buffer = page.put(small.bytes().data(), small.size());
+  buffer.valid_bytes = 1000;
+  fixture.decoder().decode({&buffer, 1}, small.size(), fixture.clock());
   REQUIRE(fixture.counts().damaged_buffer == 1);
-  REQUIRE(fixture.counts().refused_bytes == 25);
+  REQUIRE(fixture.counts().refused_bytes == 1000);
+  REQUIRE(fixture.decoder().last_damage() ==
+          "buffer 0: more valid bytes than it has room for at byte 0 of 1000");
 }
 
 TEST_CASE("random damage: nothing crashes, and every byte is decoded or refused") {
