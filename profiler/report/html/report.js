@@ -236,7 +236,7 @@ function drawVerdict() {
 
 // Curves -------------------------------------------------------------------------------------------
 
-const plotWidth = 1180;
+let plotWidth = 1180;  // of the window, so that text keeps its size
 const margin = { left: 64, right: 12, top: 20, bottom: 22 };
 
 // Round values from low to high, about so many.
@@ -285,7 +285,7 @@ class Plot {
         svg('line', { class: 'grid', x1: margin.left, x2: plotWidth - margin.right, y1: y, y2: y }),
         svg('text', { x: margin.left - 8, y: y + 4, 'text-anchor': 'end' }, value.toFixed(digits)));
     }
-    const numbers = ticks(this.firstStep + 1, this.lastStep + 1, 10).values
+    const numbers = ticks(this.firstStep + 1, this.lastStep + 1, plotWidth / 115).values
       .filter((number) => Math.abs(number - Math.round(number)) < 1e-6).map(Math.round);
     for (const number of numbers.length > 0 ? numbers : [Math.ceil(this.firstStep + 1)]) {
       this.root.append(svg('text', { x: this.x(number - 1), y: this.height - 6,
@@ -362,6 +362,12 @@ class Plot {
       hideTip();
     });
   }
+}
+
+function drawPlots() {
+  plotWidth = Math.max(320, byId('time-plot').clientWidth || 1180);
+  drawCurves();
+  drawPhases();
 }
 
 function drawCurves() {
@@ -471,7 +477,8 @@ function drawLinks() {
     { title: 'busy', num: true }, { title: '' }, { title: 'share of its room', num: true }];
   const draw = (some) => table(columns, some.map((row) => {
     const of = row.is_shared ? '#59a5d8' : row.direction === 'read' ? '#4fb286' : '#e07a5f';
-    return [row.name, row.direction === 'read' ? 'out of drives' : 'into drives',
+    const ends = row.name.endsWith('.link') ? 'accelerator' : 'drives';
+    return [row.name, `${row.direction === 'read' ? 'out of' : 'into'} ${ends}`,
       bytes(row.bytes), rate(row.bytes_per_s),
       row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
       meter(row.share, of), element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
@@ -962,8 +969,8 @@ const preferred = matchMedia('(prefers-color-scheme: dark)');
 setTheme(/^#(dark|light)$/.test(location.hash) ? location.hash.slice(1)
   : preferred.matches ? 'dark' : 'light', null);
 drawVerdict();
-drawCurves();
-drawPhases();
+drawPlots();
+addEventListener('resize', drawPlots);
 drawLinks();
 drawDevices();
 const timeline = drawTimeline();
