@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "core/train/memory_plan.h"
+#include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
 #include "storage/io/page_aligned_buffer.h"
 
@@ -62,7 +63,10 @@ void check_hardware() {
   print_line(has_gpu, "NVIDIA GPU",
              has_gpu ? "present, but this build computes on the processor"
                      : "none: forward and backward run on the processor");
-  print_line(false, "CUDA + CUPTI", "not built into this version");
+  const auto tracing = cupti::probe();
+  print_line(tracing.ok(), "CUPTI (GPU activity)",
+             tracing.ok() ? *tracing + "; no model of this build uses the GPU"
+                          : tracing.error().message());
   print_line(false, "XRT (hardware CSDs)",
              "not built into this version: method=csd uses emulated devices");
   print_line(false, "GUI", "not built into this version: use sluice show");

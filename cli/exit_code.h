@@ -11,6 +11,7 @@ namespace sluice::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kTripped = 3;
 
 inline int exit_code_of(const Error& error) {
   switch (error.code()) {

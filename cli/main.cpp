@@ -48,12 +48,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(usage_error);
   app.footer(
-      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration.\n"
+      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped.\n"
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");
   int exit_code = sluice::cli::kDone;
   sluice::cli::add_train_command(app, exit_code);
   sluice::cli::add_state_command(app, exit_code);
   sluice::cli::add_show_command(app, exit_code);
+  sluice::cli::add_compare_command(app, exit_code);
   sluice::cli::add_report_command(app, exit_code);
   sluice::cli::add_export_command(app, exit_code);
   sluice::cli::add_simulate_command(app, exit_code);

@@ -1,8 +1,12 @@
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/verdict_text.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -11,6 +15,7 @@ namespace {
 struct ShowArguments {
   std::string database;
   std::int64_t last = 10;
+  bool predict = true;
   bool json = false;
 };
 
@@ -21,6 +26,10 @@ struct Shown {
   std::vector<rundb::SpanTotals> spans;
   std::vector<rundb::LinkTotals> links;
   std::vector<rundb::StatRow> losses;
+  analyze::RunInfo info;
+  analyze::RunAnalysis analysis;
+  std::map<std::int64_t, analyze::StepVerdict> verdicts;  // of the steps listed, for JSON
+  Predictions predictions;
 
   std::string meta_value(std::string_view key) const {
     for (const rundb::MetaRow& row : meta) {
@@ -30,8 +39,8 @@ struct Shown {
   }
 };
 
-Result<Shown> read_run(const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
+Result<Shown> read_run(const ShowArguments& arguments) {
+  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(arguments.database));
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
   Shown shown;
   ASSIGN_OR_RETURN(shown.meta, reader->meta());
@@ -39,6 +48,15 @@ Result<Shown> read_run(const std::string& path) {
   ASSIGN_OR_RETURN(shown.spans, reader->span_totals());
   ASSIGN_OR_RETURN(shown.links, reader->link_totals());
   ASSIGN_OR_RETURN(shown.losses, reader->losses());
+  ASSIGN_OR_RETURN(shown.info, analyze::load_run_info(*reader));
+  ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
+  if (!arguments.json) return shown;
+  const auto count = static_cast<std::int64_t>(shown.steps.size());
+  for (std::int64_t i = std::max<std::int64_t>(0, count - arguments.last); i < count; ++i) {
+    const rundb::StepRow& row = shown.steps[static_cast<std::size_t>(i)];
+    ASSIGN_OR_RETURN(const analyze::StepData step, analyze::load_step(*reader, shown.info, row));
+    shown.verdicts[row.id] = analyze::verdict_of(step);
+  }
   return shown;
 }
 
@@ -93,19 +111,70 @@ void print_spans(const Shown& shown) {
   }
 }
 
-void print_links(const Shown& shown) {
-  fmt::print("\nBytes by link, means a step:\n");
+// Of links of one kind ("csd3.drive" of "drive") as much as one line can say.
+struct LinkLine {
+  std::string name;
+  std::array<double, 2> least{};  // by direction, bytes a step
+  std::array<double, 2> most{};
+};
+
+std::string kind_of_link(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(dot + 1);
+}
+
+std::vector<LinkLine> link_lines(const Shown& shown) {
+  std::map<std::string, std::map<std::string, std::array<double, 2>>> by_kind;
   for (const rundb::LinkTotals& link : shown.links) {
-    fmt::print("  {:<16} {:<6} {:>11}   padding {:>9} in all\n", link.link,
-               direction_name(link.direction),
-               format_bytes(static_cast<std::int64_t>(link.bytes_per_step_mean)),
-               format_bytes(link.padding_bytes));
+    by_kind[kind_of_link(link.link)][link.link][link.direction == rundb::Direction::read ? 0 : 1] =
+        link.bytes_per_step_mean;
   }
+  std::vector<LinkLine> lines;
+  for (const auto& [kind, links] : by_kind) {
+    LinkLine line;
+    line.name =
+        links.size() == 1 ? links.begin()->first : fmt::format("{} ({})", kind, links.size());
+    line.least = links.begin()->second;
+    for (const auto& [name, bytes] : links) {
+      for (std::size_t d = 0; d < 2; ++d) {
+        line.least[d] = std::min(line.least[d], bytes[d]);
+        line.most[d] = std::max(line.most[d], bytes[d]);
+      }
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string byte_range(double least, double most) {
+  if (most <= 0) return "-";
+  const std::string most_text = format_bytes(static_cast<std::int64_t>(most));
+  const std::string least_text = format_bytes(static_cast<std::int64_t>(least));
+  return least_text == most_text ? most_text : least_text + " to " + most_text;
+}
+
+void print_links(const Shown& shown) {
+  fmt::print("\nBytes a step, payload:\n  {:<20} {:>22} {:>22}\n", "link", "read", "write");
+  for (const LinkLine& line : link_lines(shown)) {
+    fmt::print("  {:<20} {:>22} {:>22}\n", line.name, byte_range(line.least[0], line.most[0]),
+               byte_range(line.least[1], line.most[1]));
+  }
+  std::int64_t padding_bytes = 0;
+  for (const rundb::LinkTotals& link : shown.links) padding_bytes += link.padding_bytes;
+  fmt::print("  (and padding to whole pages: {} over all links in the whole run)\n",
+             format_bytes(padding_bytes));
+}
+
+std::string parameter_count(const Shown& shown) {
+  double count = 0;
+  const std::string text = shown.meta_value("parameters");
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return format_count(count);
 }
 
 void print_text(const Shown& shown, std::int64_t last) {
   fmt::print("{}: {}\n", shown.meta_value("name"), shown.meta_value("mode"));
-  fmt::print("{} parameters on {}; started {}\n", shown.meta_value("parameters"),
+  fmt::print("{} parameters on {}; started {}\n", parameter_count(shown),
              shown.meta_value("machine"), shown.meta_value("started_utc"));
   if (!shown.steps.empty()) {
     fmt::print("{} step{}, {} a step{}\n", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
@@ -116,9 +185,40 @@ void print_text(const Shown& shown, std::int64_t last) {
                                  shown.steps.back().loss));
   }
   print_losses(shown);
+  const std::string verdict = verdict_text(shown.analysis, shown.predictions,
+                                           shown.meta_value("clock"), terminal_columns());
+  if (!verdict.empty()) fmt::print("\n{}", verdict);
   print_steps(shown, last);
   print_spans(shown);
   print_links(shown);
+}
+
+nlohmann::ordered_json shares_json(const std::array<double, analyze::kCauseCount>& shares) {
+  nlohmann::ordered_json json;
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    json[std::string(analyze::cause_name(static_cast<analyze::Cause>(c)))] = shares[c];
+  }
+  return json;
+}
+
+nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
+                                    const Predictions& predictions) {
+  nlohmann::ordered_json json;
+  json["steps"] = analysis.steps.size();
+  json["dur"] = analysis.dur;
+  json["share"] = shares_json(analysis.share);
+  json["findings"] = nlohmann::ordered_json::array();
+  for (const analyze::Finding& finding : analyze::findings(analysis)) {
+    json["findings"].push_back(finding.text);
+  }
+  json["predicted"] = nlohmann::ordered_json::array();
+  for (const Prediction& prediction : predictions.better) {
+    json["predicted"].push_back({{"setting", prediction.suggestion.setting},
+                                 {"seconds", prediction.seconds},
+                                 {"change", prediction.change},
+                                 {"why", prediction.suggestion.why}});
+  }
+  return json;
 }
 
 void print_json(const Shown& shown) {
@@ -133,6 +233,9 @@ void print_json(const Shown& shown) {
                              {"grad_norm", step.grad_norm},
                              {"tokens", step.tokens},
                              {"skipped", step.skipped}});
+    const auto verdict = shown.verdicts.find(step.id);
+    if (verdict == shown.verdicts.end()) continue;
+    json["steps"].back()["share"] = shares_json(verdict->second.share);
   }
   for (const rundb::SpanTotals& span : shown.spans) {
     json["stages"].push_back({{"name", span.name},
@@ -149,6 +252,7 @@ void print_json(const Shown& shown) {
                              {"padding_bytes", link.padding_bytes},
                              {"bytes_per_step", link.bytes_per_step_mean}});
   }
+  json["verdict"] = verdict_json(shown.analysis, shown.predictions);
   json["losses"] = nlohmann::ordered_json::array();
   for (const rundb::StatRow& stat : shown.losses) {
     json["losses"].push_back(
@@ -165,15 +269,26 @@ void add_show_command(CLI::App& app, int& exit_code) {
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
   command->add_option("database", arguments->database, "the run database; the run may be going on")
       ->required();
-  command->add_option("--last", arguments->last, "how many steps to list (default 10)")
+  command
+      ->add_option("--last", arguments->last,
+                   "how many steps to list (default 10); with --json also what "
+                   "each of them spent its time on")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
+  command->add_flag("!--no-predict", arguments->predict,
+                    "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer("Example: sluice show out/tiny/run.db --last 20");
   command->callback([arguments, &exit_code] {
-    const Result<Shown> shown = read_run(arguments->database);
+    Result<Shown> shown = read_run(*arguments);
     if (!shown.ok()) {
       exit_code = report_error(shown.error());
-    } else if (arguments->json) {
+      return;
+    }
+    if (arguments->predict) {
+      shown->predictions =
+          predict(arguments->database, analyze::suggestions(shown->analysis, shown->info));
+    }
+    if (arguments->json) {
       print_json(*shown);
     } else {
       print_text(*shown, arguments->last);

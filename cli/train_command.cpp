@@ -115,6 +115,7 @@ class TrainCommand {
       ASSIGN_OR_RETURN(
           std::unique_ptr<rundb::Writer> writer,
           open_database(config_.files.database, start(), run_->store().committed().position.step));
+      writer->set_retention({config_.record_steps, config_.record_size_bytes});
       collect::RunFacts facts = run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(),
                                           run_->store().layout());
       facts.meta.push_back({"changes", changes_text()});

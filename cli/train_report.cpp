@@ -21,7 +21,7 @@ std::string phases(const train::TrainReport& report) {
   const PhaseLine lines[] = {{"forward", report.forward_seconds},
                              {"backward, gradients down", report.backward_seconds},
                              {"update, commit", report.update_seconds}};
-  std::string text = fmt::format("Why a step takes {}:\n",
+  std::string text = fmt::format("A step takes {}:\n",
                                  format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)));
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;

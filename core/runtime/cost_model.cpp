@@ -78,13 +78,15 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
     }
     return;
   }
-  TimeNs end_ns = now_ns + extra_ns;
+  TimeNs begin_ns = now_ns + extra_ns;
+  TimeNs end_ns = begin_ns;
   if (is_kernel) {
     TimeNs& free_ns = engines_[static_cast<std::size_t>(index_of(cost.engine))].free_ns;
-    end_ns = std::max(end_ns, free_ns) + cost.engine_dur_ns;
+    begin_ns = std::max(begin_ns, free_ns);
+    end_ns = begin_ns + cost.engine_dur_ns;
     free_ns = end_ns;
   }
-  pending_.push_back({end_ns, order, state});
+  pending_.push_back({begin_ns, end_ns, order, state});
   std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
 }
 
@@ -127,6 +129,7 @@ void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
     request.chunk_bytes = inflight_bytes(sharer);
   }
   flows_.push_back({network_.start(request, now_ns), sharer});
+  flows_.back().sharer.begin_ns = now_ns;
 }
 
 void CostModel::start_next(std::size_t queue, TimeNs now_ns) {
@@ -153,7 +156,7 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
                                    [&](const Flow& f) { return f.id == finished.flow; });
     CHECK(flow != flows_.end());
     const Sharer done = flow->sharer;
-    sorted_.push_back({finished.at_ns, done.order, done.state});
+    sorted_.push_back({done.begin_ns, finished.at_ns, done.order, done.state});
     *flow = flows_.back();
     flows_.pop_back();
     start_next(done.queue, now_ns);
@@ -165,7 +168,7 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
   }
   std::sort(sorted_.begin(), sorted_.end(),
             [](const Pending& a, const Pending& b) { return b > a; });
-  for (const Pending& done : sorted_) completed.push_back({done.state, done.at_ns});
+  for (const Pending& done : sorted_) completed.push_back({done.state, done.begin_ns, done.at_ns});
 }
 
 }  // namespace sluice::runtime

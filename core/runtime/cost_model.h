@@ -25,6 +25,7 @@ class CostModel {
 
   struct Completion {
     OperationState* state;
+    TimeNs begin_ns;  // after what it had to wait for in its queue
     TimeNs at_ns;
   };
   // Appends what is complete at `now_ns`, by time and then by order of start.
@@ -34,6 +35,7 @@ class CostModel {
   static constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
 
   struct Pending {
+    TimeNs begin_ns;
     TimeNs at_ns;
     std::int64_t order;
     OperationState* state;
@@ -47,7 +49,8 @@ class CostModel {
     std::int64_t order;
     TimeNs asked_ns;
     TimeNs extra_ns;
-    std::size_t queue;  // kNoQueue: none
+    std::size_t queue;    // kNoQueue: none
+    TimeNs begin_ns = 0;  // set when it leaves the queue
   };
   struct Flow {
     platform::FlowId id;

@@ -72,6 +72,7 @@ bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
     for (const CostModel::Completion& charged : charged_) {
       charged.state->cost_done = true;
       charged.state->modelled_end_ns = wall_ns(charged.at_ns);
+      charged.state->modelled_start_ns = wall_ns(charged.begin_ns);
       if (charged.state->work_done) {
         complete(charged.state, charged.state->modelled_end_ns, completed);
       }
@@ -82,12 +83,13 @@ bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
 
 void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueue& completed) {
   inflight_count_ -= 1;
-  state->start_ns = std::min(state->start_ns, state->modelled_end_ns);
   state->end_ns = end_ns;
   completed.push(state);
   // What costs nothing on the platform takes what it takes here; the model says nothing of it.
   const Cost& cost = state->operation.cost;
+  state->start_ns = std::min(state->start_ns, state->modelled_end_ns);
   if (cost.route.empty() && index_of(cost.engine) < 0) return;
+  state->start_ns = state->modelled_start_ns;
   const TimeNs late_ns = end_ns - state->modelled_end_ns;
   const TimeNs modelled_dur_ns = state->modelled_end_ns - state->submit_ns;
   EmulationReport& report =

@@ -99,9 +99,10 @@ struct Operation {
 struct OperationState {
   Operation operation;
   TimeNs submit_ns = 0;  // of the run's clock
-  TimeNs start_ns = 0;
+  TimeNs start_ns = 0;   // after it waited for its link or engine
   TimeNs end_ns = 0;
-  TimeNs modelled_end_ns = 0;  // emulated: when the platform says it ends
+  TimeNs modelled_start_ns = 0;  // emulated: when the platform says it starts
+  TimeNs modelled_end_ns = 0;    // and ends
   std::int32_t step = -1;
   Status status;
 

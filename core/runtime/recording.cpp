@@ -30,7 +30,8 @@ bool is_on_device(Stage stage) {
 RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platform& platform)
     : recorder_(recorder),
       ring_(recorder.add_ring(kRingRecords)),
-      host_engine_(platform.host_engine) {
+      host_engine_(platform.host_engine),
+      compute_engine_(platform.compute_engine) {
   for (int s = 0; s < kStageCount; ++s) {
     names_[static_cast<std::size_t>(s)] = recorder.intern(stage_name(static_cast<Stage>(s)));
   }
@@ -71,15 +72,18 @@ record::TrackId RecordingSink::accelerator_track(std::size_t accelerator, Stage 
   return accelerator_tracks_[accelerator][static_cast<std::size_t>(stage)];
 }
 
-// An update that the host's processor does for a plain drive runs there, not on the drive.
+// A kernel is on the track of what runs it: an update of a plain drive on the host, a selection
+// that the accelerator makes with what it computes.
 record::TrackId RecordingSink::track_of(const Operation& operation) const {
   const OperationLabel& label = operation.label;
   if (label.accelerator >= 0) {
     return accelerator_track(static_cast<std::size_t>(label.accelerator), label.stage);
   }
-  const bool is_kernel_of_host =
-      operation.cost.route.empty() && operation.cost.engine == host_engine_;
-  return is_kernel_of_host ? host_ : track(label.device, label.stage);
+  if (operation.cost.route.empty()) {
+    if (operation.cost.engine == host_engine_) return host_;
+    if (operation.cost.engine == compute_engine_) return compute_;
+  }
+  return track(label.device, label.stage);
 }
 
 void RecordingSink::on_finish(const OperationState& state) {

@@ -33,6 +33,7 @@ class RecordingSink final : public OperationSink {
   record::TrackId track_of(const Operation& operation) const;
 
   platform::EngineId host_engine_;
+  platform::EngineId compute_engine_;
   FlowCauses flow_causes_;
   std::array<record::NameId, kStageCount> names_{};
   record::TrackId compute_;

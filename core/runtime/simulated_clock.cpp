@@ -30,7 +30,6 @@ void SimulatedClock::start(OperationState* state) {
         ErrorCode::io, "{} of subgroup {} failed, as the simulation was told",
         stage_name(state->operation.label.stage), index_of(state->operation.label.subgroup));
   }
-  state->start_ns = now_ns_;
   cost_.start(state, now_ns_, delay_ns);
 }
 
@@ -41,6 +40,7 @@ void SimulatedClock::wait(OperationQueue& completed, TimeNs /*patience_ns*/) {
   charged_.clear();
   cost_.advance(now_ns_, charged_);
   for (const CostModel::Completion& charged : charged_) {
+    charged.state->start_ns = charged.begin_ns;
     charged.state->end_ns = charged.at_ns;
     completed.push(charged.state);
   }

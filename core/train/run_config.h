@@ -132,6 +132,8 @@ struct RunConfig {
   ClockConfig clock;
   ResourceConfig resources;
   record::Level record = record::Level::all;
+  std::int64_t record_steps = 0;       // kept in full; 0: all
+  std::int64_t record_size_bytes = 0;  // of the database; 0: any
 };
 
 // `overrides` are the "key=value" of --set, applied in order after the file; paths among them are

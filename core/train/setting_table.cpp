@@ -60,6 +60,12 @@ const Setting kSettings[] = {
      WORDS(record, WORD("off", record::Level::off), WORD("steps", record::Level::steps),
            WORD("transfers", record::Level::transfers), WORD("all", record::Level::all)),
      kNone, "", "What goes into the database; each level adds to the one before."},
+    {"record_steps", "run", integer, AT(record_steps), between(0, 1e9), "steps",
+     "Steps at the end of the run that the database keeps in full; of those before them it keeps "
+     "the rows of step and coarse levels of detail. 0 keeps all in full."},
+    {"record_size", "run", bytes, AT(record_size_bytes), at_least(0), "bytes",
+     "Size that the database may have: fewer steps are kept in full where it would be passed. 0 is "
+     "no limit."},
 
     {"batch", "batch", integer, AT(batch.batch), between(1, 65536), "sequences",
      "Sequences in a micro-batch."},

@@ -1,10 +1,10 @@
 #include "profiler/analyze/critical_path.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_map>
 
+#include "profiler/analyze/intervals.h"
 #include "profiler/analyze/link_use.h"
 
 namespace sluice::analyze {
@@ -112,14 +112,21 @@ class Walk {
     return asked_ts - flow->end_ts <= slack_ns ? flow : latest;
   }
 
-  // What ran on the same track until this began, though this had been asked for.
+  // One track, or one link in one direction.
+  static bool shares(const Span& a, const Span& b) {
+    if (a.track == b.track) return true;
+    return a.track->direction == b.track->direction &&
+           std::ranges::find_first_of(a.track->links, b.track->links) != a.track->links.end();
+  }
+
+  // What used the same until this began, though this had been asked for.
   const Span* queue_holder(const Span& span) const {
     auto end =
         std::ranges::upper_bound(by_end_, span.ts, {}, [](const Span* s) { return s->end_ts; });
     while (end != by_end_.begin()) {
       const Span* before = *--end;
       if (before->end_ts <= span.submit_ts) return nullptr;
-      if (before != &span && before->track == span.track && before->ts < span.ts) return before;
+      if (before != &span && shares(*before, span) && before->ts < span.ts) return before;
     }
     return nullptr;
   }
@@ -158,25 +165,14 @@ class Walk {
     add(from_ts, ts, Cause::buffers, span.id);
   }
 
-  // When this device's drive was read, merged, the last first.
-  std::vector<std::pair<TimeNs, TimeNs>> reads_backwards(std::int32_t device, TimeNs from_ts,
-                                                         TimeNs to_ts) const {
-    std::vector<std::pair<TimeNs, TimeNs>> busy;
+  // When this device's drive was read, the last first.
+  std::vector<Interval> reads_backwards(std::int32_t device, TimeNs from_ts, TimeNs to_ts) const {
+    Intervals busy;
     for (const Span* span : by_end_) {
       if (!is_read_of_drive(*span) || span->device != device) continue;
-      const TimeNs begin = std::max(from_ts, span->ts);
-      const TimeNs end = std::min(to_ts, span->end_ts);
-      if (begin < end) busy.emplace_back(begin, end);
+      busy.add(std::max(from_ts, span->ts), std::min(to_ts, span->end_ts));
     }
-    std::ranges::sort(busy);
-    std::vector<std::pair<TimeNs, TimeNs>> merged;
-    for (const auto& interval : busy) {
-      if (!merged.empty() && interval.first <= merged.back().second) {
-        merged.back().second = std::max(merged.back().second, interval.second);
-      } else {
-        merged.push_back(interval);
-      }
-    }
+    std::vector<Interval> merged = busy.merged();
     std::ranges::reverse(merged);
     return merged;
   }

@@ -3,23 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "profiler/analyze/intervals.h"
+
 namespace sluice::analyze {
-namespace {
-
-using Interval = std::pair<TimeNs, TimeNs>;
-
-TimeNs union_ns(std::vector<Interval>& intervals) {
-  std::ranges::sort(intervals);
-  TimeNs sum = 0;
-  TimeNs covered_to = intervals.empty() ? 0 : intervals.front().first;
-  for (const auto& [begin, end] : intervals) {
-    sum += std::max<TimeNs>(0, end - std::max(begin, covered_to));
-    covered_to = std::max(covered_to, end);
-  }
-  return sum;
-}
-
-}  // namespace
 
 bool is_shared_link(const std::string& name) {
   return !name.ends_with(".drive") && !name.ends_with(".internal") && !name.ends_with(".link");
@@ -28,7 +14,7 @@ bool is_shared_link(const std::string& name) {
 LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
   struct Moved {
     double bytes = 0;
-    std::vector<Interval> intervals;
+    Intervals busy;
   };
   std::map<std::pair<std::int64_t, rundb::Direction>, Moved> moved;
   const TimeNs begin_ts = step.row.ts;
@@ -42,9 +28,10 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     for (const std::int64_t link : span.track->links) {
       Moved& of = moved[{link, span.track->direction}];
       of.bytes += part * static_cast<double>(span.bytes + span.padding_bytes);
-      of.intervals.push_back(inside);
+      of.busy.add(inside.first, inside.second);
     }
   }
+  const double time_scale = info_.time_scale();
   for (auto& [key, of] : moved) {
     const auto link = std::ranges::find(info_.links, key.first, &rundb::LinkRow::id);
     if (link == info_.links.end()) continue;
@@ -56,10 +43,12 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     load.bytes = static_cast<std::int64_t>(of.bytes);
     load.bytes_per_s_max =
         key.second == rundb::Direction::read ? link->read_bytes_per_s : link->write_bytes_per_s;
-    load.busy_ns = union_ns(of.intervals);
-    load.bytes_per_s = load.busy_ns > 0 ? of.bytes * 1e9 / static_cast<double>(load.busy_ns) : 0;
-    if (load.bytes_per_s_max > 0 && step.row.dur > 0) {
-      load.share = of.bytes / load.bytes_per_s_max * 1e9 / static_cast<double>(step.row.dur);
+    load.busy_ns = of.busy.sum_ns();
+    const double busy_seconds = static_cast<double>(load.busy_ns) / 1e9 / time_scale;
+    const double step_seconds = static_cast<double>(step.row.dur) / 1e9 / time_scale;
+    load.bytes_per_s = busy_seconds > 0 ? of.bytes / busy_seconds : 0;
+    if (load.bytes_per_s_max > 0 && step_seconds > 0) {
+      load.share = of.bytes / load.bytes_per_s_max / step_seconds;
     }
     loads_.push_back(std::move(load));
   }

@@ -25,7 +25,7 @@ struct LinkLoad {
   bool is_shared = false;      // by devices; false: of one device
   std::int64_t bytes = 0;      // payload and padding, as far as transfers lie in the step
   double bytes_per_s_max = 0;  // the platform's
-  double bytes_per_s = 0;      // while something moved in this direction
+  double bytes_per_s = 0;      // while something moved; of the platform's seconds, as is `share`
   double share = 0;            // of the step that moving these bytes takes at the most
   TimeNs busy_ns = 0;          // something was moving in this direction
 };

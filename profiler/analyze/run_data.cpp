@@ -4,17 +4,25 @@
 #include <charconv>
 
 namespace sluice::analyze {
+namespace {
+
+double number(const std::string& text, double otherwise) {
+  double value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
 
 std::string RunInfo::meta_value(std::string_view key) const {
   const auto row = std::ranges::find(meta, key, &rundb::MetaRow::key);
   return row == meta.end() ? "" : row->value;
 }
 
-double RunInfo::processor_count() const {
-  double count = 0;
-  const std::string text = meta_value("processors");
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
+double RunInfo::processor_count() const { return number(meta_value("processors"), 0); }
+
+double RunInfo::time_scale() const {
+  return meta_value("clock") == "emulated" ? number(meta_value("time_scale"), 1) : 1;
 }
 
 Result<RunInfo> load_run_info(rundb::Reader& reader) {

@@ -35,6 +35,8 @@ struct RunInfo {
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double processor_count() const;  // of the machine that ran it; 0: not known
+  // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
+  double time_scale() const;
 };
 
 struct Span {

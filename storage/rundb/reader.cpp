@@ -140,23 +140,54 @@ Result<std::vector<TrackLinkRow>> Reader::track_links() {
   });
 }
 
+namespace {
+SpanRow span_from(const Statement& row) {
+  return {.id = row.int64_at(0),
+          .track_id = row.int64_at(1),
+          .name_id = row.int64_at(2),
+          .submit_ts = row.int64_at(3),
+          .ts = row.int64_at(4),
+          .dur = row.int64_at(5),
+          .step_id = row.int64_at(6),
+          .subgroup_id = row.int64_at(7),
+          .device_id = row.int64_at(8),
+          .layer_id = row.int64_at(9),
+          .bytes = row.int64_at(10),
+          .padding_bytes = row.int64_at(11),
+          .status = static_cast<SpanStatus>(row.int64_at(12))};
+}
+}  // namespace
+
 Result<std::vector<SpanRow>> Reader::spans_between(TimeNs begin, TimeNs end) {
-  const auto span_from = [](const Statement& row) {
-    return SpanRow{.id = row.int64_at(0),
-                   .track_id = row.int64_at(1),
-                   .name_id = row.int64_at(2),
-                   .submit_ts = row.int64_at(3),
-                   .ts = row.int64_at(4),
-                   .dur = row.int64_at(5),
-                   .step_id = row.int64_at(6),
-                   .subgroup_id = row.int64_at(7),
-                   .device_id = row.int64_at(8),
-                   .layer_id = row.int64_at(9),
-                   .bytes = row.int64_at(10),
-                   .padding_bytes = row.int64_at(11),
-                   .status = static_cast<SpanStatus>(row.int64_at(12))};
-  };
   return impl_->read("spans_between", span_from, std::int64_t{begin}, std::int64_t{end});
+}
+
+Result<std::vector<SpanRow>> Reader::spans_of_track(std::int64_t track_id, TimeNs begin,
+                                                    TimeNs end) {
+  return impl_->read("spans_of_track", span_from, track_id, std::int64_t{begin}, std::int64_t{end});
+}
+
+Result<std::vector<LodRow>> Reader::lod(std::int64_t track_id, int level, TimeNs begin,
+                                        TimeNs end) {
+  const auto lod_from = [](const Statement& row) {
+    return LodRow{row.int64_at(0), static_cast<int>(row.int64_at(1)),
+                  row.int64_at(2), row.int64_at(3),
+                  row.int64_at(4), row.int64_at(5),
+                  row.int64_at(6)};
+  };
+  return impl_->read("lod", lod_from, track_id, std::int64_t{level},
+                     std::int64_t{begin >> lod_shift(level)},
+                     std::int64_t{end >> lod_shift(level)});
+}
+
+Result<std::vector<LongSpanRow>> Reader::long_spans(std::int64_t track_id, int level, TimeNs begin,
+                                                    TimeNs end) {
+  const auto long_from = [](const Statement& row) {
+    return LongSpanRow{row.int64_at(0), static_cast<int>(row.int64_at(1)), row.int64_at(2),
+                       row.int64_at(3), row.int64_at(4)};
+  };
+  return impl_->read("long_spans", long_from, track_id, std::int64_t{level}, std::int64_t{begin},
+                     std::int64_t{end});
 }
 
 Result<std::vector<FlowRow>> Reader::flows_between(TimeNs begin, TimeNs end) {

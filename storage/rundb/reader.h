@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "storage/rundb/lod.h"
 #include "storage/rundb/rows.h"
 
 namespace sluice::rundb {
@@ -89,6 +90,12 @@ class Reader {
   Result<std::vector<TrackLinkRow>> track_links();
   // That were under way at some time from `begin` to `end`, both included, in order of their begin.
   Result<std::vector<SpanRow>> spans_between(TimeNs begin, TimeNs end);
+  // The same, of one track.
+  Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);
+  // What a track is drawn from at a level, from `begin` to `end`: storage/rundb/lod.h.
+  Result<std::vector<LodRow>> lod(std::int64_t track_id, int level, TimeNs begin, TimeNs end);
+  Result<std::vector<LongSpanRow>> long_spans(std::int64_t track_id, int level, TimeNs begin,
+                                              TimeNs end);
   // Into those spans, and into some that stand beside them.
   Result<std::vector<FlowRow>> flows_between(TimeNs begin, TimeNs end);
   // Those without failure that ended in (after, until].

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "storage/rundb/detail/name_tables.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/writer_lock.h"
+#include "storage/rundb/lod.h"
 #include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb {
@@ -32,6 +34,8 @@ constexpr const char* kRecordingSettings =
     "PRAGMA temp_store = MEMORY;"
     "PRAGMA cache_size = -16384;"
     "PRAGMA secure_delete = OFF";
+
+constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
 std::string_view text_of(Direction direction) {
   return direction == Direction::read ? "read" : "write";
@@ -88,6 +92,8 @@ struct BatchStatements {
   Statement step;
   Statement span;
   Statement span_run;
+  Statement lod;
+  Statement long_span;
   Statement flow;
   Statement counter;
   Statement stat;
@@ -96,11 +102,14 @@ struct BatchStatements {
     ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
     ASSIGN_OR_RETURN(Statement span, prepare_write(connection, "insert_span"));
     ASSIGN_OR_RETURN(Statement span_run, prepare_write(connection, "insert_span_run"));
+    ASSIGN_OR_RETURN(Statement lod, prepare_write(connection, "add_to_lod"));
+    ASSIGN_OR_RETURN(Statement long_span, prepare_write(connection, "insert_long_span"));
     ASSIGN_OR_RETURN(Statement flow, prepare_write(connection, "insert_flow"));
     ASSIGN_OR_RETURN(Statement counter, prepare_write(connection, "insert_counter"));
     ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
-    return BatchStatements{std::move(step), std::move(span),    std::move(span_run),
-                           std::move(flow), std::move(counter), std::move(stat)};
+    return BatchStatements{std::move(step),    std::move(span),      std::move(span_run),
+                           std::move(lod),     std::move(long_span), std::move(flow),
+                           std::move(counter), std::move(stat)};
   }
 
   Status add(const StepRow& row) {
@@ -115,6 +124,13 @@ struct BatchStatements {
   }
   Status add(const SpanRun& run) {
     return span_run.run(run.first_id, run.last_id, run.track_id, run.ts, run.end_ts);
+  }
+  Status add(const LodRow& row) {
+    return lod.run(row.track_id, std::int64_t{row.level}, row.bin, row.count, row.busy_ns,
+                   row.longest_ns, row.longest_name_id);
+  }
+  Status add(const LongSpanRow& row) {
+    return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});
   }
   Status add(const FlowRow& row) { return flow.run(row.to_span, row.from_span); }
   Status add(const CounterRow& row) { return counter.run(row.track_id, row.ts, row.value); }
@@ -202,6 +218,10 @@ struct Writer::Impl {
   Connection connection;
   detail::NameTables names;
   std::optional<BatchStatements> statements;
+  Retention retention;
+  std::int64_t thinned_steps = 0;
+  std::int64_t steps_since_thinned = 0;
+  LodBatch lod;
   std::int64_t next_span_id = 1;
   std::vector<SpanRow> spans_with_ids;  // of a batch that left that to us; reused
   Status status;                        // the first error; recording has stopped with it
@@ -218,6 +238,9 @@ struct Writer::Impl {
     ASSIGN_OR_RETURN(const std::int64_t last_span_id,
                      connection.query_int64(detail::named_sql(detail::kReadsSql, "last_span_id")));
     next_span_id = last_span_id + 1;
+    ASSIGN_OR_RETURN(thinned_steps,
+                     connection.query_int64(
+                         "SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_thinned'"));
     ASSIGN_OR_RETURN(statements, BatchStatements::prepare(connection));
     return ok_status();
   }
@@ -262,6 +285,75 @@ struct Writer::Impl {
     spans_with_ids.assign(spans.begin(), spans.end());
     for (SpanRow& span : spans_with_ids) span.id = next_span_id++;
     return spans_with_ids;
+  }
+
+  Status add_to_lod(std::span<const SpanRow> spans) {
+    lod.clear();
+    for (const SpanRow& span : spans) lod.add(span);
+    RETURN_IF_ERROR(statements->add_all(std::span(lod.bins())));
+    return statements->add_all(std::span(lod.long_spans()));
+  }
+
+  // Thins when there are steps for it, not each batch: a tenth more than is asked for is kept
+  // meanwhile.
+  Status thin() {
+    if (steps_since_thinned == 0) return ok_status();
+    std::int64_t keep = retention.full_steps > 0 ? retention.full_steps : kAllSteps;
+    if (retention.size_bytes > 0) {
+      ASSIGN_OR_RETURN(const std::int64_t used, used_bytes());
+      if (used > retention.size_bytes / 10 * 9) {
+        ASSIGN_OR_RETURN(const std::int64_t full, full_step_count());
+        keep = std::min(keep, std::max<std::int64_t>(1, full / 2));
+      }
+    }
+    if (keep == kAllSteps) return ok_status();
+    ASSIGN_OR_RETURN(const std::int64_t full, full_step_count());
+    if (full <= keep + keep / 10) return ok_status();
+    steps_since_thinned = 0;
+    return thin_to(keep, full - keep);
+  }
+
+  Result<std::int64_t> used_bytes() {
+    ASSIGN_OR_RETURN(const std::int64_t pages, connection.query_int64("PRAGMA page_count"));
+    ASSIGN_OR_RETURN(const std::int64_t free, connection.query_int64("PRAGMA freelist_count"));
+    ASSIGN_OR_RETURN(const std::int64_t page_bytes, connection.query_int64("PRAGMA page_size"));
+    return (pages - free) * page_bytes;
+  }
+
+  Result<std::int64_t> full_step_count() {
+    ASSIGN_OR_RETURN(const std::int64_t steps, connection.query_int64("SELECT count(*) FROM step"));
+    return steps - thinned_steps;
+  }
+
+  Status thin_to(std::int64_t keep, std::int64_t fewer) {
+    ASSIGN_OR_RETURN(Statement begin,
+                     connection.prepare(detail::named_sql(detail::kReadsSql, "step_begin")));
+    RETURN_IF_ERROR(begin.bind_all(keep - 1));
+    ASSIGN_OR_RETURN(const bool has_step, begin.step());
+    if (!has_step) return ok_status();
+    const TimeNs from_ts = begin.int64_at(0);
+    RETURN_IF_ERROR(begin.reset());
+    ASSIGN_OR_RETURN(Statement last, connection.prepare(detail::named_sql(
+                                         detail::kReadsSql, "last_span_ended_before")));
+    RETURN_IF_ERROR(last.bind_all(std::int64_t{from_ts}));
+    ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, last.step());
+    const std::int64_t last_id = last.int64_at(0);
+    RETURN_IF_ERROR(last.reset());
+    for (const char* sql : {"delete_flows_before", "delete_spans_before", "delete_runs_before"}) {
+      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+      RETURN_IF_ERROR(erase.run(last_id));
+    }
+    for (const char* sql : {"delete_long_spans_before", "delete_counters_before"}) {
+      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+      RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}));
+    }
+    ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, "delete_lod_before"));
+    RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}, std::int64_t{kKeptLodLevel}));
+    thinned_steps += fewer;
+    return statements->add(StatRow{
+        "steps_thinned", Severity::info, fewer,
+        "steps whose spans, flows and counters were removed to keep the file as small as was asked "
+        "for; their rows in table step are here"});
   }
 
   Status write_last_words(std::span<const StatRow> last_stats) {
@@ -344,6 +436,8 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
+void Writer::set_retention(const Retention& retention) { impl_->retention = retention; }
+
 std::int64_t Writer::reserve_span_ids(std::int64_t count) {
   return std::exchange(impl_->next_span_id, impl_->next_span_id + count);
 }
@@ -365,10 +459,13 @@ Status Writer::append(const Batch& batch) {
     const std::span<const SpanRow> spans = impl_->with_ids(batch.spans);
     RETURN_IF_ERROR(statements.add_all(spans));
     RETURN_IF_ERROR(statements.add_all(std::span<const SpanRun>(runs_of(spans))));
+    RETURN_IF_ERROR(impl_->add_to_lod(spans));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.flows)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
     RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));
-    return statements.add_all(std::span(batch.stats));
+    RETURN_IF_ERROR(statements.add_all(std::span(batch.stats)));
+    impl_->steps_since_thinned += std::ssize(batch.steps);
+    return impl_->thin();
   });
 }
 

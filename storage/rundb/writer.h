@@ -25,6 +25,15 @@ enum class IfExists : std::uint8_t {
   replace,  // a run database only: any other file is never deleted
 };
 
+// What an endless run keeps in full. Rows of `step` stay, as do the coarser levels of detail
+// (bins of kKeptLodLevel and wider).
+struct Retention {
+  std::int64_t full_steps = 0;  // spans, flows and counters of so many steps; 0: of all
+  std::int64_t size_bytes = 0;  // that the file may have; fewer steps are kept in full where it
+                                // would be passed. 0: any
+};
+inline constexpr int kKeptLodLevel = 4;
+
 class Writer {
  public:
   // Refuses a path where something lies that is not a run database (ErrorCode::config). For saying
@@ -47,6 +56,9 @@ class Writer {
   std::int64_t string_id(std::string_view text);
   std::int64_t track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
                         std::string_view name);
+
+  // From now on. Stat `steps_thinned` counts the steps that are no longer in full.
+  void set_retention(const Retention& retention);
 
   // For spans that flows of the same batch refer to: ids that no other span gets. They are given to
   // spans in the order of a batch; spans of a track that stand side by side there are found

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Each header compiles alone, so that no file depends on what happens to be included before it.
-Headers that lead to libtorch are left out: the programs that include them compile them."""
+Headers that lead to libtorch are left out: the programs that include them compile them. So are
+those that lead to CUPTI, where it is not installed."""
 
 import concurrent.futures
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,9 @@ from source_tree import ROOT, Report, cpp_files, includes
 
 PACKAGES = ["tomlplusplus", "sqlite3", "liburing", "libxxhash", "libhwy"]
 TORCH = ("torch/", "ATen/", "c10/")
+CUPTI = ("cupti",)
+# Where profiler/cupti/CMakeLists.txt looks, besides CUDAToolkit_ROOT.
+CUPTI_FOLDERS = ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include", "/usr/include")
 
 
 def package_flags():
@@ -25,12 +30,20 @@ def package_flags():
     return flags
 
 
-def leads_to_torch(name, seen=()):
+def cupti_flags():
+    """None where CUPTI's headers are not."""
+    for folder in CUPTI_FOLDERS:
+        if (pathlib.Path(folder) / "cupti.h").is_file():
+            return ["-isystem", folder]
+    return None
+
+
+def leads_to(library, name, seen=()):
     for _, include, is_ours in includes(ROOT / name):
-        if not is_ours and include.startswith(TORCH):
+        if not is_ours and include.startswith(library):
             return True
         if is_ours and include not in seen and (ROOT / include).is_file():
-            if leads_to_torch(include, (*seen, include)):
+            if leads_to(library, include, (*seen, include)):
                 return True
     return False
 
@@ -52,10 +65,12 @@ def main():
     if shutil.which("g++") is None:
         report.skip("each header compiles alone", "there is no g++")
         return 0
-    flags = package_flags()
+    left_out = TORCH if cupti_flags() is not None else TORCH + CUPTI
+    flags = package_flags() + (cupti_flags() or [])
     # An -inl.h is for including again and again by one source file (Highway's idiom).
     headers = [name for name in cpp_files(ROOT)
-               if name.endswith(".h") and not name.endswith("-inl.h") and not leads_to_torch(name)]
+               if name.endswith(".h") and not name.endswith("-inl.h")
+               and not leads_to(left_out, name)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         errors = list(pool.map(lambda name: first_error(name, flags), headers))
     report.check(f"each of {len(headers)} headers compiles alone",

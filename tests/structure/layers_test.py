@@ -38,10 +38,11 @@ MAY_USE = {
     "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/analyze": {"base", "storage/rundb"},
+    "profiler/cupti": {"base", "profiler/record"},
     "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "profiler/report", "core/model/gpt2", "core/calibrate",
-            *CORE_WITHOUT_TORCH},
+            "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
+            "core/calibrate", *CORE_WITHOUT_TORCH},
     "hls": set(),
 }
 # They compare ours with others', so they may use all of it.
@@ -57,12 +58,14 @@ FOREIGN_OWNERS = [
     (r"hwy/", {"core/optimizer", "core/compress"}),
     (r"CLI/", {"cli"}),
     (r"nlohmann/", {"cli", "profiler/report"}),
+    (r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
-    r"stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt)\.h")
+    r"stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|dlfcn|"
+    r"cxxabi)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
@@ -75,7 +78,7 @@ FOREIGN_TARGETS = {
     "PkgConfig::tomlplusplus": "toml++/toml.h", "nlohmann_json::nlohmann_json": "nlohmann/json.hpp",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
-    "Threads::Threads": None, "sluice_warnings": None,
+    "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
 
@@ -233,6 +236,7 @@ PLANTED = [
     ("core/csd/planted.h", '#include "hwy/highway.h"\n', "<hwy/highway.h> belongs to"),
     ("profiler/record/planted.h", "#include <fmt/format.h>\n", "<fmt/format.h> belongs to"),
     ("core/csd/planted.cpp", "#include <somebody/new.hpp>\n", "belongs to no folder"),
+    ("profiler/collect/planted.h", "#include <cupti.h>\n", "<cupti.h> belongs to"),
     ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls may not use base"),
     ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
     ("core/optimizer/CMakeLists.txt",

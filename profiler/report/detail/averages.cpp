@@ -135,7 +135,7 @@ class Averages {
                       {"bytes_per_s", sums.busy_ns > 0 ? sums.bytes * 1e9 / sums.busy_ns : 0},
                       {"bytes_per_s_max", sums.load.bytes_per_s_max / scale},
                       {"busy_ns", mean(sums.busy_ns)},
-                      {"share", mean(sums.share) * scale}});
+                      {"share", mean(sums.share)}});
     }
     const std::string why = !rows.empty()      ? ""
                             : span_count_ == 0 ? why_nothing()

@@ -31,14 +31,15 @@ JOIN string ON string.id = span.name_id
 WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
 ORDER BY span.id;
 
--- Spans that were under way at some time in between, in order of their begin.
+-- Spans that were under way at some time in between, in order of their begin. CROSS JOIN here and
+-- below: the small span_run first, whatever the planner thinks of tables without statistics.
 -- name: spans_between
 SELECT
   span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
   coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
   coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
 FROM span_run
-JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2
   AND span.ts + span.dur >= ?1 AND span.ts <= ?2
 ORDER BY span.ts, span.id;
@@ -47,8 +48,41 @@ ORDER BY span.ts, span.id;
 -- name: flows_between
 SELECT flow.from_span, flow.to_span
 FROM span_run
-JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
+CROSS JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2;
+
+-- name: lod
+SELECT track_id, level, bin, count, busy, longest, longest_name_id
+FROM lod
+WHERE track_id = ?1 AND level = ?2 AND bin BETWEEN ?3 AND ?4
+ORDER BY bin;
+
+-- A long span begins at most the longest one's length before what it reaches into.
+-- name: long_spans
+SELECT track_id, level, ts, end_ts, span_id
+FROM long_span
+WHERE track_id = ?1 AND ts <= ?4 AND end_ts >= ?3 AND level >= ?2
+ORDER BY ts;
+
+-- name: spans_of_track
+SELECT
+  span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
+  coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
+  coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
+FROM span_run
+CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+WHERE span_run.track_id = ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
+  AND span.ts + span.dur >= ?2 AND span.ts <= ?3
+ORDER BY span.ts, span.id;
+
+-- The last span before which all ended by that time: runs lie in the order of batches.
+-- name: last_span_ended_before
+SELECT coalesce(min(first_id) - 1, (SELECT coalesce(max(last_id), 0) FROM span_run))
+FROM span_run
+WHERE end_ts >= ?;
+
+-- name: step_begin
+SELECT ts FROM step ORDER BY id DESC LIMIT 1 OFFSET ?;
 
 -- name: last_span_id
 SELECT coalesce(max(id), 0) FROM span;

@@ -76,6 +76,27 @@ CREATE TABLE span_run (
   end_ts INTEGER NOT NULL
 ) STRICT;
 
+-- Levels of detail of the timeline: storage/rundb/lod.h.
+CREATE TABLE lod (
+  track_id INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  bin INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  busy INTEGER NOT NULL,
+  longest INTEGER NOT NULL,
+  longest_name_id INTEGER NOT NULL,
+  PRIMARY KEY (track_id, level, bin)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE long_span (
+  track_id INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  span_id INTEGER NOT NULL,
+  end_ts INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  PRIMARY KEY (track_id, ts, span_id)
+) STRICT, WITHOUT ROWID;
+
 -- In order of the effect, as batches bring them, so that appending is all there is to do.
 CREATE TABLE flow (
   to_span INTEGER NOT NULL,

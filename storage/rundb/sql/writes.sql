@@ -33,6 +33,18 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_span_run
 INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, ?, ?);
 
+-- name: add_to_lod
+INSERT INTO lod (track_id, level, bin, count, busy, longest, longest_name_id)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (track_id, level, bin) DO UPDATE SET
+  count = count + excluded.count,
+  busy = busy + excluded.busy,
+  longest_name_id = iif(excluded.longest > longest, excluded.longest_name_id, longest_name_id),
+  longest = max(longest, excluded.longest);
+
+-- name: insert_long_span
+INSERT INTO long_span (track_id, ts, span_id, end_ts, level) VALUES (?, ?, ?, ?, ?);
+
 -- name: insert_flow
 INSERT OR IGNORE INTO flow (to_span, from_span) VALUES (?, ?);
 
@@ -52,6 +64,26 @@ INSERT OR REPLACE INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?
 
 -- name: insert_subgroup
 INSERT OR REPLACE INTO subgroup (id, first, count, device_id) VALUES (?, ?, ?, ?);
+
+-- What ended before a step that is still kept in full, by the runs of spans that ended as a whole.
+-- name: delete_flows_before
+DELETE FROM flow WHERE to_span <= ?1;
+
+-- name: delete_spans_before
+DELETE FROM span WHERE id <= ?1;
+
+-- name: delete_runs_before
+DELETE FROM span_run WHERE last_id <= ?1;
+
+-- name: delete_long_spans_before
+DELETE FROM long_span WHERE end_ts < ?1;
+
+-- name: delete_counters_before
+DELETE FROM counter WHERE ts < ?1;
+
+-- Bins of level n are 2^(20 + 3 n) ns wide.
+-- name: delete_lod_before
+DELETE FROM lod WHERE level < ?2 AND (bin + 1) << (20 + 3 * level) <= ?1;
 
 -- Steps that ran before but were not committed run again after a resume. Their transfers did
 -- happen and keep their rows, but belong to no step: a step's bytes are those of the step that

@@ -35,6 +35,9 @@ class MadeStep {
                              .write_bytes_per_s = 1e9,
                              .full_duplex = drives == Drives::full_duplex});
     }
+    for (std::int64_t d = 0; d < 4; ++d) {
+      info_.devices.push_back({.id = d, .name = "csd" + std::to_string(d), .kind = "csd"});
+    }
     step_.info = &info_;
     step_.row = {.id = 7, .ts = 0, .dur = dur_ms * kMs};
   }

@@ -336,5 +336,68 @@ TEST_CASE("speed of the writer", "[.speed]") {
             << " bytes/row\n";
 }
 
+// A step of 1000 ns with 50 spans, a flow and a counter each.
+void append_step(Writer& writer, std::int64_t step) {
+  Batch batch;
+  const std::int64_t track = writer.track_id({}, "host", "cpu");
+  const std::int64_t name = writer.string_id("work");
+  const std::int64_t first = writer.reserve_span_ids(50);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    batch.spans.push_back({.id = first + i,
+                           .track_id = track,
+                           .name_id = name,
+                           .ts = step * 1000 + i * 20,
+                           .dur = 20,
+                           .step_id = step});
+    if (i > 0) batch.flows.push_back({first + i - 1, first + i});
+  }
+  batch.counters.push_back({track, step * 1000, 1.0});
+  batch.steps.push_back({.id = step, .ts = step * 1000, .dur = 1000});
+  require_ok(writer.append(batch));
+}
+
+TEST_CASE("the last steps are kept in full, of the others the rows of step") {
+  const TempFolder folder;
+  {
+    auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+    writer->set_retention({.full_steps = 20});
+    for (std::int64_t step = 0; step < 100; ++step) append_step(*writer, step);
+    require_ok(writer->close());
+  }
+  {  // A resumed run goes on keeping as many.
+    auto writer = require_ok(Writer::open_append(folder.file("run.db"), 100));
+    writer->set_retention({.full_steps = 20});
+    for (std::int64_t step = 100; step < 200; ++step) append_step(*writer, step);
+    require_ok(writer->close());
+  }
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader, "SELECT count(*) FROM step") == "200\n");
+  const auto full = std::stoll(table_of(*reader, "SELECT count(DISTINCT step_id) FROM span"));
+  REQUIRE(full >= 20);
+  REQUIRE(full <= 23);  // a tenth more, and one that spans touch
+  REQUIRE(table_of(*reader, "SELECT max(step_id), count(*) % 50 FROM span") == "199 | 0\n");
+  REQUIRE(std::stoll(table_of(*reader, "SELECT value FROM stat WHERE name = 'steps_thinned'")) >=
+          200 - full);
+  // What is left is whole: runs name spans that are there, flows join such.
+  REQUIRE(table_of(*reader,
+                   "SELECT (SELECT sum(last_id - first_id + 1) FROM span_run) - count(*), "
+                   "(SELECT count(*) FROM flow WHERE to_span NOT IN (SELECT id FROM span)) "
+                   "FROM span") == "0 | 0\n");
+  REQUIRE(table_of(*reader, "PRAGMA integrity_check") == "ok\n");
+}
+
+TEST_CASE("a file keeps the size that it may have, however long the run is") {
+  const TempFolder folder;
+  constexpr std::int64_t kMost = 400'000;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  writer->set_retention({.size_bytes = kMost});
+  for (std::int64_t step = 0; step < 1000; ++step) append_step(*writer, step);
+  require_ok(writer->close());
+  REQUIRE(static_cast<std::int64_t>(std::filesystem::file_size(folder.file("run.db"))) <= kMost);
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader, "SELECT count(*) FROM step") == "1000\n");
+  REQUIRE(std::stoll(table_of(*reader, "SELECT count(DISTINCT step_id) FROM span")) > 10);
+}
+
 }  // namespace
 }  // namespace sluice::rundb

@@ -1,0 +1,116 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/comparison.h"
+#include "cli/exit_code.h"
+
+namespace sluice::cli {
+namespace {
+
+struct CompareArguments {
+  std::string a;
+  std::string b;
+  std::vector<std::string> fail_if;
+  bool json = false;
+};
+
+std::string figure_text(const ComparedFigure& figure, double value) {
+  if (figure.unit == "s") return format_duration(static_cast<TimeNs>(value * 1e9));
+  if (figure.unit == "B") return format_bytes(static_cast<std::int64_t>(value));
+  return figure.key == "loss" ? fmt::format("{:.4f}", value) : format_count(value);
+}
+
+// A loss is one value, and bytes are exact: they have no noise.
+std::string judgement(const ComparedFigure& figure) {
+  if (figure.a == figure.b) return "the same";
+  if (!figure.is_more_than_noise()) {
+    return fmt::format("within the noise (+-{:.1f} %)", 100 * figure.noise / std::abs(figure.a));
+  }
+  return figure.b > figure.a ? "MORE" : "LESS";
+}
+
+// Texts of a model or a setting's long list do not fit a line.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kLongest = 40;
+  return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
+}
+
+void print_text(const CompareArguments& arguments, const Comparison& comparison) {
+  fmt::print("a: {} ({} steps)\nb: {} ({} steps)\n\n", arguments.a, comparison.steps_a, arguments.b,
+             comparison.steps_b);
+  fmt::print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "a", "b", "change");
+  for (const ComparedFigure& figure : comparison.figures) {
+    fmt::print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, figure_text(figure, figure.a),
+               figure_text(figure, figure.b), 100 * figure.change(), judgement(figure));
+  }
+  if (comparison.differences.empty()) {
+    fmt::print("\nBoth ran with the same settings on the same machine.\n");
+    return;
+  }
+  fmt::print("\nWhat was different:\n");
+  for (const SettingDifference& difference : comparison.differences) {
+    fmt::print("  {:<22} {} -> {}\n", difference.key, shortened(difference.a),
+               shortened(difference.b));
+  }
+}
+
+nlohmann::ordered_json json_of(const Comparison& comparison) {
+  nlohmann::ordered_json json;
+  json["steps"] = {{"a", comparison.steps_a}, {"b", comparison.steps_b}};
+  for (const ComparedFigure& figure : comparison.figures) {
+    json["figures"][figure.key] = {{"a", figure.a},
+                                   {"b", figure.b},
+                                   {"change", figure.change()},
+                                   {"noise", figure.noise},
+                                   {"is_more_than_noise", figure.is_more_than_noise()}};
+  }
+  json["differences"] = nlohmann::ordered_json::object();
+  for (const SettingDifference& difference : comparison.differences) {
+    json["differences"][difference.key] = {{"a", difference.a}, {"b", difference.b}};
+  }
+  return json;
+}
+
+Result<int> compare(const CompareArguments& arguments) {
+  ASSIGN_OR_RETURN(const Comparison comparison, compare_runs(arguments.a, arguments.b));
+  std::vector<std::string> tripped;
+  for (const std::string& text : arguments.fail_if) {
+    ASSIGN_OR_RETURN(const FailCondition condition, parse_fail_condition(text, comparison));
+    if (is_tripped(condition, comparison)) tripped.push_back(text);
+  }
+  if (arguments.json) {
+    nlohmann::ordered_json json = json_of(comparison);
+    json["tripped"] = tripped;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_text(arguments, comparison);
+    for (const std::string& text : tripped) fmt::print("\nTRIPPED: --fail-if '{}'\n", text);
+  }
+  return tripped.empty() ? kDone : kTripped;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "Two runs, phase by phase, with the noise of the runs themselves");
+  command->add_option("a", arguments->a, "the run database to compare with")->required();
+  command->add_option("b", arguments->b, "the run database that is compared")->required();
+  command->add_option("--fail-if", arguments->fail_if,
+                      "exit with 3 if b is so much more or less than a, and the difference is more "
+                      "than noise: 'step_time>+3%', 'loss>0.05'; may be repeated");
+  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command->footer(
+      "Figures are medians of the steps without the first two; noise is three standard errors of "
+      "the two medians.\n"
+      "Example: sluice compare before.db after.db --fail-if 'step_time>+3%'");
+  command->callback([arguments, &exit_code] {
+    const Result<int> code = compare(*arguments);
+    exit_code = code.ok() ? *code : report_error(code.error());
+  });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,179 @@
+#include "cli/comparison.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/nearest.h"
+#include "profiler/analyze/trend.h"
+
+namespace sluice::cli {
+namespace {
+
+// The standard error of a median is this many of a mean's (sqrt(pi / 2)).
+constexpr double kMedianError = 1.2533;
+constexpr double kErrors = 3;
+constexpr std::size_t kSettling = 2;
+
+using Series = std::map<std::string, std::vector<double>>;  // by key, a value a step
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
+}
+
+Status add_query(rundb::Reader& reader, const std::string& sql, double factor, Series& series) {
+  ASSIGN_OR_RETURN(const rundb::TextTable table, reader.query(sql));
+  for (const auto& row : table.rows) {
+    if (const auto value = number(row[1])) series[row[0]].push_back(*value * factor);
+  }
+  return ok_status();
+}
+
+struct ReadRun {
+  Series series;
+  std::map<std::string, std::string> settings;
+};
+
+Result<ReadRun> read_run(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
+  ReadRun run;
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader->steps());
+  if (steps.empty()) {
+    return make_error(ErrorCode::config, "{}: no step has ended in it: nothing to compare", path);
+  }
+  const std::size_t first = steps.size() > kSettling ? kSettling : 0;
+  for (std::size_t i = first; i < steps.size(); ++i) {
+    run.series["step_time"].push_back(static_cast<double>(steps[i].dur) / 1e9);
+    run.series["tokens_per_s"].push_back(static_cast<double>(steps[i].tokens) * 1e9 /
+                                         static_cast<double>(std::max<TimeNs>(1, steps[i].dur)));
+  }
+  if (!std::isnan(steps.back().loss)) run.series["loss"].push_back(steps.back().loss);
+  const std::string from = fmt::format(" WHERE step_id >= {}", steps[first].id);
+  for (const char* phase : {"forward", "backward", "update"}) {
+    RETURN_IF_ERROR(add_query(*reader,
+                              fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase) + from,
+                              1e-9, run.series));
+  }
+  // Of a kind of link: what all of them moved in a step.
+  RETURN_IF_ERROR(add_query(
+      *reader,
+      "SELECT CASE WHEN instr(link, '.') > 0 THEN substr(link, instr(link, '.') + 1) ELSE link END "
+      "|| '_' || direction AS key, sum(bytes + padding_bytes) FROM link_bytes" +
+          from + " GROUP BY step_id, key",
+      1, run.series));
+  ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader->meta());
+  for (const rundb::MetaRow& row : meta) run.settings[row.key] = row.value;
+  return run;
+}
+
+std::string unit_of(const std::string& key) {
+  if (key.ends_with("_read") || key.ends_with("_write")) return "B";
+  return key == "loss" || key == "tokens_per_s" ? "" : "s";
+}
+
+double error_of_median(const std::vector<double>& values, double median) {
+  return kMedianError * analyze::noise_of(values, median) /
+         std::sqrt(static_cast<double>(values.size()));
+}
+
+// In the order in which people ask, then the links.
+std::vector<std::string> ordered_keys(const Series& series) {
+  std::vector<std::string> keys = {"step_time", "forward", "backward",
+                                   "update",    "loss",    "tokens_per_s"};
+  for (const auto& [key, values] : series) {
+    if (std::ranges::count(keys, key) == 0) keys.push_back(key);
+  }
+  std::erase_if(keys, [&](const std::string& key) { return !series.contains(key); });
+  return keys;
+}
+
+// Facts of one recording that say nothing about the other.
+bool is_of_one_run(const std::string& key) {
+  static const std::set<std::string> kKeys = {"started_utc", "output",        "state_dir",
+                                              "model_text",  "platform_text", "db"};
+  return kKeys.contains(key);
+}
+
+std::vector<SettingDifference> differences(const ReadRun& a, const ReadRun& b) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : a.settings) keys.insert(key);
+  for (const auto& [key, value] : b.settings) keys.insert(key);
+  const auto value = [](const ReadRun& run, const std::string& key) {
+    const auto found = run.settings.find(key);
+    return found == run.settings.end() ? std::string("-") : found->second;
+  };
+  std::vector<SettingDifference> all;
+  for (const std::string& key : keys) {
+    const SettingDifference difference{key, value(a, key), value(b, key)};
+    if (!is_of_one_run(key) && difference.a != difference.b) all.push_back(difference);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool ComparedFigure::is_more_than_noise() const { return std::abs(b - a) > noise; }
+
+Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b) {
+  ASSIGN_OR_RETURN(const ReadRun a, read_run(database_a));
+  ASSIGN_OR_RETURN(const ReadRun b, read_run(database_b));
+  Comparison comparison;
+  comparison.steps_a = a.series.at("step_time").size();
+  comparison.steps_b = b.series.at("step_time").size();
+  for (const std::string& key : ordered_keys(a.series)) {
+    const auto in_b = b.series.find(key);
+    if (in_b == b.series.end()) continue;
+    const std::vector<double>& values_a = a.series.at(key);
+    const double median_a = analyze::median_of(values_a);
+    const double median_b = analyze::median_of(in_b->second);
+    const double noise = kErrors * std::hypot(error_of_median(values_a, median_a),
+                                              error_of_median(in_b->second, median_b));
+    comparison.figures.push_back({key, unit_of(key), median_a, median_b, noise});
+  }
+  comparison.differences = differences(a, b);
+  return comparison;
+}
+
+Result<FailCondition> parse_fail_condition(const std::string& text, const Comparison& comparison) {
+  FailCondition condition;
+  condition.text = text;
+  const std::size_t sign = text.find_first_of("<>");
+  const auto bad = [&] {
+    return make_error(ErrorCode::config,
+                      "--fail-if {}: write a figure, > or <, and a change, like 'step_time>+3%' or "
+                      "'loss>0.05'",
+                      text);
+  };
+  if (sign == std::string::npos || sign == 0) return bad();
+  condition.key = text.substr(0, sign);
+  condition.is_above = text[sign] == '>';
+  std::string bound = text.substr(sign + 1);
+  condition.is_percent = bound.ends_with('%');
+  if (condition.is_percent) bound.pop_back();
+  if (bound.starts_with('+')) bound.erase(0, 1);
+  const auto value = number(bound);
+  if (!value || !std::isfinite(*value)) return bad();
+  condition.bound = condition.is_percent ? *value / 100 : *value;
+  std::vector<std::string> keys;
+  for (const ComparedFigure& figure : comparison.figures) keys.push_back(figure.key);
+  if (std::ranges::count(keys, condition.key) > 0) return condition;
+  return make_error(ErrorCode::config,
+                    "--fail-if {}: '{}' is no figure of both runs{}; there are {}", text,
+                    condition.key, did_you_mean(condition.key, keys), fmt::join(keys, ", "));
+}
+
+bool is_tripped(const FailCondition& condition, const Comparison& comparison) {
+  const auto figure = std::ranges::find(comparison.figures, condition.key, &ComparedFigure::key);
+  if (figure == comparison.figures.end() || !figure->is_more_than_noise()) return false;
+  const double change = condition.is_percent ? figure->change() : figure->b - figure->a;
+  return condition.is_above ? change > condition.bound : change < condition.bound;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,229 @@
+#include "profiler/analyze/advice.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace sluice::analyze {
+namespace {
+
+// A link that moves this share of what it could is taken to be full.
+constexpr double kFull = 0.85;
+constexpr double kUneven = 1.1;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+const char* direction_word(rundb::Direction direction) {
+  return direction == rundb::Direction::read ? "read" : "write";
+}
+
+// Of one kind of link the fullest.
+const LinkLoad* fullest(const RunAnalysis& analysis, Cause cause) {
+  const LinkLoad* best = nullptr;
+  for (const LinkLoad& load : analysis.links) {
+    const bool fits = cause == Cause::host_link
+                          ? load.is_shared
+                          : !load.is_shared && (load.direction == rundb::Direction::read) ==
+                                                   (cause == Cause::read);
+    if (fits && (best == nullptr || load.share > best->share)) best = &load;
+  }
+  return best;
+}
+
+bool is_of_link(Cause cause) {
+  return cause == Cause::host_link || cause == Cause::read || cause == Cause::write;
+}
+
+std::string link_words(const LinkLoad& load) {
+  return fmt::format("{} {} moves {} of {} while it moves, {} of the step", load.name,
+                     direction_word(load.direction), format_rate(load.bytes_per_s, "B/s"),
+                     format_rate(load.bytes_per_s_max, "B/s"), percent(load.share));
+}
+
+std::vector<Cause> by_share(const RunAnalysis& analysis) {
+  std::vector<Cause> causes;
+  for (std::size_t c = 0; c < kCauseCount; ++c) causes.push_back(static_cast<Cause>(c));
+  std::ranges::stable_sort(causes, std::greater<>(),
+                           [&](Cause cause) { return analysis.share[index_of(cause)]; });
+  return causes;
+}
+
+Finding main_finding(const RunAnalysis& analysis, Cause cause) {
+  const double share = analysis.share[index_of(cause)];
+  std::string text =
+      fmt::format("{} of a step is {} ({})", percent(share), cause_phrase(cause),
+                  format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
+  if (is_of_link(cause)) {
+    if (const LinkLoad* load = fullest(analysis, cause)) text += "; " + link_words(*load);
+  }
+  return {text + ".", false};
+}
+
+void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  const double imbalance = imbalance_of(analysis.devices);
+  if (imbalance < kUneven) return;
+  const auto busiest = std::ranges::max_element(analysis.devices, {}, &DeviceUse::busy_ns);
+  found.push_back(
+      {fmt::format("{} is busy {:.2f} times as long as devices are on average: its share "
+                   "is too large for its speed, or it is slow.",
+                   busiest->name, imbalance),
+       true});
+}
+
+void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  if (analysis.trend.changes.empty()) return;
+  const ChangePoint& last = analysis.trend.changes.back();
+  const double change = last.after / last.before - 1;
+  found.push_back({fmt::format("Since step {} a step takes {} {} ({} before, {} now).",
+                               analysis.change_steps.back() + 1, percent(std::abs(change)),
+                               change > 0 ? "longer" : "less",
+                               format_duration(static_cast<TimeNs>(last.before * 1e9)),
+                               format_duration(static_cast<TimeNs>(last.after * 1e9))),
+                   change > 0});
+}
+
+void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  for (const OutlierStep& outlier : analysis.outliers) {
+    found.push_back({fmt::format("Step {} took {}, {} more than others, most of it on {}.",
+                                 outlier.step + 1, format_duration(outlier.dur),
+                                 format_duration(outlier.dur - outlier.typical_dur),
+                                 cause_phrase(outlier.cause)),
+                     true});
+  }
+}
+
+class Suggesting {
+ public:
+  Suggesting(const RunAnalysis& analysis, const RunInfo& info) : analysis_(analysis), info_(info) {}
+
+  std::vector<Suggestion> all() {
+    if (!analysis_.has_spans()) return {};
+    for (const Cause cause : by_share(analysis_)) {
+      if (analysis_.share[index_of(cause)] >= kSuggestFrom) add(cause);
+    }
+    return std::move(suggestions_);
+  }
+
+ private:
+  void add(Cause cause) {
+    const LinkLoad* link = is_of_link(cause) ? fullest(analysis_, cause) : nullptr;
+    const bool is_full = link != nullptr && link->share >= kFull;
+    const bool is_csd = info_.meta_value("method") == "csd";
+    switch (cause) {
+      case Cause::read:
+      case Cause::write:
+        if (!is_full) overlap_more(cause);
+        if (!is_csd)
+          suggest(cause, "method=csd", "the state then stays behind each device's own link");
+        more_devices(cause);
+        break;
+      case Cause::host_link:
+        if (is_csd) less_gradient(cause);
+        if (!is_csd) suggest(cause, "method=csd", "state then does not cross the host link");
+        break;
+      case Cause::buffers:
+        more_buffers(cause);
+        break;
+      case Cause::update_engine:
+        overlap_more(cause);
+        more_devices(cause);
+        break;
+      case Cause::commit:
+        overlap_more(cause);
+        break;
+      case Cause::processor:
+        if (!is_csd) suggest(cause, "method=csd", "devices then update what the host does now");
+        overlap_more(cause);
+        break;
+      case Cause::recorder:
+        suggest(cause, "record=steps", "fewer records are written");
+        break;
+      default:
+        break;  // no setting makes computing or selecting shorter
+    }
+  }
+
+  void overlap_more(Cause cause) {
+    if (info_.meta_value("pipeline") != "nbuffer") {
+      suggest(cause, "pipeline=nbuffer", "reads, updates and writes then go on at the same time");
+    } else {
+      more_buffers(cause);
+    }
+  }
+
+  void more_buffers(Cause cause) {
+    std::int64_t buffers = 0;
+    const std::string text = info_.meta_value("buffers");
+    std::from_chars(text.data(), text.data() + text.size(), buffers);
+    if (buffers < 1) return;
+    suggest(cause, fmt::format("buffers={}", 2 * buffers), "reads then need not wait for buffers");
+  }
+
+  void more_devices(Cause cause) {
+    std::int64_t devices = 0;
+    const std::string text = info_.meta_value("devices");
+    std::from_chars(text.data(), text.data() + text.size(), devices);
+    if (devices < 1) return;
+    suggest(cause, fmt::format("devices={}", devices + 1), "each device then has less to move");
+  }
+
+  void less_gradient(Cause cause) {
+    double density = 0;
+    const std::string text = info_.meta_value("density");
+    std::from_chars(text.data(), text.data() + text.size(), density);
+    if (density == 1) {
+      suggest(cause, "density=0.01",
+              "a hundredth of the gradients crosses the host link; the model "
+              "learns a little differently");
+    }
+    if (info_.meta_value("wire") == "fp32") {
+      suggest(cause, "wire=native", "gradients and parameters then cross in 16 bits");
+    }
+  }
+
+  void suggest(Cause cause, std::string setting, std::string why) {
+    const bool is_known = std::ranges::count(suggestions_, setting, &Suggestion::setting) > 0;
+    if (!is_known) suggestions_.push_back({cause, std::move(setting), std::move(why)});
+  }
+
+  const RunAnalysis& analysis_;
+  const RunInfo& info_;
+  std::vector<Suggestion> suggestions_;
+};
+
+}  // namespace
+
+std::vector<Finding> findings(const RunAnalysis& analysis) {
+  std::vector<Finding> found;
+  if (analysis.steps.empty()) return found;
+  if (!analysis.has_spans()) {
+    found.push_back(
+        {"Operations were not recorded (record=transfers or all does), so nothing is "
+         "known of what the steps' time was spent on.",
+         true});
+    add_changes(analysis, found);
+    return found;
+  }
+  const std::vector<Cause> causes = by_share(analysis);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (analysis.share[index_of(causes[i])] >= kSuggestFrom) {
+      found.push_back(main_finding(analysis, causes[i]));
+    }
+  }
+  add_uneven(analysis, found);
+  if (analysis.overlap.transfer_ns > 0 && analysis.overlap.compute_ns > 0) {
+    found.push_back(
+        {fmt::format("Of the time in which transfers and computing could go on together, "
+                     "they do so for {}.",
+                     percent(analysis.overlap.achieved())),
+         false});
+  }
+  add_changes(analysis, found);
+  add_outliers(analysis, found);
+  return found;
+}
+
+std::vector<Suggestion> suggestions(const RunAnalysis& analysis, const RunInfo& info) {
+  return Suggesting(analysis, info).all();
+}
+
+}  // namespace sluice::analyze

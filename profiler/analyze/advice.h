@@ -1,0 +1,32 @@
+#pragma once
+// What the analysis says in plain sentences, and which setting would help. What it would gain is
+// for whoever can simulate (cli/prediction.h).
+//
+// Thread contract: free functions.
+
+#include <string>
+#include <vector>
+
+#include "profiler/analyze/run_analysis.h"
+
+namespace sluice::analyze {
+
+// Measured, all of it: "46 % of a step is writing state to drives (2.65 s); csd0.drive is full".
+struct Finding {
+  std::string text;
+  bool is_warning = false;  // something stands out that should not
+};
+// The most important first.
+std::vector<Finding> findings(const RunAnalysis& analysis);
+
+// A setting that may shorten steps of this run: what their time is spent on says which.
+struct Suggestion {
+  Cause cause = Cause::other;
+  std::string setting;  // "buffers=8"; of docs/settings.md
+  std::string why;      // "reads wait for buffers while their link is idle"
+};
+// For causes of at least this share. Empty: no setting of the run is known to help.
+inline constexpr double kSuggestFrom = 0.05;
+std::vector<Suggestion> suggestions(const RunAnalysis& analysis, const RunInfo& info);
+
+}  // namespace sluice::analyze

@@ -1,0 +1,157 @@
+#include "profiler/analyze/run_analysis.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sluice::analyze {
+namespace {
+
+double seconds(TimeNs ns) { return static_cast<double>(ns) / 1e9; }
+
+class Analysis {
+ public:
+  Analysis(rundb::Reader& reader, const RunInfo& info, std::vector<rundb::StepRow> steps)
+      : reader_(reader), info_(info), steps_(std::move(steps)) {}
+
+  Result<RunAnalysis> run(const AnalysisOptions& options) {
+    result_.step_count = steps_.size();
+    if (steps_.empty()) return std::move(result_);
+    std::vector<double> durs;
+    for (const rundb::StepRow& step : steps_) durs.push_back(seconds(step.dur));
+    result_.trend = trend_of(durs);
+    for (const ChangePoint& change : result_.trend.changes) {
+      result_.change_steps.push_back(steps_[change.index].id);
+    }
+    const std::vector<std::size_t> chosen = typical_steps(options.steps_max);
+    std::vector<double> chosen_durs;
+    for (const std::size_t i : chosen) {
+      RETURN_IF_ERROR(look_at(steps_[i]));
+      chosen_durs.push_back(static_cast<double>(steps_[i].dur));
+    }
+    result_.dur = static_cast<TimeNs>(median_of(std::move(chosen_durs)));
+    finish_means(chosen.size());
+    RETURN_IF_ERROR(explain_outliers());
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::size_t> typical_steps(std::size_t at_most) const {
+    std::size_t begin = result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
+    if (begin < kSettling && steps_.size() > kSettling) begin = kSettling;
+    std::vector<std::size_t> candidates;
+    for (std::size_t i = begin; i < steps_.size(); ++i) {
+      const bool stands_out = std::ranges::count(result_.trend.outliers, i) > 0;
+      if (!stands_out && !steps_[i].skipped) candidates.push_back(i);
+    }
+    if (candidates.empty()) candidates.push_back(steps_.size() - 1);
+    if (candidates.size() <= at_most) return candidates;
+    std::vector<std::size_t> chosen;
+    for (std::size_t k = 0; k < at_most; ++k) {
+      chosen.push_back(candidates[k * (candidates.size() - 1) / (at_most - 1)]);
+    }
+    return chosen;
+  }
+
+  Status look_at(const rundb::StepRow& row) {
+    ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, row));
+    result_.steps.push_back(row.id);
+    const StepVerdict verdict = verdict_of(step);
+    for (std::size_t c = 0; c < kCauseCount; ++c) {
+      cause_ns_[c] += verdict.share[c] * static_cast<double>(row.dur);
+    }
+    dur_ns_ += static_cast<double>(row.dur);
+    const LinkUse use(step);
+    for (const LinkLoad& load : use.loads()) add(load, row.dur);
+    const Overlap overlap = overlap_of(step);
+    result_.overlap.compute_ns += overlap.compute_ns;
+    result_.overlap.transfer_ns += overlap.transfer_ns;
+    result_.overlap.both_ns += overlap.both_ns;
+    add(device_use(step));
+    return ok_status();
+  }
+
+  void add(const LinkLoad& load, TimeNs dur) {
+    LinkLoad& sum = links_[{load.link_id, load.direction}];
+    if (sum.name.empty()) sum = {.link_id = load.link_id, .name = load.name};
+    sum.direction = load.direction;
+    sum.is_shared = load.is_shared;
+    sum.bytes_per_s_max = load.bytes_per_s_max;
+    sum.bytes += load.bytes;
+    sum.busy_ns += load.busy_ns;
+    sum.share += load.share * static_cast<double>(dur);
+  }
+
+  void add(const std::vector<DeviceUse>& devices) {
+    if (result_.devices.empty()) {
+      result_.devices = devices;
+      return;
+    }
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      DeviceUse& sum = result_.devices[d];
+      sum.read_ns += devices[d].read_ns;
+      sum.write_ns += devices[d].write_ns;
+      sum.update_ns += devices[d].update_ns;
+      sum.busy_ns += devices[d].busy_ns;
+      sum.read_bytes += devices[d].read_bytes;
+      sum.write_bytes += devices[d].write_bytes;
+    }
+  }
+
+  void finish_means(std::size_t count) {
+    for (auto& [key, load] : links_) {
+      if (load.busy_ns > 0) {
+        load.bytes_per_s =
+            static_cast<double>(load.bytes) / seconds(load.busy_ns) * info_.time_scale();
+      }
+      load.share = dur_ns_ > 0 ? load.share / dur_ns_ : 0;
+      load.bytes /= static_cast<std::int64_t>(count);
+      load.busy_ns /= static_cast<TimeNs>(count);
+      result_.links.push_back(load);
+    }
+    for (std::size_t c = 0; c < kCauseCount && dur_ns_ > 0; ++c) {
+      result_.share[c] = cause_ns_[c] / dur_ns_;
+    }
+  }
+
+  Status explain_outliers() {
+    std::vector<std::size_t> worst = result_.trend.outliers;
+    std::ranges::sort(worst, std::greater<>(), [this](std::size_t i) { return steps_[i].dur; });
+    if (worst.size() > kOutliersMax) worst.resize(kOutliersMax);
+    for (const std::size_t i : worst) {
+      ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, steps_[i]));
+      const StepVerdict verdict = verdict_of(step);
+      OutlierStep outlier{.step = steps_[i].id, .dur = steps_[i].dur, .typical_dur = result_.dur};
+      double most = 0;
+      for (std::size_t c = 0; c < kCauseCount; ++c) {
+        const double more = verdict.share[c] * static_cast<double>(steps_[i].dur) -
+                            result_.share[c] * static_cast<double>(result_.dur);
+        if (more <= most) continue;
+        most = more;
+        outlier.cause = static_cast<Cause>(c);
+        outlier.more_ns = static_cast<TimeNs>(more);
+      }
+      result_.outliers.push_back(outlier);
+    }
+    return ok_status();
+  }
+
+  static constexpr std::size_t kSettling = 2;
+
+  rundb::Reader& reader_;
+  const RunInfo& info_;
+  const std::vector<rundb::StepRow> steps_;
+  RunAnalysis result_;
+  std::array<double, kCauseCount> cause_ns_{};
+  double dur_ns_ = 0;
+  std::map<std::pair<std::int64_t, rundb::Direction>, LinkLoad> links_;
+};
+
+}  // namespace
+
+Result<RunAnalysis> analyze_run(rundb::Reader& reader, const RunInfo& info,
+                                const AnalysisOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, reader.steps());
+  return Analysis(reader, info, std::move(steps)).run(options);
+}
+
+}  // namespace sluice::analyze

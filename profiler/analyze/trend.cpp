@@ -1,0 +1,125 @@
+#include "profiler/analyze/trend.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace sluice::analyze {
+namespace {
+
+constexpr double kMadToDeviation = 1.4826;
+// A split is looked for at no more places than this, evenly chosen.
+constexpr std::size_t kPlacesMax = 200;
+
+struct Stretch {
+  std::size_t begin;
+  std::size_t end;
+};
+
+std::vector<double> slice(std::span<const double> values, Stretch stretch) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(stretch.begin),
+          values.begin() + static_cast<std::ptrdiff_t>(stretch.end)};
+}
+
+double deviation_from_median(std::span<const double> values, Stretch stretch) {
+  const std::vector<double> of = slice(values, stretch);
+  const double median = median_of(of);
+  double sum = 0;
+  for (const double value : of) sum += std::abs(value - median);
+  return sum;
+}
+
+// Where cutting the stretch in two takes away most of the deviation.
+std::size_t best_cut(std::span<const double> values, Stretch stretch) {
+  const std::size_t first = stretch.begin + kStretchSteps;
+  const std::size_t last = stretch.end - kStretchSteps;
+  const std::size_t stride = std::max<std::size_t>(1, (last - first) / kPlacesMax);
+  const auto cost = [&](std::size_t cut) {
+    return deviation_from_median(values, {stretch.begin, cut}) +
+           deviation_from_median(values, {cut, stretch.end});
+  };
+  std::size_t best = first;
+  double least = cost(first);
+  const auto look_at = [&](std::size_t cut) {
+    const double here = cost(cut);
+    if (here < least) {
+      least = here;
+      best = cut;
+    }
+  };
+  for (std::size_t cut = first; cut <= last; cut += stride) look_at(cut);
+  const std::size_t around = best;
+  for (std::size_t cut = std::max(first, around - std::min(around, stride));
+       stride > 1 && cut <= std::min(last, around + stride); ++cut) {
+    look_at(cut);
+  }
+  return best;
+}
+
+bool is_change(std::span<const double> values, Stretch before, Stretch after) {
+  const double old_median = median_of(slice(values, before));
+  const double new_median = median_of(slice(values, after));
+  const double noise = std::max(noise_of(slice(values, before), old_median),
+                                noise_of(slice(values, after), new_median));
+  const double change = std::abs(new_median - old_median);
+  return change > kChangeNoise * noise && change > kChangeShare * old_median;
+}
+
+void split(std::span<const double> values, Stretch stretch, std::vector<std::size_t>& cuts) {
+  if (stretch.end - stretch.begin < 2 * kStretchSteps) return;
+  const std::size_t cut = best_cut(values, stretch);
+  if (!is_change(values, {stretch.begin, cut}, {cut, stretch.end})) return;
+  split(values, {stretch.begin, cut}, cuts);
+  cuts.push_back(cut);
+  split(values, {cut, stretch.end}, cuts);
+}
+
+}  // namespace
+
+double median_of(std::vector<double> values) {
+  CHECK(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+double noise_of(std::span<const double> values, double median) {
+  if (values.empty()) return 0;
+  std::vector<double> deviations;
+  for (const double value : values) deviations.push_back(std::abs(value - median));
+  return kMadToDeviation * median_of(std::move(deviations));
+}
+
+Trend trend_of(std::span<const double> values) {
+  Trend trend;
+  if (values.empty()) return trend;
+  trend.median = median_of({values.begin(), values.end()});
+  std::vector<std::size_t> cuts;
+  split(values, {0, values.size()}, cuts);
+  cuts.push_back(values.size());
+  std::vector<double> deviations;
+  std::vector<double> medians;
+  std::size_t begin = 0;
+  for (const std::size_t end : cuts) {
+    medians.push_back(median_of(slice(values, {begin, end})));
+    for (std::size_t i = begin; i < end; ++i) deviations.push_back(values[i] - medians.back());
+    begin = end;
+  }
+  trend.noise = noise_of(deviations, 0);
+  begin = 0;
+  for (std::size_t s = 0; s < cuts.size(); ++s) {
+    if (s > 0) trend.changes.push_back({begin, medians[s - 1], medians[s]});
+    for (std::size_t i = begin; i < cuts[s]; ++i) {
+      if (deviations[i] > kOutlierNoise * trend.noise &&
+          deviations[i] > kOutlierShare * medians[s]) {
+        trend.outliers.push_back(i);
+      }
+    }
+    begin = cuts[s];
+  }
+  return trend;
+}
+
+}  // namespace sluice::analyze

@@ -1,0 +1,45 @@
+#pragma once
+// Step times over a run: how much they scatter, where they changed for good, which stand out.
+//
+// Medians and their absolute deviations, since one stalled step must not hide the others (Rousseeuw
+// and Croux, Alternatives to the Median Absolute Deviation, 1993: 1.4826 x MAD estimates the
+// standard deviation of normal noise).
+//
+// Thread contract: free functions.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sluice::analyze {
+
+double median_of(std::vector<double> values);  // of at least one
+// 1.4826 x the median of absolute deviations from the median.
+double noise_of(std::span<const double> values, double median);
+
+struct ChangePoint {
+  std::size_t index = 0;  // of the first value after it
+  double before = 0;      // medians of the stretches that meet here
+  double after = 0;
+};
+
+struct Trend {
+  double median = 0;
+  double noise = 0;                   // of the stretches around their own medians
+  std::vector<ChangePoint> changes;   // in order
+  std::vector<std::size_t> outliers;  // indices, in order: far above their own stretch
+};
+
+// A change lasts at least kStretchSteps, and is larger than kChangeNoise times the noise and than
+// kChangeShare; an outlier stands kOutlierNoise times the noise and kOutlierShare above its
+// stretch.
+inline constexpr std::size_t kStretchSteps = 5;
+inline constexpr double kChangeNoise = 3;
+inline constexpr double kChangeShare = 0.03;
+inline constexpr double kOutlierNoise = 6;
+inline constexpr double kOutlierShare = 0.2;
+
+// Of any number of values; fewer than two stretches have no change.
+Trend trend_of(std::span<const double> values);
+
+}  // namespace sluice::analyze

@@ -1,0 +1,74 @@
+#pragma once
+// Levels of detail of the timeline: tables `lod` and `long_span`, kept up while a run records, so
+// that any zoom of a long run is drawn from about as many rows as the screen has columns.
+//
+// Level 0 has bins of 2^20 ns (about a millisecond), each further level bins eight times as wide.
+// In a level a span is either short, and adds to the bins that it lies in, or long: at least
+// kLongBins bins. A long span is worth drawing by itself there and stands in `long_span` with the
+// coarsest level in which it is long; in coarser ones it is short. So a span touches at most
+// kLongBins + 1 bins a level, and one row of `long_span`.
+//
+// To draw a track at level L: its rows of `lod` with that level, and its long spans of level L and
+// coarser ones.
+//
+// Thread contract: plain data and free functions.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "storage/rundb/rows.h"
+
+namespace sluice::rundb {
+
+inline constexpr int kLodLevels = 8;  // the last has bins of 2^41 ns, 37 minutes
+inline constexpr std::int64_t kLongBins = 4;
+constexpr int lod_shift(int level) { return 20 + 3 * level; }
+constexpr TimeNs lod_width_ns(int level) { return TimeNs{1} << lod_shift(level); }
+// The finest level whose bins are at least this wide; the coarsest if none is.
+int lod_level_for(TimeNs width_ns);
+
+// Of spans in a bin that are short at its level.
+struct LodRow {
+  std::int64_t track_id = 0;
+  int level = 0;
+  std::int64_t bin = 0;    // begins at bin x lod_width_ns(level)
+  std::int64_t count = 0;  // spans that begin in it
+  TimeNs busy_ns = 0;      // of all spans, so more than the width where they overlap
+  TimeNs longest_ns = 0;   // of the span below, which may reach out of the bin
+  std::int64_t longest_name_id = 0;
+};
+
+struct LongSpanRow {
+  std::int64_t track_id = 0;
+  int level = 0;
+  TimeNs ts = 0;
+  TimeNs end_ts = 0;
+  std::int64_t span_id = 0;
+};
+
+// What a batch of spans adds, bins that several spans touch once.
+class LodBatch {
+ public:
+  void clear();
+  void add(const SpanRow& span);
+
+  // In order of track, level and bin.
+  const std::vector<LodRow>& bins();
+  const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
+
+ private:
+  LodRow& row_of(std::int64_t track_id, int level, std::int64_t bin);
+
+  std::map<std::tuple<std::int64_t, int, std::int64_t>, LodRow> by_bin_;
+  // By level, the one touched last: a batch's spans come sorted, so the next one mostly wants it,
+  // too.
+  std::array<LodRow*, kLodLevels> latest_{};
+  std::vector<LodRow> bins_;
+  std::vector<LongSpanRow> long_spans_;
+};
+
+}  // namespace sluice::rundb

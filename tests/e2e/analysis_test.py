@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""`sluice show` and `sluice compare`: verdicts on real, emulated and simulated runs, what they
+predict, what two runs differ in, and what they say of files they cannot use."""
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+
+from sluice_run import SAMPLES, SLUICE, main, require, require_equal, require_words, sluice, test
+
+MODEL = SAMPLES / "models/gpt2-1.7b.toml"
+TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
+
+
+def simulated(place, name="sim.db", **settings):
+    words = [word for key, value in {"devices": 4, **settings}.items()
+             for word in ("--set", f"{key}={value}")]
+    sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / name, *words).done()
+    return place / name
+
+
+def trained(place, *flags, **settings):
+    """A run from its beginning, in a folder of its own."""
+    settings = {"steps": 6, "output": "out", **settings}
+    place.train(*flags, **settings).done()
+    return place / settings["output"] / "run.db"
+
+
+def shown(database, *flags):
+    return sluice("show", database, "--json", "--last", 100, *flags).json()
+
+
+def check_shares(database, what):
+    steps = shown(database, "--no-predict")["steps"]
+    require(steps, f"{what}: no steps")
+    for step in steps:
+        total = sum(step["share"].values())
+        require(abs(total - 1) < 1e-3, f"{what}, step {step['step']}: shares add to {total}")
+        require(min(step["share"].values()) >= 0, f"{what}: a negative share: {step}")
+
+
+@test
+def shares_of_every_step_add_to_the_whole(place):
+    check_shares(simulated(place), "simulated")
+    for pipeline in ("serial", "handover", "nbuffer"):
+        check_shares(simulated(place, method="csd", pipeline=pipeline), f"simulated {pipeline}")
+    check_shares(trained(place, clock="real"), "real")
+    check_shares(trained(place, output="emulated", clock="emulated", time_scale=30), "emulated")
+
+
+@test
+def spans_move_what_the_run_counted(place):
+    for i, settings in enumerate(({"method": "csd"}, {"method": "host"},
+                                  {"method": "csd", "density": 0.05})):
+        report = place.train("--json", steps=4, clock="real", output=f"run{i}", **settings).json()
+        with sqlite3.connect(f"file:{place / f'run{i}/run.db'}?mode=ro", uri=True) as database:
+            rows = database.execute(
+                "SELECT link, direction, sum(bytes) * 1.0 / steps, "
+                "sum(padding_bytes) * 1.0 / steps "
+                "FROM link_bytes, (SELECT count(*) AS steps FROM step) WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
+            spans = {(row[0], row[1]): row[2] for row in rows}
+            spans |= {(row[0], f"{row[1]}_padding"): row[3] for row in rows if row[3] > 0}
+        counted = {(link, direction): mean for link, ways in report["bytes"].items()
+                   for direction, mean in ways.items() if mean > 0}
+        require_equal(spans, counted, f"bytes a step of {settings}")
+
+
+@test
+def a_step_bound_by_one_buffer_is_told_so_and_more_buffers_are_predicted_to_help(place):
+    run = shown(simulated(place, method="csd", pipeline="serial"))
+    predicted = {one["setting"]: one["change"] for one in run["verdict"]["predicted"]}
+    require("pipeline=nbuffer" in predicted, f"predicted: {predicted}")
+    # The prediction is what a simulation of it gives.
+    before = sluice("simulate", MODEL, "--platform", TESTBED, "--json", "--set", "devices=4",
+                    "--set", "pipeline=serial").json()["seconds"]["total"]
+    after = sluice("simulate", MODEL, "--platform", TESTBED, "--json", "--set", "devices=4",
+                   "--set", "pipeline=nbuffer").json()["seconds"]["total"]
+    found, wanted = predicted["pipeline=nbuffer"], after / before - 1
+    require(abs(found - wanted) < 0.03, f"predicted {found}, simulated {wanted}")
+
+
+@test
+def the_words_name_the_clock_and_fit_a_narrow_terminal(place):
+    database = simulated(place)
+    text = sluice("show", database).done().out
+    require_words(text, ["Why a step takes", "SIMULATED CLOCK, 1 step", "Turn next",
+                         "Predicted: simulated on the platform fitted to this run"], "show")
+    narrow = subprocess.run(
+        ["script", "-qec", f"stty cols 40; {SLUICE} show {database}", os.devnull],
+        capture_output=True, text=True, check=False) if os.path.exists("/usr/bin/script") else None
+    if narrow is None:
+        return
+    verdict = narrow.stdout.split("Why a step")[1].split("step      loss")[0]
+    for line in verdict.replace("\r", "").splitlines()[1:]:
+        require(len(line) <= 60, f"too wide for 40 columns: {line!r}")
+
+
+@test
+def flows_lead_from_gradients_to_the_next_parameters(place):
+    database = trained(place, clock="emulated", time_scale=30)
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        pairs = set(connection.execute(
+            "SELECT DISTINCT x.value, y.value FROM flow JOIN span a ON a.id = from_span "
+            "JOIN span b ON b.id = to_span JOIN string x ON x.id = a.name_id "
+            "JOIN string y ON y.id = b.name_id"))
+        later = connection.execute(
+            "SELECT count(*) FROM flow JOIN span a ON a.id = from_span "
+            "JOIN span b ON b.id = to_span WHERE a.ts > b.ts + b.dur").fetchone()[0]
+    for pair in (("backward", "gradient"), ("gradient", "stage_gradient"),
+                 ("stage_gradient", "gradient_down"), ("gradient_down", "gradient_read"),
+                 ("gradient_read", "update"), ("state_read", "update"), ("update", "state_write"),
+                 ("update", "parameters_up"), ("state_write", "commit")):
+        require(pair in pairs, f"no flow {pair}; there are {sorted(pairs)}")
+    require_equal(later, 0, "effects that ended before their cause began")
+
+
+@test
+def levels_record_what_they_say(place):
+    for level, has_spans, has_flows in (("steps", 0, 0), ("transfers", 1, 0), ("all", 1, 1)):
+        database = trained(place, record=level, output=level, clock="emulated", time_scale=30)
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            spans, flows = connection.execute(
+                "SELECT (SELECT count(*) > 0 FROM span WHERE step_id IS NOT NULL), "
+                "(SELECT count(*) > 0 FROM flow)").fetchone()
+            name = connection.execute(
+                "SELECT value FROM span JOIN string ON string.id = name_id WHERE dur = 0 AND "
+                "value LIKE 'level %'").fetchall()
+        require_equal((spans, flows), (has_spans, has_flows), f"spans and flows of record={level}")
+        require_equal(name, [(f"level {level}",)], "the level that the database names")
+
+
+@test
+def a_run_of_steps_alone_says_what_is_missing(place):
+    text = sluice("show", trained(place, record="steps")).done().out
+    require_words(text, ["Operations were not recorded", "record=transfers"], "show")
+
+
+@test
+def two_runs_are_compared_with_their_noise(place):
+    slow = simulated(place, "slow.db", pipeline="serial")
+    fast = simulated(place, "fast.db", pipeline="nbuffer")
+    reply = sluice("compare", slow, fast)
+    require_equal(reply.code, 0, "exit code")
+    require_words(reply.out, ["step_time", "LESS", "pipeline", "serial -> nbuffer", "the same"],
+                  "compare")
+    same = sluice("compare", slow, slow, "--json").json()
+    require_equal(same["differences"], {}, "differences of a run and itself")
+    require(all(one["change"] == 0 for one in same["figures"].values()), f"{same}")
+
+
+@test
+def a_bound_that_is_passed_ends_with_3(place):
+    slow = simulated(place, "slow.db", pipeline="serial")
+    fast = simulated(place, "fast.db", pipeline="nbuffer")
+    for first, second, condition, code in (
+            (fast, slow, "step_time>+3%", 3), (slow, fast, "step_time>+3%", 0),
+            (slow, fast, "step_time<-3%", 3), (fast, slow, "step_time>+900%", 0),
+            (fast, fast, "step_time>0", 0), (fast, slow, "update>0.1", 3)):
+        reply = sluice("compare", first, second, "--fail-if", condition)
+        require_equal(reply.code, code, f"{first.name} {second.name} {condition}")
+        require_equal("TRIPPED" in reply.out, code == 3, f"{condition} says that it tripped")
+
+
+@test
+def what_cannot_be_compared_or_shown_is_refused(place):
+    run = simulated(place)
+    for condition, words in (("steptime>+3%", ["steptime", "step_time"]),
+                             ("step_time", ["write a figure"]), ("step_time>x", ["write a figure"]),
+                             (">3%", ["write a figure"]), ("step_time>nan", ["write a figure"])):
+        sluice("compare", run, run, "--fail-if", condition).refused(2, words)
+    sluice("compare", run, place / "nowhere.db").refused(2, ["nowhere.db"])
+    (place / "text.db").write_text("not a database at all\n" * 100)
+    for command in (["show", place / "text.db"], ["compare", run, place / "text.db"]):
+        sluice(*command).refused(1, ["text.db", "not a database"])
+    with sqlite3.connect(place / "newer.db") as database:
+        database.executescript("PRAGMA application_id = 0x536c6365; PRAGMA user_version = 99;"
+                               "CREATE TABLE meta (key TEXT, value TEXT);"
+                               "INSERT INTO meta VALUES ('written_by', 'Sluice 9.9.9')")
+    sluice("show", place / "newer.db").refused(2, ["Sluice 9.9.9", "version 99"])
+    whole = run.read_bytes()
+    (place / "cut.db").write_bytes(whole[: len(whole) // 2])
+    reply = sluice("show", place / "cut.db")
+    require(reply.code in (1, 2) and re.search(r"cut\.db", reply.err), f"{reply.err}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+// Whole runs, written as a collector writes them and analysed from the file.
+
+#include "profiler/analyze/run_analysis.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "profiler/analyze/advice.h"
+#include "storage/rundb/writer.h"
+#include "tests/storage/rundb/rundb_fixture.h"
+
+namespace sluice::analyze {
+namespace {
+
+using rundb::require_ok;
+
+constexpr TimeNs kMs = 1'000'000;
+
+// Steps of 100 ms: 60 ms of backward, then a device's read of 40 ms, each scaled by what is given.
+class MadeRun {
+ public:
+  explicit MadeRun(const std::string& path)
+      : writer_(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {
+    compute_ = writer_->track_id({}, "compute", "compute");
+    const std::int64_t device = writer_->track_id({}, "device", "csd0");
+    read_ = writer_->track_id(device, "device", "csd0 state_read");
+    require_ok(writer_->write_facts(
+        {.meta = {{"method", "csd"},
+                  {"pipeline", "nbuffer"},
+                  {"buffers", "3"},
+                  {"devices", "1"},
+                  {"clock", "real"}},
+         .devices = {{.id = 0, .name = "csd0", .kind = "csd"}},
+         .links =
+             {{.id = 0, .name = "csd0.drive", .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9}},
+         .track_links = {{read_, 0, rundb::Direction::read}}}));
+  }
+
+  void add_step(double compute_factor, double read_factor) {
+    const auto compute = static_cast<TimeNs>(60 * kMs * compute_factor);
+    const auto read = static_cast<TimeNs>(40 * kMs * read_factor);
+    rundb::Batch batch;
+    batch.spans.push_back({.track_id = compute_,
+                           .name_id = writer_->string_id("backward"),
+                           .submit_ts = now_,
+                           .ts = now_,
+                           .dur = compute,
+                           .step_id = step_});
+    batch.spans.push_back({.track_id = read_,
+                           .name_id = writer_->string_id("state_read"),
+                           .submit_ts = now_ + compute,
+                           .ts = now_ + compute,
+                           .dur = read,
+                           .step_id = step_,
+                           .subgroup_id = 0,
+                           .device_id = 0,
+                           .bytes = read});
+    batch.steps.push_back({.id = step_, .ts = now_, .dur = compute + read, .tokens = 10});
+    require_ok(writer_->append(batch));
+    now_ += compute + read;
+    step_ += 1;
+  }
+  void close() { require_ok(writer_->close()); }
+
+ private:
+  std::unique_ptr<rundb::Writer> writer_;
+  std::int64_t compute_ = 0;
+  std::int64_t read_ = 0;
+  std::int64_t step_ = 0;
+  TimeNs now_ = 1000;
+};
+
+RunAnalysis analysis_of(const std::string& path) {
+  const auto reader = require_ok(rundb::Reader::open(path));
+  const RunInfo info = require_ok(load_run_info(*reader));
+  return require_ok(analyze_run(*reader, info));
+}
+
+}  // namespace
+
+TEST_CASE("shares of a run are those of its steps") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 40; ++i) run.add_step(1, 1);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.step_count == 40);
+  CHECK(analysis.steps.size() == 20);
+  CHECK(analysis.steps.front() == 2);
+  CHECK(analysis.steps.back() == 39);
+  CHECK(analysis.dur == 100 * kMs);
+  CHECK(analysis.share[index_of(Cause::compute)] == Approx(0.6));
+  CHECK(analysis.share[index_of(Cause::read)] == Approx(0.4));
+  CHECK(std::accumulate(analysis.share.begin(), analysis.share.end(), 0.0) == Approx(1));
+  REQUIRE(analysis.links.size() == 1);
+  CHECK(analysis.links[0].bytes == 40 * kMs);
+  CHECK(analysis.links[0].share == Approx(0.4));
+  CHECK(analysis.overlap.achieved() == 0);
+}
+
+TEST_CASE("what a run's steps take now is told from what they took, and from one that stalled") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 30; ++i) run.add_step(1, 1);
+  for (int i = 0; i < 30; ++i) run.add_step(1, i == 20 ? 9 : 2);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.dur == 140 * kMs);
+  CHECK(analysis.share[index_of(Cause::read)] == Approx(80.0 / 140));
+  CHECK(analysis.change_steps == std::vector<std::int64_t>{30});
+  REQUIRE(analysis.outliers.size() == 1);
+  CHECK(analysis.outliers[0].step == 50);
+  CHECK(analysis.outliers[0].cause == Cause::read);
+  CHECK(analysis.outliers[0].more_ns == 280 * kMs);
+
+  std::string text;
+  for (const Finding& finding : findings(analysis)) text += finding.text + "\n";
+  CHECK_THAT(text, Catch::StartsWith("57 % of a step is reading state and gradients from drives"));
+  CHECK_THAT(text, Catch::Contains("Since step 31 a step takes 40 % longer"));
+  CHECK_THAT(text, Catch::Contains("Step 51 took 420 ms, 280 ms more than others"));
+}
+
+TEST_CASE("what is suggested follows from the cause and from what the run has set") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 10; ++i) run.add_step(1, 1);
+  run.close();
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  RunInfo info = require_ok(load_run_info(*reader));
+  const RunAnalysis analysis = require_ok(analyze_run(*reader, info));
+  std::vector<std::string> settings;
+  for (const Suggestion& suggestion : suggestions(analysis, info)) {
+    settings.push_back(suggestion.setting);
+  }
+  CHECK(settings == std::vector<std::string>{"buffers=6", "devices=2"});
+  std::ranges::find(info.meta, "pipeline", &rundb::MetaRow::key)->value = "serial";
+  CHECK(suggestions(analysis, info).front().setting == "pipeline=nbuffer");
+}
+
+TEST_CASE("runs of no step, of one, and without operations are analysed as far as they go") {
+  const rundb::TempFolder folder;
+  MadeRun(folder.file("none.db")).close();
+  CHECK(analysis_of(folder.file("none.db")).steps.empty());
+  CHECK(findings(analysis_of(folder.file("none.db"))).empty());
+
+  MadeRun one(folder.file("one.db"));
+  one.add_step(1, 1);
+  one.close();
+  CHECK(analysis_of(folder.file("one.db")).steps == std::vector<std::int64_t>{0});
+
+  const auto writer =
+      require_ok(rundb::Writer::create(folder.file("steps.db"), rundb::IfExists::refuse));
+  require_ok(writer->append({.steps = {{.id = 0, .ts = 5, .dur = 50, .loss = std::nan("")}}}));
+  require_ok(writer->close());
+  const RunAnalysis bare = analysis_of(folder.file("steps.db"));
+  CHECK_FALSE(bare.has_spans());
+  CHECK_THAT(findings(bare).front().text, Catch::StartsWith("Operations were not recorded"));
+}
+
+}  // namespace sluice::analyze
