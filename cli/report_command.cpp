@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -45,16 +47,22 @@ class ExportProgress {
   TimeNs shown_ts_ = 0;
 };
 
-// A file that is no database of ours is what was asked for wrongly: exit code 2.
-Result<std::unique_ptr<rundb::Reader>> open_database(const std::string& path) {
-  Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(path);
+// A file that is no database of ours is what was asked for wrongly: exit code 2. So is writing over
+// the run itself, with --force or without.
+Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
+  std::error_code error;
+  if (std::filesystem::equivalent(arguments.database, arguments.output, error)) {
+    return make_error(ErrorCode::config, "{}: is the run that is read; name another file to write",
+                      arguments.output);
+  }
+  Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(arguments.database);
   if (!reader.ok() && reader.error().code() == ErrorCode::corrupt)
     return Error(ErrorCode::config, reader.error().message());
   return reader;
 }
 
 Status write_report(const ReportArguments& arguments) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments.database));
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
   // Refused before the work, not after it.
   ASSIGN_OR_RETURN(report::OutputFile file,
                    report::OutputFile::create(arguments.output, arguments.if_exists()));
@@ -86,7 +94,7 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
 }
 
 Status write_export(const ReportArguments& arguments) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments.database));
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
   ExportProgress progress;
   const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
   Status status;

@@ -199,6 +199,8 @@ def what_cannot_be_written_or_read_is_refused_with_exit_code_2(place):
             (("export", run, "--format", "csv", "-o", place / "folder"), ["folder", "--force"]),
             (("export", run, "--format", "csv", "-o", place / "mine.html"), ["folder"]),
             (("export", run, "--format", "pdf", "-o", place / "x"), ["chrome", "csv", "nsys"]),
+            (("report", run, "-o", run, "--force"), ["sim.db", "is the run"]),
+            (("export", run, "--format", "nsys", "-o", run, "--force"), ["is the run"]),
             (("report", run), ["--output"])):
         sluice(*words).refused(2, said)
     require_equal((place / "mine.html").read_text(), "mine", "the file")

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
 #include "profiler/report/detail/averages.h"
@@ -36,6 +37,17 @@ class Timeline {
     });
     const std::size_t span_count = spans.size();
     if (spans.size() > spans_max) keep_longest(spans, spans_max);
+    std::unordered_map<std::int64_t, std::size_t> index_of_span;
+    for (std::size_t i = 0; i < spans.size(); ++i) index_of_span[spans[i].id] = i;
+    // The cause that ended last, as an index.
+    std::unordered_map<std::int64_t, std::size_t> cause_of_span;
+    for (const analyze::Flow& flow : data.flows) {
+      const auto from = index_of_span.find(flow.from_span);
+      if (from == index_of_span.end()) continue;
+      const auto [known, is_new] = cause_of_span.try_emplace(flow.to_span, from->second);
+      if (spans[known->second].end_ts < spans[from->second].end_ts) known->second = from->second;
+      (void)is_new;
+    }
     std::map<std::int64_t, Lanes> lanes;
     Json rows = Json::array();
     for (const analyze::Span& span : spans) {
@@ -43,6 +55,8 @@ class Timeline {
       rows.push_back({track_index(*span.track), name_index(*span.name), lane, span.ts - data.row.ts,
                       span.end_ts - span.ts, std::max<TimeNs>(0, span.ts - span.submit_ts),
                       span.bytes, span.padding_bytes, span.subgroup, span.layer, span.step});
+      const auto cause = cause_of_span.find(span.id);
+      if (cause != cause_of_span.end()) rows.back().push_back(cause->second);
     }
     return {{"step", data.row.id},      {"why", chosen.why},  {"dur", data.row.dur},
             {"span_count", span_count}, {"path", path(data)}, {"spans", std::move(rows)}};

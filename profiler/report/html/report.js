@@ -236,7 +236,7 @@ function drawVerdict() {
 
 // Curves -------------------------------------------------------------------------------------------
 
-const plotWidth = 1180;
+let plotWidth = 1180;  // of the window, so that text keeps its size
 const margin = { left: 64, right: 12, top: 20, bottom: 22 };
 
 // Round values from low to high, about so many.
@@ -285,7 +285,7 @@ class Plot {
         svg('line', { class: 'grid', x1: margin.left, x2: plotWidth - margin.right, y1: y, y2: y }),
         svg('text', { x: margin.left - 8, y: y + 4, 'text-anchor': 'end' }, value.toFixed(digits)));
     }
-    const numbers = ticks(this.firstStep + 1, this.lastStep + 1, 10).values
+    const numbers = ticks(this.firstStep + 1, this.lastStep + 1, plotWidth / 115).values
       .filter((number) => Math.abs(number - Math.round(number)) < 1e-6).map(Math.round);
     for (const number of numbers.length > 0 ? numbers : [Math.ceil(this.firstStep + 1)]) {
       this.root.append(svg('text', { x: this.x(number - 1), y: this.height - 6,
@@ -362,6 +362,12 @@ class Plot {
       hideTip();
     });
   }
+}
+
+function drawPlots() {
+  plotWidth = Math.max(320, byId('time-plot').clientWidth || 1180);
+  drawCurves();
+  drawPhases();
 }
 
 function drawCurves() {
@@ -471,7 +477,8 @@ function drawLinks() {
     { title: 'busy', num: true }, { title: '' }, { title: 'share of its room', num: true }];
   const draw = (some) => table(columns, some.map((row) => {
     const of = row.is_shared ? '#59a5d8' : row.direction === 'read' ? '#4fb286' : '#e07a5f';
-    return [row.name, row.direction === 'read' ? 'read, out of drives' : 'write, into drives',
+    const ends = row.name.endsWith('.link') ? 'accelerator' : 'drives';
+    return [row.name, `${row.direction === 'read' ? 'out of' : 'into'} ${ends}`,
       bytes(row.bytes), rate(row.bytes_per_s),
       row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
       meter(row.share, of), element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
@@ -520,7 +527,7 @@ function drawDevices() {
 
 // Positions in a span's array.
 const at = { track: 0, name: 1, lane: 2, ts: 3, dur: 4, waited: 5, bytes: 6, padding: 7, subgroup: 8,
-  layer: 9, step: 10 };
+  layer: 9, step: 10, cause: 11 };  // the cause is the index of a span, if there is one
 const labelWidth = 170;
 const axisHeight = 26;
 const lineHeight = 17;
@@ -536,15 +543,20 @@ class Timeline {
     this.canvas.addEventListener('pointerdown', (event) => this.onDown(event));
     this.canvas.addEventListener('pointermove', (event) => this.onMove(event));
     this.canvas.addEventListener('pointerup', () => { this.drag = null; });
-    this.canvas.addEventListener('pointerleave', () => hideTip());
+    this.canvas.addEventListener('pointerleave', () => {
+      hideTip();
+      this.mark(null);
+    });
     this.canvas.addEventListener('dblclick', () => this.reset());
     place.addEventListener('keydown', (event) => this.onKey(event));
     addEventListener('resize', () => this.draw());
     this.drag = null;
+    this.marked = null;  // the span under the pointer
   }
 
   show(step) {
     this.step = step;
+    this.marked = null;
     this.layOut();
     this.reset();
   }
@@ -710,6 +722,7 @@ class Timeline {
     const span = this.spanAt(x, y);
     if (span === null) {
       hideTip();
+      this.mark(null);
       return;
     }
     const track = data.timeline.tracks[span[at.track]];
@@ -730,9 +743,55 @@ class Timeline {
     if (span[at.step] >= 0 && span[at.step] !== this.step.step) {
       pairs.push(['belongs to step', stepNumber(span[at.step])]);
     }
-    const where = track.name === '' ? track.group : `${track.group} ${track.name}`;
+    const cause = this.causeOf(span);
+    if (cause !== null) pairs.push(['set off by', this.nameOf(cause)]);
+    showTip(event, this.nameOf(span), pairs);
+    this.mark(span);
+  }
+
+  causeOf(span) {
+    return span[at.cause] === undefined ? null : this.spans[span[at.cause]];
+  }
+
+  nameOf(span) {
+    const track = data.timeline.tracks[span[at.track]];
     const name = data.timeline.names[span[at.name]];
-    showTip(event, where.endsWith(name) ? where : `${name}, ${where}`, pairs);
+    const where = track.name === '' ? track.group : `${track.group} ${track.name}`;
+    const number = span[at.subgroup] >= 0 ? ` ${span[at.subgroup]}`
+      : span[at.layer] >= 0 ? ` ${span[at.layer]}` : '';
+    return (where.endsWith(name) ? where : `${name}, ${where}`) + number;
+  }
+
+  // An outline around a span, and lines back through what set it off.
+  mark(span) {
+    if (span === this.marked) return;
+    this.marked = span;
+    this.draw();
+  }
+
+  drawMark(context) {
+    if (!this.marked) return;
+    context.strokeStyle = style('--text');
+    context.lineWidth = 1.5;
+    const middle = (of) => this.topOfTrack.get(of[at.track]) +
+      (of[at.lane] + 0.5) * this.lineOfTrack.get(of[at.track]);
+    const x = this.x(this.marked[at.ts]);
+    const line = this.lineOfTrack.get(this.marked[at.track]);
+    context.strokeRect(x, middle(this.marked) - line / 2 + 1,
+      Math.max(1, this.x(this.marked[at.ts] + this.marked[at.dur]) - x), Math.max(1, line - 3));
+    context.setLineDash([4, 3]);
+    context.lineWidth = 1;
+    let effect = this.marked;
+    for (let i = 0; i < 12; i += 1) {  // further back it is a tangle
+      const cause = this.causeOf(effect);
+      if (cause === null) break;
+      context.beginPath();
+      context.moveTo(this.x(cause[at.ts] + cause[at.dur]), middle(cause));
+      context.lineTo(this.x(effect[at.ts]), middle(effect));
+      context.stroke();
+      effect = cause;
+    }
+    context.setLineDash([]);
   }
 
   draw() {
@@ -751,6 +810,7 @@ class Timeline {
     context.clip();
     this.drawPath(context);
     this.drawSpans(context);
+    this.drawMark(context);
     context.restore();
     this.drawLabels(context, width);
     // For whoever looks at the page from outside, such as its test.
@@ -866,6 +926,8 @@ function drawTimeline() {
       ? `the ${grouped(step.spans.length)} longest of ${grouped(step.span_count)} operations` : '';
     note.className = note.textContent === '' ? 'unit' : 'notice';
     place.dataset.step = step.step;
+    byId('timeline-step').textContent =
+      `of step ${stepNumber(step.step)}, ${time(step.dur)}: ${step.why}`;
     const used = new Set(step.spans.map((span) => data.timeline.names[span[at.name]]));
     legend(byId('timeline-legend'),
       Object.entries(stageColours).filter(([name]) => used.has(name)));
@@ -907,8 +969,8 @@ const preferred = matchMedia('(prefers-color-scheme: dark)');
 setTheme(/^#(dark|light)$/.test(location.hash) ? location.hash.slice(1)
   : preferred.matches ? 'dark' : 'light', null);
 drawVerdict();
-drawCurves();
-drawPhases();
+drawPlots();
+addEventListener('resize', drawPlots);
 drawLinks();
 drawDevices();
 const timeline = drawTimeline();
@@ -917,9 +979,14 @@ preferred.addEventListener('change', (event) => setTheme(event.matches ? 'dark' 
 byId('theme').addEventListener('click', () =>
   setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark', timeline));
 // The canvas holds pixels, so it is drawn anew in the colours of paper.
+let themeOfScreen = null;
 addEventListener('beforeprint', () => {
-  for (const details of document.querySelectorAll('details')) details.open = true;
-  if (timeline) timeline.draw();
+  themeOfScreen = document.documentElement.dataset.theme;
+  for (const details of document.querySelectorAll('#facts details')) details.open = true;
+  setTheme('light', timeline);
 });
-addEventListener('afterprint', () => timeline && timeline.draw());
+addEventListener('afterprint', () => {
+  if (themeOfScreen !== null) setTheme(themeOfScreen, timeline);
+  themeOfScreen = null;
+});
 document.documentElement.dataset.drawn = 'yes';

@@ -177,6 +177,17 @@ TEST_CASE("steady steps come after the last change, and few of many") {
   CHECK(detail::steady_steps(skipped, {}).size() == 1);  // rather than none
 }
 
+TEST_CASE("of more operations than a page holds the longest are shown, and it says of how many") {
+  const nlohmann::json data =
+      data_of(Folder().page_of({.step_count = 1, .more_kernel_count = 21'000}));
+  for (const nlohmann::json& step : data["timeline"]["steps"]) {
+    CHECK(step["spans"].size() == detail::kTimelineSpansMax);
+    CHECK(step["span_count"] == 21'009);
+    const auto& spans = step["spans"];
+    CHECK(std::ranges::count_if(spans, [](const nlohmann::json& s) { return s[4] > 1000; }) == 9);
+  }
+}
+
 TEST_CASE("the timeline's steps stand once, with all that they are") {
   std::vector<rundb::StepRow> steps = steps_of(4);
   steps[3].dur = 500;

@@ -22,6 +22,7 @@ struct MadeRun {
   bool has_spans = true;
   double loss = 2.5;  // of the first step; each next one is a tenth less
   std::int64_t lost_count = 0;
+  std::int64_t more_kernel_count = 0;  // of 1 us each, in the first millisecond of each step
   std::vector<rundb::MetaRow> more_meta = {};
 };
 
@@ -72,7 +73,7 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
     }
     if (made.has_spans) {
       batch.counters = {{counter, begin, 1.5}, {counter, begin + kMs, kNone}};
-      std::int64_t id = writer->reserve_span_ids(9);
+      std::int64_t id = writer->reserve_span_ids(9 + made.more_kernel_count);
       const auto add = [&](std::int64_t track, const char* name, TimeNs from_ms, TimeNs to_ms,
                            std::int64_t device, std::int64_t bytes) {
         batch.spans.push_back({.id = id,
@@ -100,6 +101,15 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
         batch.flows.push_back({backward, from});
         batch.flows.push_back({from, kernel});
         batch.flows.push_back({kernel, to});
+      }
+      for (std::int64_t i = 0; i < made.more_kernel_count; ++i) {
+        batch.spans.push_back({.id = id++,
+                               .track_id = compute,
+                               .name_id = writer->string_id("gradient"),
+                               .submit_ts = begin + i,
+                               .ts = begin + i,
+                               .dur = 1000,
+                               .step_id = s});
       }
     }
     require_ok(writer->append(batch));

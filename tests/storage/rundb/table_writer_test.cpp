@@ -1,0 +1,49 @@
+#include "storage/rundb/table_writer.h"
+
+#include <array>
+
+#include "tests/storage/rundb/rundb_fixture.h"
+
+namespace sluice::rundb {
+
+TEST_CASE("tables of any schema hold what was appended, however many rows") {
+  const TempFolder folder;
+  const std::string path = folder.file("other.sqlite");
+  auto writer = require_ok(TableWriter::create(path, "CREATE TABLE t (a, b, c, d)"));
+  const std::size_t rows = require_ok(writer->prepare_rows("t", "a, b, c, d"));
+  for (std::int64_t i = 0; i < 120'000; ++i) {
+    const std::array<Cell, 4> cells = {Cell(i), Cell(0.5), Cell(std::string("it's")), Cell()};
+    require_ok(writer->append(rows, cells));
+  }
+  require_ok(writer->close());
+  const auto again = TableWriter::create(path, "");
+  REQUIRE(!again.ok());
+  CHECK(again.error().code() == ErrorCode::config);
+  CHECK(!Reader::open(path).ok());  // it is no run database, and does not pass for one
+}
+
+TEST_CASE("rows are read one by one, as the types that they have") {
+  const TempFolder folder;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  require_ok(writer->append(whole_step(*writer, 0, 3)));
+  require_ok(writer->close());
+  const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  std::size_t count = 0;
+  require_ok(reader->each_row("SELECT id, 0.25, 'text', NULL FROM span",
+                              [&count](std::span<const Cell> row) {
+                                count += 1;
+                                CHECK(std::holds_alternative<std::int64_t>(row[0]));
+                                CHECK(std::get<double>(row[1]) == 0.25);
+                                CHECK(std::get<std::string>(row[2]) == "text");
+                                CHECK(std::holds_alternative<std::monostate>(row[3]));
+                                return ok_status();
+                              }));
+  CHECK(count == 3);
+  const Status stopped = reader->each_row("SELECT id FROM span", [](std::span<const Cell>) {
+    return Status(make_error(ErrorCode::cancelled, "enough"));
+  });
+  REQUIRE(!stopped.ok());
+  CHECK(stopped.error().message() == "enough");
+}
+
+}  // namespace sluice::rundb
