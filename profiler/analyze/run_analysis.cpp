@@ -37,7 +37,7 @@ class Analysis {
  private:
   std::vector<std::size_t> typical_steps(std::size_t at_most) const {
     std::size_t begin = result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
-    if (begin < kSettling && steps_.size() > kSettling) begin = kSettling;
+    begin = std::max(begin, settled_after_last_change());
     std::vector<std::size_t> candidates;
     for (std::size_t i = begin; i < steps_.size(); ++i) {
       const bool stands_out = std::ranges::count(result_.trend.outliers, i) > 0;
@@ -50,6 +50,17 @@ class Analysis {
       chosen.push_back(candidates[k * (candidates.size() - 1) / (at_most - 1)]);
     }
     return chosen;
+  }
+
+  // The first steps of a run, and those after a change of a knob, take memory and fill buffers.
+  // Where that would leave none, all count.
+  std::size_t settled_after_last_change() const {
+    const std::vector<KnobChange> changes = info_.knob_changes();
+    const std::int64_t last = changes.empty() ? -1 : changes.back().step;
+    const auto changed = std::ranges::find_if(
+        steps_, [last](const rundb::StepRow& step) { return step.id >= last; });
+    const auto begin = static_cast<std::size_t>(changed - steps_.begin()) + kSettling;
+    return begin < steps_.size() ? begin : 0;
   }
 
   Status look_at(const rundb::StepRow& row) {

@@ -27,8 +27,7 @@ struct OutlierStep {
 struct RunAnalysis {
   std::size_t step_count = 0;  // in the database
   // Steps looked at: of the last stretch of the run in which steps took about as long as they take
-  // now, without the first two of a run, which take memory and fill buffers, where there are
-  // others.
+  // now, without the first two of the run or after a change of a knob, where there are others.
   std::vector<std::int64_t> steps;
   TimeNs dur = 0;                           // their median
   std::array<double, kCauseCount> share{};  // of all their time; sums to 1

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 namespace sluice::analyze {
 namespace {
@@ -23,6 +24,21 @@ double RunInfo::processor_count() const { return number(meta_value("processors")
 
 double RunInfo::time_scale() const {
   return meta_value("clock") == "emulated" ? number(meta_value("time_scale"), 1) : 1;
+}
+
+// Lines like `100:pipeline=serial`.
+std::vector<KnobChange> RunInfo::knob_changes() const {
+  std::vector<KnobChange> changes;
+  std::istringstream lines(meta_value("changes"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    KnobChange change;
+    std::from_chars(line.data(), line.data() + colon, change.step);
+    change.text = line.substr(colon + 1);
+    changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 Result<RunInfo> load_run_info(rundb::Reader& reader) {

@@ -25,6 +25,13 @@ struct TrackInfo {
   rundb::Direction direction = rundb::Direction::read;  // over those links
 };
 
+// A setting that was changed while the run went on: the first step with its new value, and
+// `key=value`.
+struct KnobChange {
+  std::int64_t step = 0;
+  std::string text;
+};
+
 struct RunInfo {
   std::vector<rundb::MetaRow> meta;
   std::vector<rundb::LinkRow> links;  // by id
@@ -37,6 +44,7 @@ struct RunInfo {
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
   double time_scale() const;
+  std::vector<KnobChange> knob_changes() const;  // in order; those that were planned
 };
 
 struct Span {

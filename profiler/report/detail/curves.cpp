@@ -140,18 +140,4 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   return Json{{"bars", std::move(bars)}, {"why_empty", ""}};
 }
 
-std::vector<Change> changes_of(const std::string& lines) {
-  std::vector<Change> changes;
-  std::istringstream stream(lines);
-  for (std::string line; std::getline(stream, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    Change change;
-    std::from_chars(line.data(), line.data() + colon, change.step);
-    change.text = line.substr(colon + 1);
-    changes.push_back(std::move(change));
-  }
-  return changes;
-}
-
 }  // namespace sluice::report::detail

@@ -26,12 +26,4 @@ nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps);
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,
                                            const std::vector<rundb::StepRow>& steps);
 
-// A knob that changed: the first step with its new value, and `key=value`.
-struct Change {
-  std::int64_t step = 0;
-  std::string text;
-};
-// From the lines of meta key `changes`.
-std::vector<Change> changes_of(const std::string& lines);
-
 }  // namespace sluice::report::detail

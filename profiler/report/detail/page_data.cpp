@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "profiler/report/detail/averages.h"
+#include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/timeline.h"
 
@@ -58,9 +58,9 @@ Json losses_json(const std::vector<rundb::StatRow>& losses) {
   return rows;
 }
 
-Json changes_json(const std::vector<Change>& changes) {
+Json changes_json(const std::vector<analyze::KnobChange>& changes) {
   Json rows = Json::array();
-  for (const Change& change : changes) rows.push_back({change.step, change.text});
+  for (const analyze::KnobChange& change : changes) rows.push_back({change.step, change.text});
   return rows;
 }
 
@@ -75,7 +75,7 @@ Result<PageData> page_data(rundb::Reader& reader) {
   ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(reader));
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader.steps());
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, reader.losses());
-  const std::vector<Change> changes = changes_of(info.meta_value("changes"));
+  ASSIGN_OR_RETURN(const analyze::RunAnalysis analysis, analyze::analyze_run(reader, info));
   const std::string mode = info.meta_value("mode");
   const std::string name = info.meta_value("name");
 
@@ -85,12 +85,13 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["mode"] = mode.empty() ? "the database does not say in which mode it ran" : mode;
   data.json["is_stand_in"] = is_stand_in(mode);
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
-  data.json["time_scale"] = time_scale_of(info);
+  data.json["time_scale"] = info.time_scale();
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
-  data.json["changes"] = changes_json(changes);
-  ASSIGN_OR_RETURN(Json averages, averages_json(reader, info, steady_steps(steps, changes)));
-  for (const char* part : {"verdict", "links", "devices"}) data.json[part] = averages[part];
+  data.json["changes"] = changes_json(info.knob_changes());
+  data.json["verdict"] = verdict_json(analysis);
+  data.json["links"] = links_json(analysis);
+  data.json["devices"] = devices_json(analysis, info);
   data.json["curves"] = curves_json(steps);
   ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
   ASSIGN_OR_RETURN(data.json["timeline"], timeline_json(reader, info, chosen_steps(steps)));

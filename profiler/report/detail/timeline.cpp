@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
-#include "profiler/report/detail/averages.h"
+#include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/lanes.h"
 
 namespace sluice::report::detail {
@@ -74,7 +74,7 @@ class Timeline {
                       {"name", &group == track ? "" : name},
                       {"rank", kind_rank(group.kind)},
                       {"id", track->id},
-                      {"limit", limit_bytes_per_s(*track) / time_scale_of(info_)}});
+                      {"limit", limit_bytes_per_s(*track) / info_.time_scale()}});
     }
     return rows;
   }

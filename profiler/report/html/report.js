@@ -211,6 +211,9 @@ function drawVerdict() {
   byId('verdict-words').textContent =
     `${words.join(', ')}${named.length > 3 ? '; the rest is below' : ''}. Along the path of ` +
     `operations that waited for one another, ${steps}.`;
+  for (const finding of verdict.findings) {
+    byId('verdict-findings').append(element('li', finding.is_warning ? 'warning' : '', finding.text));
+  }
   const largest = causes[0].share;
   causes.forEach((cause, i) => {
     const of = causeColours[cause.cause] || '#7d8590';

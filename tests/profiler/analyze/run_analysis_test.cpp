@@ -158,4 +158,15 @@ TEST_CASE("runs of no step, of one, and without operations are analysed as far a
   CHECK_THAT(findings(bare).front().text, Catch::StartsWith("Operations were not recorded"));
 }
 
+TEST_CASE("planned changes are read back, and what is no change is left out") {
+  RunInfo info;
+  info.meta = {{"changes", "100:pipeline=serial\nno change\n250:buffers=4"}};
+  const std::vector<KnobChange> changes = info.knob_changes();
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].step == 100);
+  CHECK(changes[0].text == "pipeline=serial");
+  CHECK(changes[1].step == 250);
+  CHECK(RunInfo().knob_changes().empty());
+}
+
 }  // namespace sluice::analyze

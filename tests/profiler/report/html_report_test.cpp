@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "profiler/report/detail/averages.h"
+#include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/timeline.h"
 #include "tests/profiler/report/made_run.h"
@@ -158,25 +158,6 @@ TEST_CASE("few steps are all drawn") {
   CHECK(detail::drawn_steps(steps_of(1000), 800).size() == 1000);
 }
 
-TEST_CASE("steady steps come after the last change, and few of many") {
-  const auto ids = [](const std::vector<rundb::StepRow>& steps) {
-    std::vector<std::int64_t> made;
-    for (const rundb::StepRow& step : steps) made.push_back(step.id);
-    return made;
-  };
-  CHECK(ids(detail::steady_steps(steps_of(5), {})) == std::vector<std::int64_t>{2, 3, 4});
-  CHECK(ids(detail::steady_steps(steps_of(10), {{6, "a=b"}})) == std::vector<std::int64_t>{8, 9});
-  CHECK(ids(detail::steady_steps(steps_of(1), {})) == std::vector<std::int64_t>{0});
-  CHECK(detail::steady_steps({}, {}).empty());
-  const auto of_many = detail::steady_steps(steps_of(1000), {});
-  CHECK(of_many.size() == detail::kSteadyStepsMax);
-  CHECK(of_many.front().id == 900);
-  CHECK(of_many.back().id == 999);
-  std::vector<rundb::StepRow> skipped = steps_of(3);
-  for (rundb::StepRow& step : skipped) step.skipped = true;
-  CHECK(detail::steady_steps(skipped, {}).size() == 1);  // rather than none
-}
-
 TEST_CASE("of more operations than a page holds the longest are shown, and it says of how many") {
   const nlohmann::json data =
       data_of(Folder().page_of({.step_count = 1, .more_kernel_count = 21'000}));
@@ -196,13 +177,6 @@ TEST_CASE("the timeline's steps stand once, with all that they are") {
   CHECK(chosen[0].why == "first full");
   CHECK(chosen[2].why == "slowest, last");
   CHECK(detail::chosen_steps({}).empty());
-}
-
-TEST_CASE("lines of changes are read as they are planned") {
-  const auto changes = detail::changes_of("100:pipeline=serial\nno change\n250:buffers=4");
-  REQUIRE(changes.size() == 2);
-  CHECK(changes[0].step == 100);
-  CHECK(changes[1].text == "buffers=4");
 }
 
 }  // namespace sluice::report

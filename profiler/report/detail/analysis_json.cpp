@@ -1,0 +1,94 @@
+#include "profiler/report/detail/analysis_json.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "profiler/analyze/advice.h"
+
+namespace sluice::report::detail {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* direction_name(rundb::Direction direction) {
+  return direction == rundb::Direction::read ? "read" : "write";
+}
+
+std::string why_nothing(const analyze::RunAnalysis& analysis) {
+  if (analysis.steps.empty()) return "No step has ended yet.";
+  return "The run recorded its steps but no operations; record=transfers or record=all records "
+         "them.";
+}
+
+Json causes_json(const analyze::RunAnalysis& analysis) {
+  std::vector<std::size_t> order;
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    if (analysis.share[c] > 0) order.push_back(c);
+  }
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t c) { return analysis.share[c]; });
+  Json causes = Json::array();
+  for (const std::size_t c : order) {
+    const auto cause = static_cast<analyze::Cause>(c);
+    causes.push_back({{"cause", analyze::cause_name(cause)},
+                      {"phrase", analyze::cause_phrase(cause)},
+                      {"share", analysis.share[c]},
+                      {"ns", analysis.share[c] * static_cast<double>(analysis.dur)}});
+  }
+  return causes;
+}
+
+}  // namespace
+
+Json verdict_json(const analyze::RunAnalysis& analysis) {
+  Json causes = analysis.has_spans() ? causes_json(analysis) : Json::array();
+  Json findings = Json::array();
+  for (const analyze::Finding& finding : analyze::findings(analysis)) {
+    findings.push_back({{"text", finding.text}, {"is_warning", finding.is_warning}});
+  }
+  return {{"step_count", analysis.steps.size()},
+          {"first_step", analysis.steps.empty() ? 0 : analysis.steps.front()},
+          {"last_step", analysis.steps.empty() ? 0 : analysis.steps.back()},
+          {"dur", analysis.dur},
+          {"why_empty", causes.empty() ? why_nothing(analysis) : ""},
+          {"causes", std::move(causes)},
+          {"findings", std::move(findings)}};
+}
+
+Json links_json(const analyze::RunAnalysis& analysis) {
+  Json rows = Json::array();
+  for (const analyze::LinkLoad& load : analysis.links) {
+    rows.push_back({{"name", load.name},
+                    {"direction", direction_name(load.direction)},
+                    {"is_shared", load.is_shared},
+                    {"bytes", load.bytes},
+                    {"bytes_per_s", load.bytes_per_s},
+                    {"bytes_per_s_max", load.bytes_per_s_max},
+                    {"busy_ns", load.busy_ns},
+                    {"share", load.share}});
+  }
+  const std::string why = !rows.empty()           ? ""
+                          : !analysis.has_spans() ? why_nothing(analysis)
+                                                  : "Nothing moved over a link.";
+  return {{"rows", std::move(rows)}, {"why_empty", why}};
+}
+
+Json devices_json(const analyze::RunAnalysis& analysis, const analyze::RunInfo& info) {
+  Json rows = Json::array();
+  const auto steps = static_cast<double>(std::max<std::size_t>(1, analysis.steps.size()));
+  for (std::size_t d = 0; analysis.has_spans() && d < analysis.devices.size(); ++d) {
+    const analyze::DeviceUse& device = analysis.devices[d];
+    rows.push_back({{"name", device.name},
+                    {"kind", info.devices[d].kind},
+                    {"read_bytes", static_cast<double>(device.read_bytes) / steps},
+                    {"written_bytes", static_cast<double>(device.write_bytes) / steps},
+                    {"update_ns", static_cast<double>(device.update_ns) / steps},
+                    {"busy_ns", static_cast<double>(device.busy_ns) / steps}});
+  }
+  const std::string why = !rows.empty()           ? ""
+                          : !analysis.has_spans() ? why_nothing(analysis)
+                                                  : "The run has no storage devices.";
+  return {{"rows", std::move(rows)}, {"why_empty", why}};
+}
+
+}  // namespace sluice::report::detail

@@ -1,0 +1,18 @@
+#pragma once
+// What the analysis of a run says, for the page.
+//
+// Thread contract: free functions.
+
+#include <nlohmann/json.hpp>
+
+#include "profiler/analyze/run_analysis.h"
+
+namespace sluice::report::detail {
+
+// Each says `why_empty` where there is nothing.
+nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis);
+nlohmann::ordered_json links_json(const analyze::RunAnalysis& analysis);
+nlohmann::ordered_json devices_json(const analyze::RunAnalysis& analysis,
+                                    const analyze::RunInfo& info);
+
+}  // namespace sluice::report::detail
