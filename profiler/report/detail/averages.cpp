@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <map>
@@ -126,7 +125,7 @@ class Averages {
 
   Json links() const {
     Json rows = Json::array();
-    const double scale = time_scale_of(info_);
+    const double scale = info_.time_scale();
     for (const auto& [key, sums] : links_) {
       rows.push_back({{"name", sums.load.name},
                       {"direction", direction_name(sums.load.direction)},
@@ -172,14 +171,6 @@ class Averages {
 };
 
 }  // namespace
-
-double time_scale_of(const analyze::RunInfo& info) {
-  if (info.meta_value("clock") != "emulated") return 1;
-  double scale = 1;
-  const std::string text = info.meta_value("time_scale");
-  std::from_chars(text.data(), text.data() + text.size(), scale);
-  return scale > 0 ? scale : 1;
-}
 
 std::vector<rundb::StepRow> steady_steps(const std::vector<rundb::StepRow>& steps,
                                          const std::vector<Change>& changes) {

@@ -21,9 +21,6 @@ inline constexpr std::size_t kSteadyStepsMax = 20;
 std::vector<rundb::StepRow> steady_steps(const std::vector<rundb::StepRow>& steps,
                                          const std::vector<Change>& changes);
 
-// Times of an emulated clock are its time_scale times the platform's; 1 in all other runs.
-double time_scale_of(const analyze::RunInfo& info);
-
 // {"verdict": ..., "links": ..., "devices": ...}; each says `why_empty` where there is nothing.
 Result<nlohmann::ordered_json> averages_json(rundb::Reader& reader, const analyze::RunInfo& info,
                                              const std::vector<rundb::StepRow>& steady);

@@ -85,7 +85,7 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["mode"] = mode.empty() ? "the database does not say in which mode it ran" : mode;
   data.json["is_stand_in"] = is_stand_in(mode);
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
-  data.json["time_scale"] = time_scale_of(info);
+  data.json["time_scale"] = info.time_scale();
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(changes);
@@ -93,7 +93,11 @@ Result<PageData> page_data(rundb::Reader& reader) {
   for (const char* part : {"verdict", "links", "devices"}) data.json[part] = averages[part];
   data.json["curves"] = curves_json(steps);
   ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
-  ASSIGN_OR_RETURN(data.json["timeline"], timeline_json(reader, info, chosen_steps(steps)));
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
+                   steps_with_operations(reader, steps));
+  ASSIGN_OR_RETURN(data.json["timeline"],
+                   timeline_json(reader, info, chosen_steps(with_operations)));
+  data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);
   return data;

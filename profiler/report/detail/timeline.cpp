@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
-#include "profiler/report/detail/averages.h"
 #include "profiler/report/detail/lanes.h"
 
 namespace sluice::report::detail {
@@ -74,7 +74,7 @@ class Timeline {
                       {"name", &group == track ? "" : name},
                       {"rank", kind_rank(group.kind)},
                       {"id", track->id},
-                      {"limit", limit_bytes_per_s(*track) / time_scale_of(info_)}});
+                      {"limit", limit_bytes_per_s(*track) / info_.time_scale()}});
     }
     return rows;
   }
@@ -144,6 +144,22 @@ class Timeline {
 };
 
 }  // namespace
+
+Result<std::vector<rundb::StepRow>> steps_with_operations(
+    rundb::Reader& reader, const std::vector<rundb::StepRow>& steps) {
+  TimeNs first_ts = std::numeric_limits<TimeNs>::min();
+  RETURN_IF_ERROR(reader.each_row("SELECT min(ts) FROM span_run WHERE end_ts > ts",
+                                  [&first_ts](std::span<const rundb::Cell> row) {
+                                    const auto* ts = std::get_if<std::int64_t>(&row[0]);
+                                    if (ts != nullptr) first_ts = *ts;
+                                    return ok_status();
+                                  }));
+  std::vector<rundb::StepRow> kept;
+  std::ranges::copy_if(steps, std::back_inserter(kept), [first_ts](const rundb::StepRow& step) {
+    return step.ts + step.dur / 4 >= first_ts;  // its first operation begins a little after it
+  });
+  return kept.empty() ? steps : kept;
+}
 
 std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps) {
   std::vector<ChosenStep> chosen;

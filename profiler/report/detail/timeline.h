@@ -15,6 +15,11 @@ namespace sluice::report::detail {
 
 inline constexpr std::size_t kTimelineSpansMax = 20'000;  // of all steps together
 
+// Those whose operations are in the record: a run with record_steps keeps only the last ones. All,
+// where that leaves none.
+Result<std::vector<rundb::StepRow>> steps_with_operations(rundb::Reader& reader,
+                                                          const std::vector<rundb::StepRow>& steps);
+
 struct ChosenStep {
   rundb::StepRow row;
   std::string why;  // "first, slowest"

@@ -937,6 +937,10 @@ function drawTimeline() {
     timeline.show(step);
   }
   byId('timeline-tools').append(...buttons, note);
+  if (data.timeline.left_out_steps > 0) {
+    place.after(element('p', 'empty', `Operations of the first ${grouped(data.timeline.left_out_steps)} ` +
+      'steps are not in the record.'));
+  }
   const median = Math.max(0, steps.findIndex((step) => step.why.includes('median')));
   choose(steps[median], buttons[median]);
   return timeline;

@@ -198,6 +198,18 @@ TEST_CASE("the timeline's steps stand once, with all that they are") {
   CHECK(detail::chosen_steps({}).empty());
 }
 
+TEST_CASE("the timeline's steps are among those whose operations were kept") {
+  const rundb::TempFolder folder;
+  write_made_run(folder.file("run.db"), {.step_count = 5});
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  std::vector<rundb::StepRow> steps = require_ok(reader->steps());
+  CHECK(require_ok(detail::steps_with_operations(*reader, steps)).size() == 5);
+  for (rundb::StepRow& step : steps) step.ts -= 300 * kMs;  // as if operations began later
+  const auto kept = require_ok(detail::steps_with_operations(*reader, steps));
+  REQUIRE(kept.size() == 2);
+  CHECK(kept.front().id == 3);
+}
+
 TEST_CASE("lines of changes are read as they are planned") {
   const auto changes = detail::changes_of("100:pipeline=serial\nno change\n250:buffers=4");
   REQUIRE(changes.size() == 2);
