@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <map>
 
 #include "profiler/analyze/critical_path.h"
@@ -15,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLastSteps = 100;
-constexpr std::size_t kWarmSteps = 2;
+constexpr std::int64_t kWarmSteps = 2;
 
 const char* direction_name(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
@@ -67,26 +66,30 @@ class Averages {
     }
   }
 
-  // What this step's number is on; with pipeline=nbuffer some of it runs in the next one.
+  // What goes on in the step's time, whichever step it belongs to: with pipeline=nbuffer a step's
+  // updates run in the next one. Of what is only partly in it, that part.
   void add_devices(const analyze::StepData& step) {
-    std::vector<TimeNs> busy_until(devices_.size(), std::numeric_limits<TimeNs>::min());
+    const TimeNs step_end_ts = step.row.ts + step.row.dur;
+    std::vector<TimeNs> busy_until(devices_.size(), step.row.ts);
     for (const analyze::Span& span : step.spans) {
-      if (span.step != step.row.id || span.device < 0 ||
-          static_cast<std::size_t>(span.device) >= devices_.size()) {
-        continue;
-      }
+      if (span.device < 0 || static_cast<std::size_t>(span.device) >= devices_.size()) continue;
+      const TimeNs begin_ts = std::max(span.ts, step.row.ts);
+      const TimeNs end_ts = std::min(span.end_ts, step_end_ts);
+      if (begin_ts >= end_ts) continue;
       const auto index = static_cast<std::size_t>(span.device);
+      const auto inside_ns = static_cast<double>(end_ts - begin_ts);
       DeviceSums& sums = devices_[index];
       if (!span.track->links.empty()) {
         (span.track->direction == rundb::Direction::read ? sums.read_bytes : sums.written_bytes) +=
-            static_cast<double>(span.bytes + span.padding_bytes);
+            static_cast<double>(span.bytes + span.padding_bytes) * inside_ns /
+            static_cast<double>(span.end_ts - span.ts);
       } else if (*span.name == "update") {
-        sums.update_ns += static_cast<double>(span.end_ts - span.ts);
+        sums.update_ns += inside_ns;
       }
       // Spans come in order of their begin.
-      const TimeNs begin_ts = std::max(span.ts, busy_until[index]);
-      sums.busy_ns += static_cast<double>(std::max<TimeNs>(0, span.end_ts - begin_ts));
-      busy_until[index] = std::max(busy_until[index], span.end_ts);
+      sums.busy_ns +=
+          static_cast<double>(std::max<TimeNs>(0, end_ts - std::max(begin_ts, busy_until[index])));
+      busy_until[index] = std::max(busy_until[index], end_ts);
     }
   }
 
@@ -181,9 +184,13 @@ std::vector<rundb::StepRow> steady_steps(const std::vector<rundb::StepRow>& step
     std::ranges::copy_if(left, std::back_inserter(kept), is_kept);
     if (!kept.empty()) left = std::move(kept);
   };
-  for (const Change& change : changes)
-    keep([&change](const rundb::StepRow& step) { return step.id >= change.step; });
-  if (left.size() > kWarmSteps) left.erase(left.begin(), left.begin() + kWarmSteps);
+  std::int64_t first_step = 0;  // with the settings as they are at the end
+  for (const Change& change : changes) {
+    if (!steps.empty() && change.step <= steps.back().id)
+      first_step = std::max(first_step, change.step);
+  }
+  keep([&](const rundb::StepRow& step) { return step.id >= first_step; });
+  keep([&](const rundb::StepRow& step) { return step.id >= first_step + kWarmSteps; });
   keep([](const rundb::StepRow& step) { return !step.skipped; });
   if (left.size() > kLastSteps) left.erase(left.begin(), left.end() - kLastSteps);
   if (left.size() <= kSteadyStepsMax) return left;

@@ -89,12 +89,13 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(changes);
-  ASSIGN_OR_RETURN(Json averages, averages_json(reader, info, steady_steps(steps, changes)));
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
+                   steps_with_operations(reader, steps));
+  ASSIGN_OR_RETURN(Json averages,
+                   averages_json(reader, info, steady_steps(with_operations, changes)));
   for (const char* part : {"verdict", "links", "devices"}) data.json[part] = averages[part];
   data.json["curves"] = curves_json(steps);
   ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
-  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
-                   steps_with_operations(reader, steps));
   ASSIGN_OR_RETURN(data.json["timeline"],
                    timeline_json(reader, info, chosen_steps(with_operations)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
