@@ -19,6 +19,9 @@ class Analysis {
     std::vector<double> durs;
     for (const rundb::StepRow& step : steps_) durs.push_back(seconds(step.dur));
     result_.trend = trend_of(durs);
+    ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
+                     steps_with_operations(reader_, steps_));
+    first_with_operations_ = steps_.size() - with_operations.size();
     for (const ChangePoint& change : result_.trend.changes) {
       result_.change_steps.push_back(steps_[change.index].id);
     }
@@ -37,7 +40,7 @@ class Analysis {
  private:
   std::vector<std::size_t> typical_steps(std::size_t at_most) const {
     std::size_t begin = result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
-    begin = std::max(begin, settled_after_last_change());
+    begin = std::max({begin, settled_after_last_change(), first_with_operations_});
     std::vector<std::size_t> candidates;
     for (std::size_t i = begin; i < steps_.size(); ++i) {
       const bool stands_out = std::ranges::count(result_.trend.outliers, i) > 0;
@@ -127,6 +130,7 @@ class Analysis {
   Status explain_outliers() {
     std::vector<std::size_t> worst = result_.trend.outliers;
     std::ranges::sort(worst, std::greater<>(), [this](std::size_t i) { return steps_[i].dur; });
+    std::erase_if(worst, [this](std::size_t i) { return i < first_with_operations_; });
     if (worst.size() > kOutliersMax) worst.resize(kOutliersMax);
     for (const std::size_t i : worst) {
       ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, steps_[i]));
@@ -151,6 +155,7 @@ class Analysis {
   rundb::Reader& reader_;
   const RunInfo& info_;
   const std::vector<rundb::StepRow> steps_;
+  std::size_t first_with_operations_ = 0;
   RunAnalysis result_;
   std::array<double, kCauseCount> cause_ns_{};
   double dur_ns_ = 0;

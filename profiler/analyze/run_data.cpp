@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <limits>
 #include <sstream>
 
 namespace sluice::analyze {
@@ -91,6 +93,22 @@ Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const run
                    reader.flows_between(step.ts, step.ts + step.dur));
   for (const rundb::FlowRow& row : flows) data.flows.push_back({row.from_span, row.to_span});
   return data;
+}
+
+Result<std::vector<rundb::StepRow>> steps_with_operations(
+    rundb::Reader& reader, const std::vector<rundb::StepRow>& steps) {
+  TimeNs first_ts = std::numeric_limits<TimeNs>::min();
+  RETURN_IF_ERROR(reader.each_row("SELECT min(ts) FROM span_run WHERE end_ts > ts",
+                                  [&first_ts](std::span<const rundb::Cell> row) {
+                                    const auto* ts = std::get_if<std::int64_t>(&row[0]);
+                                    if (ts != nullptr) first_ts = *ts;
+                                    return ok_status();
+                                  }));
+  std::vector<rundb::StepRow> kept;
+  std::ranges::copy_if(steps, std::back_inserter(kept), [first_ts](const rundb::StepRow& step) {
+    return step.ts + step.dur / 4 >= first_ts;  // its first operation begins a little after it
+  });
+  return kept.empty() ? steps : kept;
 }
 
 }  // namespace sluice::analyze

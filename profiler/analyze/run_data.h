@@ -79,4 +79,9 @@ Result<RunInfo> load_run_info(rundb::Reader& reader);
 // `info` outlives what is returned.
 Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step);
 
+// Those whose operations are in the record: a run with record_steps keeps only the last ones. All,
+// where that leaves none.
+Result<std::vector<rundb::StepRow>> steps_with_operations(rundb::Reader& reader,
+                                                          const std::vector<rundb::StepRow>& steps);
+
 }  // namespace sluice::analyze

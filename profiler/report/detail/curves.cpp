@@ -81,7 +81,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   };
   if (steps.empty()) return none("No step has ended yet.");
   std::int64_t span_count = 0;
-  RETURN_IF_ERROR(reader.each_row("SELECT ifnull(max(id), 0) FROM span",
+  RETURN_IF_ERROR(reader.each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
                                   [&span_count](std::span<const rundb::Cell> row) {
                                     span_count = integer(row[0]);
                                     return ok_status();

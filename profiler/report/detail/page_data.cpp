@@ -92,9 +92,13 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["verdict"] = verdict_json(analysis);
   data.json["links"] = links_json(analysis);
   data.json["devices"] = devices_json(analysis, info);
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
+                   analyze::steps_with_operations(reader, steps));
   data.json["curves"] = curves_json(steps);
   ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
-  ASSIGN_OR_RETURN(data.json["timeline"], timeline_json(reader, info, chosen_steps(steps)));
+  ASSIGN_OR_RETURN(data.json["timeline"],
+                   timeline_json(reader, info, chosen_steps(with_operations)));
+  data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);
   return data;

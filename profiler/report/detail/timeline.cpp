@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
-#include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/lanes.h"
 
 namespace sluice::report::detail {

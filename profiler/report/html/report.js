@@ -495,7 +495,7 @@ function drawLinks() {
   place.replaceChildren(draw(shown));
   if (data.time_scale !== 1) {
     place.append(element('p', 'empty', `The emulated clock goes ${data.time_scale} times as slowly ` +
-      'as the platform: its bandwidths are divided by that here.'));
+      'as the platform; bandwidths are of the platform\'s seconds.'));
   }
   if (others.length === 0) return;
   const rest = element('details');
@@ -940,6 +940,10 @@ function drawTimeline() {
     timeline.show(step);
   }
   byId('timeline-tools').append(...buttons, note);
+  if (data.timeline.left_out_steps > 0) {
+    place.after(element('p', 'empty', `Operations of the first ${grouped(data.timeline.left_out_steps)} ` +
+      'steps are not in the record.'));
+  }
   const median = Math.max(0, steps.findIndex((step) => step.why.includes('median')));
   choose(steps[median], buttons[median]);
   return timeline;

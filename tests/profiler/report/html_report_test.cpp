@@ -70,12 +70,13 @@ TEST_CASE("the page has the verdict, links, devices and the steps of the run") {
   CHECK(data["timeline"]["steps"][0]["spans"].size() == 9);  // none of its neighbours
 }
 
-TEST_CASE("an emulated clock's factor is taken out of what links could move") {
+TEST_CASE("an emulated clock's factor is taken out of what links moved") {
   const nlohmann::json data =
       data_of(Folder().page_of({.more_meta = {{"clock", "emulated"}, {"time_scale", "4"}}}));
   const auto& link = data["links"]["rows"][0];
-  CHECK(link["bytes_per_s_max"] == 0.5e9);
-  CHECK(link["share"] == Approx(25'008'192 / 0.5e9 / 0.1));
+  CHECK(link["bytes_per_s_max"] == 2e9);
+  CHECK(link["bytes_per_s"] == Approx(25'008'192 / 0.02 * 4));
+  CHECK(link["share"] == Approx(25'008'192 / 2e9 / 0.1 * 4));
 }
 
 TEST_CASE("text of the database is data: none of it becomes HTML or a script") {
@@ -177,6 +178,18 @@ TEST_CASE("the timeline's steps stand once, with all that they are") {
   CHECK(chosen[0].why == "first full");
   CHECK(chosen[2].why == "slowest, last");
   CHECK(detail::chosen_steps({}).empty());
+}
+
+TEST_CASE("the timeline's steps are among those whose operations were kept") {
+  const rundb::TempFolder folder;
+  write_made_run(folder.file("run.db"), {.step_count = 5});
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  std::vector<rundb::StepRow> steps = require_ok(reader->steps());
+  CHECK(require_ok(analyze::steps_with_operations(*reader, steps)).size() == 5);
+  for (rundb::StepRow& step : steps) step.ts -= 300 * kMs;  // as if operations began later
+  const auto kept = require_ok(analyze::steps_with_operations(*reader, steps));
+  REQUIRE(kept.size() == 2);
+  CHECK(kept.front().id == 3);
 }
 
 }  // namespace sluice::report
