@@ -44,41 +44,48 @@ static_assert(at_most_causes());
 
 }  // namespace
 
-void FlowCauses::add(const std::vector<ByStage>& known, std::int32_t key, Stage stage) {
-  if (key < 0 || static_cast<std::size_t>(key) >= known.size()) return;
-  const record::SpanRef span =
-      known[static_cast<std::size_t>(key)][static_cast<std::size_t>(stage)];
-  if (span != record::kNoSpan) causes_[cause_count_++] = span;
+void FlowCauses::add(const Known& known, TimeNs by_ns) {
+  if (known.span != record::kNoSpan && known.end_ns <= by_ns) {
+    causes_[cause_count_++] = known.span;
+  }
 }
 
-std::span<const record::SpanRef> FlowCauses::causes_of(const OperationLabel& label) {
+void FlowCauses::add(const std::vector<ByStage>& known, std::int32_t key, Stage stage,
+                     TimeNs by_ns) {
+  if (key < 0 || static_cast<std::size_t>(key) >= known.size()) return;
+  add(known[static_cast<std::size_t>(key)][static_cast<std::size_t>(stage)], by_ns);
+}
+
+std::span<const record::SpanRef> FlowCauses::causes_of(const OperationState& state) {
+  const OperationLabel& label = state.operation.label;
   cause_count_ = 0;
   for (const Rule& rule : kRules) {
     if (rule.effect != label.stage) continue;
     if (rule.key == Key::subgroup) {
-      add(by_subgroup_, index_of(label.subgroup), rule.cause);
+      add(by_subgroup_, index_of(label.subgroup), rule.cause, state.start_ns);
     } else if (rule.key == Key::layer) {
-      add(by_layer_, index_of(label.layer), rule.cause);
-    } else if (const record::SpanRef span = latest_[static_cast<std::size_t>(rule.cause)];
-               span != record::kNoSpan) {
-      causes_[cause_count_++] = span;
+      add(by_layer_, index_of(label.layer), rule.cause, state.start_ns);
+    } else {
+      add(latest_[static_cast<std::size_t>(rule.cause)], state.start_ns);
     }
   }
   return std::span(causes_).first(cause_count_);
 }
 
-void FlowCauses::remember(const OperationLabel& label, record::SpanRef span) {
+void FlowCauses::remember(const OperationState& state, record::SpanRef span) {
+  const OperationLabel& label = state.operation.label;
   const auto stage = static_cast<std::size_t>(label.stage);
-  const auto put = [&](std::vector<ByStage>& known, std::int32_t key) {
+  const Known known{span, state.end_ns};
+  const auto put = [&](std::vector<ByStage>& by_key, std::int32_t key) {
     if (key < 0) return;
-    if (known.size() <= static_cast<std::size_t>(key)) {
-      known.resize(static_cast<std::size_t>(key) + 1, none());
+    if (by_key.size() <= static_cast<std::size_t>(key)) {
+      by_key.resize(static_cast<std::size_t>(key) + 1);
     }
-    known[static_cast<std::size_t>(key)][stage] = span;
+    by_key[static_cast<std::size_t>(key)][stage] = known;
   };
   put(by_subgroup_, index_of(label.subgroup));
   put(by_layer_, index_of(label.layer));
-  latest_[stage] = span;
+  latest_[stage] = known;
 }
 
 }  // namespace sluice::runtime

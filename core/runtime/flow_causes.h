@@ -17,24 +17,25 @@ class FlowCauses {
  public:
   static constexpr std::size_t kCausesMax = 3;
 
-  // Spans that caused this operation, of those remembered; valid until the next call.
-  std::span<const record::SpanRef> causes_of(const OperationLabel& label);
+  // Spans that caused this operation, of those remembered: what ended before it began. Valid until
+  // the next call.
+  std::span<const record::SpanRef> causes_of(const OperationState& state);
   // The operation's own span, which others may have as a cause.
-  void remember(const OperationLabel& label, record::SpanRef span);
+  void remember(const OperationState& state, record::SpanRef span);
 
  private:
-  using ByStage = std::array<record::SpanRef, kStageCount>;
+  struct Known {
+    record::SpanRef span = record::kNoSpan;
+    TimeNs end_ns = 0;
+  };
+  using ByStage = std::array<Known, kStageCount>;
 
-  void add(const std::vector<ByStage>& known, std::int32_t key, Stage stage);
+  void add(const std::vector<ByStage>& known, std::int32_t key, Stage stage, TimeNs by_ns);
+  void add(const Known& known, TimeNs by_ns);
 
   std::vector<ByStage> by_subgroup_;
   std::vector<ByStage> by_layer_;
-  ByStage latest_ = none();
-  static constexpr ByStage none() {
-    ByStage by_stage;
-    by_stage.fill(record::kNoSpan);
-    return by_stage;
-  }
+  ByStage latest_{};
 
   std::array<record::SpanRef, kCausesMax> causes_{};
   std::size_t cause_count_ = 0;

@@ -104,10 +104,10 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.padding_bytes = label.padding_bytes;
   const record::SpanRef ref = ring_.try_push_span(span);  // a full ring counts what it drops
   if (ref == record::kNoSpan || recorder_.level() < record::Level::all) return;
-  for (const record::SpanRef cause : flow_causes_.causes_of(label)) {
+  for (const record::SpanRef cause : flow_causes_.causes_of(state)) {
     ring_.try_push(record::FlowRecord{.from = cause, .to = ref});
   }
-  flow_causes_.remember(label, ref);
+  flow_causes_.remember(state, ref);
 }
 
 void RecordingSink::record_step(const record::StepRecord& step) {

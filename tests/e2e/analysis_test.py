@@ -59,7 +59,8 @@ def spans_move_what_the_run_counted(place):
             rows = database.execute(
                 "SELECT link, direction, sum(bytes) * 1.0 / steps, "
                 "sum(padding_bytes) * 1.0 / steps "
-                "FROM link_bytes, (SELECT count(*) AS steps FROM step) WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
+                "FROM link_bytes, (SELECT count(*) AS steps FROM step) "
+                "WHERE step_id IN (SELECT id FROM step) GROUP BY link, direction").fetchall()
             spans = {(row[0], row[1]): row[2] for row in rows}
             spans |= {(row[0], f"{row[1]}_padding"): row[3] for row in rows if row[3] > 0}
         counted = {(link, direction): mean for link, ways in report["bytes"].items()
@@ -107,13 +108,13 @@ def flows_lead_from_gradients_to_the_next_parameters(place):
             "JOIN string y ON y.id = b.name_id"))
         later = connection.execute(
             "SELECT count(*) FROM flow JOIN span a ON a.id = from_span "
-            "JOIN span b ON b.id = to_span WHERE a.ts > b.ts + b.dur").fetchone()[0]
+            "JOIN span b ON b.id = to_span WHERE a.ts + a.dur > b.ts").fetchone()[0]
     for pair in (("backward", "gradient"), ("gradient", "stage_gradient"),
                  ("stage_gradient", "gradient_down"), ("gradient_down", "gradient_read"),
                  ("gradient_read", "update"), ("state_read", "update"), ("update", "state_write"),
                  ("update", "parameters_up"), ("state_write", "commit")):
         require(pair in pairs, f"no flow {pair}; there are {sorted(pairs)}")
-    require_equal(later, 0, "effects that ended before their cause began")
+    require_equal(later, 0, "effects that began before their cause ended")
 
 
 @test
