@@ -34,7 +34,7 @@ Cause cause_of(const Span& span, const LinkUse& use) {
 class Walk {
  public:
   explicit Walk(const StepData& step)
-      : step_(step), begin_ts_(step.row.ts), end_ts_(step.row.ts + step.row.dur), use_(step) {
+      : begin_ts_(step.row.ts), end_ts_(step.row.ts + step.row.dur), use_(step) {
     for (const Span& span : step.spans) {
       if (span.end_ts > span.ts && span.track->kind != "recorder") by_end_.push_back(&span);
     }
@@ -180,7 +180,6 @@ class Walk {
   // Between the end of a cause and what it sets off lie wake-ups of threads.
   static constexpr TimeNs kAtOnceNs = 200'000;
 
-  const StepData& step_;
   const TimeNs begin_ts_;
   const TimeNs end_ts_;
   const LinkUse use_;
