@@ -1,5 +1,4 @@
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -165,17 +164,11 @@ void print_links(const Shown& shown) {
              format_bytes(padding_bytes));
 }
 
-std::string parameter_count(const Shown& shown) {
-  double count = 0;
-  const std::string text = shown.meta_value("parameters");
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return format_count(count);
-}
-
 void print_text(const Shown& shown, std::int64_t last) {
   fmt::print("{}: {}\n", shown.meta_value("name"), shown.meta_value("mode"));
-  fmt::print("{} parameters on {}; started {}\n", parameter_count(shown),
-             shown.meta_value("machine"), shown.meta_value("started_utc"));
+  fmt::print("{} parameters on {}; started {}\n",
+             format_count(shown.info.meta_number("parameters", 0)), shown.meta_value("machine"),
+             shown.meta_value("started_utc"));
   if (!shown.steps.empty()) {
     fmt::print("{} step{}, {} a step{}\n", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
                format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),

@@ -1,7 +1,6 @@
 #include "profiler/analyze/advice.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace sluice::analyze {
 namespace {
@@ -20,10 +19,10 @@ const char* direction_word(rundb::Direction direction) {
 const LinkLoad* fullest(const RunAnalysis& analysis, Cause cause) {
   const LinkLoad* best = nullptr;
   for (const LinkLoad& load : analysis.links) {
+    const bool reads = load.direction == rundb::Direction::read;
     const bool fits = cause == Cause::host_link
-                          ? load.is_shared
-                          : !load.is_shared && (load.direction == rundb::Direction::read) ==
-                                                   (cause == Cause::read);
+                          ? !load.is_of_drive
+                          : load.is_of_drive && reads == (cause == Cause::read);
     if (fits && (best == nullptr || load.share > best->share)) best = &load;
   }
   return best;
@@ -151,26 +150,19 @@ class Suggesting {
   }
 
   void more_buffers(Cause cause) {
-    std::int64_t buffers = 0;
-    const std::string text = info_.meta_value("buffers");
-    std::from_chars(text.data(), text.data() + text.size(), buffers);
+    const auto buffers = static_cast<std::int64_t>(info_.meta_number("buffers", 0));
     if (buffers < 1) return;
     suggest(cause, fmt::format("buffers={}", 2 * buffers), "reads then need not wait for buffers");
   }
 
   void more_devices(Cause cause) {
-    std::int64_t devices = 0;
-    const std::string text = info_.meta_value("devices");
-    std::from_chars(text.data(), text.data() + text.size(), devices);
+    const auto devices = static_cast<std::int64_t>(info_.meta_number("devices", 0));
     if (devices < 1) return;
     suggest(cause, fmt::format("devices={}", devices + 1), "each device then has less to move");
   }
 
   void less_gradient(Cause cause) {
-    double density = 0;
-    const std::string text = info_.meta_value("density");
-    std::from_chars(text.data(), text.data() + text.size(), density);
-    if (density == 1) {
+    if (info_.meta_number("density", 0) == 1) {
       suggest(cause, "density=0.01",
               "a hundredth of the gradients crosses the host link; the model "
               "learns a little differently");

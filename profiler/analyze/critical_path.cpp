@@ -20,7 +20,7 @@ Cause cause_of(const Span& span, const LinkUse& use) {
   const std::string& stage = *span.name;
   if (!span.track->links.empty()) {
     const std::optional<LinkLoad> fullest = use.fullest(*span.track);
-    if (!fullest || fullest->is_shared) return Cause::host_link;
+    if (!fullest || !fullest->is_of_drive) return Cause::host_link;
     return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
   }
   if (span.track->kind == "recorder") return Cause::recorder;

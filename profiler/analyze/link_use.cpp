@@ -39,6 +39,7 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     load.link_id = link->id;
     load.name = link->name;
     load.direction = key.second;
+    load.is_of_drive = link->name.ends_with(".drive") || link->name.ends_with(".internal");
     load.is_shared = is_shared_link(link->name);
     load.bytes = static_cast<std::int64_t>(of.bytes);
     load.bytes_per_s_max =

@@ -22,6 +22,7 @@ struct LinkLoad {
   std::int64_t link_id = 0;
   std::string name;
   rundb::Direction direction = rundb::Direction::read;
+  bool is_of_drive = false;    // between a drive and its update engine, or the drive's own
   bool is_shared = false;      // by devices; false: of one device
   std::int64_t bytes = 0;      // payload and padding, as far as transfers lie in the step
   double bytes_per_s_max = 0;  // the platform's

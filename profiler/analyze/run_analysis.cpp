@@ -88,6 +88,7 @@ class Analysis {
     LinkLoad& sum = links_[{load.link_id, load.direction}];
     if (sum.name.empty()) sum = {.link_id = load.link_id, .name = load.name};
     sum.direction = load.direction;
+    sum.is_of_drive = load.is_of_drive;
     sum.is_shared = load.is_shared;
     sum.bytes_per_s_max = load.bytes_per_s_max;
     sum.bytes += load.bytes;

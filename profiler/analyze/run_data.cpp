@@ -7,25 +7,22 @@
 #include <sstream>
 
 namespace sluice::analyze {
-namespace {
-
-double number(const std::string& text, double otherwise) {
-  double value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-}  // namespace
-
 std::string RunInfo::meta_value(std::string_view key) const {
   const auto row = std::ranges::find(meta, key, &rundb::MetaRow::key);
   return row == meta.end() ? "" : row->value;
 }
 
-double RunInfo::processor_count() const { return number(meta_value("processors"), 0); }
+double RunInfo::meta_number(std::string_view key, double otherwise) const {
+  const std::string text = meta_value(key);
+  double value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double RunInfo::processor_count() const { return meta_number("processors", 0); }
 
 double RunInfo::time_scale() const {
-  return meta_value("clock") == "emulated" ? number(meta_value("time_scale"), 1) : 1;
+  return meta_value("clock") == "emulated" ? meta_number("time_scale", 1) : 1;
 }
 
 // Lines like `100:pipeline=serial`.

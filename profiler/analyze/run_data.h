@@ -41,6 +41,7 @@ struct RunInfo {
 
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
+  double meta_number(std::string_view key, double otherwise) const;
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
   double time_scale() const;

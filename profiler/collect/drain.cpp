@@ -138,7 +138,8 @@ void Collector::Drain::watch_cost(const CollectorOptions& options) {
   watched_ts_ = now_ts;
   cost_ns_ = 0;
   const record::Level level = recorder_.level();
-  if (level >= record::Level::all) {
+  // While nothing else is recorded nothing is written, so samples would pile up.
+  if (level >= record::Level::all && own_counters_.empty()) {
     own_counters_.push_back({.track = share_track_, .ts = now_ts, .value = share});
   }
   if (share <= options.cost_share_max || level <= record::Level::steps) return;
