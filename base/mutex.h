@@ -46,6 +46,11 @@ class CondVar {
  public:
   // Waits until notified; may wake without cause, so call it in a loop over the condition.
   void wait(Mutex& mutex) REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS { condition_.wait(mutex); }
+  // The same, for about so long at the most.
+  void wait_for(Mutex& mutex, std::chrono::nanoseconds dur)
+      REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS {
+    condition_.wait_for(mutex, dur);
+  }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }
 

@@ -49,7 +49,7 @@ class CalibrateProgress {
 
 nlohmann::ordered_json json_of(const calibrate::Figure& figure) {
   if (!figure.is_measured()) return nullptr;
-  return {{"median", figure.median},
+  return {{"value", figure.value},
           {"low", figure.low},
           {"high", figure.high},
           {"repeats", figure.count}};
@@ -165,7 +165,7 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
     const calibrate::BothWays alone = drive.alone();
     text += fmt::format("  {:<28} read {:>10}, write {:>10}; at once {} + {}: {} duplex\n",
                         drive.directory.path, format_rate(alone.read), format_rate(alone.write),
-                        format_rate(drive.mixed_read.median), format_rate(drive.mixed_write.median),
+                        format_rate(drive.mixed_read.value), format_rate(drive.mixed_write.value),
                         word_of(drive.duplex));
   }
   if (measured.together) {
@@ -174,13 +174,13 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
       return of.is_found ? "a shared limit" : "no shared limit";
     };
     text += fmt::format("  {:<28} read {:>10} ({}), write {:>10} ({})\n", "all at once",
-                        format_rate(together.read.median), limit(together.read_limit),
-                        format_rate(together.write.median), limit(together.write_limit));
+                        format_rate(together.read.value), limit(together.read_limit),
+                        format_rate(together.write.value), limit(together.write_limit));
   }
   const auto rate = [](double per_second) { return format_count(per_second); };
   text += fmt::format("  update, elements a second     adamw {}, sgd {}, adagrad {}\n",
-                      rate(measured.update[0].median), rate(measured.update[1].median),
-                      rate(measured.update[2].median));
+                      rate(measured.update[0].value), rate(measured.update[1].value),
+                      rate(measured.update[2].value));
   text += fmt::format(
       "  forward and backward          {}FLOP/s, {} single values a second; worst fit {:.0f} %\n",
       rate(measured.compute.matmul), rate(measured.compute.elementwise),

@@ -3,11 +3,16 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/comparison.h"
 #include "cli/exit_code.h"
+#include "cli/fail_condition.h"
+#include "cli/terminal.h"
 
 namespace sluice::cli {
 namespace {
+
+using analyze::ComparedFigure;
+using analyze::Comparison;
+using analyze::SettingDifference;
 
 struct CompareArguments {
   std::string a;
@@ -37,22 +42,40 @@ std::string shortened(const std::string& text) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
 }
 
+void print_figures(const Comparison& comparison, bool is_wide) {
+  if (is_wide) {
+    fmt::print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "a", "b", "change");
+  } else {
+    fmt::print("Medians a step:\n");
+  }
+  for (const ComparedFigure& figure : comparison.figures) {
+    const std::string a = figure_text(figure, figure.a);
+    const std::string b = figure_text(figure, figure.b);
+    if (is_wide) {
+      fmt::print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, a, b, 100 * figure.change(),
+                 judgement(figure));
+    } else {
+      fmt::print("{}: {} -> {}\n  {:+.1f} %, {}\n", figure.key, a, b, 100 * figure.change(),
+                 judgement(figure));
+    }
+  }
+}
+
 void print_text(const CompareArguments& arguments, const Comparison& comparison) {
+  const int columns = terminal_columns();
   fmt::print("a: {} ({} steps)\nb: {} ({} steps)\n\n", arguments.a, comparison.steps_a, arguments.b,
              comparison.steps_b);
-  fmt::print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "a", "b", "change");
-  for (const ComparedFigure& figure : comparison.figures) {
-    fmt::print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, figure_text(figure, figure.a),
-               figure_text(figure, figure.b), 100 * figure.change(), judgement(figure));
-  }
+  print_figures(comparison, columns >= 72);
   if (comparison.differences.empty()) {
-    fmt::print("\nBoth ran with the same settings on the same machine.\n");
+    fmt::print("\n{}",
+               wrapped("Both ran with the same settings on the same machine.", columns, ""));
     return;
   }
   fmt::print("\nWhat was different:\n");
   for (const SettingDifference& difference : comparison.differences) {
-    fmt::print("  {:<22} {} -> {}\n", difference.key, shortened(difference.a),
-               shortened(difference.b));
+    const std::string text = fmt::format("{:<{}} {} -> {}", difference.key, columns >= 72 ? 22 : 0,
+                                         shortened(difference.a), shortened(difference.b));
+    fmt::print("  {}", columns >= 72 ? text + "\n" : wrapped(text, columns - 2, "    "));
   }
 }
 
@@ -74,7 +97,7 @@ nlohmann::ordered_json json_of(const Comparison& comparison) {
 }
 
 Result<int> compare(const CompareArguments& arguments) {
-  ASSIGN_OR_RETURN(const Comparison comparison, compare_runs(arguments.a, arguments.b));
+  ASSIGN_OR_RETURN(const Comparison comparison, analyze::compare_runs(arguments.a, arguments.b));
   std::vector<std::string> tripped;
   for (const std::string& text : arguments.fail_if) {
     ASSIGN_OR_RETURN(const FailCondition condition, parse_fail_condition(text, comparison));
@@ -109,7 +132,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
       "Example: sluice compare before.db after.db --fail-if 'step_time>+3%'");
   command->callback([arguments, &exit_code] {
     const Result<int> code = compare(*arguments);
-    exit_code = code.ok() ? *code : report_error(code.error());
+    exit_code = code.ok() ? *code : report_error(wrong_database(code.error()));
   });
 }
 

@@ -25,6 +25,12 @@ inline int exit_code_of(const Error& error) {
   }
 }
 
+// A run database that cannot be read is a wrong argument, whatever is wrong with it and wherever in
+// it that was found.
+inline Error wrong_database(const Error& error) {
+  return error.code() == ErrorCode::corrupt ? Error(ErrorCode::config, error.message()) : error;
+}
+
 // Says the error on stderr and gives its exit code.
 inline int report_error(const Error& error) {
   std::fflush(stdout);

@@ -52,12 +52,14 @@ int main(int argc, char** argv) {
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");
   int exit_code = sluice::cli::kDone;
   sluice::cli::add_train_command(app, exit_code);
+  sluice::cli::add_live_commands(app, exit_code);
   sluice::cli::add_state_command(app, exit_code);
   sluice::cli::add_show_command(app, exit_code);
   sluice::cli::add_compare_command(app, exit_code);
   sluice::cli::add_report_command(app, exit_code);
   sluice::cli::add_export_command(app, exit_code);
   sluice::cli::add_simulate_command(app, exit_code);
+  sluice::cli::add_predict_command(app, exit_code);
   sluice::cli::add_tune_command(app, exit_code);
   sluice::cli::add_calibrate_command(app, exit_code);
   sluice::cli::add_doctor_command(app, exit_code);

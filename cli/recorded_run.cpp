@@ -1,11 +1,10 @@
 #include "cli/recorded_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
-#include <sstream>
 
+#include "cli/exit_code.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -23,33 +22,13 @@ std::optional<runtime::Stage> stage_of(const std::string& name) {
   return std::nullopt;
 }
 
-// "100:pipeline=serial", as meta has it.
-struct Change {
-  std::int64_t step = 0;
-  std::string setting;
-};
-
-std::vector<Change> changes_of(const std::string& text) {
-  std::vector<Change> changes;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(':');
-    Change change;
-    if (colon == std::string::npos) continue;
-    std::from_chars(line.data(), line.data() + colon, change.step);
-    change.setting = line.substr(colon + 1);
-    changes.push_back(std::move(change));
-  }
-  return changes;
-}
-
 class RecordedRunReader {
  public:
   explicit RecordedRunReader(const RecordedRunFiles& files) : files_(files) {}
 
   Result<RecordedRun> read() {
     auto opened = rundb::Reader::open(files_.database);
-    if (!opened.ok()) return unusable(opened.error());
+    if (!opened.ok()) return wrong_database(opened.error());
     reader_ = std::move(*opened);
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
     ASSIGN_OR_RETURN(const auto meta, reader_->meta());
@@ -67,12 +46,6 @@ class RecordedRunReader {
   }
 
  private:
-  // A file that cannot be tuned from is a wrong argument, whatever is wrong with it.
-  static Error unusable(const Error& error) {
-    if (error.code() != ErrorCode::corrupt) return error;
-    return {ErrorCode::config, error.message()};
-  }
-
   Error refused(const std::string& why) const {
     return make_error(ErrorCode::config, "{}: {}", files_.database, why);
   }
@@ -105,10 +78,11 @@ class RecordedRunReader {
       if (info.key == "accelerators" && is_real()) continue;  // it computed without any
       run_.settings.push_back(info.key + "=" + value->second);
     }
-    for (const Change& change : changes_of(meta_["changes"])) {  // in order of their steps
-      if (change.step < steps.front().id || change.step > steps.back().id) continue;
-      run_.settings.push_back(change.setting);
-      first_step_ = change.step;
+    ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, reader_->knob_changes());
+    for (const rundb::KnobChangeRow& change : changes) {
+      if (change.step_id < steps.front().id || change.step_id > steps.back().id) continue;
+      run_.settings.push_back(change.knob + "=" + change.new_value);
+      first_step_ = change.step_id;
     }
     ASSIGN_OR_RETURN(run_.config, recorded_config(run_, files_.database, {}));
     const train::OffloadConfig& offload = run_.config.offload;
@@ -233,10 +207,11 @@ Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files) {
 }
 
 Result<train::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
-                                         const std::vector<std::string>& overrides) {
+                                         const std::vector<std::string>& overrides,
+                                         const std::string& option) {
   std::vector<std::string> settings = run.settings;
   settings.insert(settings.end(), overrides.begin(), overrides.end());
-  return train::parse_run_config("", database, settings);
+  return train::parse_run_config("", database, settings, option);
 }
 
 }  // namespace sluice::cli

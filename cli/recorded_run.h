@@ -41,8 +41,9 @@ bool is_database_path(const std::string& path);
 // than two steady steps, no operations recorded, no model or platform in it and none named.
 Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files);
 
-// The settings of the run with others over them.
+// The settings of the run with others over them; messages begin with `option` where one is wrong.
 Result<train::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
-                                         const std::vector<std::string>& overrides);
+                                         const std::vector<std::string>& overrides,
+                                         const std::string& option = "--set");
 
 }  // namespace sluice::cli

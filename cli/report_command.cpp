@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/prediction.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
@@ -18,6 +19,7 @@ struct ReportArguments {
   std::string output;
   std::string format;
   bool force = false;
+  bool predict = true;
 
   report::IfExists if_exists() const {
     return force ? report::IfExists::replace : report::IfExists::refuse;
@@ -47,18 +49,29 @@ class ExportProgress {
   TimeNs shown_ts_ = 0;
 };
 
-// A file that is no database of ours is what was asked for wrongly: exit code 2. So is writing over
-// the run itself, with --force or without.
+// Never over the run itself, with --force or without.
 Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
   std::error_code error;
   if (std::filesystem::equivalent(arguments.database, arguments.output, error)) {
     return make_error(ErrorCode::config, "{}: is the run that is read; name another file to write",
                       arguments.output);
   }
-  Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(arguments.database);
-  if (!reader.ok() && reader.error().code() == ErrorCode::corrupt)
-    return Error(ErrorCode::config, reader.error().message());
-  return reader;
+  return rundb::Reader::open(arguments.database);
+}
+
+report::PredictedChanges predicted_changes(const std::string& database,
+                                           const std::vector<analyze::Suggestion>& suggested) {
+  const Predictions predictions = predict(database, suggested);
+  report::PredictedChanges changes;
+  changes.fit_error = predictions.fit_error;
+  changes.unavailable = predictions.unavailable;
+  for (const Prediction& one : predictions.better) {
+    const std::string& setting = one.settings.front();
+    const std::size_t equals = setting.find('=');
+    changes.better.push_back({setting.substr(0, equals), one.from.front().substr(equals + 1),
+                              setting.substr(equals + 1), one.why, one.seconds * 1e9, one.change});
+  }
+  return changes;
 }
 
 Status write_report(const ReportArguments& arguments) {
@@ -66,7 +79,13 @@ Status write_report(const ReportArguments& arguments) {
   // Refused before the work, not after it.
   ASSIGN_OR_RETURN(report::OutputFile file,
                    report::OutputFile::create(arguments.output, arguments.if_exists()));
-  ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader));
+  report::Predict predicts;
+  if (arguments.predict) {
+    predicts = [&](const std::vector<analyze::Suggestion>& suggested) {
+      return predicted_changes(arguments.database, suggested);
+    };
+  }
+  ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
   RETURN_IF_ERROR(file.write(page));
   RETURN_IF_ERROR(file.close());
   fmt::print("{}: {}; open it in any browser.\n", arguments.output,
@@ -125,10 +144,12 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "report", "A run as one HTML file: why a step takes as long, curves, links, a timeline");
   add_common(command, arguments);
   command->add_option("-o,--output", arguments->output, "the HTML file to write")->required();
+  command->add_flag("!--no-predict", arguments->predict,
+                    "do not simulate what settings would gain (which takes a second or so)");
   command->footer("Example: sluice report out/tiny/run.db -o report.html");
   command->callback([arguments, &exit_code] {
     const Status status = write_report(*arguments);
-    if (!status.ok()) exit_code = report_error(status.error());
+    if (!status.ok()) exit_code = report_error(wrong_database(status.error()));
   });
 }
 
@@ -148,7 +169,7 @@ void add_export_command(CLI::App& app, int& exit_code) {
   command->footer("Example: sluice export out/tiny/run.db --format chrome -o trace.json");
   command->callback([arguments, &exit_code] {
     const Status status = write_export(*arguments);
-    if (!status.ok()) exit_code = report_error(status.error());
+    if (!status.ok()) exit_code = report_error(wrong_database(status.error()));
   });
 }
 

@@ -2,9 +2,11 @@
 
 #include <sys/utsname.h>
 
-#include <ctime>
 #include <fstream>
 #include <thread>
+
+#include "base/utc_time.h"
+#include "cli/run_record.h"
 
 namespace sluice::cli {
 namespace {
@@ -31,15 +33,6 @@ std::string processor_name() {
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
   }
   return "unknown";
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 // Empty if it cannot be read: it was a moment ago, and a run does not fail for its record.
@@ -140,6 +133,7 @@ collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
     facts.subgroups.push_back({s, layout.geometry().first_element(id),
                                layout.geometry().element_count(id), index_of(layout.device(id))});
   }
+  facts.knobs = knob_rows();
   add_track_links(plan, sink, facts);
   return facts;
 }

@@ -5,7 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -27,7 +29,7 @@ struct Shown {
   std::vector<rundb::StatRow> losses;
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
-  std::map<std::int64_t, analyze::StepVerdict> verdicts;  // of the steps listed, for JSON
+  std::map<std::int64_t, analyze::Shares> shares;  // of the steps listed, for JSON
   Predictions predictions;
 
   std::string meta_value(std::string_view key) const {
@@ -51,10 +53,15 @@ Result<Shown> read_run(const ShowArguments& arguments) {
   ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
   if (!arguments.json) return shown;
   const auto count = static_cast<std::int64_t>(shown.steps.size());
-  for (std::int64_t i = std::max<std::int64_t>(0, count - arguments.last); i < count; ++i) {
+  const std::int64_t first = std::max<std::int64_t>(0, count - arguments.last);
+  if (first == count) return shown;
+  ASSIGN_OR_RETURN(shown.shares, analyze::stored_verdicts(
+                                     *reader, shown.steps[static_cast<std::size_t>(first)].id));
+  for (std::int64_t i = first; i < count; ++i) {
     const rundb::StepRow& row = shown.steps[static_cast<std::size_t>(i)];
+    if (shown.shares.contains(row.id)) continue;
     ASSIGN_OR_RETURN(const analyze::StepData step, analyze::load_step(*reader, shown.info, row));
-    shown.verdicts[row.id] = analyze::verdict_of(step);
+    shown.shares[row.id] = analyze::verdict_of(step).share;
   }
   return shown;
 }
@@ -69,44 +76,55 @@ const char* direction_name(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
 }
 
-void print_losses(const Shown& shown) {
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+void print_losses(const Shown& shown, int columns) {
   if (shown.losses.empty()) {
     fmt::print("Nothing was lost while recording.\n");
     return;
   }
-  fmt::print("LOST while recording (what follows is not the whole run):\n");
+  print(wrapped("LOST while recording (what follows is not the whole run):", columns, ""));
   for (const rundb::StatRow& stat : shown.losses) {
-    fmt::print("  {:<24} {:>10}  {}\n", stat.name, stat.value, stat.description);
+    print("  " + wrapped(fmt::format("{}: {}, {}", stat.name, stat.value, stat.description),
+                         columns - 2, "    "));
   }
 }
 
 // A simulated step has no loss.
 std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
-void print_steps(const Shown& shown, std::int64_t last) {
+void print_steps(const Shown& shown, std::int64_t last, int columns) {
   if (shown.steps.empty()) {
     fmt::print("\nNo step has ended yet.\n");
     return;
   }
-  fmt::print("\n  step      loss   grad norm      time   tokens/s\n");
+  const bool is_wide = columns >= 50;
+  fmt::print("\n  step      loss{}      time   tokens/s\n", is_wide ? "   grad norm" : "");
   const auto count = static_cast<std::int64_t>(shown.steps.size());
   for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
     const rundb::StepRow& step = shown.steps[static_cast<std::size_t>(i)];
-    fmt::print("  {:>4}  {:>8}  {:>10}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
-               figure(step.grad_norm), format_duration(step.dur),
-               format_count(static_cast<double>(step.tokens) * 1e9 / static_cast<double>(step.dur)),
-               step.skipped ? "  skipped: overflow" : "");
+    fmt::print("  {:>4}  {:>8}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
+               is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "",
+               format_duration(step.dur),
+               format_count(static_cast<double>(step.tokens) * 1e9 /
+                            static_cast<double>(std::max<TimeNs>(1, step.dur))),
+               step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
   }
 }
 
-void print_spans(const Shown& shown) {
-  fmt::print("\nWhere the time went (operations overlap, so the sum exceeds the run):\n");
-  fmt::print("  {:<16} {:>8} {:>10} {:>10} {:>10} {:>11}\n", "stage", "count", "total", "mean",
-             "longest", "bytes");
+void print_spans(const Shown& shown, int columns) {
+  print("\n" + wrapped("Where the time went (operations overlap, so the sum exceeds the run):",
+                       columns, "  "));
+  const bool is_wide = columns >= 72;
+  fmt::print("  {:<16}{} {:>10}{} {:>10}{}\n", "stage", is_wide ? "    count" : "", "total",
+             is_wide ? "       mean" : "", "longest", is_wide ? "       bytes" : "");
   for (const rundb::SpanTotals& span : shown.spans) {
-    fmt::print("  {:<16} {:>8} {:>10} {:>10} {:>10} {:>11}\n", span.name, span.count,
-               format_duration(span.dur_total), format_duration(span.dur_mean),
-               format_duration(span.dur_max), span.bytes > 0 ? format_bytes(span.bytes) : "-");
+    fmt::print(
+        "  {:<16}{} {:>10}{} {:>10}{}\n", span.name,
+        is_wide ? fmt::format(" {:>8}", span.count) : "", format_duration(span.dur_total),
+        is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
+        format_duration(span.dur_max),
+        is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : "");
   }
 }
 
@@ -152,38 +170,55 @@ std::string byte_range(double least, double most) {
   return least_text == most_text ? most_text : least_text + " to " + most_text;
 }
 
-void print_links(const Shown& shown) {
-  fmt::print("\nBytes a step, payload:\n  {:<20} {:>22} {:>22}\n", "link", "read", "write");
+void print_links(const Shown& shown, int columns) {
+  const bool is_wide = columns >= 68;
+  fmt::print("\nBytes a step, payload:\n");
+  if (is_wide) fmt::print("  {:<20} {:>22} {:>22}\n", "link", "read", "write");
   for (const LinkLine& line : link_lines(shown)) {
-    fmt::print("  {:<20} {:>22} {:>22}\n", line.name, byte_range(line.least[0], line.most[0]),
-               byte_range(line.least[1], line.most[1]));
+    const std::string read = byte_range(line.least[0], line.most[0]);
+    const std::string write = byte_range(line.least[1], line.most[1]);
+    if (is_wide) {
+      fmt::print("  {:<20} {:>22} {:>22}\n", line.name, read, write);
+    } else {
+      fmt::print("  {}\n    read  {:>22}\n    write {:>22}\n", line.name, read, write);
+    }
   }
   std::int64_t padding_bytes = 0;
   for (const rundb::LinkTotals& link : shown.links) padding_bytes += link.padding_bytes;
-  fmt::print("  (and padding to whole pages: {} over all links in the whole run)\n",
-             format_bytes(padding_bytes));
+  print("  " +
+        wrapped(fmt::format("(and padding to whole pages: {} over all links in the whole run)",
+                            format_bytes(padding_bytes)),
+                columns - 2, "  "));
+}
+
+void print_head(const Shown& shown, int columns) {
+  print(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.meta_value("mode")), columns,
+                "  "));
+  print(wrapped(fmt::format("{} parameters on {}; started {}",
+                            format_count(shown.info.meta_number("parameters", 0)),
+                            shown.meta_value("machine"), shown.meta_value("started_utc")),
+                columns, "  "));
+  if (shown.steps.empty()) return;
+  print(wrapped(
+      fmt::format("{} step{}, {} a step{}", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
+                  format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
+                  std::isnan(shown.steps.back().loss)
+                      ? ""
+                      : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
+                                    shown.steps.back().loss)),
+      columns, "  "));
 }
 
 void print_text(const Shown& shown, std::int64_t last) {
-  fmt::print("{}: {}\n", shown.meta_value("name"), shown.meta_value("mode"));
-  fmt::print("{} parameters on {}; started {}\n",
-             format_count(shown.info.meta_number("parameters", 0)), shown.meta_value("machine"),
-             shown.meta_value("started_utc"));
-  if (!shown.steps.empty()) {
-    fmt::print("{} step{}, {} a step{}\n", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
-               format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
-               std::isnan(shown.steps.back().loss)
-                   ? ""
-                   : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
-                                 shown.steps.back().loss));
-  }
-  print_losses(shown);
-  const std::string verdict = verdict_text(shown.analysis, shown.predictions,
-                                           shown.meta_value("clock"), terminal_columns());
-  if (!verdict.empty()) fmt::print("\n{}", verdict);
-  print_steps(shown, last);
-  print_spans(shown);
-  print_links(shown);
+  const int columns = terminal_columns();
+  print_head(shown, columns);
+  print_losses(shown, columns);
+  const std::string verdict =
+      verdict_text(shown.analysis, shown.predictions, shown.meta_value("clock"), columns);
+  if (!verdict.empty()) print("\n" + verdict);
+  print_steps(shown, last, columns);
+  print_spans(shown, columns);
+  print_links(shown, columns);
 }
 
 nlohmann::ordered_json shares_json(const std::array<double, analyze::kCauseCount>& shares) {
@@ -206,10 +241,10 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
   }
   json["predicted"] = nlohmann::ordered_json::array();
   for (const Prediction& prediction : predictions.better) {
-    json["predicted"].push_back({{"setting", prediction.suggestion.setting},
+    json["predicted"].push_back({{"setting", prediction.settings.front()},
                                  {"seconds", prediction.seconds},
                                  {"change", prediction.change},
-                                 {"why", prediction.suggestion.why}});
+                                 {"why", prediction.why}});
   }
   return json;
 }
@@ -226,9 +261,9 @@ void print_json(const Shown& shown) {
                              {"grad_norm", step.grad_norm},
                              {"tokens", step.tokens},
                              {"skipped", step.skipped}});
-    const auto verdict = shown.verdicts.find(step.id);
-    if (verdict == shown.verdicts.end()) continue;
-    json["steps"].back()["share"] = shares_json(verdict->second.share);
+    const auto shares = shown.shares.find(step.id);
+    if (shares == shown.shares.end()) continue;
+    json["steps"].back()["share"] = shares_json(shares->second);
   }
   for (const rundb::SpanTotals& span : shown.spans) {
     json["stages"].push_back({{"name", span.name},
@@ -246,6 +281,14 @@ void print_json(const Shown& shown) {
                              {"bytes_per_step", link.bytes_per_step_mean}});
   }
   json["verdict"] = verdict_json(shown.analysis, shown.predictions);
+  json["knob_changes"] = nlohmann::ordered_json::array();
+  for (const rundb::KnobChangeRow& change : shown.info.knob_changes) {
+    json["knob_changes"].push_back({{"step", change.step_id + 1},
+                                    {"knob", change.knob},
+                                    {"old", change.old_value},
+                                    {"new", change.new_value},
+                                    {"who", change.who}});
+  }
   json["losses"] = nlohmann::ordered_json::array();
   for (const rundb::StatRow& stat : shown.losses) {
     json["losses"].push_back(
@@ -274,7 +317,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] {
     Result<Shown> shown = read_run(*arguments);
     if (!shown.ok()) {
-      exit_code = report_error(shown.error());
+      exit_code = report_error(wrong_database(shown.error()));
       return;
     }
     if (arguments->predict) {

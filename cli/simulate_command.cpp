@@ -1,9 +1,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/run_facts.h"
+#include "cli/run_record.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 
@@ -50,8 +52,10 @@ Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
   recording.write_down = [&] { return collector->flush(); };
   Result<train::SimulatedStep> step = train::simulate_step(plan, &recording);
   if (!collector) return step;
+  const Status judged = record_verdicts(*collector, database, 0);
   const Status stopped = collector->stop();
   if (step.ok() && !stopped.ok()) return stopped.error();
+  if (step.ok() && !judged.ok()) return judged.error();
   return step;
 }
 
@@ -65,6 +69,7 @@ Result<train::SimulatedStep> simulate(const SimulateArguments& arguments,
 Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs start_ns = monotonic_now_ns();
   ASSIGN_OR_RETURN(const train::RunPlan plan, plan_of(arguments, {}));
+  for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const train::SimulatedStep step, simulate(arguments, plan));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
   const std::string text =

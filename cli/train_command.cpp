@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
+#include "cli/run_record.h"
 #include "cli/train_report.h"
 
 namespace sluice::cli {
@@ -68,17 +69,20 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
+Status make_folder_of(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (!error) return ok_status();
+  return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
+                    error.message());
+}
+
 // A new run gets a new database; a resumed one goes on with its own.
 Result<std::unique_ptr<rundb::Writer>> open_database(const std::string& path,
                                                      train::StartFrom start,
                                                      std::int64_t first_step) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) {
-    return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
-                      error.message());
-  }
+  RETURN_IF_ERROR(make_folder_of(path));
   if (start == train::StartFrom::last_commit && std::filesystem::exists(path)) {
     return rundb::Writer::open_append(path, first_step);
   }
@@ -91,6 +95,7 @@ class TrainCommand {
 
   Status run() {
     ASSIGN_OR_RETURN(config_, config_of(arguments_));
+    for (const std::string& warning : config_.warnings) log_warning(warning);
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
     recorder_.set_level(config_.record);
     RETURN_IF_ERROR(open());
@@ -112,15 +117,38 @@ class TrainCommand {
     request.on_plan = [this](const train::MemoryPlan& plan) { say(train::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     if (request.recorder != nullptr) {
-      ASSIGN_OR_RETURN(
-          std::unique_ptr<rundb::Writer> writer,
-          open_database(config_.files.database, start(), run_->store().committed().position.step));
-      writer->set_retention({config_.record_steps, config_.record_size_bytes});
-      collect::RunFacts facts = run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(),
-                                          run_->store().layout());
-      facts.meta.push_back({"changes", changes_text()});
-      ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts));
+      RETURN_IF_ERROR(open_recording());
     }
+    return listen();
+  }
+
+  // A run that nobody can change while it goes on is a run all the same.
+  Status listen() {
+    RETURN_IF_ERROR(make_folder_of(config_.files.database));
+    auto live = train::LiveControl::start(*run_);
+    if (live.ok()) {
+      live_ = *std::move(live);
+    } else {
+      log_warning("nobody can watch or change this run while it goes on: " +
+                  live.error().message());
+    }
+    return ok_status();
+  }
+
+  Status open_recording() {
+    first_step_ = run_->store().committed().position.step;
+    const std::string& database = config_.files.database;
+    std::vector<rundb::KnobChangeRow> changes;
+    if (start() == train::StartFrom::last_commit) {
+      changes = changes_of_resume(database, config_, first_step_, run_->runtime().now_ns());
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
+                     open_database(database, start(), first_step_));
+    writer->set_retention({config_.record_steps, config_.record_size_bytes});
+    const collect::RunFacts facts =
+        run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(), run_->store().layout());
+    ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts));
+    collector_->add(changes);
     return ok_status();
   }
 
@@ -131,7 +159,8 @@ class TrainCommand {
                       : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
                                                    : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
-    Result<train::TrainReport> report = train::train(*run_, progress, changes_);
+    RunObserver observer({&progress, collector_.get(), live_.get()});
+    Result<train::TrainReport> report = train::train(*run_, observer, changes_);
     progress.finish();
     if (!report.ok()) return std::move(report).error();
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
@@ -148,9 +177,15 @@ class TrainCommand {
 
   // The database is closed whatever became of the run; what the run says goes first.
   Status close_recording(Status trained) {
+    if (live_) live_->close(trained.ok() ? "the run has ended" : trained.error().message());
     if (collector_) {
+      // What a reader can compute as well is no reason to fail; stop() says what is wrong.
+      const Status judged = record_verdicts(*collector_, config_.files.database, first_step_);
       const Status stopped = collector_->stop();
       if (!stopped.ok()) log_warning("recording stopped: " + stopped.error().message());
+      if (stopped.ok() && !judged.ok()) {
+        log_warning("the database has no verdicts: " + judged.error().message());
+      }
     }
     if (!trained.ok()) {
       const std::int64_t step = run_->store().committed().position.step;
@@ -160,17 +195,6 @@ class TrainCommand {
     }
     if (arguments_.json) std::fputs((json_ + "\n").c_str(), stdout);
     return ok_status();
-  }
-
-  // As --at would take them, a line each.
-  std::string changes_text() const {
-    std::string text;
-    for (const train::PlannedChange& change : changes_) {
-      for (const std::string& setting : change.settings) {
-        text += fmt::format("{}:{}\n", change.step, setting);
-      }
-    }
-    return text;
   }
 
   std::string header() const {
@@ -209,6 +233,8 @@ class TrainCommand {
   record::Recorder recorder_;
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<collect::Collector> collector_;
+  std::unique_ptr<train::LiveControl> live_;
+  std::int64_t first_step_ = 0;  // of this recording
   std::string json_;
 };
 

@@ -7,6 +7,8 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/fit_report.h"
+#include "cli/interrupt.h"
+#include "cli/live_change.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 #include "core/calibrate/platform_text.h"
@@ -26,6 +28,7 @@ struct TuneArguments {
   std::string devices;
   std::string written_platform;  // empty: none
   bool force = false;
+  bool apply = false;
   bool json = false;
 };
 
@@ -44,12 +47,15 @@ class TuneCommand {
       : arguments_(arguments), overrides_(arguments.overrides) {}
 
   Status run() {
-    ASSIGN_OR_RETURN(knobs_, knobs());
     RETURN_IF_ERROR(check_start());
+    if (arguments_.apply) RETURN_IF_ERROR(connect());
+    ASSIGN_OR_RETURN(knobs_, knobs());
     if (is_database_path(arguments_.start)) RETURN_IF_ERROR(fit_to_run());
     if (!arguments_.devices.empty()) return compare_devices();
     ASSIGN_OR_RETURN(const Tuned tuned, tuned_machine());
-    fmt::print("{}\n", arguments_.json ? json(tuned) : text(tuned));
+    if (!arguments_.json) fmt::print("{}\n", text(tuned));
+    if (arguments_.apply) RETURN_IF_ERROR(apply(tuned));
+    if (arguments_.json) fmt::print("{}\n", json(tuned));
     return ok_status();
   }
 
@@ -78,6 +84,38 @@ class TuneCommand {
                       "{}: is read as a model, which needs --platform PLATFORM.toml; a recorded "
                       "run (RUN.db) brings its own",
                       arguments_.start);
+  }
+
+  // Before anything is simulated: a run that is over cannot be changed.
+  Status connect() {
+    if (!is_database_path(arguments_.start) || !arguments_.devices.empty()) {
+      return make_error(
+          ErrorCode::config, "--apply changes the knobs of a run that goes on (RUN.db){}",
+          arguments_.devices.empty() ? fmt::format(", and {} is read as a model", arguments_.start)
+                                     : ", and --devices compares machines");
+    }
+    ASSIGN_OR_RETURN(client_, connect_to_run(arguments_.start));
+    ASSIGN_OR_RETURN(const control::Message answer,
+                     client_->ask({.kind = control::RequestKind::knobs}, kLiveAnswer));
+    for (const control::Knob& knob : answer.knobs) live_keys_.push_back(knob.key);
+    return ok_status();
+  }
+
+  // All of the proposal or nothing.
+  Status apply(const Tuned& tuned) {
+    if (tuned.result.changes.empty()) return ok_status();
+    control::SetRequest set;
+    set.who = "tune";
+    for (const train::TuneChange& change : tuned.result.changes) {
+      set.settings.push_back(change.key + "=" + change.to);
+    }
+    install_interrupt_handler();  // steps may be long
+    ASSIGN_OR_RETURN(const control::Message answer, ask_for_change(*client_, set));
+    ASSIGN_OR_RETURN(applied_, await_change(*client_, answer.change));
+    if (!arguments_.json) {
+      fmt::print("In force after step {}: {}\n", applied_->step, fmt::join(set.settings, " "));
+    }
+    return ok_status();
   }
 
   Status check_output() const {
@@ -160,7 +198,9 @@ class TuneCommand {
     return all;
   }
 
+  // With --apply also what cannot change while the run goes on.
   bool is_held(const std::string& key) const {
+    if (arguments_.apply && std::ranges::find(live_keys_, key) == live_keys_.end()) return true;
     return std::ranges::find(arguments_.held, key) != arguments_.held.end();
   }
 
@@ -258,6 +298,8 @@ class TuneCommand {
     }
     json["evaluations"] = tuned.result.evaluation_count;
     json["combinations"] = grid_size(tuned);
+    if (arguments_.apply) json["applied_after_step"] = nullptr;  // nothing was to be changed
+    if (applied_) json["applied_after_step"] = applied_->step;
     return json.dump(2);
   }
 
@@ -323,6 +365,9 @@ class TuneCommand {
   std::vector<std::string> overrides_;
   std::vector<train::TuneKnob> knobs_;
   std::optional<FittedRun> fitted_;
+  std::unique_ptr<control::ControlClient> client_;  // --apply: to the run
+  std::vector<std::string> live_keys_;              // its knobs
+  std::optional<control::ChangeEvent> applied_;
 };
 
 }  // namespace
@@ -340,12 +385,13 @@ void add_tune_command(CLI::App& app, int& exit_code) {
                       "the machine (PLATFORM.toml); a recorded run brings its own");
   command->add_option("--model", arguments->model,
                       "MODEL.toml of a recorded run whose database does not hold it");
-  command
-      ->add_option("--set", arguments->overrides,
-                   "key=value: where the search begins, as in sluice simulate, or over the "
-                   "settings of the recorded run; may be repeated")
-      ->take_all()
-      ->allow_extra_args(false);
+  CLI::Option* overrides =
+      command
+          ->add_option("--set", arguments->overrides,
+                       "key=value: where the search begins, as in sluice simulate, or over the "
+                       "settings of the recorded run; may be repeated")
+          ->take_all()
+          ->allow_extra_args(false);
   command->add_option("--hold", arguments->held, "a knob to leave as it is; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
@@ -361,6 +407,11 @@ void add_tune_command(CLI::App& app, int& exit_code) {
                       "write the platform that was fitted to the recorded run to this file");
   command->add_flag("--force", arguments->force, "replace that file if it is there")
       ->needs("--write-platform");
+  command
+      ->add_flag("--apply", arguments->apply,
+                 "change the run, which goes on, to what is proposed: knobs only, all of them "
+                 "between two steps or none")
+      ->excludes(overrides);  // the proposal is one for the run as it is
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "Turned are method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, where "
@@ -373,6 +424,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "machine comes first: how far simulation was off, which rates differ, what remains.\n"
       "Examples:\n"
       "  sluice tune out/tiny/run.db --hold subgroup_elements\n"
+      "  sluice tune out/tiny/run.db --apply\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml --hold method --set method=host \\\n"

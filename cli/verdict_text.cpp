@@ -1,57 +1,69 @@
 #include "cli/verdict_text.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
+#include "cli/terminal.h"
 
 namespace sluice::cli {
 namespace {
 
-constexpr int kColumnsMin = 40;
 constexpr int kBarMax = 28;
 
-// Words of `text` on lines of at most `columns`, the later ones indented.
-std::string wrapped(const std::string& text, int columns, const std::string& indent) {
-  std::string lines;
-  std::string line;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    if (!line.empty() && line.size() + 1 + word.size() > static_cast<std::size_t>(columns)) {
-      lines += line + "\n";
-      line = indent;
-    } else if (!line.empty()) {
-      line += ' ';
+struct BarLine {
+  std::string_view name;
+  double share = 0;
+  std::int64_t tenths = 0;  // of a per cent, as printed
+};
+
+// Causes worth a line, the largest first, and what is left as one.
+std::vector<BarLine> bar_lines(const analyze::RunAnalysis& analysis) {
+  constexpr double kWorthALine = 0.005;
+  std::vector<BarLine> lines;
+  double rest = 0;
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    const double share = analysis.share[c];
+    if (share < kWorthALine) {
+      rest += share;
+    } else {
+      lines.push_back({analyze::cause_name(static_cast<analyze::Cause>(c)), share});
     }
-    line += word;
-    at = space + 1;
   }
-  return lines + line + "\n";
+  std::ranges::stable_sort(lines, std::greater<>(), &BarLine::share);
+  if (rest >= 0.0005) lines.push_back({"all others", rest});
+  return lines;
+}
+
+// Rounded so that they add up to 100.0 %: those with the largest remainders are rounded up.
+void round_to_tenths(std::vector<BarLine>& lines) {
+  std::int64_t left = 1000;
+  std::vector<std::pair<double, BarLine*>> remainders;
+  for (BarLine& line : lines) {
+    line.tenths = static_cast<std::int64_t>(line.share * 1000);
+    left -= line.tenths;
+    remainders.emplace_back(line.share * 1000 - static_cast<double>(line.tenths), &line);
+  }
+  std::ranges::stable_sort(remainders, std::greater<>(), [](const auto& r) { return r.first; });
+  for (const auto& [remainder, line] : remainders) {
+    if (left-- <= 0) break;
+    line->tenths += 1;
+  }
 }
 
 std::string bars(const analyze::RunAnalysis& analysis, int columns) {
-  std::vector<analyze::Cause> causes;
-  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
-    if (analysis.share[c] >= 0.005) causes.push_back(static_cast<analyze::Cause>(c));
-  }
-  std::ranges::stable_sort(causes, std::greater<>(), [&](analyze::Cause cause) {
-    return analysis.share[analyze::index_of(cause)];
-  });
+  std::vector<BarLine> lines = bar_lines(analysis);
+  round_to_tenths(lines);
   const int bar_max = std::clamp(columns - 36, 4, kBarMax);
-  const double most = causes.empty() ? 1 : analysis.share[analyze::index_of(causes.front())];
+  double most = 0;
+  for (const BarLine& line : lines) most = std::max(most, line.share);
   std::string text;
-  for (const analyze::Cause cause : causes) {
-    const double share = analysis.share[analyze::index_of(cause)];
-    const auto length = static_cast<std::size_t>(std::lround(share / most * bar_max));
+  for (const BarLine& line : lines) {
+    const auto length = static_cast<std::size_t>(std::lround(line.share / most * bar_max));
     text += fmt::format(
-        "  {:<14} {:<{}} {:>5.1f} %  {:>9}\n", analyze::cause_name(cause), std::string(length, '#'),
-        bar_max, share * 100,
-        format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
+        "  {:<14} {:<{}} {:>5.1f} %  {:>9}\n", line.name, std::string(length, '#'), bar_max,
+        static_cast<double>(line.tenths) / 10,
+        format_duration(static_cast<TimeNs>(line.share * static_cast<double>(analysis.dur))));
   }
   return text;
 }
@@ -68,15 +80,15 @@ std::string prediction_lines(const Predictions& predictions, int columns) {
   }
   std::string text;
   for (const Prediction& prediction : predictions.better) {
-    const std::string& setting = prediction.suggestion.setting;
+    const std::string& setting = prediction.settings.front();
     const std::size_t equals = setting.find('=');
-    text +=
-        wrapped(fmt::format("{}: {} {} -> {}, predicted {:+.0f} % ({}): {}.",
-                            text.empty() ? "Turn next" : "Or", setting.substr(0, equals),
-                            prediction.from, setting.substr(equals + 1), prediction.change * 100,
-                            format_duration(static_cast<TimeNs>(prediction.seconds * 1e9)),
-                            prediction.suggestion.why),
-                columns, "  ");
+    text += wrapped(
+        fmt::format("{}: {} {} -> {}, predicted {:+.0f} % ({}): {}.",
+                    text.empty() ? "Turn next" : "Or", setting.substr(0, equals),
+                    prediction.from.front().substr(equals + 1), setting.substr(equals + 1),
+                    prediction.change * 100,
+                    format_duration(static_cast<TimeNs>(prediction.seconds * 1e9)), prediction.why),
+        columns, "  ");
   }
   return text + wrapped(fmt::format("(Predicted: simulated on the platform fitted to this run; "
                                     "without a change that is {:.1f} % off what was recorded.)",
@@ -86,22 +98,16 @@ std::string prediction_lines(const Predictions& predictions, int columns) {
 
 }  // namespace
 
-int terminal_columns() {
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 std::string verdict_text(const analyze::RunAnalysis& analysis, const Predictions& predictions,
                          const std::string& clock, int columns) {
   if (analysis.steps.empty()) return "";
-  columns = std::max(columns, kColumnsMin);
   const std::string how = clock == "simulated"  ? "SIMULATED CLOCK"
                           : clock == "emulated" ? "measured by the EMULATED CLOCK"
                                                 : "measured";
   std::string text =
-      fmt::format("Why a step takes {} ({}, {} step{})\n", format_duration(analysis.dur), how,
-                  analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s");
+      wrapped(fmt::format("Why a step takes {} ({}, {} step{})", format_duration(analysis.dur), how,
+                          analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"),
+              columns, "  ");
   if (analysis.has_spans()) text += bars(analysis, columns);
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
     text += wrapped(finding.text, columns, "  ");

@@ -10,10 +10,7 @@
 
 namespace sluice::cli {
 
-// Columns of the terminal on stdout; 80 where it is none.
-int terminal_columns();
-
-// Lines of at most `columns`, at least 40; ends with a line feed. Empty for a run without steps.
+// Lines of at most `columns`; ends with a line feed. Empty for a run without steps.
 // `clock` is the run's (meta key `clock`): what is simulated or emulated is not called measured.
 std::string verdict_text(const analyze::RunAnalysis& analysis, const Predictions& predictions,
                          const std::string& clock, int columns);

@@ -1,5 +1,6 @@
-# Sourced, not run: where the virtual environment is, and where CMake finds torch in it.
-# The environment lies outside the checkout so that a second clone does not download it again.
+# Sourced, not run: where the virtual environment is, where CMake finds torch in it, and where the
+# sources of the GUI's libraries are. All lie outside the checkout so that a second clone does not
+# download them again.
 
 SLUICE_VENV="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/venv"
 SLUICE_TORCH_CMAKE=""
@@ -7,7 +8,8 @@ for sluice_dir in "$SLUICE_VENV"/lib/python3*/site-packages/torch/share/cmake; d
   if [ -d "$sluice_dir" ]; then SLUICE_TORCH_CMAKE="$sluice_dir"; fi
 done
 unset sluice_dir
-export SLUICE_VENV SLUICE_TORCH_CMAKE
+SLUICE_GUI_SOURCES="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/imgui-bundle-1.93.0"
+export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES
 
 # Lets ccache serve one checkout's objects to another: paths below the checkout do not count.
 CCACHE_BASEDIR="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

@@ -127,8 +127,10 @@ std::int64_t resident_bytes() {
 // Some ten thousand operations at a time, like a step: on tracks of a machine with ten devices.
 int bench_ingest(int seconds, std::int64_t rate, const std::string& path, bool keeps) {
   std::filesystem::remove(path);
+  const std::int64_t memory_before = resident_bytes();
   record::Recorder recorder;
-  record::Ring& ring = recorder.add_ring(1 << 19);
+  // Four seconds: what a drive may stall before anything is lost.
+  record::Ring& ring = recorder.add_ring(1 << 21);
   std::vector<record::TrackId> tracks;
   for (int t = 0; t < 50; ++t) {
     tracks.push_back(recorder.add_track(record::kNoTrack, "device", std::to_string(t)));
@@ -139,7 +141,6 @@ int bench_ingest(int seconds, std::int64_t rate, const std::string& path, bool k
     fmt::print(stderr, "{}\n", writer.error().message());
     return 1;
   }
-  const std::int64_t memory_before = resident_bytes();
   auto collector =
       collect::Collector::start(recorder, std::move(*writer), {}, {.cost_share_max = 100});
   CHECK(collector.ok());
@@ -181,7 +182,7 @@ int bench_ingest(int seconds, std::int64_t rate, const std::string& path, bool k
   const auto size = static_cast<double>(std::filesystem::file_size(path));
   fmt::print(
       "{}: {:.0f} records/s for {:.0f} s, dropped {}; collector {:.0f} % of a processor, "
-      "{} of memory at most; {:.1f} bytes a span on disk\n",
+      "{} of memory at most, the ring's among it; {:.1f} bytes a span on disk\n",
       cpu_model(), static_cast<double>(pushed) / wall, wall, ring.dropped_count(), 100 * cpu / wall,
       format_bytes(memory_peak), size / static_cast<double>(pushed));
   if (!keeps) std::filesystem::remove(path);
@@ -221,23 +222,31 @@ void read_overview(rundb::Reader& reader, const std::vector<rundb::TrackRow>& tr
   }
 }
 
-void bench_zoom(rundb::Reader& reader, std::int64_t track, TimeNs begin, TimeNs end) {
-  for (TimeNs width = end - begin; width > 1'000'000; width /= 8) {
-    const bool is_cold = drop_caches();
+// A window in the middle of the run on a thousand columns, ever shorter: of some tracks the
+// slowest, each with cold caches.
+void bench_zoom(const std::string& path, const std::vector<rundb::TrackRow>& tracks, TimeNs begin,
+                TimeNs end) {
+  constexpr std::size_t kTracks = 5;
+  for (TimeNs width = end - begin; width > 100'000; width /= 4) {
     const TimeNs from = begin + (end - begin - width) / 2;
-    const TimeNs pixel_ns = width / 1000;
+    double slowest = 0;
     std::size_t rows = 0;
-    const double seconds = seconds_of([&] {
-      if (pixel_ns < rundb::lod_width_ns(0)) {
-        rows = checked(reader.spans_of_track(track, from, from + width)).size();
-        return;
-      }
-      const int level = rundb::lod_level_for(pixel_ns);
-      rows = checked(reader.lod(track, level, from, from + width)).size() +
-             checked(reader.long_spans(track, level, from, from + width)).size();
-    });
-    fmt::print("  {:>9} of a track: {:6.1f} ms, {} rows{}\n", format_duration(width), seconds * 1e3,
-               rows, is_cold ? "" : " (warm)");
+    bool is_cold = true;
+    bool has_spans = false;
+    for (std::size_t t = 0; t < kTracks; ++t) {
+      // A new reader has no pages of its own, either.
+      const auto reader = checked(rundb::Reader::open(path));
+      const std::int64_t track = tracks[tracks.size() * (t + 1) / (kTracks + 1)].id;
+      is_cold = drop_caches() && is_cold;
+      rundb::TrackView view;
+      const double seconds = seconds_of(
+          [&] { view = checked(reader->view_of_track(track, from, from + width, 1000)); });
+      slowest = std::max(slowest, seconds);
+      rows = view.spans.size() + view.bins.size() + view.long_spans.size();
+      has_spans = view.level == rundb::TrackView::kAllSpans;
+    }
+    fmt::print("  {:>12} of a track: {:6.1f} ms, {} {}{}\n", format_duration(width), slowest * 1e3,
+               rows, has_spans ? "spans" : "bins and long spans", is_cold ? "" : " (warm)");
   }
 }
 
@@ -254,18 +263,22 @@ int bench_read(const std::string& path) {
   });
   fmt::print("{}: opened, and the whole run read for a screen: {:.0f} ms{}\n", cpu_model(),
              overview * 1e3, is_cold ? "" : " (warm)");
-  bench_zoom(*reader, tracks[tracks.size() / 2].id, steps.front().ts,
-             steps.back().ts + steps.back().dur);
+  bench_zoom(path, tracks, steps.front().ts, steps.back().ts + steps.back().dur);
   const analyze::RunInfo info = checked(analyze::load_run_info(*reader));
   std::size_t spans = 0;
+  double loading = 0;
+  analyze::StepData step;
   const double verdicts = seconds_of([&] {
     for (const rundb::StepRow& row : steps) {
-      const analyze::StepData step = checked(analyze::load_step(*reader, info, row));
+      const TimeNs load_begin = monotonic_now_ns();
+      CHECK(analyze::load_step_into(*reader, info, row, step).ok());
+      loading += static_cast<double>(monotonic_now_ns() - load_begin) / 1e9;
       spans += step.spans.size();
       CHECK_GE(analyze::verdict_of(step).dur, 0);
     }
   });
-  fmt::print("verdicts on {} steps with {} spans: {:.1f} s\n", steps.size(), spans, verdicts);
+  fmt::print("verdicts on {} steps with {} spans: {:.1f} s, of which reading them {:.1f} s\n",
+             steps.size(), spans, verdicts, loading);
   return 0;
 }
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How near a simulated step on a calibrated platform comes to a real one, phase by phase.
 
-    bench/train/against_simulation.py [--sluice build/release/bin/sluice] [--dir /tmp/sluice-drives]
+    bench/train/against_simulation.py [--sluice PROGRAM] [--dir /dev/shm/sluice-drives]
 
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
 medians of the steps after the first two. Nothing else should run meanwhile: forward and backward
-are measured twice, at different times.
+are measured twice, at different times. The devices' images lie in memory (up to 6 GB): writing
+them back to the machine's own drive would take processor time from forward.
 """
 import argparse
 import json
@@ -24,23 +25,23 @@ PHASES = ("forward", "backward", "update", "step")
 
 # What a case sets over its model's; the simulation is given all of it too.
 MODELS = {
-    "tiny": {"batch": 32, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
+    "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
     "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
 }
-STEPS = {"tiny": 9, "gpt2-124m": 5}
+STEPS = {"tiny": 6, "gpt2-124m": 5}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
 CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
                  {"method": "host", "bounce_memory": "128MiB"},
                  {"method": "host", "pipeline": "serial"},
                  {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01}]
-# Model, drives, megabytes a second of each, and the cases on them. The throttle lets a drive that
-# was idle run ahead by a tenth of a second's worth; tiny, which moves 52 MB a step, therefore gets
-# a drive on which that is little.
+# Model, drives, megabytes a second of each, the test files' size and the cases. The throttle hands
+# out a tenth of a second's worth at a time; where in that tenth a transfer comes decides how long
+# it takes. tiny, which moves 52 MB a step, therefore gets a drive on which a tenth is little.
 DRIVES = [
-    ("1x200", "gpt2-124m", 1, 200, CASES_OF_ONE),
-    ("4x100", "gpt2-124m", 4, 100, CASES_OF_FOUR),
-    ("1x20", "tiny", 1, 20, CASES_OF_ONE),
+    ("1x200", "gpt2-124m", 1, 200, "256MiB", CASES_OF_ONE),
+    ("4x100", "gpt2-124m", 4, 100, "256MiB", CASES_OF_FOUR),
+    ("1x5", "tiny", 1, 5, "128MiB", CASES_OF_ONE),
 ]
 
 
@@ -94,7 +95,7 @@ def compare(arguments, name, model, drives_dir, count, platform, case):
     print(f"{what:<30} | {' | '.join(cells)}   load {os.getloadavg()[0]:.1f}", flush=True)
 
 
-def measure(arguments, name, model, count, rate, cases):
+def measure(arguments, name, model, count, rate, size, cases):
     drives_dir = f"{arguments.dir}/{name}"
     platform = f"{arguments.dir}/{name}.toml"
     state_mib = 4096 if model == "gpt2-124m" else 512
@@ -103,7 +104,7 @@ def measure(arguments, name, model, count, rate, cases):
         drives = [f"{drives_dir}/dev{i}" for i in range(count)]
         quick = ["--quick"] if arguments.quick else []
         print(sh(THROTTLE, "run", drives_dir, arguments.sluice, "calibrate", *drives, "--force",
-                 "--emulated-csds", "--size", "256MiB", *quick, "-o", platform), flush=True)
+                 "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<30} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
         for case in cases:
@@ -117,7 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sluice", default=str(ROOT / "build/release/bin/sluice"))
-    parser.add_argument("--dir", default="/tmp/sluice-drives")
+    parser.add_argument("--dir", default="/dev/shm/sluice-drives")
     parser.add_argument("--quick", action="store_true", help="calibrate --quick")
     parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
                         help="only the drives of this name")

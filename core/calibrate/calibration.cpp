@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "core/calibrate/alike_drives.h"
 #include "core/calibrate/drive_load.h"
 #include "core/calibrate/host_kernels.h"
 #include "core/calibrate/machine_facts.h"
@@ -15,14 +16,11 @@ constexpr std::int64_t kMiB = 1024 * kKiB;
 // A burst that lasts longer is taken for the drive's rate: it is what the other figures saw, too.
 constexpr double kBurstSeconds = 0.6;
 
-// The repeats' sums over files, window by window.
-std::vector<double> sums(const std::vector<FileRates>& rates,
-                         std::vector<double> FileRates::* direction) {
-  std::vector<double> sums((rates.front().*direction).size(), 0.0);
-  for (const FileRates& of_file : rates) {
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += (of_file.*direction)[i];
-  }
-  return sums;
+// Over files.
+Figure sum(const std::vector<FileRates>& rates, LaneRates FileRates::* direction) {
+  LaneRates sum;
+  for (const FileRates& of_file : rates) sum.add(of_file.*direction);
+  return sum.figure();
 }
 
 class Measurement {
@@ -183,7 +181,7 @@ Status Measurement::measure_point(std::size_t drive, std::int64_t inflight_bytes
   load.writes = true;
   ASSIGN_OR_RETURN(const std::vector<FileRates> write, load_->run(std::span(&file, 1), load));
   result_.drives[drive].curve.push_back(
-      {inflight_bytes, figure_of(read[0].read), figure_of(write[0].write)});
+      {inflight_bytes, read[0].read.figure(), write[0].write.figure()});
   return ok_status();
 }
 
@@ -193,8 +191,8 @@ Status Measurement::measure_mixed(std::size_t drive) {
   load.writes = true;
   ASSIGN_OR_RETURN(const std::vector<FileRates> rates, load_->run(std::span(&file, 1), load));
   DriveFigures& figures = result_.drives[drive];
-  figures.mixed_read = figure_of(rates[0].read);
-  figures.mixed_write = figure_of(rates[0].write);
+  figures.mixed_read = rates[0].read.figure();
+  figures.mixed_write = rates[0].write.figure();
   figures.duplex = fit_duplex(figures.alone(), figures.mixed());
   return ok_status();
 }
@@ -218,36 +216,39 @@ Result<platform::Burst> Measurement::measure_burst(std::size_t drive, bool write
 Status Measurement::measure_bursts(std::size_t drive) {
   DriveFigures& figures = result_.drives[drive];
   ASSIGN_OR_RETURN(figures.read_burst,
-                   measure_burst(drive, false, figures.best(&CurvePoint::read).median));
+                   measure_burst(drive, false, figures.best(&CurvePoint::read).value));
   ASSIGN_OR_RETURN(figures.write_burst,
-                   measure_burst(drive, true, figures.best(&CurvePoint::write).median));
+                   measure_burst(drive, true, figures.best(&CurvePoint::write).value));
   return ok_status();
 }
 
 Status Measurement::measure_together() {
+  for (std::string& sentence : pool_alike(result_.drives)) {
+    result_.notes.push_back(std::move(sentence));
+  }
   const std::vector<const TestFile*> files = all_files();
   TogetherFigures together;
   LoadShape load = shape(kRunInflightBytes);
   ASSIGN_OR_RETURN(const std::vector<FileRates> read, load_->run(files, load));
-  together.read = figure_of(sums(read, &FileRates::read));
+  together.read = sum(read, &FileRates::read);
   load.writes = true;
   ASSIGN_OR_RETURN(const std::vector<FileRates> mixed, load_->run(files, load));
-  together.mixed_read = figure_of(sums(mixed, &FileRates::read));
-  together.mixed_write = figure_of(sums(mixed, &FileRates::write));
+  together.mixed_read = sum(mixed, &FileRates::read);
+  together.mixed_write = sum(mixed, &FileRates::write);
   load.reads = false;
   ASSIGN_OR_RETURN(const std::vector<FileRates> write, load_->run(files, load));
-  together.write = figure_of(sums(write, &FileRates::write));
+  together.write = sum(write, &FileRates::write);
   std::vector<double> alone_read, alone_write;
   for (const DriveFigures& drive : result_.drives) {
     alone_read.push_back(drive.alone().read);
     alone_write.push_back(drive.alone().write);
   }
-  together.read_limit = fit_shared_limit(alone_read, together.read.median);
-  together.write_limit = fit_shared_limit(alone_write, together.write.median);
+  together.read_limit = fit_shared_limit(alone_read, together.read.value);
+  together.write_limit = fit_shared_limit(alone_write, together.write.value);
   if (together.read_limit.is_found || together.write_limit.is_found) {
     together.duplex =
         fit_duplex({together.read_limit.bytes_per_s, together.write_limit.bytes_per_s},
-                   {together.mixed_read.median, together.mixed_write.median});
+                   {together.mixed_read.value, together.mixed_write.value});
   }
   result_.together = together;
   return ok_status();

@@ -59,11 +59,11 @@ struct DriveFigures {
 
   // The best point of the curve, in one direction.
   Figure best(Figure CurvePoint::* direction) const {
-    const auto median = [&](const CurvePoint& point) { return (point.*direction).median; };
+    const auto median = [&](const CurvePoint& point) { return (point.*direction).value; };
     return *std::ranges::max_element(curve, {}, median).*direction;
   }
-  BothWays alone() const { return {curve.back().read.median, curve.back().write.median}; }
-  BothWays mixed() const { return {mixed_read.median, mixed_write.median}; }
+  BothWays alone() const { return {curve.back().read.value, curve.back().write.value}; }
+  BothWays mixed() const { return {mixed_read.value, mixed_write.value}; }
 };
 
 // All drives at once.
@@ -98,7 +98,7 @@ struct Calibration {
   std::vector<ComputeSample> compute_samples;
   ComputeRates compute;
   Wake wake;
-  std::vector<std::string> notes;  // what was not measured, or not as asked, and why
+  std::vector<std::string> notes;  // what was not measured or not as asked, what was pooled
 };
 
 // The folders are checked first: see check_directories().

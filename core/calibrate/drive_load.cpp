@@ -19,6 +19,8 @@ namespace {
 constexpr TimeNs kWarmUpMaxNs = 2'000'000'000;
 // About what a drive idles between two phases of a step, and more than a throttle's slice.
 constexpr std::chrono::milliseconds kIdleBeforeBurst{400};
+// Smaller than a run's: what a drive takes at once is seen to within a request.
+constexpr std::int64_t kBurstRequestBytes = 256 << 10;
 
 // Drives may treat zeros better than data.
 void fill_random(std::span<std::byte> bytes) {
@@ -30,6 +32,18 @@ void fill_random(std::span<std::byte> bytes) {
 }
 
 }  // namespace
+
+void LaneRates::add(const LaneRates& other) {
+  bytes_per_s += other.bytes_per_s;
+  windows.resize(std::max(windows.size(), other.windows.size()));
+  for (std::size_t i = 0; i < other.windows.size(); ++i) windows[i] += other.windows[i];
+}
+
+Figure LaneRates::figure() const {
+  Figure figure = figure_of(windows);
+  figure.value = bytes_per_s;
+  return figure;
+}
 
 Result<TestFile> TestFile::create(const std::string& directory, std::int64_t size_bytes) {
   const std::string path =
@@ -46,8 +60,10 @@ struct DriveLoad::Lane {
   io::IoDirection direction;
   std::int64_t request_bytes;
   std::int64_t next_offset_bytes = 0;
-  std::int64_t done_bytes = 0;
-  std::vector<double> rates = {};  // of each window
+  std::int64_t done_bytes = 0;          // in this window
+  std::vector<double> windows = {};     // bytes a second of those before
+  double earlier_bytes = 0;             // in those before
+  std::vector<Progress> progress = {};  // since the first began
 };
 
 // Cuts the time under load into windows: the first begins when each lane has moved once what it
@@ -64,14 +80,23 @@ class DriveLoad::Windows {
     const TimeNs now_ns = monotonic_now_ns();
     if (!is_warm_) {
       is_warm_ = now_ns - start_ns_ > kWarmUpMaxNs || each_lane_moved_its_queue();
-      if (is_warm_) begin(now_ns);
+      if (is_warm_) {
+        begin(first_ns_ = now_ns);
+        for (Lane& lane : lanes_) lane.earlier_bytes = 0;
+      }
       return;
     }
+    if (is_over()) return;
+    const double since_first = static_cast<double>(now_ns - first_ns_) / 1e9;
+    for (Lane& lane : lanes_) {
+      lane.progress.push_back(
+          {since_first, lane.earlier_bytes + static_cast<double>(lane.done_bytes)});
+    }
     const double seconds = static_cast<double>(now_ns - begin_ns_) / 1e9;
-    if (is_over() || seconds < shape_.window_seconds) return;
+    if (seconds < shape_.window_seconds) return;
     if (!each_lane_moved_its_queue() && seconds < shape_.window_seconds_max) return;
     for (Lane& lane : lanes_) {
-      lane.rates.push_back(static_cast<double>(lane.done_bytes) / seconds);
+      lane.windows.push_back(static_cast<double>(lane.done_bytes) / seconds);
     }
     windows_done_ += 1;
     begin(now_ns);
@@ -84,12 +109,16 @@ class DriveLoad::Windows {
   }
   void begin(TimeNs now_ns) {
     begin_ns_ = now_ns;
-    for (Lane& lane : lanes_) lane.done_bytes = 0;
+    for (Lane& lane : lanes_) {
+      lane.earlier_bytes += static_cast<double>(lane.done_bytes);
+      lane.done_bytes = 0;
+    }
   }
 
   std::vector<Lane>& lanes_;
   const LoadShape& shape_;
   TimeNs start_ns_;
+  TimeNs first_ns_ = 0;
   TimeNs begin_ns_ = 0;
   bool is_warm_ = false;
   int windows_done_ = 0;
@@ -154,7 +183,9 @@ Result<std::vector<FileRates>> DriveLoad::run(std::span<const TestFile* const> f
   const std::size_t lanes_a_file = lanes.size() / files.size();
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     FileRates& of_file = rates[i / lanes_a_file];
-    (lanes[i].direction == io::IoDirection::read ? of_file.read : of_file.write) = lanes[i].rates;
+    const bool is_read = lanes[i].direction == io::IoDirection::read;
+    LaneRates& of_lane = is_read ? of_file.read : of_file.write;
+    of_lane = LaneRates{fit_rate(lanes[i].progress), lanes[i].windows};
   }
   return rates;
 }
@@ -162,7 +193,7 @@ Result<std::vector<FileRates>> DriveLoad::run(std::span<const TestFile* const> f
 Result<std::vector<Progress>> DriveLoad::progress_after_idling(const TestFile& file,
                                                                const LoadShape& shape,
                                                                double seconds) {
-  const std::int64_t request_bytes = std::min(shape.inflight_bytes, kRequestBytes);
+  const std::int64_t request_bytes = std::min(shape.inflight_bytes, kBurstRequestBytes);
   const std::int64_t depth = shape.inflight_bytes / request_bytes;
   Lane lane{&file, shape.writes ? io::IoDirection::write : io::IoDirection::read, request_bytes};
   ASSIGN_OR_RETURN(const std::unique_ptr<io::IoEngine> engine,

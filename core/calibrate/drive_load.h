@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "core/calibrate/figure.h"
 #include "core/calibrate/fit.h"
 #include "storage/io/io_engine.h"
 #include "storage/io/page_aligned_buffer.h"
@@ -47,10 +48,18 @@ struct LoadShape {
   double window_seconds_max = 1.0;  // however little was moved
 };
 
-// Bytes a second of each window.
+// Of one file and direction, or of the sum of several.
+struct LaneRates {
+  double bytes_per_s = 0;       // over all windows (core/calibrate/fit.h, fit_rate)
+  std::vector<double> windows;  // of each alone
+
+  void add(const LaneRates& other);
+  Figure figure() const;
+};
+
 struct FileRates {
-  std::vector<double> read;
-  std::vector<double> write;
+  LaneRates read;
+  LaneRates write;
 };
 
 class DriveLoad {

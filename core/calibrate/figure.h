@@ -1,5 +1,5 @@
 #pragma once
-// A measured quantity: the median of several repeats, and how far apart they were.
+// A measured quantity: what several repeats say together, and how far apart they were.
 //
 // Thread contract: plain data and free functions.
 
@@ -8,7 +8,7 @@
 namespace sluice::calibrate {
 
 struct Figure {
-  double median = 0;
+  double value = 0;  // their median, if nothing else is said
   double low = 0;
   double high = 0;
   int count = 0;  // repeats; 0: not measured

@@ -24,6 +24,21 @@ SharedLimit fit_shared_limit(std::span<const double> alone, double together) {
   return {together, true};
 }
 
+double fit_rate(std::span<const Progress> progress) {
+  const auto count = static_cast<double>(progress.size());
+  double seconds = 0, bytes = 0;
+  for (const Progress& point : progress) {
+    seconds += point.seconds / count;
+    bytes += point.bytes / count;
+  }
+  double covariance = 0, variance = 0;
+  for (const Progress& point : progress) {
+    covariance += (point.seconds - seconds) * (point.bytes - bytes);
+    variance += (point.seconds - seconds) * (point.seconds - seconds);
+  }
+  return variance > 0 ? covariance / variance : 0;
+}
+
 platform::Burst fit_burst(std::span<const Progress> progress, double bytes_per_s) {
   if (progress.empty()) return {};
   const auto ahead = [&](const Progress& at) { return at.bytes - bytes_per_s * at.seconds; };

@@ -38,12 +38,16 @@ struct Progress {
   double seconds = 0;
   double bytes = 0;
 };
+// Bytes a second: the slope of a line through all of it, by least squares. Of completions that come
+// in bunches any stretch between two of them is wrong by up to a bunch, and this hardly. At least
+// two points at different times, else 0.
+double fit_rate(std::span<const Progress> progress);
 // How far progress is ahead of a drive that has its lasting rate from the beginning: the mean over
 // the second half, since a throttle that hands out a slice's worth at a time is ahead at the
 // beginning of each slice and not at its end. How fast it got there: by the way to the first nine
 // tenths of that. No burst (0 bytes) where it is less than kBurstAheadSeconds of the rate, which
 // may be chance.
-inline constexpr double kBurstAheadSeconds = 0.03;
+inline constexpr double kBurstAheadSeconds = 0.015;
 platform::Burst fit_burst(std::span<const Progress> progress, double bytes_per_s);
 
 // Forward or backward of a model, or a part of it: seconds = flop / matmul + elements /

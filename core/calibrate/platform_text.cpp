@@ -23,13 +23,13 @@ std::string rate_text(double per_second, std::string_view unit) {
 }
 
 std::string spread(const Figure& figure, std::string_view unit) {
-  return fmt::format("# measured: median of {}, {} to {}", figure.count,
-                     rate_text(figure.low, unit), rate_text(figure.high, unit));
+  return fmt::format("# measured: {} repeats, {} to {}", figure.count, rate_text(figure.low, unit),
+                     rate_text(figure.high, unit));
 }
 
 std::string rate_line(std::string_view key, const Figure& figure, std::string_view unit) {
   if (!figure.is_measured()) return fmt::format("# {} was not measured\n", key);
-  return fmt::format("{} = {}  {}\n", key, rate_text(figure.median, unit), spread(figure, unit));
+  return fmt::format("{} = {}  {}\n", key, rate_text(figure.value, unit), spread(figure, unit));
 }
 
 std::string duplex_line(platform::Duplex duplex, double share) {
@@ -76,7 +76,7 @@ bool is_shared(const Calibration& calibration) {
 // Empty where there is nothing that devices share.
 std::string link_table(const Calibration& calibration, DevicesAre devices) {
   if (devices == DevicesAre::emulated_csds && !is_shared(calibration)) {
-    const std::string rate = rate_text(calibration.memory_copy.median, "B/s");
+    const std::string rate = rate_text(calibration.memory_copy.value, "B/s");
     return fmt::format(
         "\n[[link]]  # EMULATED: between the host and its emulated devices lies a copy of memory\n"
         "name = \"host\"\nread = {}  {}\nwrite = {}  # the same; no shared limit of the drives was "
@@ -90,8 +90,8 @@ std::string link_table(const Calibration& calibration, DevicesAre devices) {
          shared_line("read", together.read_limit, together.read) +
          shared_line("write", together.write_limit, together.write) +
          (is_shared(calibration)
-              ? duplex_line(together.duplex, share_of_time(limit, {together.mixed_read.median,
-                                                                   together.mixed_write.median}))
+              ? duplex_line(together.duplex, share_of_time(limit, {together.mixed_read.value,
+                                                                   together.mixed_write.value}))
               : std::string("duplex = \"full\"  # the drives bound it, not a link\n"));
 }
 
@@ -117,8 +117,8 @@ std::string host_table(const Calibration& calibration) {
   return fmt::format("\n[host]  # {} threads; stage: one\nmemory = \"{} B\"\n",
                      calibration.thread_count, calibration.machine.memory_bytes) +
          update_lines(calibration) + rate_line("compress", calibration.compress, "elem/s") +
-         rate_line("stage", calibration.stage, "elem/s") + wake_lines(calibration.wake) +
-         fmt::format("# copying memory: {}  {}\n", rate_text(calibration.memory_copy.median, "B/s"),
+         rate_line("stage", calibration.stage, "elem/s") +
+         fmt::format("# copying memory: {}  {}\n", rate_text(calibration.memory_copy.value, "B/s"),
                      spread(calibration.memory_copy, "B/s"));
 }
 
@@ -133,7 +133,7 @@ std::string compute_table(const Calibration& calibration) {
   if (rates.elementwise > 0) {
     text += fmt::format("elementwise = {}\n", rate_text(rates.elementwise, "elem/s"));
   }
-  text += rate_line("compress", calibration.compress, "elem/s");
+  text += rate_line("compress", calibration.compress, "elem/s") + wake_lines(calibration.wake);
   return text + "processor = \"host\"  # forward and backward run on the host's cores\n";
 }
 
@@ -155,14 +155,14 @@ std::string drive_table(const DriveFigures& drive) {
   const Figure& latency = drive.page_latency_seconds;
   text += fmt::format(
       "latency = \"{:.4g} us\"  # measured: a read of 4 KiB, median of {}, {:.4g} to {:.4g} us\n",
-      latency.median * 1e6, latency.count, latency.low * 1e6, latency.high * 1e6);
+      latency.value * 1e6, latency.count, latency.low * 1e6, latency.high * 1e6);
   text += burst_lines("read", drive.read_burst) + burst_lines("write", drive.write_burst);
   text += "# In flight at once (io_bytes x queue_depth, or a smaller transfer), read, write.\n";
   text += "chunk_curve = [\n";
   for (const CurvePoint& point : drive.curve) {
     text += fmt::format("  [\"{} KiB\", {}, {}],  # {:.4g} to {:.4g}, {:.4g} to {:.4g} MB/s\n",
-                        point.inflight_bytes / 1024, rate_text(point.read.median, "B/s"),
-                        rate_text(point.write.median, "B/s"), point.read.low / 1e6,
+                        point.inflight_bytes / 1024, rate_text(point.read.value, "B/s"),
+                        rate_text(point.write.value, "B/s"), point.read.low / 1e6,
                         point.read.high / 1e6, point.write.low / 1e6, point.write.high / 1e6);
   }
   return text + "]\n";

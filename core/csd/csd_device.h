@@ -26,6 +26,10 @@ class CsdDevice : public Drive {
   virtual runtime::Operation sync_from_device(const Owner& owner, std::span<const std::byte> device,
                                               std::span<std::byte> host,
                                               std::int64_t size_bytes) = 0;
+  // The other way: into device memory.
+  virtual runtime::Operation sync_to_device(const Owner& owner, std::span<const std::byte> host,
+                                            std::span<std::byte> device,
+                                            std::int64_t size_bytes) = 0;
 };
 
 }  // namespace sluice::csd

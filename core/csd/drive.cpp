@@ -1,8 +1,16 @@
 #include "core/csd/drive.h"
 
-#include <algorithm>
-
 namespace sluice::csd {
+
+namespace {
+
+runtime::DriveFile file_of(runtime::Stage stage) {
+  return stage == runtime::Stage::gradient_down || stage == runtime::Stage::gradient_read
+             ? runtime::DriveFile::gradients
+             : runtime::DriveFile::state;
+}
+
+}  // namespace
 
 runtime::Operation Drive::host_read(const Owner& owner, const Transfer& transfer) const {
   return transfer_over(device_.host_route, platform::Direction::read, owner, transfer);
@@ -27,7 +35,8 @@ runtime::Operation Drive::transfer_over(std::span<const platform::LinkId> route,
   operation.label.place_bytes = transfer.place.offset_bytes;
   operation.cost.route = route;
   operation.cost.direction = direction;
-  operation.cost.chunk_bytes = std::min(inflight_bytes_, transfer.size_bytes);
+  operation.cost.file = file_of(owner.stage);
+  operation.cost.inflight_bytes = inflight_bytes_;
   if (transfer.place.file != nullptr) {
     operation.work.kind = runtime::WorkKind::transfer;
     operation.work.file = transfer.place.file;

@@ -40,16 +40,28 @@ runtime::Operation EmulatedCsd::sync_from_device(const Owner& owner,
                                                  std::span<const std::byte> device,
                                                  std::span<std::byte> host,
                                                  std::int64_t size_bytes) {
+  return sync(owner, platform::Direction::read, device, host, size_bytes);
+}
+
+runtime::Operation EmulatedCsd::sync_to_device(const Owner& owner, std::span<const std::byte> host,
+                                               std::span<std::byte> device,
+                                               std::int64_t size_bytes) {
+  return sync(owner, platform::Direction::write, host, device, size_bytes);
+}
+
+runtime::Operation EmulatedCsd::sync(const Owner& owner, platform::Direction direction,
+                                     std::span<const std::byte> from, std::span<std::byte> to,
+                                     std::int64_t size_bytes) {
   runtime::Operation operation;
   operation.runtime = &runtime_;
   operation.label = {owner.stage, id_, owner.subgroup, owner.layer, size_bytes};
   operation.label.step = owner.step;
   operation.cost.route = device_.memory_route;
-  operation.cost.direction = platform::Direction::read;
+  operation.cost.direction = direction;
   if (payload_ == Payload::real) {
     operation.work.kind = runtime::WorkKind::function;
-    operation.work.function = [device, host, size_bytes] {
-      std::memcpy(host.data(), device.data(), static_cast<std::size_t>(size_bytes));
+    operation.work.function = [from, to, size_bytes] {
+      std::memcpy(to.data(), from.data(), static_cast<std::size_t>(size_bytes));
       return ok_status();
     };
   }

@@ -17,8 +17,13 @@ class EmulatedCsd final : public CsdDevice {
   runtime::Operation update(const UpdateCommand& command, UpdatedChecksums& updated) override;
   runtime::Operation sync_from_device(const Owner& owner, std::span<const std::byte> device,
                                       std::span<std::byte> host, std::int64_t size_bytes) override;
+  runtime::Operation sync_to_device(const Owner& owner, std::span<const std::byte> host,
+                                    std::span<std::byte> device, std::int64_t size_bytes) override;
 
  private:
+  runtime::Operation sync(const Owner& owner, platform::Direction direction,
+                          std::span<const std::byte> from, std::span<std::byte> to,
+                          std::int64_t size_bytes);
   const platform::Engine& engine_;
   Payload payload_;
 };

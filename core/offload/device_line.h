@@ -9,17 +9,19 @@
 namespace sluice::offload {
 
 struct Offload::DeviceLine {
-  DeviceLine(runtime::Runtime& runtime, std::int32_t buffers, std::int32_t variable_count)
-      : sets(runtime, buffers), reader(runtime, 1) {
+  DeviceLine(runtime::Runtime& runtime, DeviceId device, std::int32_t set_count,
+             std::int32_t variable_count)
+      : sets(runtime, set_count, device), reader(runtime, 1) {
     for (std::int32_t v = 0; v < variable_count; ++v) {
-      variables.push_back(std::make_unique<runtime::Pool>(runtime, 1));
+      variables.push_back(std::make_unique<runtime::Pool>(runtime, 1, device));
     }
   }
 
-  runtime::Pool sets;    // nbuffer: `buffers` subgroups under way
+  runtime::Pool sets;    // nbuffer: so many subgroups under way; serial: one, a round
   runtime::Pool reader;  // one subgroup reads at a time, so that the first is complete soonest
   std::vector<std::unique_ptr<runtime::Pool>> variables;  // handover: a buffer for each
   std::vector<SubgroupId> subgroups;                      // in the order they are updated
+  runtime::Pool::Lease round_set;                         // serial: of the round under way
 };
 
 inline runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {

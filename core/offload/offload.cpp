@@ -2,22 +2,35 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "core/offload/device_line.h"
 #include "core/runtime/kernel_cost.h"
 
 namespace sluice::offload {
 
-std::int64_t gradient_file_bytes(const GradientFormat& format, const state::Layout& layout,
+std::int64_t gradient_file_bytes(const GradientFormat& format, const state::DeviceMap& device_map,
                                  DeviceId device, const OffloadOptions& options) {
   if (options.gradient_tier == GradientTier::memory) return 0;
   std::int64_t size_bytes = 0;
-  for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
-    const SubgroupId subgroup{s};
-    if (layout.device(subgroup) != device) continue;
+  for (std::size_t s = 0; s < device_map.size(); ++s) {
+    if (device_map[s] != device) continue;
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     size_bytes += round_up(format.size_bytes(subgroup), kPageBytes);
   }
   return size_bytes;
 }
+
+namespace {
+
+state::DeviceMap devices_now(const state::Layout& layout) {
+  state::DeviceMap devices;
+  for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
+    devices.push_back(layout.device(SubgroupId{s}));
+  }
+  return devices;
+}
+
+}  // namespace
 
 Offload::Offload(const OffloadOptions& options, const Parts& parts)
     : options_(options),
@@ -38,9 +51,11 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       updates_(*parts.runtime),
       tail_(*parts.runtime) {
   const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
+  if (parts_.device_map.empty()) parts_.device_map = devices_now(*parts.state_layout);
+  CHECK_EQ(parts_.device_map.size(), subgroup_count);
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    lines_.push_back(
-        std::make_unique<DeviceLine>(runtime(), options.buffers, geometry().variable_count));
+    lines_.push_back(std::make_unique<DeviceLine>(runtime(), DeviceId{d}, options.set_count(),
+                                                  geometry().variable_count));
   }
   std::vector<std::int64_t> used_bytes(lines_.size(), 0);
   for (std::size_t s = 0; s < subgroup_count; ++s) {
@@ -75,6 +90,10 @@ runtime::Task<Status> Offload::start_update(std::int32_t step) {
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
+  }
+  if (has_payload() && moves_any()) {  // reserved by whoever gave the map, so nothing as a rule
+    Status reserved = parts_.store->reserve();
+    CO_RETURN_IF_ERROR(reserved);
   }
   gradients_ready_.reset();
   start_pipeline();
@@ -153,12 +172,22 @@ runtime::Task<Status> Offload::make_commit(const state::TrainingPosition& positi
   }
   Status status = co_await operation;
   CO_RETURN_IF_ERROR(status);
-  if (has_payload()) {  // on this thread: the next step's gradients ask the layout meanwhile
-    parts_.store->finish_commit(record_);
-  } else {
+  const bool has_moved = moves_any() && decision_.apply;
+  if (!has_payload()) {
     parts_.state_layout->commit();
+    if (has_moved) parts_.state_layout->fit();
+    co_return ok_status();
   }
-  co_return ok_status();
+  parts_.store->finish_commit(record_);
+  Status fitted = has_moved ? parts_.store->fit() : ok_status();
+  co_return fitted;
+}
+
+bool Offload::moves_any() const {
+  for (std::size_t s = 0; s < parts_.device_map.size(); ++s) {
+    if (is_moving(SubgroupId{static_cast<std::int32_t>(s)})) return true;
+  }
+  return false;
 }
 
 runtime::Task<Status> Offload::drain() {

@@ -11,6 +11,11 @@
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
 //   commit(position)        when all is written
 //
+// Where `Parts::device_map` gives a subgroup to another device than its state lies on, its next
+// update reads the state there and writes the next version here: it has moved with that commit, and
+// nothing was transferred for it alone. With method=csd the other drive's bytes cross the host link
+// for that once (move_state.cpp).
+//
 // With pipeline=nbuffer neither update() nor commit() waits: subgroups are updated and written
 // while the next step's forward follows their parameters up, layer by layer; its backward runs
 // beside the last writes, and its state is read once the commit is through. settle() waits for all
@@ -59,7 +64,9 @@ class Offload {
     OffloadMemory* memory = nullptr;
     Devices* devices = nullptr;
     state::Layout* state_layout = nullptr;
-    state::StateStore* store = nullptr;   // null: no payload
+    state::StateStore* store = nullptr;  // null: no payload
+    // Which device updates each subgroup and gets its next version; empty: the one it lies on.
+    state::DeviceMap device_map = {};
     std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
   };
   Offload(const OffloadOptions& options, const Parts& parts);
@@ -70,10 +77,6 @@ class Offload {
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters();
-  // Between steps: brings every subgroup's state to the device that the map gives it, over the host
-  // link, and commits that under the same position. All of it or nothing; after it this object's
-  // lines are out of date, and an Offload is to be made for the new map.
-  runtime::Task<Status> move_state(const state::DeviceMap& device_map);
 
   // The loss scale is that of the gradients to come; the residual is kept without it.
   void begin_step(std::int32_t step, double loss_scale);
@@ -134,6 +137,7 @@ class Offload {
   std::size_t round_count() const;  // most subgroups of a device
   runtime::Task<Status> update_in_step();
   runtime::Task<Status> update_round(std::size_t round);
+  runtime::Task<Status> update_stripes(std::size_t round);
   using VariableLeases = std::array<runtime::Pool::Lease, optimizer::kMaxStateArrays>;
   runtime::Task<Status> update_by_handover();
   runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::TaskGroup& lazy);
@@ -174,14 +178,24 @@ class Offload {
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill);
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   // move_state.cpp
-  runtime::Task<Status> move_subgroup(SubgroupId subgroup, state::SlotId to);
+  bool crosses_devices(SubgroupId subgroup) const;
+  runtime::Task<Status> bring_state(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> bring_variable(SubgroupId subgroup, std::int32_t variable,
+                                       const BufferSet& set);
   runtime::Task<Status> for_each_subgroup_of(DeviceId device, const FillInitial* fill);
 
   runtime::Operation host_kernel(const runtime::OperationLabel& label, std::int64_t elements);
   bool has_payload() const { return parts_.store != nullptr; }
   runtime::Runtime& runtime() const { return *parts_.runtime; }
   const state::Geometry& geometry() const { return parts_.state_layout->geometry(); }
-  DeviceId device_of(SubgroupId subgroup) const { return parts_.state_layout->device(subgroup); }
+  // That updates it. Where its state lies so far, the layout says.
+  DeviceId device_of(SubgroupId subgroup) const {
+    return parts_.device_map[static_cast<std::size_t>(index_of(subgroup))];
+  }
+  bool is_moving(SubgroupId subgroup) const {
+    return parts_.state_layout->device(subgroup) != device_of(subgroup);
+  }
+  bool moves_any() const;
 
   OffloadOptions options_;
   Parts parts_;
@@ -212,7 +226,7 @@ class Offload {
 };
 
 // Bytes of a device's scratch file for gradients.
-std::int64_t gradient_file_bytes(const GradientFormat& format, const state::Layout& layout,
+std::int64_t gradient_file_bytes(const GradientFormat& format, const state::DeviceMap& device_map,
                                  DeviceId device, const OffloadOptions& options);
 
 }  // namespace sluice::offload

@@ -48,7 +48,12 @@ runtime::Task<Status> Offload::handover_subgroup(SubgroupId subgroup, runtime::T
         co_await line.variables[at]->acquire(waiting_for("a variable's buffer", device, subgroup));
     CO_RETURN_IF_ERROR(variable);
     variables[at] = std::move(*variable);
-    Status read = co_await state_read(subgroup, v, set);
+    Status read;
+    if (crosses_devices(subgroup)) {
+      read = co_await bring_variable(subgroup, v, set);
+    } else {
+      read = co_await state_read(subgroup, v, set);
+    }
     CO_RETURN_IF_ERROR(read);
   }
   Status updated = co_await update_one(subgroup, set);

@@ -20,6 +20,20 @@ runtime::Task<Status> Offload::update_in_step() {
 }
 
 runtime::Task<Status> Offload::update_round(std::size_t round) {
+  for (const auto& line : lines_) {
+    if (round >= line->subgroups.size()) continue;
+    const SubgroupId subgroup = line->subgroups[round];
+    Result<runtime::Pool::Lease> set =
+        co_await line->sets.acquire(waiting_for("a buffer set", device_of(subgroup), subgroup));
+    CO_RETURN_IF_ERROR(set);
+    line->round_set = std::move(*set);
+  }
+  Status status = co_await update_stripes(round);
+  for (const auto& line : lines_) line->round_set.release();
+  co_return status;
+}
+
+runtime::Task<Status> Offload::update_stripes(std::size_t round) {
   for (const auto phase : {&Offload::read_all, &Offload::update_one, &Offload::write_state,
                            &Offload::send_parameters_up}) {
     runtime::TaskGroup stripes(runtime());

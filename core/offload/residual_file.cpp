@@ -12,7 +12,7 @@ namespace sluice::offload {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'S', 'L', 'U', 'I', 'C', 'E', 'R', 'S'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // 1 had no empty residuals
 
 // The first page, as it lies: little-endian, no padding.
 struct Header {
@@ -39,7 +39,7 @@ Status write_all(const std::string& path, const Header& header, std::span<const 
   const std::span<const std::byte> data = std::as_bytes(residual);
   RETURN_IF_ERROR(file.allocate(kPageBytes + static_cast<std::int64_t>(data.size())));
   RETURN_IF_ERROR(file.write_exactly(0, std::as_bytes(std::span(&header, 1))));
-  RETURN_IF_ERROR(file.write_exactly(kPageBytes, data));
+  if (!data.empty()) RETURN_IF_ERROR(file.write_exactly(kPageBytes, data));
   return file.sync_data();
 }
 
@@ -50,11 +50,11 @@ Status check_header(const std::string& path, const Header& header, std::int64_t 
                       "it away to go on without it",
                       path);
   }
-  if (header.version != kVersion) {
+  if (header.version < 1 || header.version > kVersion) {
     return make_error(ErrorCode::unsupported, "{}: version {} is newer than this Sluice's {}", path,
                       header.version, kVersion);
   }
-  if (header.parameter_count == parameter_count) return ok_status();
+  if (header.parameter_count == parameter_count || header.parameter_count == 0) return ok_status();
   return make_error(ErrorCode::corrupt, "{}: it has {} elements and the model {} parameters", path,
                     header.parameter_count, parameter_count);
 }
@@ -77,13 +77,14 @@ Status save_residual(const std::string& path, std::int64_t step, std::span<const
 
 Result<bool> load_residual(const std::string& path, std::int64_t step, std::span<float> residual) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return false;
+  if (!std::filesystem::exists(path, error)) return true;
   ASSIGN_OR_RETURN(const io::File file,
                    io::File::open(path, {io::FileAccess::read_only, io::Caching::buffered}));
   Header header;
   RETURN_IF_ERROR(file.read_exactly(0, std::as_writable_bytes(std::span(&header, 1))));
   RETURN_IF_ERROR(check_header(path, header, static_cast<std::int64_t>(residual.size())));
   if (header.step != step) return false;
+  if (header.parameter_count == 0) return true;
   RETURN_IF_ERROR(file.read_exactly(kPageBytes, std::as_writable_bytes(residual)));
   if (state::checksum(std::as_bytes(residual)) == header.data_checksum) return true;
   return make_error(ErrorCode::corrupt,

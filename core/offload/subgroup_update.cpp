@@ -59,6 +59,10 @@ runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& 
   Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
       waiting_for("the subgroup before it to be read", device, subgroup));
   CO_RETURN_IF_ERROR(reader);
+  if (crosses_devices(subgroup)) {
+    Status brought = co_await bring_state(subgroup, set);
+    co_return brought;
+  }
   std::array<runtime::Operation, kMaxVariables> reads;
   for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
     reads[static_cast<std::size_t>(v)] = state_read(subgroup, v, set);

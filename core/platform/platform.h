@@ -69,7 +69,7 @@ struct Engine {
   TimeNs launch_ns = 0;    // paid by each kernel
   EngineId processor{-1};  // the engine whose time it shares; -1: its own
   // Work of wake_ns takes wake_takes_ns when it comes after idling, since clocks and caches need a
-  // while. Of the processor: 0 in engines that share another's.
+  // while. What idles is this engine, whatever else its processor does.
   TimeNs wake_ns = 0;
   TimeNs wake_takes_ns = 0;
 };

@@ -69,9 +69,6 @@ Status PlatformParser::parse_compute(const TomlTable& root) {
   RETURN_IF_ERROR(parse_wake(table, engine));
   ASSIGN_OR_RETURN(platform_.compute_price_usd, parse_optional_price(table, "price"));
   RETURN_IF_ERROR(parse_processor(table, engine));
-  if (index_of(engine.processor) >= 0 && engine.wake_ns > 0) {
-    return table.error("wake", "belongs to [host], whose processor this is");
-  }
   if (!engine.rate.contains("matmul")) return table.error("matmul", "is missing");
   RETURN_IF_ERROR(parse_accelerators(table, engine));
   platform_.compute_engine = add_engine(std::move(engine), "compute");

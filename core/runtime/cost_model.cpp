@@ -23,13 +23,19 @@ std::size_t processor_of(const platform::Platform& platform, std::size_t engine)
   return processor >= 0 ? static_cast<std::size_t>(processor) : engine;
 }
 
+std::int64_t asked_at_once(const Operation& operation) {
+  return std::min(operation.cost.inflight_bytes, operation.label.size_bytes);
+}
+
 }  // namespace
 
-// The time of each engine's processor stands behind the links: its bytes are nanoseconds.
+// Behind the links stand two for each engine, whose bytes are nanoseconds: the time of its
+// processor, which engines may share, and its own, which says whether it is awake.
 std::vector<platform::Link> CostModel::links_and_processors(const platform::Platform& platform) {
   std::vector<platform::Link> links = platform.links;
   for (const platform::Engine& engine : platform.engines) {
     platform::Link time{.name = engine.name, .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9};
+    links.push_back(time);
     if (engine.wake_ns > 0) {
       time.read_burst = {engine.wake_ns, 1e9 * static_cast<double>(engine.wake_ns) /
                                              static_cast<double>(engine.wake_takes_ns)};
@@ -47,7 +53,10 @@ CostModel::CostModel(const platform::Platform& platform)
     if (is_in_order) queues_.resize(queues_.size() + 2);
   }
   add_engines(platform);
-  for (Queue& queue : queues_) queue.waiting.reserve(64);
+  for (Queue& queue : queues_) {
+    queue.waiting.reserve(64);
+    for (Lane& lane : queue.lanes) lane.waiting.reserve(64);
+  }
   pending_.reserve(256);
   flows_.reserve(256);
   finished_flows_.reserve(256);
@@ -57,8 +66,12 @@ CostModel::CostModel(const platform::Platform& platform)
 void CostModel::add_engines(const platform::Platform& platform) {
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     if (!shares_or_wakes(platform, e)) continue;
-    const std::size_t link = platform.links.size() + processor_of(platform, e);
-    engines_[e].time = {platform::LinkId{static_cast<std::int32_t>(link)}};
+    const auto link = [&](std::size_t engine, std::size_t which) {
+      return platform::LinkId{
+          static_cast<std::int32_t>(platform.links.size() + 2 * engine + which)};
+    };
+    engines_[e].time = {link(processor_of(platform, e), 0)};
+    if (platform.engines[e].wake_ns > 0) engines_[e].time.push_back(link(e, 1));
     engines_[e].queue = queues_.size();
     queues_.emplace_back();
   }
@@ -71,11 +84,13 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
   const std::size_t queue = queue_of(state->operation);
   if (!cost.route.empty() || queue != kNoQueue) {
     const Sharer sharer{state, order, now_ns, extra_ns, queue};
-    if (queue != kNoQueue && queues_[queue].is_busy) {
-      queues_[queue].waiting.push_back(sharer);
-    } else {
+    if (queue == kNoQueue) {
       start_flow(sharer, now_ns);
+      return;
     }
+    lane_of(queues_[queue], sharer).waiting.push_back(sharer);
+    let_in(queues_[queue]);
+    if (!queues_[queue].is_busy) start_next(queue, now_ns);
     return;
   }
   TimeNs begin_ns = now_ns + extra_ns;
@@ -88,6 +103,10 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
   }
   pending_.push_back({begin_ns, end_ns, order, state});
   std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
+}
+
+CostModel::Lane& CostModel::lane_of(Queue& queue, const Sharer& sharer) {
+  return queue.lanes[static_cast<std::size_t>(sharer.state->operation.cost.file)];
 }
 
 std::size_t CostModel::queue_of(const Operation& operation) const {
@@ -104,10 +123,10 @@ std::size_t CostModel::queue_of(const Operation& operation) const {
 // in its queue as well.
 std::int64_t CostModel::inflight_bytes(const Sharer& transfer) const {
   const Operation& operation = transfer.state->operation;
-  std::int64_t size_bytes = operation.cost.chunk_bytes;
+  std::int64_t size_bytes = asked_at_once(operation);
   if (transfer.queue == kNoQueue || size_bytes < operation.label.size_bytes) return size_bytes;
   for (const Sharer& next : queues_[transfer.queue].waiting) {
-    size_bytes += next.state->operation.cost.chunk_bytes;
+    size_bytes += asked_at_once(next.state->operation);
   }
   return size_bytes;
 }
@@ -132,8 +151,25 @@ void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
   flows_.back().sharer.begin_ns = now_ns;
 }
 
+// As many of each lane as have room, and one however large it is.
+void CostModel::let_in(Queue& queue) {
+  for (Lane& lane : queue.lanes) {
+    std::size_t count = 0;
+    for (const Sharer& next : lane.waiting) {
+      const Operation& operation = next.state->operation;
+      const std::int64_t with_it = lane.queued_bytes + operation.label.size_bytes;
+      const std::int64_t room = operation.cost.inflight_bytes;
+      if (room > 0 && lane.queued_bytes > 0 && with_it > room) break;
+      lane.queued_bytes = with_it;
+      queue.waiting.push_back(next);
+      count += 1;
+    }
+    lane.waiting.erase(lane.waiting.begin(),
+                       lane.waiting.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+}
+
 void CostModel::start_next(std::size_t queue, TimeNs now_ns) {
-  if (queue == kNoQueue) return;
   Queue& of = queues_[queue];
   of.is_busy = false;
   if (of.waiting.empty()) return;
@@ -159,6 +195,9 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
     sorted_.push_back({done.begin_ns, finished.at_ns, done.order, done.state});
     *flow = flows_.back();
     flows_.pop_back();
+    if (done.queue == kNoQueue) continue;
+    lane_of(queues_[done.queue], done).queued_bytes -= done.state->operation.label.size_bytes;
+    let_in(queues_[done.queue]);
     start_next(done.queue, now_ns);
   }
   while (!pending_.empty() && pending_.front().at_ns <= now_ns) {

@@ -1,13 +1,16 @@
 #pragma once
 // When the platform says an operation ends: transfers through the flow network, kernels on engines
 // that serve one at a time in the order asked. Where a route crosses a link with sharing in_order,
-// transfers of one direction wait for one another; their latencies go by meanwhile. Engines of one
+// transfers of one direction wait for one another; their latencies go by meanwhile. Of each file so
+// many bytes may be in the drive's queue, so what is asked of one file passes what waits for
+// another. Engines of one
 // processor share its time as transfers share a link: kernels of two take twice as long each while
 // both are under way. One piece of code for the emulated and the simulated clock (D1). Times are
 // the model's own nanoseconds.
 //
 // Thread contract: owner thread only. Deterministic.
 
+#include <array>
 #include <vector>
 
 #include "core/platform/flow_network.h"
@@ -56,15 +59,21 @@ class CostModel {
     platform::FlowId id;
     Sharer sharer;
   };
+  // What has no room in the queue yet.
+  struct Lane {
+    std::vector<Sharer> waiting;    // first come at the front
+    std::int64_t queued_bytes = 0;  // of those that had, until they are complete
+  };
   // Of one direction of a link whose transfers go in order, or of an engine.
   struct Queue {
     bool is_busy = false;
     std::vector<Sharer> waiting;  // first come at the front
+    std::array<Lane, 2> lanes;    // a DriveFile each
   };
   struct Engine {
     TimeNs free_ns = 0;                  // of one with a processor of its own that never sleeps
     std::size_t queue = kNoQueue;        // of the others
-    std::vector<platform::LinkId> time;  // of that processor: nanoseconds, as a link's bytes
+    std::vector<platform::LinkId> time;  // of their processor, and their own if they have to wake
   };
   static std::vector<platform::Link> links_and_processors(const platform::Platform& platform);
   void add_engines(const platform::Platform& platform);
@@ -74,6 +83,8 @@ class CostModel {
   std::size_t queue_of(const Operation& operation) const;
   std::int64_t inflight_bytes(const Sharer& transfer) const;
   void start_flow(const Sharer& sharer, TimeNs now_ns);
+  static Lane& lane_of(Queue& queue, const Sharer& sharer);
+  static void let_in(Queue& queue);
   void start_next(std::size_t queue, TimeNs now_ns);
 
   platform::FlowNetwork network_;

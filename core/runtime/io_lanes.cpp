@@ -8,12 +8,19 @@
 namespace sluice::runtime {
 
 IoLanes::IoLanes(std::unique_ptr<io::IoEngine> engine, const Options& options)
-    : engine_(std::move(engine)), options_(options), completions_(128) {
-  CHECK_GT(options_.io_bytes, 0);
-  CHECK_EQ(options_.io_bytes % kPageBytes, 0);
-  CHECK_GT(options_.queue_depth, 0);
+    : engine_(std::move(engine)), completions_(128) {
   lanes_.reserve(64);
   requests_.reserve(256);
+  set_options(options);
+}
+
+void IoLanes::set_options(const Options& options) {
+  CHECK_GT(options.io_bytes, 0);
+  CHECK_EQ(options.io_bytes % kPageBytes, 0);
+  CHECK_GT(options.queue_depth, 0);
+  CHECK(idle());
+  options_ = options;
+  lanes_.clear();
 }
 
 void IoLanes::start(OperationState* state) {

@@ -22,6 +22,8 @@ class IoLanes {
   };
   IoLanes(std::unique_ptr<io::IoEngine> engine, const Options& options);
 
+  // Only while idle; forgets the files, which may be closed by now.
+  void set_options(const Options& options);
   void start(OperationState* state);
   // Reaps what has finished without waiting, issues what there is room for, and moves transfers
   // that are complete to `done`.

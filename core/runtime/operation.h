@@ -38,9 +38,9 @@ enum class Stage : std::uint8_t {
   commit,          // the new versions become current
   create_state,    // before the first step: the initial state, over the host link
   load_state,      // on resume: master weights, over the host link
-  move_state,      // between steps: a subgroup's state to another device, over the host link
-  validate,        // loss of held-out text
-  sample,          // text from the model
+  move_state,  // transfer: state from the drive of another device, where the subgroup lay so far
+  validate,    // loss of held-out text
+  sample,      // text from the model
   count_,
 };
 inline constexpr int kStageCount = static_cast<int>(Stage::count_);
@@ -60,11 +60,17 @@ struct OperationLabel {
   std::int32_t accelerator = -1;   // Platform::accelerator_routes
 };
 
+// What a device's drive keeps; each is a lane of its own.
+enum class DriveFile : std::uint8_t { state, gradients };
+
 struct Cost {
   // A transfer: `label.size_bytes` over these links. Empty: no transfer.
   std::span<const platform::LinkId> route;
   platform::Direction direction = platform::Direction::read;
-  std::int64_t chunk_bytes = 0;
+  // Of a drive's file at most inflight_bytes are in flight in each direction (io_lanes.h), and the
+  // others wait. 0: no file.
+  DriveFile file = DriveFile::state;
+  std::int64_t inflight_bytes = 0;
   // A kernel: so long on this engine, after what was asked of it before. -1: no kernel.
   platform::EngineId engine{-1};
   TimeNs engine_dur_ns = 0;
@@ -123,6 +129,10 @@ class OperationSink {
   virtual ~OperationSink() = default;
   virtual void on_submit(const OperationState& state) = 0;
   virtual void on_finish(const OperationState& state) = 0;
+  // Told when it is added, of each operation that is under way then.
+  virtual void on_found(const OperationState& /*state*/) {}
+  // How many buffers of a device are in use from now on.
+  virtual void on_buffers(DeviceId /*device*/, std::int32_t /*in_use*/, TimeNs /*now_ns*/) {}
 };
 
 }  // namespace sluice::runtime

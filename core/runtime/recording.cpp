@@ -46,8 +46,10 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
           recorder.add_track(parent, "link", accelerator + " " + stage_name(stage));
     }
   }
+  std::vector<record::TrackId> devices;
   for (const platform::Device& device : platform.devices) {
     const record::TrackId parent = recorder.add_track(record::kNoTrack, "device", device.name);
+    devices.push_back(parent);
     std::array<record::TrackId, kStageCount>& tracks = device_tracks_.emplace_back();
     for (int s = 0; s < kStageCount; ++s) {
       const auto stage = static_cast<Stage>(s);
@@ -56,6 +58,7 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
       tracks[static_cast<std::size_t>(s)] = recorder.add_track(parent, "device", name);
     }
   }
+  counters_.emplace(recorder, ring_, platform, host_, devices);
 }
 
 record::TrackId RecordingSink::track(DeviceId device, Stage stage) const {
@@ -87,6 +90,7 @@ record::TrackId RecordingSink::track_of(const Operation& operation) const {
 }
 
 void RecordingSink::on_finish(const OperationState& state) {
+  counters_->on_finish(state);
   if (recorder_.level() < record::Level::transfers) return;
   const OperationLabel& label = state.operation.label;
   record::SpanRecord span;
@@ -111,6 +115,7 @@ void RecordingSink::on_finish(const OperationState& state) {
 }
 
 void RecordingSink::record_step(const record::StepRecord& step) {
+  counters_->write_pending();
   if (recorder_.level() >= record::Level::steps) ring_.try_push(step);
 }
 

@@ -55,7 +55,8 @@ class Runtime {
 
   Clock& clock() { return *clock_; }
   TimeNs now_ns() { return clock_->now_ns(); }
-  void add_sink(OperationSink* sink) { sinks_.push_back(sink); }
+  // Told at once of what is under way, and then of all that comes.
+  void add_sink(OperationSink* sink);
   void set_step(std::int32_t step) { step_ = step; }
 
   // Runs a task to its end. After a failure the runtime stays failed: a run ends with it.
@@ -73,6 +74,8 @@ class Runtime {
   void add_waiting(Waiting* waiting);
   void remove_waiting(Waiting* waiting);
   Error cancelled_error() const;
+  void watch_buffers(DeviceId device);
+  void change_buffers(DeviceId device, std::int32_t change);
 
  private:
   detail::Detached run_root(Task<Status> root, Status* result, bool* done);
@@ -84,6 +87,7 @@ class Runtime {
 
   std::unique_ptr<Clock> clock_;
   std::vector<OperationSink*> sinks_;
+  std::vector<std::int32_t> buffers_in_use_;    // by device
   std::vector<std::coroutine_handle<>> ready_;  // in order; resumed in batches
   std::vector<std::coroutine_handle<>> resuming_;
   OperationQueue completed_;

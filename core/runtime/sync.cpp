@@ -29,8 +29,10 @@ Status Event::Awaiter::await_resume() {
   return ok_status();
 }
 
-Pool::Pool(Runtime& runtime, std::int32_t count) : runtime_(runtime), count_(count) {
+Pool::Pool(Runtime& runtime, std::int32_t count, DeviceId device)
+    : runtime_(runtime), count_(count), device_(device) {
   CHECK_GT(count, 0);
+  if (device != kNoDevice) runtime.watch_buffers(device);
   free_.reserve(static_cast<std::size_t>(count));
   for (std::int32_t index = count - 1; index >= 0; --index) free_.push_back(index);
 }
@@ -38,6 +40,7 @@ Pool::Pool(Runtime& runtime, std::int32_t count) : runtime_(runtime), count_(cou
 std::int32_t Pool::take_lowest() {
   const std::int32_t index = free_.back();
   free_.pop_back();
+  if (device_ != kNoDevice) runtime_.change_buffers(device_, 1);
   return index;
 }
 
@@ -51,6 +54,7 @@ void Pool::give_back(std::int32_t index) {
     return;
   }
   free_.insert(std::upper_bound(free_.begin(), free_.end(), index, std::greater<>()), index);
+  if (device_ != kNoDevice) runtime_.change_buffers(device_, -1);
 }
 
 bool Pool::Awaiter::await_ready() const {

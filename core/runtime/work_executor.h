@@ -26,6 +26,8 @@ class WorkExecutor {
   void collect(OperationQueue& done);
   // Sleeps until something may have finished or `timeout_ns` has passed.
   void sleep(TimeNs timeout_ns);
+  // Only while no transfer is under way.
+  void set_lanes(const IoLanes::Options& options) { lanes_.set_options(options); }
   std::string_view engine_name() const { return lanes_.engine_name(); }
 
  private:

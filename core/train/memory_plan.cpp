@@ -70,6 +70,20 @@ Status check_plan(const MemoryPlan& plan) {
       describe(plan));
 }
 
+Result<ChangedPlan> plan_change(const ChangedPlan& current, const ModelMemory& model,
+                                const RunConfig& config) {
+  ChangedPlan changed = current;
+  RETURN_IF_ERROR(plan_knobs(changed.run, config));
+  RETURN_IF_ERROR(check_device_memory(changed.run));
+  changed.memory = plan_memory(changed.run, model);
+  // What is available does not count what the run itself has taken.
+  if (config.resources.host_memory_bytes == 0) {
+    changed.memory.cap_bytes += current.memory.total_bytes;
+  }
+  RETURN_IF_ERROR(check_plan(changed.memory));
+  return changed;
+}
+
 std::string describe(const MemoryPlan& plan) {
   std::string text = "Memory plan:\n";
   for (const MemoryItem& item : plan.items) {
@@ -78,6 +92,17 @@ std::string describe(const MemoryPlan& plan) {
   text += fmt::format("  {:<52} {:>9}  of {}\n", "total", format_bytes(plan.total_bytes),
                       format_bytes(plan.cap_bytes));
   return text;
+}
+
+void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
+                   std::span<const csd::DeviceMemory> device_memories, TimeNs now_ns) {
+  std::vector<std::int64_t> device_bytes;
+  for (const csd::DeviceMemory& memory : device_memories) {
+    device_bytes.push_back(memory.used_bytes());
+  }
+  recording.record_memory(
+      offload::plan_offload_memory(run.options, run.geometry, run.layout).host_bytes(),
+      device_bytes, now_ns);
 }
 
 }  // namespace sluice::train

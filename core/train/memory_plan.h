@@ -5,10 +5,13 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "core/csd/device_memory.h"
+#include "core/runtime/recording.h"
 #include "core/train/model_factory.h"
 #include "core/train/run_plan.h"
 
@@ -30,8 +33,21 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
 Status check_plan(const MemoryPlan& plan);
 
+struct ChangedPlan {
+  RunPlan run;
+  MemoryPlan memory;
+};
+// The plans of a run that goes on with other knobs (train::with_knobs): what it has may be used
+// again. Errors: what the settings ask that the machine does not have, each with the numbers.
+Result<ChangedPlan> plan_change(const ChangedPlan& current, const ModelMemory& model,
+                                const RunConfig& config);
+
 // A table, a line an item.
 std::string describe(const MemoryPlan& plan);
+
+// What the offload's buffers take from now on, as counters of the recording.
+void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
+                   std::span<const csd::DeviceMemory> device_memories, TimeNs now_ns);
 
 std::int64_t available_memory_bytes();      // /proc/meminfo MemAvailable
 std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM

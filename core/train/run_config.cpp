@@ -128,6 +128,29 @@ void fill_rule_defaults(Reading& reading) {
   fill("weight_decay", update.weight_decay, defaults.weight_decay);
 }
 
+// Settings of some optimizers only. One for another optimizer may stand in a file, so that the
+// optimizer can be changed by --set alone; whoever runs it is told.
+void note_unused_settings(Reading& reading) {
+  struct OfRules {
+    const char* key;
+    std::vector<RuleKind> rules;
+  };
+  const std::vector<OfRules> settings = {{"beta1", {RuleKind::adamw}},
+                                         {"beta2", {RuleKind::adamw}},
+                                         {"momentum", {RuleKind::sgd}},
+                                         {"eps", {RuleKind::adamw, RuleKind::adagrad}}};
+  const RuleKind rule = reading.config.update.rule;
+  for (const OfRules& setting : settings) {
+    if (!reading.where.contains(setting.key) || std::ranges::count(setting.rules, rule) > 0)
+      continue;
+    std::vector<std::string> names;
+    for (const RuleKind of : setting.rules) names.emplace_back(optimizer::rule_info(of).name);
+    reading.config.warnings.push_back(fmt::format(
+        "{}: {} has no effect with optimizer={}; it is a setting of {}", reading.place(setting.key),
+        setting.key, optimizer::rule_info(rule).name, fmt::join(names, " and ")));
+  }
+}
+
 // What no single key can be blamed for; the message stands at the key most likely to be changed.
 Status check_together(const Reading& reading) {
   const RunConfig& config = reading.config;
@@ -182,7 +205,8 @@ Result<std::string> read_text(const std::string& path) {
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
-                                   std::span<const std::string> overrides) {
+                                   std::span<const std::string> overrides,
+                                   const std::string& option) {
   Reading reading;
   reading.path = path_for_messages;
   try {
@@ -191,12 +215,18 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
     return make_error(ErrorCode::config, "{}:{}: {}", path_for_messages, error.source().begin.line,
                       error.description());
   }
-  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, "--set"));
+  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
   RETURN_IF_ERROR(check_required(reading));
   fill_rule_defaults(reading);
   fill_names(reading.config.files, path_for_messages);
   RETURN_IF_ERROR(check_together(reading));
+  note_unused_settings(reading);
   return std::move(reading.config);
+}
+
+Status check_setting(const std::string& text, const std::string& option) {
+  Reading reading;
+  return read_override(reading, text, option);
 }
 
 double density_at(std::int64_t step, double density, std::int64_t warmup_steps) {

@@ -17,6 +17,7 @@
 #include "base/float16.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "core/control/knob.h"
 #include "core/model/activations.h"
 #include "core/offload/offload_options.h"
 #include "core/optimizer/loss_scale.h"
@@ -134,14 +135,22 @@ struct RunConfig {
   record::Level record = record::Level::all;
   std::int64_t record_steps = 0;       // kept in full; 0: all
   std::int64_t record_size_bytes = 0;  // of the database; 0: any
+  // What was said and has no effect, a sentence each that begins with the place; for whoever talks
+  // to the person that said it.
+  std::vector<std::string> warnings;
 };
 
 // `overrides` are the "key=value" of --set, applied in order after the file; paths among them are
 // relative to the working directory. Errors (ErrorCode::config; not_found for the file itself)
-// begin with `FILE:LINE:` or `--set key=value:`.
+// begin with `FILE:LINE:` or `OPTION key=value:`.
 Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides);
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
-                                   std::span<const std::string> overrides);
+                                   std::span<const std::string> overrides,
+                                   const std::string& option = "--set");
+
+// Whether "key=value" is a setting, and the value one of its own; what it goes with is not looked
+// at. Errors begin with `OPTION key=value:`.
+Status check_setting(const std::string& text, const std::string& option);
 
 // Of the step after `step` committed ones. The warm-up falls to the density in four equal
 // stretches: 1, density^(1/4), density^(1/2), density^(3/4) (after Deep Gradient Compression, ICLR
@@ -166,6 +175,18 @@ struct SettingInfo {
   std::string other_defaults;  // of other optimizers: "sgd 0.1, adagrad 0.01"; mostly empty
   std::string help;            // one sentence
 };
+
+// The settings that may change between two steps of a run, with their values in `config`.
+std::vector<control::Knob> knobs(const RunConfig& config);
+
+// One that has another value from a step on.
+struct KnobChange {
+  std::string knob;
+  std::string from;
+  std::string to;
+};
+// Between two settings of one run, in the order of knobs().
+std::vector<KnobChange> knob_changes(const RunConfig& before, const RunConfig& after);
 
 const std::vector<SettingInfo>& settings();
 std::string describe_settings();  // a plain table, for --help

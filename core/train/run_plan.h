@@ -21,7 +21,7 @@ struct RunPlan {
   model::FlatLayout layout;
   platform::Platform platform;  // with as many devices as the run uses
   state::Geometry geometry;
-  state::DeviceMap device_map;  // of a new state
+  state::DeviceMap device_map;  // where the next version of each subgroup goes
   offload::OffloadOptions options;
   std::vector<LayerCost> layer_costs;
 

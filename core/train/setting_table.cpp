@@ -144,7 +144,9 @@ const Setting kSettings[] = {
      "How many of the platform's accelerators share forward and backward; 0 means all. The real "
      "clock computes on the processor."},
     {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
-     "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1."},
+     "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1. The "
+     "share 0 drains a device: after the next step nothing is left on it, and a resume with fewer "
+     "devices can do without it."},
     {"subgroup_elements", "offload", integer, AT(offload.subgroup_elements),
      between(1, 17179869184.0), "elements", "Size of a subgroup, the unit of transfer and update."},
     {"wire", "offload", word,
@@ -217,9 +219,10 @@ const Setting* find_setting(std::string_view key) {
 }
 
 std::span<const std::string_view> knob_keys() {
-  static constexpr std::array<std::string_view, 10> kKnobs = {
+  static constexpr std::array<std::string_view, 13> kKnobs = {
       "method",        "pipeline", "buffers",        "device_map", "wire",
-      "gradient_tier", "density",  "error_feedback", "prefetch",   "bounce_memory"};
+      "gradient_tier", "density",  "error_feedback", "prefetch",   "bounce_memory",
+      "queue_depth",   "io_bytes", "record"};
   return kKnobs;
 }
 

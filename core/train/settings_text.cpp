@@ -1,6 +1,7 @@
 // The table of settings as people read it.
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/train/detail/setting_table.h"
 
@@ -94,6 +95,68 @@ std::string settings_markdown() {
                         info.default_value, others, info.help);
   }
   return text;
+}
+
+namespace {
+const char* type_name(SettingType type) {
+  switch (type) {
+    case SettingType::integer:
+      return "integer";
+    case SettingType::number:
+      return "number";
+    case SettingType::boolean:
+      return "boolean";
+    case SettingType::bytes:
+      return "bytes";
+    case SettingType::word:
+      return "word";
+    case SettingType::shares:
+      return "shares";
+    case SettingType::text:
+    case SettingType::path:
+      break;
+  }
+  return "text";
+}
+}  // namespace
+
+std::vector<control::Knob> knobs(const RunConfig& config) {
+  const RunConfig defaults;
+  RunConfig fields_of = config;  // a field is a place in a config, so in one that may be written
+  std::vector<control::Knob> knobs;
+  for (const std::string_view key : detail::knob_keys()) {
+    const Setting& setting = *detail::find_setting(key);
+    control::Knob knob;
+    knob.key = key;
+    knob.type = type_name(setting.type);
+    knob.values = detail::allowed_values(setting);
+    knob.unit = setting.unit;
+    knob.default_value = detail::value_text(setting, defaults);
+    knob.help = setting.help;
+    knob.value = detail::value_text(setting, config);
+    const bool is_number = setting.type == SettingType::integer ||
+                           setting.type == SettingType::number ||
+                           setting.type == SettingType::bytes;
+    if (is_number) knob.min = setting.range.min;
+    if (is_number && std::isfinite(setting.range.max)) knob.max = setting.range.max;
+    const detail::Field field = setting.field(fields_of);
+    if (const auto* word = std::get_if<detail::WordField>(&field)) {
+      for (const auto& [text, meaning] : word->words) knob.words.push_back(text);
+    }
+    knobs.push_back(std::move(knob));
+  }
+  return knobs;
+}
+
+std::vector<KnobChange> knob_changes(const RunConfig& before, const RunConfig& after) {
+  std::vector<KnobChange> changes;
+  for (const std::string_view key : detail::knob_keys()) {
+    const Setting& setting = *detail::find_setting(key);
+    KnobChange change{std::string(key), detail::value_text(setting, before),
+                      detail::value_text(setting, after)};
+    if (change.from != change.to) changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config) {

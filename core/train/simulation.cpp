@@ -7,6 +7,7 @@
 
 #include "core/csd/emulated_csd.h"
 #include "core/runtime/clocks.h"
+#include "core/train/memory_plan.h"
 
 namespace sluice::train {
 namespace {
@@ -128,7 +129,8 @@ Status check_capacity(const RunPlan& plan, const state::Layout& layout) {
     const platform::Device& device = plan.platform.devices[d];
     const DeviceId id{static_cast<std::int32_t>(d)};
     const std::int64_t size_bytes =
-        layout.data_bytes(id) + offload::gradient_file_bytes(format, layout, id, plan.options);
+        layout.data_bytes(id) +
+        offload::gradient_file_bytes(format, plan.device_map, id, plan.options);
     if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) continue;
     return make_error(
         ErrorCode::config,
@@ -181,7 +183,13 @@ class PacedRecording final : public runtime::OperationSink {
  public:
   PacedRecording(runtime::RecordingSink& sink, const SimulationRecording& recording)
       : sink_(sink), recording_(recording) {}
-  void on_submit(const runtime::OperationState& /*state*/) override {}
+  void on_submit(const runtime::OperationState& state) override {
+    if (!is_over_) sink_.on_submit(state);
+  }
+  void on_found(const runtime::OperationState& state) override { sink_.on_found(state); }
+  void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) override {
+    if (!is_over_) sink_.on_buffers(device, in_use, now_ns);
+  }
   void on_finish(const runtime::OperationState& state) override {
     if (is_over_) return;
     sink_.on_finish(state);
@@ -191,8 +199,8 @@ class PacedRecording final : public runtime::OperationSink {
   const Status& status() const { return status_; }
 
  private:
-  // With up to three flows each, half a ring of records.
-  static constexpr std::int64_t kRecordsBetween = 1 << 13;
+  // With up to three flows and a dozen samples of counters each, a ring of records.
+  static constexpr std::int64_t kRecordsBetween = 1 << 12;
   runtime::RecordingSink& sink_;
   const SimulationRecording& recording_;
   std::int64_t count_ = 0;
@@ -294,6 +302,7 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
     spans.emplace(*recording->recorder, plan.platform);
     paced.emplace(*spans, *recording);
     RETURN_IF_ERROR(recording->begin(*spans));
+    record_memory(*spans, plan, device_memories, runtime.now_ns());
     runtime.add_sink(&*paced);
   }
   RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));

@@ -23,6 +23,11 @@ class Trainer {
 
  private:
   Status change_knobs();
+  Status change_as_planned();
+  Status change_as_asked(const AskedChange& asked);
+  Status change(RunConfig wanted, const AskedChange* asked);
+  Status refuse(const AskedChange& asked, const Error& why);
+  Status keep_snapshot();
   Status take_step();
   Status settle();
   Status set_batches();
@@ -51,6 +56,7 @@ Result<TrainReport> Trainer::train() {
       static_cast<std::size_t>(std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
   const std::vector<runtime::LinkBytes> before = run_.bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
+    RETURN_IF_ERROR(keep_snapshot());
     RETURN_IF_ERROR(change_knobs());
     RETURN_IF_ERROR(take_step());
     const std::int64_t every = config_.validation.every_steps;
@@ -59,6 +65,7 @@ Result<TrainReport> Trainer::train() {
     report_.stopped = !last && observer_.should_stop();
   }
   RETURN_IF_ERROR(settle());
+  RETURN_IF_ERROR(keep_snapshot());
   report_.last_step = position_.step;
   report_.link_bytes = run_.bytes().links();
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -77,8 +84,24 @@ Result<TrainReport> Trainer::train() {
   return std::move(report_);
 }
 
-// What was planned for this step, and the warm-up's density.
 Status Trainer::change_knobs() {
+  RETURN_IF_ERROR(change_as_planned());
+  for (const AskedChange& asked : observer_.asked_changes()) {
+    RETURN_IF_ERROR(change_as_asked(asked));
+  }
+  return ok_status();
+}
+
+// One that cannot be kept is no reason to end the run.
+Status Trainer::keep_snapshot() {
+  if (!observer_.snapshot_is_asked()) return ok_status();
+  RETURN_IF_ERROR(settle());
+  observer_.on_snapshot(run_.save_snapshot());
+  return ok_status();
+}
+
+// What was planned for this step, and the warm-up's density.
+Status Trainer::change_as_planned() {
   const bool is_due = std::ranges::any_of(
       changes_, [&](const PlannedChange& change) { return change.step == position_.step; });
   const std::int64_t warmup = config_.offload.density_warmup_steps;
@@ -91,10 +114,40 @@ Status Trainer::change_knobs() {
     ASSIGN_OR_RETURN(wanted,
                      with_knobs(wanted, change.settings, fmt::format("--at {}", change.step)));
   }
+  return change(wanted, nullptr);
+}
+
+// A wrong wish is no reason to end the run; a change that fails halfway is.
+Status Trainer::change_as_asked(const AskedChange& asked) {
+  RunConfig before = config_;
+  before.offload.density = density_;
+  const Result<RunConfig> wanted = with_knobs(before, asked.settings, "set");
+  const Status checked = wanted.ok() ? run_.check_change(*wanted) : Status(wanted.error());
+  if (!checked.ok()) return refuse(asked, checked.error());
   RETURN_IF_ERROR(settle());
+  const Status room = run_.make_room(*wanted);
+  return room.ok() ? change(*wanted, &asked) : refuse(asked, room.error());
+}
+
+Status Trainer::refuse(const AskedChange& asked, const Error& why) {
+  observer_.on_change_refused(position_.step, run_.runtime().now_ns(), asked, why);
+  return ok_status();
+}
+
+// `wanted` has the density after the warm-up.
+Status Trainer::change(RunConfig wanted, const AskedChange* asked) {
   density_ = wanted.offload.density;
-  wanted.offload.density = density_at(position_.step, density_, warmup);
-  return run_.change(wanted);
+  wanted.offload.density =
+      density_at(position_.step, density_, config_.offload.density_warmup_steps);
+  const std::vector<KnobChange> changed = knob_changes(config_, wanted);
+  if (!changed.empty()) {
+    RETURN_IF_ERROR(settle());
+    RETURN_IF_ERROR(run_.change(wanted));
+  }
+  if (!changed.empty() || asked != nullptr) {
+    observer_.on_knobs_changed(position_.step, run_.runtime().now_ns(), changed, asked);
+  }
+  return ok_status();
 }
 
 // What the last step still has to do is its update's time.

@@ -27,13 +27,35 @@ struct StepReport {
   TimeNs total_ns = 0;
 };
 
-// Told how the run goes. All on the schedule's thread, between steps.
+// Knobs that somebody wants changed while the run goes on.
+struct AskedChange {
+  std::int64_t id = 0;                // the asker's own
+  std::vector<std::string> settings;  // "key=value"
+  std::string who;
+};
+
+// Told how the run goes, and asked what is to change. All on the schedule's thread, between steps.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport& report) = 0;
   virtual void on_validation(std::int64_t step, double loss) = 0;
   virtual bool should_stop() = 0;  // after this step
+  // What was asked for since the last call; taken over before the next step, each as a whole or not
+  // at all.
+  virtual std::vector<AskedChange> asked_changes() { return {}; }
+  // Whether the state of the last commit is to be kept (TrainingRun::save_snapshot), and what
+  // became of that.
+  virtual bool snapshot_is_asked() { return false; }
+  virtual void on_snapshot(const Result<KeptSnapshot>& /*kept*/) {}
+  // Before the first step that has the new values; `step` counts from 0, as in the run database.
+  // `asked` is null for what the settings or `changes` of train() planned.
+  virtual void on_knobs_changed(std::int64_t /*step*/, TimeNs /*ts*/,
+                                std::span<const KnobChange> /*changes*/,
+                                const AskedChange* /*asked*/) {}
+  // Nothing has changed.
+  virtual void on_change_refused(std::int64_t /*step*/, TimeNs /*ts*/, const AskedChange& /*asked*/,
+                                 const Error& /*why*/) {}
 };
 
 struct TrainReport {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/csd/emulated_csd.h"
 #include "core/offload/residual_file.h"
+#include "core/train/drive_room.h"
 
 namespace sluice::train {
 namespace {
@@ -31,6 +32,10 @@ Status make_folder(const std::string& path) {
 Status check_model(const RunConfig& config) {
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
   return model::check_trainable(shape);
+}
+
+runtime::IoLanes::Options lanes_of(const StorageConfig& storage) {
+  return {storage.io_bytes, storage.queue_depth};
 }
 
 }  // namespace
@@ -67,7 +72,11 @@ TrainingRun::~TrainingRun() {
   static_cast<void>(settled);  // the error that is being told comes first
 }
 
-Status TrainingRun::settle() { return runtime_->run(offload_->settle()); }
+Status TrainingRun::settle() {
+  Status settled = runtime_->run(offload_->settle());
+  if (recording_) recording_->record_counters();
+  return settled;
+}
 
 // The text's bytes are its tokens.
 Status TrainingRun::check_text() const {
@@ -131,7 +140,10 @@ Status TrainingRun::open_state(StartFrom start) {
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
-    RETURN_IF_ERROR(state::check_geometry(plan_.geometry, store_->layout().geometry(), directory));
+    const state::Geometry found = store_->layout().geometry();
+    state::Geometry wanted = plan_.geometry;
+    wanted.device_count = std::max(wanted.device_count, found.device_count);  // fewer: below
+    RETURN_IF_ERROR(state::check_geometry(wanted, found, directory));
     const std::uint64_t seed = store_->committed().position.seed;
     if (seed != static_cast<std::uint64_t>(plan_.config.schedule.seed)) {
       return make_error(ErrorCode::config,
@@ -139,7 +151,14 @@ Status TrainingRun::open_state(StartFrom start) {
                         "would change",
                         directory, seed, plan_.config.schedule.seed);
     }
-    return ok_status();
+    if (plan_.geometry.device_count < found.device_count) {
+      store_.reset();
+      RETURN_IF_ERROR(state::StateStore::remove_devices(options, plan_.geometry.device_count));
+      ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
+    }
+    // What lies elsewhere than the settings say moves there with the first step.
+    RETURN_IF_ERROR(check_drive_room(plan_, state_files()));
+    return store_->reserve(plan_.device_map);
   }
   RETURN_IF_ERROR(make_folder(directory));
   ASSIGN_OR_RETURN(
@@ -164,23 +183,21 @@ Status TrainingRun::take_offload_memory() {
 }
 
 Status TrainingRun::open_clock(const Request& request) {
-  const std::int64_t lane_count =
-      4 * plan_.config.offload.devices;  // state and gradients, both ways
   io::IoEngineOptions engine_options;
   engine_options.kind = plan_.config.storage.engine;
-  engine_options.queue_depth = static_cast<std::size_t>(
-      std::min<std::int64_t>(4096, lane_count * plan_.config.storage.queue_depth));
+  engine_options.queue_depth = 4096;  // of all lanes, whose own depth is a knob
   ASSIGN_OR_RETURN(std::unique_ptr<io::IoEngine> engine, io::open_io_engine(engine_options));
   engine_ = engine.get();
   register_buffers();
   if (request.wrap_engine) engine = request.wrap_engine(std::move(engine));
   runtime::WorkExecutor::Options executor_options;
-  executor_options.lanes = {plan_.config.storage.io_bytes, plan_.config.storage.queue_depth};
+  executor_options.lanes = lanes_of(plan_.config.storage);
   executor_options.host_worker_count =
       thread_count(plan_.config.resources.worker_threads > 0 ? plan_.config.resources.worker_threads
                                                              : plan_.config.resources.threads);
   ASSIGN_OR_RETURN(std::unique_ptr<runtime::WorkExecutor> executor,
                    runtime::WorkExecutor::make(std::move(engine), executor_options));
+  executor_ = executor.get();
   std::unique_ptr<runtime::Clock> clock;
   if (plan_.config.clock.kind == ClockKind::emulated) {
     auto emulated = std::make_unique<runtime::EmulatedClock>(std::move(executor), plan_.platform,
@@ -228,13 +245,13 @@ Status TrainingRun::open_devices() {
           std::make_unique<csd::Drive>(*runtime_, device, id, inflight_bytes));
     }
     const std::string path =
-        (fs::path(store_->file(id).path()).parent_path() / "gradients.slc").string();
+        (fs::path(store_->file(id).path()).parent_path() / kGradientFileName).string();
     std::error_code ignored;
     fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
     ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new,
                                                           plan_.config.storage.caching}));
     const std::int64_t size_bytes =
-        offload::gradient_file_bytes(format, store_->layout(), id, plan_.options);
+        offload::gradient_file_bytes(format, plan_.device_map, id, plan_.options);
     if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
     devices_.gradient_files.push_back(std::move(file));
   }
@@ -261,11 +278,13 @@ void TrainingRun::make_offload() {
   parts.devices = &devices_;
   parts.state_layout = &store_->layout();
   parts.store = store_.get();
+  parts.device_map = plan_.device_map;
   parts.parameters = parameters();
   offload_ = std::make_unique<offload::Offload>(plan_.options, parts);
   step_context_.reset(new StepContext{*runtime_, plan_.platform, *offload_, built_.model.get(),
                                       plan_.layout, plan_.layer_costs,
                                       static_cast<int>(plan_.config.batch.grad_accum_steps)});
+  if (recording_) record_memory(*recording_, plan_, device_memories_, runtime_->now_ns());
 }
 
 // The densities of the warm-up take more than the one after it: the plan is that of the largest.
@@ -283,17 +302,43 @@ Status TrainingRun::plan_for_density_warmup() {
   return ok_status();
 }
 
-Status TrainingRun::change(const RunConfig& config) {
-  RETURN_IF_ERROR(settle());
-  RunPlan changed = plan_;
-  RETURN_IF_ERROR(plan_knobs(changed, config));
-  const MemoryPlan memory_plan = plan_memory(changed, model_memory_);
-  RETURN_IF_ERROR(check_plan(memory_plan));
-  RETURN_IF_ERROR(check_device_memory(changed));
-  // A resumed state lies where it was left until the map is changed.
-  if (config.offload.device_shares != plan_.config.offload.device_shares) {
-    RETURN_IF_ERROR(runtime_->run(offload_->move_state(changed.device_map)));
+Status check_record(bool is_recorded, const RunConfig& from, const RunConfig& to) {
+  if (is_recorded || to.record == from.record) return ok_status();
+  return make_error(ErrorCode::config,
+                    "record={}: this run began with record=off, so there is no database to record "
+                    "into; begin with record=steps",
+                    record::level_name(to.record));
+}
+
+Status TrainingRun::check_change(const RunConfig& config) const {
+  RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
+  ASSIGN_OR_RETURN(const ChangedPlan changed,
+                   plan_change({plan_, memory_plan_}, model_memory_, config));
+  return check_drive_room(changed.run, state_files());
+}
+
+std::vector<std::string> TrainingRun::state_files() const {
+  std::vector<std::string> paths;
+  for (std::int32_t d = 0; d < plan_.geometry.device_count; ++d) {
+    paths.push_back(store_->file(DeviceId{d}).path());
   }
+  return paths;
+}
+
+Status TrainingRun::make_room(const RunConfig& config) {
+  RETURN_IF_ERROR(check_change(config));
+  ASSIGN_OR_RETURN(const ChangedPlan changed,
+                   plan_change({plan_, memory_plan_}, model_memory_, config));
+  return store_->reserve(changed.run.device_map);
+}
+
+Status TrainingRun::change(const RunConfig& config) {
+  RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
+  RETURN_IF_ERROR(settle());
+  ASSIGN_OR_RETURN(const ChangedPlan planned,
+                   plan_change({plan_, memory_plan_}, model_memory_, config));
+  const RunPlan& changed = planned.run;
+  RETURN_IF_ERROR(store_->reserve(changed.device_map));
   // What was is given back before what will be is taken: both at once may not fit.
   std::vector<float> residual;
   if (memory_->has_compress()) residual = memory_->compress().take_residual();
@@ -303,11 +348,13 @@ Status TrainingRun::change(const RunConfig& config) {
   RETURN_IF_ERROR(engine_->register_buffers({}));
   memory_.reset();
   device_memories_.clear();
+  const bool level_changes = config.record != plan_.config.record;
   // The platform stays where it is: the clock refers to it.
   plan_.config = changed.config;
   plan_.options = changed.options;
   plan_.device_map = changed.device_map;
-  memory_plan_ = memory_plan;
+  memory_plan_ = planned.memory;
+  executor_->set_lanes(lanes_of(plan_.config.storage));
   RETURN_IF_ERROR(take_offload_memory());
   register_buffers();
   RETURN_IF_ERROR(open_devices());
@@ -315,6 +362,7 @@ Status TrainingRun::change(const RunConfig& config) {
   if (plan_.options.has_feedback() && !residual.empty()) {
     memory_->compress().set_residual(std::move(residual));
   }
+  if (recording_ && level_changes) recording_->set_level(config.record, "user");
   return ok_status();
 }
 
@@ -322,10 +370,36 @@ std::string TrainingRun::residual_path() const {
   return (fs::path(plan_.config.files.state_directory) / offload::kResidualFileName).string();
 }
 
+Result<KeptSnapshot> TrainingRun::save_snapshot() {
+  const std::int64_t step = store_->committed().position.step;
+  KeptSnapshot kept;
+  kept.path = (fs::path(plan_.config.files.output) / "snapshots" / fmt::format("step-{:06}", step))
+                  .string();
+  RETURN_IF_ERROR(make_folder(fs::path(kept.path).parent_path().string()));
+  ASSIGN_OR_RETURN(
+      kept.saved,
+      state::save_snapshot(
+          *store_, {kept.path, plan_.config.storage.durability, plan_.config.storage.caching},
+          [&](const std::string& folder) -> Status {
+            if (!plan_.options.has_feedback()) return ok_status();
+            return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(),
+                                          step, memory_->compress().residual());
+          }));
+  return kept;
+}
+
 Status TrainingRun::keep_residual() {
-  if (!plan_.options.has_feedback()) return ok_status();
-  return offload::save_residual(residual_path(), store_->committed().position.step,
-                                memory_->compress().residual());
+  if (plan_.options.has_feedback()) {
+    return offload::save_residual(residual_path(), store_->committed().position.step,
+                                  memory_->compress().residual());
+  }
+  // The file, if there is one, is of earlier steps: after this one nothing is left to send.
+  std::error_code error;
+  return fs::exists(residual_path(), error) ? keep_no_residual() : ok_status();
+}
+
+Status TrainingRun::keep_no_residual() {
+  return offload::save_residual(residual_path(), store_->committed().position.step, {});
 }
 
 Status TrainingRun::load_residual() {
@@ -333,12 +407,14 @@ Status TrainingRun::load_residual() {
   const std::int64_t step = store_->committed().position.step;
   ASSIGN_OR_RETURN(const bool loaded,
                    offload::load_residual(residual_path(), step, memory_->compress().residual()));
-  if (loaded) return ok_status();
-  log_warning(fmt::format(
-      "there is no residual of step {} (the run was killed, or had none): error feedback "
-      "begins with zeros, so the losses are not those of a run that went through",
-      step));
-  return ok_status();
+  if (!loaded) {
+    log_warning(fmt::format(
+        "there is no residual of step {} (the run was killed): error feedback begins with zeros, "
+        "so the losses are not those of a run that went through",
+        step));
+  }
+  std::error_code error;
+  return fs::exists(residual_path(), error) ? ok_status() : keep_no_residual();
 }
 
 Status TrainingRun::prepare(StartFrom start) {
@@ -358,7 +434,8 @@ Status TrainingRun::prepare(StartFrom start) {
   position.loss_scale = plan_.config.arithmetic.precision == Float16Kind::fp16
                             ? plan_.config.loss_scale.initial
                             : 1.0;
-  return runtime_->run(offload_->create_state(fill, position));
+  RETURN_IF_ERROR(runtime_->run(offload_->create_state(fill, position)));
+  return plan_.options.has_feedback() ? keep_no_residual() : ok_status();
 }
 
 }  // namespace sluice::train

@@ -22,11 +22,18 @@
 #include "core/train/run_plan.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
+#include "storage/state/snapshot.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::train {
 
 enum class StartFrom : std::uint8_t { new_state, last_commit };
+
+// A commit that is kept as files of its own.
+struct KeptSnapshot {
+  std::string path;  // the folder: a state_dir to resume from
+  state::SavedSnapshot saved;
+};
 
 class TrainingRun {
  public:
@@ -51,6 +58,7 @@ class TrainingRun {
   const model::ModelShape& shape() const { return plan_.shape; }
   const model::FlatLayout& layout() const { return plan_.layout; }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
+  const ModelMemory& model_memory() const { return model_memory_; }
   const offload::OffloadOptions& offload_options() const { return plan_.options; }
   state::StateStore& store() { return *store_; }
   runtime::Runtime& runtime() { return *runtime_; }
@@ -69,11 +77,21 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
-  // Between steps: goes on with other knobs (train::with_knobs), on the same state, clock, model
-  // and data. What the settings or the machine refuse leaves the run as it was.
+  // Whether the run could go on with other knobs (train::with_knobs).
+  Status check_change(const RunConfig& config) const;
+  // Between two steps that are committed: room on the drives for what `config` puts there, so that
+  // what does not fit is known before anything moves. What is refused leaves the run as it was.
+  Status make_room(const RunConfig& config);
+  // The files of the state, one a device.
+  std::vector<std::string> state_files() const;
+  // Between steps: goes on with them, on the same state, clock, model and data. What
+  // check_change() refuses leaves the run as it was.
   Status change(const RunConfig& config);
   // After the last step: it is committed.
   Status settle();
+  // Between two steps that are committed: keeps the last commit, with the residual of error
+  // feedback, as OUTPUT/snapshots/step-NNNNNN. On any error the run is as it was.
+  Result<KeptSnapshot> save_snapshot();
   // After that, for a resume that goes on to the bit: the residual of error feedback.
   Status keep_residual();
 
@@ -96,6 +114,7 @@ class TrainingRun {
   state::StateIdentity identity() const;
   std::string residual_path() const;
   Status load_residual();
+  Status keep_no_residual();  // so that a kill after this step is noticed
 
   RunPlan plan_;
   MemoryPlan memory_plan_;
@@ -107,7 +126,8 @@ class TrainingRun {
   std::vector<csd::DeviceMemory> device_memories_;
   std::unique_ptr<offload::OffloadMemory> memory_;
   std::unique_ptr<runtime::Runtime> runtime_;
-  io::IoEngine* engine_ = nullptr;  // the runtime's
+  io::IoEngine* engine_ = nullptr;  // the runtime's, as is the next
+  runtime::WorkExecutor* executor_ = nullptr;
   const runtime::EmulatedClock* emulated_clock_ = nullptr;
   std::unique_ptr<runtime::ByteCounters> bytes_;
   std::unique_ptr<runtime::RecordingSink> recording_;
@@ -116,5 +136,8 @@ class TrainingRun {
   std::unique_ptr<offload::Offload> offload_;
   std::unique_ptr<StepContext> step_context_;
 };
+
+// Whether a run that has a recorder, or none, can go over to the level of `to`.
+Status check_record(bool is_recorded, const RunConfig& from, const RunConfig& to);
 
 }  // namespace sluice::train

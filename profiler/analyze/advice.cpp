@@ -48,45 +48,49 @@ std::vector<Cause> by_share(const RunAnalysis& analysis) {
 
 Finding main_finding(const RunAnalysis& analysis, Cause cause) {
   const double share = analysis.share[index_of(cause)];
-  std::string text =
+  const std::string text =
       fmt::format("{} of a step is {} ({})", percent(share), cause_phrase(cause),
                   format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
-  if (is_of_link(cause)) {
-    if (const LinkLoad* load = fullest(analysis, cause)) text += "; " + link_words(*load);
-  }
-  return {text + ".", false};
+  const LinkLoad* load = is_of_link(cause) ? fullest(analysis, cause) : nullptr;
+  if (load == nullptr) return {text + ".", false};
+  return {text + "; " + link_words(*load) + ".", false, link_words(*load) + "."};
 }
+
+// One that says nothing of shares.
+Finding plain_finding(const std::string& text, bool is_warning) { return {text, is_warning, text}; }
 
 void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
   const double imbalance = imbalance_of(analysis.devices);
   if (imbalance < kUneven) return;
   const auto busiest = std::ranges::max_element(analysis.devices, {}, &DeviceUse::busy_ns);
   found.push_back(
-      {fmt::format("{} is busy {:.2f} times as long as devices are on average: its share "
-                   "is too large for its speed, or it is slow.",
-                   busiest->name, imbalance),
-       true});
+      plain_finding(fmt::format("{} is busy {:.2f} times as long as devices are on average: its "
+                                "share is too large for its speed, or it is slow.",
+                                busiest->name, imbalance),
+                    true));
 }
 
 void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
   if (analysis.trend.changes.empty()) return;
   const ChangePoint& last = analysis.trend.changes.back();
   const double change = last.after / last.before - 1;
-  found.push_back({fmt::format("Since step {} a step takes {} {} ({} before, {} now).",
-                               analysis.change_steps.back() + 1, percent(std::abs(change)),
-                               change > 0 ? "longer" : "less",
-                               format_duration(static_cast<TimeNs>(last.before * 1e9)),
-                               format_duration(static_cast<TimeNs>(last.after * 1e9))),
-                   change > 0});
+  found.push_back(
+      plain_finding(fmt::format("Since step {} a step takes {} {} ({} before, {} now).",
+                                analysis.change_steps.back() + 1, percent(std::abs(change)),
+                                change > 0 ? "longer" : "less",
+                                format_duration(static_cast<TimeNs>(last.before * 1e9)),
+                                format_duration(static_cast<TimeNs>(last.after * 1e9))),
+                    change > 0));
 }
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
   for (const OutlierStep& outlier : analysis.outliers) {
-    found.push_back({fmt::format("Step {} took {}, {} more than others, most of it on {}.",
-                                 outlier.step + 1, format_duration(outlier.dur),
-                                 format_duration(outlier.dur - outlier.typical_dur),
-                                 cause_phrase(outlier.cause)),
-                     true});
+    found.push_back(
+        plain_finding(fmt::format("Step {} took {}, {} more than others, most of it on {}.",
+                                  outlier.step + 1, format_duration(outlier.dur),
+                                  format_duration(outlier.dur - outlier.typical_dur),
+                                  cause_phrase(outlier.cause)),
+                      true));
   }
 }
 
@@ -106,7 +110,7 @@ class Suggesting {
   void add(Cause cause) {
     const LinkLoad* link = is_of_link(cause) ? fullest(analysis_, cause) : nullptr;
     const bool is_full = link != nullptr && link->share >= kFull;
-    const bool is_csd = info_.meta_value("method") == "csd";
+    const bool is_csd = info_.value_in_force("method") == "csd";
     switch (cause) {
       case Cause::read:
       case Cause::write:
@@ -142,7 +146,7 @@ class Suggesting {
   }
 
   void overlap_more(Cause cause) {
-    if (info_.meta_value("pipeline") != "nbuffer") {
+    if (info_.value_in_force("pipeline") != "nbuffer") {
       suggest(cause, "pipeline=nbuffer", "reads, updates and writes then go on at the same time");
     } else {
       more_buffers(cause);
@@ -150,24 +154,24 @@ class Suggesting {
   }
 
   void more_buffers(Cause cause) {
-    const auto buffers = static_cast<std::int64_t>(info_.meta_number("buffers", 0));
+    const auto buffers = static_cast<std::int64_t>(info_.number_in_force("buffers", 0));
     if (buffers < 1) return;
     suggest(cause, fmt::format("buffers={}", 2 * buffers), "reads then need not wait for buffers");
   }
 
   void more_devices(Cause cause) {
-    const auto devices = static_cast<std::int64_t>(info_.meta_number("devices", 0));
+    const auto devices = static_cast<std::int64_t>(info_.number_in_force("devices", 0));
     if (devices < 1) return;
     suggest(cause, fmt::format("devices={}", devices + 1), "each device then has less to move");
   }
 
   void less_gradient(Cause cause) {
-    if (info_.meta_number("density", 0) == 1) {
+    if (info_.number_in_force("density", 0) == 1) {
       suggest(cause, "density=0.01",
               "a hundredth of the gradients crosses the host link; the model "
               "learns a little differently");
     }
-    if (info_.meta_value("wire") == "fp32") {
+    if (info_.value_in_force("wire") == "fp32") {
       suggest(cause, "wire=native", "gradients and parameters then cross in 16 bits");
     }
   }
@@ -189,9 +193,9 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   if (analysis.steps.empty()) return found;
   if (!analysis.has_spans()) {
     found.push_back(
-        {"Operations were not recorded (record=transfers or all does), so nothing is "
-         "known of what the steps' time was spent on.",
-         true});
+        plain_finding("Operations were not recorded (record=transfers or all does), so nothing is "
+                      "known of what the steps' time was spent on.",
+                      true));
     add_changes(analysis, found);
     return found;
   }
@@ -203,11 +207,11 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   }
   add_uneven(analysis, found);
   if (analysis.overlap.transfer_ns > 0 && analysis.overlap.compute_ns > 0) {
-    found.push_back(
-        {fmt::format("Of the time in which transfers and computing could go on together, "
-                     "they do so for {}.",
-                     percent(analysis.overlap.achieved())),
-         false});
+    found.push_back(plain_finding(
+        fmt::format("Of the time in which transfers and computing could go on together, they do "
+                    "so for {}.",
+                    percent(analysis.overlap.achieved())),
+        false));
   }
   add_changes(analysis, found);
   add_outliers(analysis, found);

@@ -15,6 +15,9 @@ namespace sluice::analyze {
 struct Finding {
   std::string text;
   bool is_warning = false;  // something stands out that should not
+  // The same for whoever has the shares before their eyes: without them. Empty: then it says
+  // nothing.
+  std::string beside_shares = {};
 };
 // The most important first.
 std::vector<Finding> findings(const RunAnalysis& analysis);

@@ -23,7 +23,6 @@ Cause cause_of(const Span& span, const LinkUse& use) {
     if (!fullest || !fullest->is_of_drive) return Cause::host_link;
     return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
   }
-  if (span.track->kind == "recorder") return Cause::recorder;
   if (stage == "commit") return Cause::commit;
   if (stage == "compress") return Cause::compression;
   if (span.track->kind == "compute") return Cause::compute;
@@ -31,22 +30,64 @@ Cause cause_of(const Span& span, const LinkUse& use) {
   return Cause::processor;
 }
 
+// A span with its end beside it, so that a sort by ends stays in its own memory.
+struct Ended {
+  TimeNs end_ts = 0;
+  const Span* span = nullptr;
+};
+
+std::vector<Ended> by_end(const std::vector<Span>& spans) {
+  std::vector<Ended> ended;
+  ended.reserve(spans.size());
+  for (const Span& span : spans) {
+    if (span.end_ts > span.ts && !span.track->is_beside_schedule())
+      ended.push_back({span.end_ts, &span});
+  }
+  std::ranges::sort(ended, [](const Ended& a, const Ended& b) {
+    return a.end_ts != b.end_ts ? a.end_ts < b.end_ts : a.span->id < b.span->id;
+  });
+  return ended;
+}
+
+// Which spans set off a span, by flows.
+class Causes {
+ public:
+  explicit Causes(const StepData& step) {
+    if (step.flows.empty()) return;
+    std::vector<const Span*> by_id;
+    for (const Span& span : step.spans) {
+      if (span.end_ts > span.ts && !span.track->is_beside_schedule()) by_id.push_back(&span);
+    }
+    const auto id = [](const Span* span) { return span->id; };
+    if (!std::ranges::is_sorted(by_id, {}, id)) std::ranges::sort(by_id, {}, id);
+    for (const Flow& flow : step.flows) {
+      const auto from = std::ranges::lower_bound(by_id, flow.from_span, {}, id);
+      if (from != by_id.end() && (*from)->id == flow.from_span)
+        causes_.push_back({flow.to_span, *from});
+    }
+    std::ranges::stable_sort(causes_, {}, &Cause::effect_id);
+  }
+
+  struct Cause {
+    std::int64_t effect_id = 0;
+    const Span* span = nullptr;
+  };
+  auto of(const Span& effect) const {
+    return std::ranges::equal_range(causes_, effect.id, {}, &Cause::effect_id);
+  }
+
+ private:
+  std::vector<Cause> causes_;  // by effect
+};
+
 class Walk {
  public:
   explicit Walk(const StepData& step)
-      : begin_ts_(step.row.ts), end_ts_(step.row.ts + step.row.dur), use_(step) {
-    for (const Span& span : step.spans) {
-      if (span.end_ts > span.ts && span.track->kind != "recorder") by_end_.push_back(&span);
-    }
-    std::ranges::sort(by_end_, {},
-                      [](const Span* span) { return std::pair(span->end_ts, span->id); });
-    std::unordered_map<std::int64_t, const Span*> by_id;
-    for (const Span* span : by_end_) by_id[span->id] = span;
-    for (const Flow& flow : step.flows) {
-      const auto from = by_id.find(flow.from_span);
-      if (from != by_id.end()) causes_[flow.to_span].push_back(from->second);
-    }
-  }
+      : begin_ts_(step.row.ts),
+        end_ts_(step.row.ts + step.row.dur),
+        use_(step),
+        by_end_(by_end(step.spans)),
+        causes_(step) {}
 
   std::vector<PathPiece> path() {
     const Span* span = latest_ended(end_ts_, nullptr);
@@ -74,11 +115,10 @@ class Walk {
   // Of those that ended by then, and began before: the last. Of several that ended at the same time
   // the one that has most to do with `effect`.
   const Span* latest_ended(TimeNs by_ts, const Span* effect) const {
-    auto end =
-        std::ranges::upper_bound(by_end_, by_ts, {}, [](const Span* span) { return span->end_ts; });
+    auto end = std::ranges::upper_bound(by_end_, by_ts, {}, &Ended::end_ts);
     const Span* best = nullptr;
     while (end != by_end_.begin()) {
-      const Span* span = *--end;
+      const Span* span = (--end)->span;
       if (best != nullptr && span->end_ts < best->end_ts) break;
       if (span == effect || span->ts >= by_ts) continue;
       if (best == nullptr || relation(*span, effect) > relation(*best, effect)) best = span;
@@ -94,9 +134,8 @@ class Walk {
   }
 
   bool is_flow(const Span& cause, const Span& effect) const {
-    const auto found = causes_.find(effect.id);
-    return found != causes_.end() &&
-           std::ranges::find(found->second, &cause) != found->second.end();
+    const auto causes = causes_.of(effect);
+    return std::ranges::find(causes, &cause, &Causes::Cause::span) != causes.end();
   }
 
   const Span* cause_before(const Span& span) const {
@@ -121,10 +160,9 @@ class Walk {
 
   // What used the same until this began, though this had been asked for.
   const Span* queue_holder(const Span& span) const {
-    auto end =
-        std::ranges::upper_bound(by_end_, span.ts, {}, [](const Span* s) { return s->end_ts; });
+    auto end = std::ranges::upper_bound(by_end_, span.ts, {}, &Ended::end_ts);
     while (end != by_end_.begin()) {
-      const Span* before = *--end;
+      const Span* before = (--end)->span;
       if (before->end_ts <= span.submit_ts) return nullptr;
       if (before != &span && shares(*before, span) && before->ts < span.ts) return before;
     }
@@ -132,10 +170,8 @@ class Walk {
   }
 
   const Span* latest_cause(const Span& span, TimeNs by_ts) const {
-    const auto found = causes_.find(span.id);
-    if (found == causes_.end()) return nullptr;
     const Span* best = nullptr;
-    for (const Span* cause : found->second) {
+    for (const auto& [effect_id, cause] : causes_.of(span)) {
       if (cause->end_ts > by_ts || cause->ts >= by_ts) continue;
       if (best == nullptr || cause->end_ts > best->end_ts) best = cause;
     }
@@ -166,15 +202,25 @@ class Walk {
   }
 
   // When this device's drive was read, the last first.
-  std::vector<Interval> reads_backwards(std::int32_t device, TimeNs from_ts, TimeNs to_ts) const {
-    Intervals busy;
-    for (const Span* span : by_end_) {
-      if (!is_read_of_drive(*span) || span->device != device) continue;
-      busy.add(std::max(from_ts, span->ts), std::min(to_ts, span->end_ts));
+  std::vector<Interval> reads_backwards(std::int32_t device, TimeNs from_ts, TimeNs to_ts) {
+    const std::vector<Interval>& all = reads_of(device).merged();
+    auto end = std::ranges::lower_bound(all, to_ts, {}, &Interval::first);
+    std::vector<Interval> reads;
+    while (end != all.begin() && (--end)->second > from_ts) {
+      reads.emplace_back(std::max(from_ts, end->first), std::min(to_ts, end->second));
     }
-    std::vector<Interval> merged = busy.merged();
-    std::ranges::reverse(merged);
-    return merged;
+    return reads;
+  }
+
+  // Of the whole step, made when it is first asked for: a path asks for many pieces of it.
+  Intervals& reads_of(std::int32_t device) {
+    const auto [reads, is_new] = reads_.try_emplace(device);
+    if (!is_new) return reads->second;
+    for (const Ended& ended : by_end_) {
+      const Span& span = *ended.span;
+      if (is_read_of_drive(span) && span.device == device) reads->second.add(span.ts, span.end_ts);
+    }
+    return reads->second;
   }
 
   // Between the end of a cause and what it sets off lie wake-ups of threads.
@@ -183,9 +229,10 @@ class Walk {
   const TimeNs begin_ts_;
   const TimeNs end_ts_;
   const LinkUse use_;
-  std::vector<const Span*> by_end_;
-  std::unordered_map<std::int64_t, std::vector<const Span*>> causes_;  // by effect
-  const Span* effect_ = nullptr;  // on the path, after what is added next
+  const std::vector<Ended> by_end_;
+  const Causes causes_;
+  std::unordered_map<std::int32_t, Intervals> reads_;  // by device
+  const Span* effect_ = nullptr;                       // on the path, after what is added next
   std::vector<PathPiece> pieces_;
 };
 

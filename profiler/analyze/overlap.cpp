@@ -20,7 +20,7 @@ Overlap overlap_of(const StepData& step) {
     const auto [begin, end] = inside(step, span);
     if (!span.track->links.empty()) {
       transfer.add(begin, end);
-    } else if (span.track->kind != "recorder" && *span.name != "commit") {
+    } else if (!span.track->is_beside_schedule() && *span.name != "commit") {
       compute.add(begin, end);
     }
   }

@@ -58,8 +58,8 @@ class Analysis {
   // The first steps of a run, and those after a change of a knob, take memory and fill buffers.
   // Where that would leave none, all count.
   std::size_t settled_after_last_change() const {
-    const std::vector<KnobChange> changes = info_.knob_changes();
-    const std::int64_t last = changes.empty() ? -1 : changes.back().step;
+    const std::vector<rundb::KnobChangeRow>& changes = info_.knob_changes;
+    const std::int64_t last = changes.empty() ? -1 : changes.back().step_id;
     const auto changed = std::ranges::find_if(
         steps_, [last](const rundb::StepRow& step) { return step.id >= last; });
     const auto begin = static_cast<std::size_t>(changed - steps_.begin()) + kSettling;

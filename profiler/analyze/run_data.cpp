@@ -4,40 +4,42 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
-#include <sstream>
 
 namespace sluice::analyze {
+namespace {
+
+double number_of(const std::string& text, double otherwise) {
+  double value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
 std::string RunInfo::meta_value(std::string_view key) const {
   const auto row = std::ranges::find(meta, key, &rundb::MetaRow::key);
   return row == meta.end() ? "" : row->value;
 }
 
 double RunInfo::meta_number(std::string_view key, double otherwise) const {
-  const std::string text = meta_value(key);
-  double value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return number_of(meta_value(key), otherwise);
+}
+
+std::string RunInfo::value_in_force(std::string_view key) const {
+  for (auto change = knob_changes.rbegin(); change != knob_changes.rend(); ++change) {
+    if (change->knob == key) return change->new_value;
+  }
+  return meta_value(key);
+}
+
+double RunInfo::number_in_force(std::string_view key, double otherwise) const {
+  return number_of(value_in_force(key), otherwise);
 }
 
 double RunInfo::processor_count() const { return meta_number("processors", 0); }
 
 double RunInfo::time_scale() const {
   return meta_value("clock") == "emulated" ? meta_number("time_scale", 1) : 1;
-}
-
-// Lines like `100:pipeline=serial`.
-std::vector<KnobChange> RunInfo::knob_changes() const {
-  std::vector<KnobChange> changes;
-  std::istringstream lines(meta_value("changes"));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    KnobChange change;
-    std::from_chars(line.data(), line.data() + colon, change.step);
-    change.text = line.substr(colon + 1);
-    changes.push_back(std::move(change));
-  }
-  return changes;
 }
 
 Result<RunInfo> load_run_info(rundb::Reader& reader) {
@@ -57,38 +59,82 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   }
   ASSIGN_OR_RETURN(const auto strings, reader.strings());
   for (const auto& [id, text] : strings) info.strings[id] = text;
+  ASSIGN_OR_RETURN(info.knob_changes, reader.knob_changes());
   return info;
 }
 
-Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step) {
-  StepData data;
+namespace {
+
+// Neighbours in the file are mostly of one track and name, so these are looked up when they change.
+class NamesOfSpans {
+ public:
+  explicit NamesOfSpans(const RunInfo& info) : info_(info) {}
+
+  // False: a row is missing.
+  bool look_up(const rundb::SpanRow& row) {
+    if (track_ == nullptr || track_->id != row.track_id) {
+      const auto track = info_.tracks.find(row.track_id);
+      track_ = track == info_.tracks.end() ? nullptr : &track->second;
+    }
+    if (name_ == nullptr || name_id_ != row.name_id) {
+      const auto name = info_.strings.find(row.name_id);
+      name_ = name == info_.strings.end() ? nullptr : &name->second;
+      name_id_ = row.name_id;
+    }
+    return track_ != nullptr && name_ != nullptr;
+  }
+  const TrackInfo* track() const { return track_; }
+  const std::string* name() const { return name_; }
+
+ private:
+  const RunInfo& info_;
+  const TrackInfo* track_ = nullptr;
+  const std::string* name_ = nullptr;
+  std::int64_t name_id_ = 0;
+};
+
+}  // namespace
+
+Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
+                      StepData& data) {
   data.row = step;
   data.info = &info;
-  ASSIGN_OR_RETURN(const std::vector<rundb::SpanRow> rows,
-                   reader.spans_between(step.ts, step.ts + step.dur));
-  for (const rundb::SpanRow& row : rows) {
-    const auto track = info.tracks.find(row.track_id);
-    const auto name = info.strings.find(row.name_id);
-    if (track == info.tracks.end() || name == info.strings.end()) {
-      return make_error(ErrorCode::corrupt, "span {} names a track or string that has no row",
-                        row.id);
-    }
-    data.spans.push_back({.id = row.id,
-                          .track = &track->second,
-                          .name = &name->second,
-                          .submit_ts = row.submit_ts,
-                          .ts = row.ts,
-                          .end_ts = row.ts + row.dur,
-                          .step = static_cast<std::int32_t>(row.step_id),
-                          .subgroup = static_cast<std::int32_t>(row.subgroup_id),
-                          .device = static_cast<std::int32_t>(row.device_id),
-                          .layer = static_cast<std::int32_t>(row.layer_id),
-                          .bytes = row.bytes,
-                          .padding_bytes = row.padding_bytes});
+  data.spans.clear();
+  data.flows.clear();
+  NamesOfSpans names(info);
+  std::int64_t nameless_id = -1;
+  RETURN_IF_ERROR(
+      reader.each_span_between(step.ts, step.ts + step.dur, [&](const rundb::SpanRow& row) {
+        if (!names.look_up(row)) {
+          nameless_id = row.id;
+          return;
+        }
+        data.spans.push_back({.id = row.id,
+                              .track = names.track(),
+                              .name = names.name(),
+                              .submit_ts = row.submit_ts,
+                              .ts = row.ts,
+                              .end_ts = row.ts + row.dur,
+                              .step = static_cast<std::int32_t>(row.step_id),
+                              .subgroup = static_cast<std::int32_t>(row.subgroup_id),
+                              .device = static_cast<std::int32_t>(row.device_id),
+                              .layer = static_cast<std::int32_t>(row.layer_id),
+                              .bytes = row.bytes,
+                              .padding_bytes = row.padding_bytes});
+      }));
+  if (nameless_id >= 0) {
+    return make_error(ErrorCode::corrupt, "span {} names a track or string that has no row",
+                      nameless_id);
   }
   ASSIGN_OR_RETURN(const std::vector<rundb::FlowRow> flows,
                    reader.flows_between(step.ts, step.ts + step.dur));
   for (const rundb::FlowRow& row : flows) data.flows.push_back({row.from_span, row.to_span});
+  return ok_status();
+}
+
+Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step) {
+  StepData data;
+  RETURN_IF_ERROR(load_step_into(reader, info, step, data));
   return data;
 }
 

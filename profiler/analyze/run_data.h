@@ -23,13 +23,9 @@ struct TrackInfo {
   // Links that a span of this track crosses; empty: it carries kernels.
   std::vector<std::int64_t> links;
   rundb::Direction direction = rundb::Direction::read;  // over those links
-};
 
-// A setting that was changed while the run went on: the first step with its new value, and
-// `key=value`.
-struct KnobChange {
-  std::int64_t step = 0;
-  std::string text;
+  // Not an operation of the schedule: the recorder's own work, or what a GPU did within operations.
+  bool is_beside_schedule() const { return kind == "recorder" || kind == "cuda"; }
 };
 
 struct RunInfo {
@@ -38,14 +34,17 @@ struct RunInfo {
   std::vector<rundb::DeviceRow> devices;
   std::unordered_map<std::int64_t, TrackInfo> tracks;
   std::unordered_map<std::int64_t, std::string> strings;
+  std::vector<rundb::KnobChangeRow> knob_changes;  // in order of steps
 
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double meta_number(std::string_view key, double otherwise) const;
+  // Of a setting: as the run began, or what the last change of that knob made of it.
+  std::string value_in_force(std::string_view key) const;
+  double number_in_force(std::string_view key, double otherwise) const;
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
   double time_scale() const;
-  std::vector<KnobChange> knob_changes() const;  // in order; those that were planned
 };
 
 struct Span {
@@ -68,7 +67,7 @@ struct Flow {
   std::int64_t to_span = 0;
 };
 
-// All that was under way in a step, in order of `ts`. Spans may begin before it and end after it.
+// All that was under way in a step, in order of ids. Spans may begin before it and end after it.
 struct StepData {
   rundb::StepRow row;
   const RunInfo* info = nullptr;
@@ -79,6 +78,9 @@ struct StepData {
 Result<RunInfo> load_run_info(rundb::Reader& reader);
 // `info` outlives what is returned.
 Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step);
+// The same in the memory of the step before, for whoever looks at many.
+Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
+                      StepData& data);
 
 // Those whose operations are in the record: a run with record_steps keeps only the last ones. All,
 // where that leaves none.

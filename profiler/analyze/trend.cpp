@@ -9,6 +9,9 @@ namespace sluice::analyze {
 namespace {
 
 constexpr double kMadToDeviation = 1.4826;
+// The standard error of a median is this many of a mean's (sqrt(pi / 2)).
+constexpr double kMedianError = 1.2533;
+constexpr double kErrors = 3;
 // A split is looked for at no more places than this, evenly chosen.
 constexpr std::size_t kPlacesMax = 200;
 
@@ -90,6 +93,14 @@ double noise_of(std::span<const double> values, double median) {
   std::vector<double> deviations;
   for (const double value : values) deviations.push_back(std::abs(value - median));
   return kMadToDeviation * median_of(std::move(deviations));
+}
+
+double noise_of_difference(std::span<const double> a, std::span<const double> b) {
+  const auto error = [](std::span<const double> values) {
+    const double median = median_of({values.begin(), values.end()});
+    return kMedianError * noise_of(values, median) / std::sqrt(static_cast<double>(values.size()));
+  };
+  return kErrors * std::hypot(error(a), error(b));
 }
 
 Trend trend_of(std::span<const double> values) {

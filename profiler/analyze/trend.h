@@ -16,6 +16,8 @@ namespace sluice::analyze {
 double median_of(std::vector<double> values);  // of at least one
 // 1.4826 x the median of absolute deviations from the median.
 double noise_of(std::span<const double> values, double median);
+// Of the difference of two medians: three standard errors of both. What is smaller may be chance.
+double noise_of_difference(std::span<const double> a, std::span<const double> b);
 
 struct ChangePoint {
   std::size_t index = 0;  // of the first value after it

@@ -30,6 +30,7 @@ void Collector::run() {
     wake_.wait_for(lock, options_.flush_interval,
                    [this] { return stop_asked_ || flush_asked_ > flush_done_; });
     const std::uint64_t answers = flush_asked_;
+    hand_over();
     lock.unlock();
     Status status = drain_->pass();
     if (options_.records_itself) drain_->watch_cost(options_);
@@ -39,6 +40,26 @@ void Collector::run() {
     flushed_.notify_all();
   }
 }
+
+void Collector::hand_over() {
+  drain_->add(added_);
+  added_.knob_changes.clear();
+  added_.verdicts.clear();
+}
+
+void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
+  const std::lock_guard lock(mutex_);
+  added_.knob_changes.insert(added_.knob_changes.end(), changes.begin(), changes.end());
+}
+
+void Collector::add(std::span<const rundb::VerdictRow> verdicts) {
+  const std::lock_guard lock(mutex_);
+  added_.verdicts.insert(added_.verdicts.end(), verdicts.begin(), verdicts.end());
+}
+
+void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }
+
+std::uint64_t Collector::unwritten_count() const { return drain_->unwritten_count(); }
 
 Status Collector::flush() {
   std::unique_lock lock(mutex_);
@@ -57,6 +78,10 @@ Status Collector::stop() {
   }
   wake_.notify_one();
   thread_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    hand_over();
+  }
   Status status = drain_->finish();
   const std::lock_guard lock(mutex_);
   status_ = std::move(status);

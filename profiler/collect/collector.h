@@ -17,11 +17,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "base/status.h"
 #include "profiler/record/recorder.h"
+#include "profiler/record/side_recorder.h"
 #include "storage/rundb/rows.h"
 #include "storage/rundb/writer.h"
 
@@ -43,11 +45,12 @@ struct RunFacts {
   std::vector<rundb::LinkRow> links = {};
   std::vector<TrackLink> track_links = {};
   std::vector<rundb::SubgroupRow> subgroups = {};
+  std::vector<rundb::KnobRow> knobs = {};
 };
 
 struct CollectorOptions {
   // How far the file is behind the run. The rings must hold what is recorded meanwhile.
-  std::chrono::milliseconds flush_interval{200};
+  std::chrono::milliseconds flush_interval{100};
   // Most records in a transaction: 16 Ki are 1 MiB as records and some 3 MiB as rows.
   std::size_t batch_record_count = 16 * 1024;
   // Of one processor; above it the recording level is lowered by one.
@@ -69,6 +72,15 @@ class Collector {
                                                   const CollectorOptions& options = {});
   ~Collector();  // stops; an error is lost, so call stop()
 
+  // Rows that come a few at a time and with their texts, so through no ring: written with the next
+  // batch, at whatever level. A knob has a row in the facts.
+  void add(std::span<const rundb::KnobChangeRow> changes);
+  void add(std::span<const rundb::VerdictRow> verdicts);
+
+  // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
+  // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.
+  void attach(const record::SideRecorder& side);
+
   // Returns when all that was pushed before the call is committed (or the recording has stopped:
   // then with the reason).
   Status flush();
@@ -76,6 +88,9 @@ class Collector {
   // Drains everything, writes the final counts, closes the file. Once; returns the reason if the
   // recording stopped before.
   Status stop();
+
+  // Records that were taken from the rings and could not be written.
+  std::uint64_t unwritten_count() const;
 
   // The reason why the recording has stopped; ok while it goes on.
   Status status() const;
@@ -85,6 +100,7 @@ class Collector {
 
   Collector(std::unique_ptr<Drain> drain, const CollectorOptions& options);
   void run();
+  void hand_over();  // with mutex_ held
 
   const std::unique_ptr<Drain> drain_;  // the thread's own until it is joined
   const CollectorOptions options_;
@@ -92,10 +108,11 @@ class Collector {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable flushed_;
-  std::uint64_t flush_asked_ = 0;  // guarded by mutex_, as are the next three
+  std::uint64_t flush_asked_ = 0;  // guarded by mutex_, as are the next four
   std::uint64_t flush_done_ = 0;
   bool stop_asked_ = false;
   Status status_;
+  rundb::Batch added_;  // by add(), for the next batch
 
   std::thread thread_;
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -49,8 +49,6 @@ rundb::SpanRow row_from(const record::SpanRecord& span, std::int64_t track_id,
           .status = static_cast<rundb::SpanStatus>(span.status)};
 }
 
-constexpr std::array<const char*, 4> kLevelNames = {"level off", "level steps", "level transfers",
-                                                    "level all"};
 TimeNs thread_cpu_ns() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -76,11 +74,14 @@ Collector::Drain::Drain(record::Recorder& recorder, std::unique_ptr<rundb::Write
   records_.reserve(batch_record_count);
   own_track_ = recorder.add_track(record::kNoTrack, "recorder", "recorder");
   share_track_ = recorder.add_track(own_track_, "counter", "recorder: share of a processor");
-  collect_name_ = recorder.intern("collect");
-  for (std::size_t level = 0; level < kLevelNames.size(); ++level) {
-    level_names_[level] = recorder.intern(kLevelNames[level]);
+  if (records_itself) {
+    const record::TrackId host = recorder.add_track(record::kNoTrack, "host", "host");
+    resident_track_ = recorder.add_track(host, "counter", "resident memory (bytes)");
   }
+  collect_name_ = recorder.intern("collect");
   watched_ts_ = monotonic_now_ns();
+  (void)recorder.take_level_changes();  // of the time before this recording
+  add_level_instant(fmt::format("level {}", record::level_name(recorder.level())), watched_ts_);
 }
 
 Status Collector::Drain::write_facts(const RunFacts& facts) {
@@ -89,7 +90,8 @@ Status Collector::Drain::write_facts(const RunFacts& facts) {
                     .devices = facts.devices,
                     .links = facts.links,
                     .track_links = {},
-                    .subgroups = facts.subgroups};
+                    .subgroups = facts.subgroups,
+                    .knobs = facts.knobs};
   for (const TrackLink& crossing : facts.track_links)
     rows.track_links.push_back(
         {mapped(track_ids_, crossing.track), crossing.link_id, crossing.direction});
@@ -99,34 +101,60 @@ Status Collector::Drain::write_facts(const RunFacts& facts) {
   return status_;
 }
 
+void Collector::Drain::add(const rundb::Batch& rows) {
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(added_.knob_changes, rows.knob_changes);
+  append(added_.verdicts, rows.verdicts);
+}
+
 Status Collector::Drain::pass() {
   const TimeNs begin_ts = monotonic_now_ns();
   const TimeNs begin_cpu = thread_cpu_ns();
   const std::uint64_t batches_before = batch_count_;
-  note_level();
+  note_levels();
   take_all();
   // A span of an idle pass would make the next pass write it, for ever.
-  if (records_itself_ && batch_count_ > batches_before &&
-      recorder_.level() >= record::Level::transfers) {
-    record::SpanRecord span;
-    span.name = collect_name_;
-    span.track = own_track_;
-    span.submit_ts = span.ts = begin_ts;
-    span.dur = monotonic_now_ns() - begin_ts;
-    own_spans_.push_back(span);
-  }
+  if (records_itself_ && batch_count_ > batches_before) note_pass(begin_ts);
   cost_ns_ += thread_cpu_ns() - begin_cpu;
   return status_;
 }
 
-void Collector::Drain::note_level() {
+// Written with the next batch.
+void Collector::Drain::note_pass(TimeNs begin_ts) {
   const record::Level level = recorder_.level();
-  if (!records_itself_ || level == level_seen_) return;
-  level_seen_ = level;
+  if (level < record::Level::transfers) return;
+  const TimeNs now_ts = monotonic_now_ns();
+  record::SpanRecord span;
+  span.name = collect_name_;
+  span.track = own_track_;
+  span.submit_ts = span.ts = begin_ts;
+  span.dur = now_ts - begin_ts;
+  own_spans_.push_back(span);
+  const std::int64_t resident_bytes =
+      level >= record::Level::all ? process_memory_.resident_bytes() : -1;
+  if (resident_bytes < 0) return;
+  own_counters_.push_back(
+      {.track = resident_track_, .ts = now_ts, .value = static_cast<double>(resident_bytes)});
+}
+
+// At every level, `off` too: a file says when what was recorded.
+void Collector::Drain::note_levels() {
+  for (const record::LevelChange& change : recorder_.take_level_changes()) {
+    add_level_instant(fmt::format("level {} (from {}, by {})", record::level_name(change.to),
+                                  record::level_name(change.from), change.who),
+                      change.ts);
+    level_changed_ = true;
+  }
+}
+
+void Collector::Drain::add_level_instant(const std::string& text, TimeNs ts) {
+  if (!records_itself_) return;
   record::SpanRecord instant;
-  instant.name = level_names_[static_cast<std::size_t>(level)];
+  instant.name = recorder_.intern(text);
   instant.track = own_track_;
-  instant.submit_ts = instant.ts = monotonic_now_ns();
+  instant.submit_ts = instant.ts = ts;
   own_spans_.push_back(instant);
 }
 
@@ -139,11 +167,12 @@ void Collector::Drain::watch_cost(const CollectorOptions& options) {
   cost_ns_ = 0;
   const record::Level level = recorder_.level();
   // While nothing else is recorded nothing is written, so samples would pile up.
-  if (level >= record::Level::all && own_counters_.empty()) {
+  if (level >= record::Level::all && !share_waits_) {
     own_counters_.push_back({.track = share_track_, .ts = now_ts, .value = share});
+    share_waits_ = true;
   }
   if (share <= options.cost_share_max || level <= record::Level::steps) return;
-  recorder_.set_level(static_cast<record::Level>(static_cast<int>(level) - 1));
+  recorder_.set_level(static_cast<record::Level>(static_cast<int>(level) - 1), "collector");
   lowered_count_ += 1;
 }
 
@@ -165,7 +194,9 @@ void Collector::Drain::take_all() {
     }
   }
   // Losses show in a live file even when nothing else comes through, and so does a change of level.
-  const bool has_news = dropped_count() != dropped_count_written_ || lowered_count_ > 0;
+  const bool has_news = sides_.ask() || dropped_count() != dropped_count_written_ ||
+                        lowered_count_ > 0 || level_changed_ || !added_.knob_changes.empty() ||
+                        !added_.verdicts.empty();
   if (!records_.empty() || has_news) write_batch();
 }
 
@@ -177,15 +208,19 @@ void Collector::Drain::write_batch() {
     to_rows();
     const std::uint64_t dropped = dropped_count();
     batch_.stats = losses_since_written(dropped);
+    batch_.clocks.clear();
+    sides_.add_to(batch_.stats, batch_.clocks);
     status_ = writer_->append(batch_);
     if (status_.ok()) {
       dropped_count_written_ = dropped;
       lowered_count_ = 0;
+      level_changed_ = false;
+      sides_.written();
     }
     batch_count_ += 1;
   }
   if (!status_.ok()) {
-    recorder_.set_level(record::Level::off);
+    recorder_.set_level(record::Level::off, "collector");
     unwritten_record_count_ += records_.size();
   }
   records_.clear();
@@ -223,6 +258,8 @@ void Collector::Drain::to_rows() {
       }
     }
   }
+  batch_.knob_changes = std::exchange(added_.knob_changes, {});
+  batch_.verdicts = std::exchange(added_.verdicts, {});
   add_own_rows();
   number_spans();
   add_flows();
@@ -239,26 +276,41 @@ void Collector::Drain::add_own_rows() {
   }
   own_spans_.clear();
   own_counters_.clear();
+  share_waits_ = false;
 }
 
 // Spans of a track stand side by side, by time, so that a reader finds them by table span_run.
 void Collector::Drain::number_spans() {
-  order_.resize(batch_.spans.size());
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::ranges::sort(order_, {}, [this](std::size_t i) {
-    const rundb::SpanRow& span = batch_.spans[i];
-    return std::tuple(span.track_id, span.ts, i);
-  });
-  std::int64_t id = writer_->reserve_span_ids(static_cast<std::int64_t>(order_.size()));
+  order_spans();
+  std::int64_t id = writer_->next_span_id();
   sorted_spans_.clear();
-  for (const std::size_t i : order_) {
-    batch_.spans[i].id = id++;
-    sorted_spans_.push_back(batch_.spans[i]);
-    if (span_refs_[i] == record::kNoSpan) continue;
-    std::vector<std::int64_t>& rows = rows_of_ring(record::ring_of(span_refs_[i]));
-    rows[record::number_of(span_refs_[i]) % kRememberedRows] = batch_.spans[i].id;
+  for (const SpanPlace& place : order_) {
+    sorted_spans_.push_back(batch_.spans[place.index]);
+    sorted_spans_.back().id = id;
+    if (const record::SpanRef ref = span_refs_[place.index]; ref != record::kNoSpan)
+      rows_of_ring(record::ring_of(ref))[record::number_of(ref) % kRememberedRows] = id;
+    ++id;
   }
   batch_.spans.swap(sorted_spans_);
+}
+
+// By track, which takes a count of each; then by time, which most are in already.
+void Collector::Drain::order_spans() {
+  const auto track_of = [](const rundb::SpanRow& span) {
+    return static_cast<std::size_t>(span.track_id);
+  };
+  track_begins_.assign(static_cast<std::size_t>(last_track_id_) + 2, 0);
+  for (const rundb::SpanRow& span : batch_.spans) ++track_begins_[track_of(span)];
+  std::partial_sum(track_begins_.begin(), track_begins_.end(), track_begins_.begin());
+  // Those were the ends. From the last span to the first, each end moves to its track's begin.
+  order_.resize(batch_.spans.size());
+  for (std::size_t i = batch_.spans.size(); i-- > 0;)
+    order_[--track_begins_[track_of(batch_.spans[i])]] = {batch_.spans[i].ts, i};
+  for (std::size_t t = 0; t + 1 < track_begins_.size(); ++t) {
+    const std::span track =
+        std::span(order_).subspan(track_begins_[t], track_begins_[t + 1] - track_begins_[t]);
+    if (!std::ranges::is_sorted(track)) std::ranges::sort(track);
+  }
 }
 
 std::vector<std::int64_t>& Collector::Drain::rows_of_ring(std::uint32_t ring) {
@@ -293,6 +345,7 @@ void Collector::Drain::map_new_names() {
     std::optional<std::int64_t> parent_id;
     if (track.parent != record::kNoTrack) parent_id = mapped(track_ids_, track.parent);
     track_ids_.push_back(writer_->track_id(parent_id, track.kind, track.name));
+    last_track_id_ = std::max(last_track_id_, track_ids_.back());
   }
 }
 
@@ -307,7 +360,7 @@ std::vector<rundb::StatRow> Collector::Drain::losses_since_written(std::uint64_t
        "times that the recorder lowered its level by one because it took more of a processor than "
        "it may; instants on track recorder say when"},
       {"records_lost_write_failed", rundb::Severity::loss,
-       static_cast<std::int64_t>(unwritten_record_count_),
+       static_cast<std::int64_t>(unwritten_record_count_.load()),
        "records that were recorded but could not be written; stat recording_stopped says why"}};
 }
 
@@ -319,6 +372,8 @@ std::uint64_t Collector::Drain::dropped_count() const {
 
 Status Collector::Drain::finish() {
   (void)pass();  // its error is kept, and is what close returns
+  // What the pass says of itself has no next batch to come with.
+  if (!own_spans_.empty() || !own_counters_.empty()) write_batch();
   const Status closed = writer_->close(losses_since_written(dropped_count()));
   if (status_.ok()) status_ = closed;
   return status_;

@@ -4,14 +4,17 @@
 //
 // Thread contract: one thread at a time.
 
-#include <array>
+#include <atomic>
+#include <compare>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "profiler/collect/collector.h"
+#include "profiler/collect/process_memory.h"
+#include "profiler/collect/side_rows.h"
 
 namespace sluice::collect {
 
@@ -21,6 +24,10 @@ class Collector::Drain {
         std::size_t batch_record_count, bool records_itself);
 
   Status write_facts(const RunFacts& facts);
+  void attach(const record::SideRecorder& side) { sides_.attach(side); }  // from any thread
+
+  // Rows for the next batch besides those of the rings: changes of knobs, verdicts.
+  void add(const rundb::Batch& rows);
 
   // Takes at least what the rings held at the call, a batch at a time. After the first error it
   // only discards and counts; the error is returned each time.
@@ -28,6 +35,7 @@ class Collector::Drain {
   // What passes have cost since the last call that asked, as a share of one processor. Lowers the
   // recording level by one where that is too much, and says so in the database.
   void watch_cost(const CollectorOptions& options);
+  std::uint64_t unwritten_count() const { return unwritten_record_count_; }  // from any thread
   // The last pass, the last counts; closes the file.
   Status finish();
 
@@ -39,13 +47,23 @@ class Collector::Drain {
     std::size_t begin;
   };
 
+  // By which a batch's spans of one track are sorted.
+  struct SpanPlace {
+    TimeNs ts;
+    std::size_t index;  // in batch_.spans
+    auto operator<=>(const SpanPlace&) const = default;
+  };
+
+  void note_pass(TimeNs begin_ts);
   void take_all();
   void write_batch();
   void map_new_names();
   void to_rows();
   void add_own_rows();
-  void note_level();
+  void note_levels();
+  void add_level_instant(const std::string& text, TimeNs ts);
   void number_spans();
+  void order_spans();
   void add_flows();
   std::int64_t row_of(record::SpanRef ref) const;
   std::vector<std::int64_t>& rows_of_ring(std::uint32_t ring);
@@ -61,8 +79,10 @@ class Collector::Drain {
   std::vector<Taken> taken_;
   std::vector<std::uint64_t> taken_count_;  // by ring: records drained since the start
   rundb::Batch batch_;                      // the same as rows; reused
+  rundb::Batch added_;                      // by add(), not yet written
   std::vector<record::SpanRef> span_refs_;  // of batch_.spans
-  std::vector<std::size_t> order_;          // of spans, as they are written; reused
+  std::vector<SpanPlace> order_;            // of spans, as they are written; reused
+  std::vector<std::size_t> track_begins_;   // in order_, by track_id; reused
   std::vector<rundb::SpanRow> sorted_spans_;
   std::vector<record::FlowRecord> flows_;
   // By ring, rows of its latest records: of number n at n % kRememberedRows; 0: no span. A flow
@@ -74,21 +94,25 @@ class Collector::Drain {
   // begins, a counter of the processor time that it takes.
   record::TrackId own_track_;
   record::TrackId share_track_;
+  record::TrackId resident_track_;
+  ProcessMemory process_memory_;
   record::NameId collect_name_;
-  std::array<record::NameId, 4> level_names_{};
   std::vector<record::SpanRecord> own_spans_;  // not yet written
   std::vector<record::CounterRecord> own_counters_;
-  std::optional<record::Level> level_seen_;
-  TimeNs cost_ns_ = 0;  // since watched_ts_
+  bool share_waits_ = false;    // a sample of the share is among them
+  bool level_changed_ = false;  // and is not yet written
+  TimeNs cost_ns_ = 0;          // since watched_ts_
   TimeNs watched_ts_ = 0;
   std::int64_t lowered_count_ = 0;  // not yet written
+  SideRows sides_;
   // The database's ids, by the recorder's.
   std::vector<std::int64_t> string_ids_;
   std::vector<std::int64_t> track_ids_;
+  std::int64_t last_track_id_ = 0;
 
   std::uint64_t batch_count_ = 0;
-  std::uint64_t dropped_count_written_ = 0;   // of the rings' counts, what stands in the file
-  std::uint64_t unwritten_record_count_ = 0;  // drained and lost since the error
+  std::uint64_t dropped_count_written_ = 0;  // of the rings' counts, what stands in the file
+  std::atomic<std::uint64_t> unwritten_record_count_{0};  // drained and lost since the error
   Status status_;
 };
 

@@ -38,6 +38,9 @@ CuptiRecording::Region CuptiRecording::layer_region(LayerId) { return Region(nul
 Status CuptiRecording::flush() { return not_built(); }
 Status CuptiRecording::stop() { return not_built(); }
 std::vector<ClockSnapshot> CuptiRecording::clock_snapshots_since(std::size_t) const { return {}; }
+std::vector<record::ClockReading> CuptiRecording::clock_readings_since(std::size_t) const {
+  return {};
+}
 std::vector<CuptiCount> CuptiRecording::counts() const { return {}; }
 std::string CuptiRecording::last_damage() const { return {}; }
 

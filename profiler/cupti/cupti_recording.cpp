@@ -343,6 +343,14 @@ std::vector<ClockSnapshot> CuptiRecording::clock_snapshots_since(std::size_t fro
   return impl_->clock.since(from);
 }
 
+std::vector<record::ClockReading> CuptiRecording::clock_readings_since(std::size_t from) const {
+  std::vector<record::ClockReading> readings;
+  for (const ClockSnapshot& snapshot : clock_snapshots_since(from)) {
+    readings.push_back({snapshot.monotonic_ts, snapshot.realtime_ts});
+  }
+  return readings;
+}
+
 std::vector<CuptiCount> CuptiRecording::counts() const {
   MutexLock lock(impl_->mutex);
   const DecoderCounts& decoded = impl_->decoder->counts();
@@ -355,7 +363,7 @@ std::vector<CuptiCount> CuptiRecording::counts() const {
        "records that CUPTI dropped, for lack of a buffer"},
       {"cupti_buffers_refused", buffers.refused, true,
        "buffers that CUPTI asked for beyond the bound, or for which there was no memory"},
-      {"cupti_buffers_kept", buffers.lent, true,
+      {"cupti_buffers_kept", buffers.lent, impl_->stopped,
        "buffers that are with CUPTI; after the end: with the records that it kept"},
       {"cupti_buffers_discarded", buffers.discarded + buffers.foreign, true,
        "buffers that came too late, or were not ours"},

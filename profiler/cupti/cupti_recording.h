@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "profiler/record/recorder.h"
+#include "profiler/record/side_recorder.h"
 
 namespace sluice::cupti {
 
@@ -52,14 +53,9 @@ struct CuptiOptions {
 };
 
 // What the recording counted of itself; what was lost, and why.
-struct CuptiCount {
-  const char* name;
-  std::int64_t value;
-  bool is_loss;
-  const char* description;
-};
+using CuptiCount = record::SideCount;
 
-class CuptiRecording {
+class CuptiRecording final : public record::SideRecorder {
  public:
   // A region that ends where this does, on the thread that began it.
   class [[nodiscard]] Region {
@@ -83,7 +79,7 @@ class CuptiRecording {
   static Result<std::unique_ptr<CuptiRecording>> start(record::Recorder& recorder,
                                                        const CuptiApi& api,
                                                        const CuptiOptions& options);
-  ~CuptiRecording();  // stops; an error is lost, so call stop()
+  ~CuptiRecording() override;  // stops; an error is lost, so call stop()
 
   // What the calling thread asks of the GPU from now on belongs to this step, or layer. Regions of
   // a kind nest. A push that CUPTI refuses is counted.
@@ -101,6 +97,11 @@ class CuptiRecording {
   std::vector<ClockSnapshot> clock_snapshots_since(std::size_t from) const;
 
   std::vector<CuptiCount> counts() const;
+
+  // For Collector::attach, which writes both into the run database.
+  const char* clock_name() const override { return "cupti"; }
+  std::vector<record::SideCount> side_counts() const override { return counts(); }
+  std::vector<record::ClockReading> clock_readings_since(std::size_t from) const override;
   // Where the last buffer that could not be read was damaged; empty if none was.
   std::string last_damage() const;
 

@@ -17,6 +17,11 @@ inline constexpr TrackId kNoTrack{0xffffffffu};
 
 // Recording level: what each level adds to the one before.
 enum class Level : std::uint8_t { off, steps, transfers, all };
+inline constexpr int kLevelCount = 4;
+constexpr const char* level_name(Level level) {
+  constexpr const char* kNames[kLevelCount] = {"off", "steps", "transfers", "all"};
+  return kNames[static_cast<int>(level)];
+}
 
 enum class SpanStatus : std::uint8_t { ok, failed, cancelled };
 enum class RecordKind : std::uint8_t { span, step, counter, flow };

@@ -1,8 +1,24 @@
 #include "profiler/record/recorder.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "profiler/record/scoped_span.h"
 
 namespace sluice::record {
+
+void Recorder::set_level(Level level, std::string_view who) {
+  const std::lock_guard lock(mutex_);
+  const Level before = level_.load(std::memory_order_relaxed);
+  if (level == before) return;
+  level_.store(level, std::memory_order_relaxed);
+  level_changes_.push_back({span_now_ns(), before, level, std::string(who)});
+}
+
+std::vector<LevelChange> Recorder::take_level_changes() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(level_changes_, {});
+}
 
 NameId Recorder::intern(std::string_view name) {
   const std::lock_guard lock(mutex_);

@@ -5,6 +5,10 @@
 // Thread contract: every function from any thread. level() is one relaxed load, which is all that
 // recording costs where it is off. The others take a lock: intern a name and add a track once, at
 // set-up or when they first appear, and keep the id.
+//
+// The level changes through set_level alone, whoever asks: the run's settings, a person while the
+// run goes on, the collector when it takes too much. What ends from then on is recorded as the new
+// level says, and what the run database says of the change comes from here.
 
 #include <atomic>
 #include <deque>
@@ -27,6 +31,14 @@ struct Track {
   std::string name;
 };
 
+// When a level was left for another, by CLOCK_MONOTONIC, and who asked for that.
+struct LevelChange {
+  std::int64_t ts;
+  Level from;
+  Level to;
+  std::string who;
+};
+
 class Recorder {
  public:
   Recorder() = default;
@@ -41,7 +53,12 @@ class Recorder {
   Ring& add_ring(std::size_t capacity);
 
   Level level() const { return level_.load(std::memory_order_relaxed); }
-  void set_level(Level level) { level_.store(level, std::memory_order_relaxed); }
+  // Takes effect at once, on all threads; `who` in a word or two: "user", "collector". Nothing
+  // happens where it is the level already.
+  void set_level(Level level, std::string_view who = "user");
+
+  // For the collector, which writes them down: what has changed since the last call, oldest first.
+  std::vector<LevelChange> take_level_changes();
 
   // For the collector: copies of what has been added since `from`, an index into the table. An id
   // is the index of its row.
@@ -50,10 +67,11 @@ class Recorder {
   std::vector<Ring*> rings() const;
 
  private:
-  std::atomic<Level> level_{Level::all};
+  std::atomic<Level> level_{Level::all};  // written under mutex_
   std::atomic<std::uint32_t> ring_count_{0};
 
-  mutable std::mutex mutex_;       // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<LevelChange> level_changes_;
   std::deque<std::string> names_;  // a deque: the map's keys point into it
   std::unordered_map<std::string_view, NameId> name_ids_;
   std::vector<Track> tracks_;

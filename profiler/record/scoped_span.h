@@ -8,6 +8,7 @@
 // Thread contract: the ring's producer thread.
 
 #include <chrono>
+#include <optional>
 
 #include "profiler/record/recorder.h"
 
@@ -24,24 +25,26 @@ class ScopedSpan {
   // `record` says all but the times.
   ScopedSpan(const Recorder& recorder, Ring& ring, const SpanRecord& record,
              Level from = Level::transfers) noexcept
-      : ring_(recorder.level() >= from ? &ring : nullptr) {
-    if (ring_ == nullptr) return;
+      : ring_(ring) {
+    if (recorder.level() < from) return;
     record_ = record;
-    record_.submit_ts = record_.ts = span_now_ns();
+    record_->submit_ts = record_->ts = span_now_ns();
   }
   ~ScopedSpan() {
-    if (ring_ == nullptr) return;
-    record_.dur = span_now_ns() - record_.ts;
-    ring_->try_push(record_);
+    if (!record_) return;
+    record_->dur = span_now_ns() - record_->ts;
+    ring_.try_push(*record_);
   }
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
-  void set_bytes(std::int64_t bytes) { record_.bytes = bytes; }
+  void set_bytes(std::int64_t bytes) {
+    if (record_) record_->bytes = bytes;
+  }
 
  private:
-  Ring* const ring_;
-  SpanRecord record_;
+  Ring& ring_;
+  std::optional<SpanRecord> record_;  // none below its level: then there is nothing to fill in
 };
 
 }  // namespace sluice::record

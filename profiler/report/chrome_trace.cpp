@@ -163,7 +163,7 @@ class ChromeTrace {
     if (span.subgroup_id >= 0) args += fmt::format(R"(,"subgroup":{})", span.subgroup_id);
     if (span.device_id >= 0) args += fmt::format(R"(,"device":{})", span.device_id);
     if (span.layer_id >= 0) args += fmt::format(R"(,"layer":{})", span.layer_id);
-    if (!track->second.links.empty()) {
+    if (!track->second.links.empty() || span.bytes > 0) {
       args += fmt::format(R"(,"bytes":{},"padding_bytes":{})", span.bytes, span.padding_bytes);
     }
     if (span.status != rundb::SpanStatus::ok) {

@@ -77,8 +77,8 @@ class Frame {
 
 }  // namespace
 
-Result<std::string> html_report(rundb::Reader& reader) {
-  ASSIGN_OR_RETURN(const detail::PageData data, detail::page_data(reader));
+Result<std::string> html_report(rundb::Reader& reader, const Predict& predict) {
+  ASSIGN_OR_RETURN(const detail::PageData data, detail::page_data(reader, predict));
   Frame frame(kPageHtml);
   frame.fill("{{title}}", html_text(data.title));
   frame.fill("{{style}}", kPageCss);

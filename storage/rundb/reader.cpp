@@ -1,5 +1,6 @@
 #include "storage/rundb/reader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -50,6 +51,8 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     return make_error(ErrorCode::not_found, "{}: there is no such run database", path);
+  if (std::filesystem::is_directory(path, error))
+    return make_error(ErrorCode::corrupt, "{}: is a folder, not a run database", path);
   if (std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) == 0)
     return make_error(ErrorCode::corrupt,
                       "{}: is empty: it is no run database, or its run was killed as it began",
@@ -140,6 +143,29 @@ Result<std::vector<TrackLinkRow>> Reader::track_links() {
   });
 }
 
+Result<std::vector<KnobRow>> Reader::knobs() {
+  return impl_->read("knobs", [](const Statement& row) {
+    return KnobRow{row.text_at(0),   row.text_at(1), row.text_at(2), row.double_at(3),
+                   row.double_at(4), row.text_at(5), row.text_at(6)};
+  });
+}
+
+Result<std::vector<KnobChangeRow>> Reader::knob_changes() {
+  return impl_->read("knob_changes", [](const Statement& row) {
+    return KnobChangeRow{row.int64_at(0), row.int64_at(1), row.text_at(2),
+                         row.text_at(3),  row.text_at(4),  row.text_at(5)};
+  });
+}
+
+Result<std::vector<VerdictRow>> Reader::verdicts(std::int64_t first_step) {
+  return impl_->read(
+      "verdicts",
+      [](const Statement& row) {
+        return VerdictRow{row.int64_at(0), row.text_at(1), row.double_at(2)};
+      },
+      first_step);
+}
+
 namespace {
 SpanRow span_from(const Statement& row) {
   return {.id = row.int64_at(0),
@@ -156,15 +182,43 @@ SpanRow span_from(const Statement& row) {
           .padding_bytes = row.int64_at(11),
           .status = static_cast<SpanStatus>(row.int64_at(12))};
 }
+
+// By begin, then by id, in which they come. SQLite would carry all columns through its sort.
+std::vector<SpanRow> by_begin(std::vector<SpanRow> rows) {
+  if (std::ranges::is_sorted(rows, {}, &SpanRow::ts)) return rows;
+  std::vector<std::pair<TimeNs, std::size_t>> order(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = {rows[i].ts, i};
+  std::ranges::sort(order);
+  std::vector<SpanRow> sorted;
+  sorted.reserve(rows.size());
+  for (const auto& [ts, i] : order) sorted.push_back(rows[i]);
+  return sorted;
+}
 }  // namespace
 
 Result<std::vector<SpanRow>> Reader::spans_between(TimeNs begin, TimeNs end) {
-  return impl_->read("spans_between", span_from, std::int64_t{begin}, std::int64_t{end});
+  ASSIGN_OR_RETURN(std::vector<SpanRow> rows,
+                   impl_->read("spans_between", span_from, std::int64_t{begin}, std::int64_t{end}));
+  return by_begin(std::move(rows));
+}
+
+Status Reader::each_span_between(TimeNs begin, TimeNs end,
+                                 const std::function<void(const SpanRow&)>& use_span) {
+  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(
+                                            detail::named_sql(detail::kReadsSql, "spans_between")));
+  RETURN_IF_ERROR(statement.bind_all(std::int64_t{begin}, std::int64_t{end}));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.step());
+    if (!has_row) return ok_status();
+    use_span(span_from(statement));
+  }
 }
 
 Result<std::vector<SpanRow>> Reader::spans_of_track(std::int64_t track_id, TimeNs begin,
                                                     TimeNs end) {
-  return impl_->read("spans_of_track", span_from, track_id, std::int64_t{begin}, std::int64_t{end});
+  ASSIGN_OR_RETURN(std::vector<SpanRow> rows, impl_->read("spans_of_track", span_from, track_id,
+                                                          std::int64_t{begin}, std::int64_t{end}));
+  return by_begin(std::move(rows));
 }
 
 Result<std::vector<LodRow>> Reader::lod(std::int64_t track_id, int level, TimeNs begin,
@@ -188,6 +242,45 @@ Result<std::vector<LongSpanRow>> Reader::long_spans(std::int64_t track_id, int l
   };
   return impl_->read("long_spans", long_from, track_id, std::int64_t{level}, std::int64_t{begin},
                      std::int64_t{end});
+}
+
+namespace {
+// Spans a column that are still drawn one by one: the eye tells no more apart.
+constexpr std::int64_t kSpansAColumn = 2;
+// A bin may be this many columns wide where there are more spans than that. A window in which bins
+// would be wider is so short that reading all of its spans costs no more.
+constexpr TimeNs kColumnsABin = 16;
+
+std::int64_t span_count(const TrackView& view) {
+  std::int64_t count = std::ssize(view.long_spans);
+  for (const LodRow& bin : view.bins) count += bin.count;
+  return count;
+}
+}  // namespace
+
+Result<TrackView> Reader::view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end,
+                                        int columns) {
+  const TimeNs column_ns = (end - begin) / std::max(1, columns);
+  TrackView view;
+  if (column_ns * kColumnsABin >= lod_width_ns(0)) {
+    view.level = lod_level_for(column_ns);
+    ASSIGN_OR_RETURN(view.bins, lod(track_id, view.level, begin, end));
+    ASSIGN_OR_RETURN(view.long_spans, long_spans(track_id, view.level, begin, end));
+    const bool is_as_fine_as_columns = column_ns >= lod_width_ns(0);
+    if (is_as_fine_as_columns || span_count(view) > kSpansAColumn * columns) return view;
+  }
+  view = {};
+  ASSIGN_OR_RETURN(view.spans, spans_of_track(track_id, begin, end));
+  return view;
+}
+
+Result<std::vector<CounterRow>> Reader::counters_between(TimeNs begin, TimeNs end) {
+  return impl_->read(
+      "counters_between",
+      [](const Statement& row) {
+        return CounterRow{row.int64_at(0), row.int64_at(1), row.double_at(2)};
+      },
+      std::int64_t{begin}, std::int64_t{end});
 }
 
 Result<std::vector<FlowRow>> Reader::flows_between(TimeNs begin, TimeNs end) {

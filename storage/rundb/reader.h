@@ -43,6 +43,16 @@ struct NamedSpan {
   std::string name = {};
 };
 
+// What a track is drawn from in a window: all of its spans where they are few, else the bins of a
+// level and the spans that are long there.
+struct TrackView {
+  static constexpr int kAllSpans = -1;
+  int level = kAllSpans;
+  std::vector<SpanRow> spans = {};  // with kAllSpans, in order of their begin
+  std::vector<LodRow> bins = {};    // otherwise: storage/rundb/lod.h
+  std::vector<LongSpanRow> long_spans = {};
+};
+
 // A table or a view.
 struct TableInfo {
   std::string name;
@@ -88,14 +98,27 @@ class Reader {
   Result<std::vector<LinkRow>> links();
   Result<std::vector<DeviceRow>> devices();
   Result<std::vector<TrackLinkRow>> track_links();
+  Result<std::vector<KnobRow>> knobs();
+  Result<std::vector<KnobChangeRow>> knob_changes();  // in order of steps
+  // Of this step and later ones, by step, the largest share first. Steps may lack them: whoever
+  // records a run writes them when it ends.
+  Result<std::vector<VerdictRow>> verdicts(std::int64_t first_step);
   // That were under way at some time from `begin` to `end`, both included, in order of their begin.
   Result<std::vector<SpanRow>> spans_between(TimeNs begin, TimeNs end);
+  // The same for whoever keeps them otherwise, in order of their ids.
+  Status each_span_between(TimeNs begin, TimeNs end,
+                           const std::function<void(const SpanRow&)>& use_span);
   // The same, of one track.
   Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);
+  // From `begin` to `end` on so many columns of a screen. Reads about as much as is drawn.
+  Result<TrackView> view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end, int columns);
   // What a track is drawn from at a level, from `begin` to `end`: storage/rundb/lod.h.
   Result<std::vector<LodRow>> lod(std::int64_t track_id, int level, TimeNs begin, TimeNs end);
   Result<std::vector<LongSpanRow>> long_spans(std::int64_t track_id, int level, TimeNs begin,
                                               TimeNs end);
+  // Samples from `begin` to `end`, by track and time, each track's with the last one before them.
+  // Counters have no index: this reads all of them.
+  Result<std::vector<CounterRow>> counters_between(TimeNs begin, TimeNs end);
   // Into those spans, and into some that stand beside them.
   Result<std::vector<FlowRow>> flows_between(TimeNs begin, TimeNs end);
   // Those without failure that ended in (after, until].

@@ -4,6 +4,7 @@
 // has an initializer, so that a designated one may leave it out without a warning.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -62,6 +63,33 @@ struct SubgroupRow {
   std::int64_t device_id = -1;
 };
 
+// A setting that may change while the run goes on. Files keep one row a name.
+struct KnobRow {
+  std::string name = {};
+  std::string type = {};  // "integer", "word", ...
+  std::string unit = {};
+  double minimum = std::numeric_limits<double>::quiet_NaN();  // NaN: unbounded, or no number
+  double maximum = std::numeric_limits<double>::quiet_NaN();
+  std::string default_value = {};
+  std::string safe_point = {};  // "step": between two steps
+};
+
+struct KnobChangeRow {
+  TimeNs ts = 0;
+  std::int64_t step_id = 0;  // the first with the new value
+  std::string knob = {};     // by name, which has a KnobRow
+  std::string old_value = {};
+  std::string new_value = {};
+  std::string who = {};  // "settings": the run's own settings, or what they planned
+};
+
+// What of a step's time was spent on a cause. The rows of a step add up to 1.
+struct VerdictRow {
+  std::int64_t step_id = 0;
+  std::string cause = {};
+  double share = 0;
+};
+
 struct StepRow {
   std::int64_t id = 0;
   TimeNs ts = 0;
@@ -100,6 +128,13 @@ struct CounterRow {
   double value = 0;
 };
 
+// A clock and the calendar's, read together.
+struct ClockRow {
+  std::string clock = {};
+  TimeNs ts = 0;           // of the run's clock
+  TimeNs realtime_ts = 0;  // nanoseconds since 1970
+};
+
 // A count of the recording about itself: above all what it lost, by cause.
 struct StatRow {
   std::string name = {};
@@ -115,6 +150,7 @@ struct Facts {
   std::vector<LinkRow> links = {};
   std::vector<TrackLinkRow> track_links = {};
   std::vector<SubgroupRow> subgroups = {};
+  std::vector<KnobRow> knobs = {};
 };
 
 // What becomes visible to readers together.
@@ -124,6 +160,9 @@ struct Batch {
   std::vector<FlowRow> flows = {};
   std::vector<CounterRow> counters = {};
   std::vector<StatRow> stats = {};  // added to what stands there
+  std::vector<KnobChangeRow> knob_changes = {};
+  std::vector<VerdictRow> verdicts = {};  // in place of what stands there of those steps
+  std::vector<ClockRow> clocks = {};
 };
 
 }  // namespace sluice::rundb

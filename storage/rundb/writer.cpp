@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -10,11 +11,11 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "storage/rundb/detail/batch_writer.h"
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/detail/name_tables.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/writer_lock.h"
-#include "storage/rundb/lod.h"
 #include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb {
@@ -41,110 +42,6 @@ std::string_view text_of(Direction direction) {
   return direction == Direction::read ? "read" : "write";
 }
 
-std::string_view text_of(Severity severity) {
-  switch (severity) {
-    case Severity::info:
-      return "info";
-    case Severity::loss:
-      return "loss";
-    case Severity::error:
-      return "error";
-  }
-  CHECK(false);
-}
-
-std::optional<std::int64_t> null_if_none(std::int64_t id) {
-  return id < 0 ? std::nullopt : std::optional(id);
-}
-
-Result<Statement> prepare_write(Connection& connection, std::string_view name) {
-  return connection.prepare(detail::named_sql(detail::kWritesSql, name));
-}
-
-// Spans of one track and neighbouring ids.
-struct SpanRun {
-  std::int64_t first_id;
-  std::int64_t last_id;
-  std::int64_t track_id;
-  TimeNs ts;
-  TimeNs end_ts;
-};
-
-std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
-  std::vector<SpanRun> runs;
-  for (const SpanRow& span : spans) {
-    const TimeNs end_ts = span.ts + span.dur;
-    if (runs.empty() || runs.back().track_id != span.track_id ||
-        runs.back().last_id + 1 != span.id) {
-      runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts});
-      continue;
-    }
-    SpanRun& run = runs.back();
-    run.last_id = span.id;
-    run.ts = std::min(run.ts, span.ts);
-    run.end_ts = std::max(run.end_ts, end_ts);
-  }
-  return runs;
-}
-
-// The statements that every batch uses.
-struct BatchStatements {
-  Statement step;
-  Statement span;
-  Statement span_run;
-  Statement lod;
-  Statement long_span;
-  Statement flow;
-  Statement counter;
-  Statement stat;
-
-  static Result<BatchStatements> prepare(Connection& connection) {
-    ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
-    ASSIGN_OR_RETURN(Statement span, prepare_write(connection, "insert_span"));
-    ASSIGN_OR_RETURN(Statement span_run, prepare_write(connection, "insert_span_run"));
-    ASSIGN_OR_RETURN(Statement lod, prepare_write(connection, "add_to_lod"));
-    ASSIGN_OR_RETURN(Statement long_span, prepare_write(connection, "insert_long_span"));
-    ASSIGN_OR_RETURN(Statement flow, prepare_write(connection, "insert_flow"));
-    ASSIGN_OR_RETURN(Statement counter, prepare_write(connection, "insert_counter"));
-    ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
-    return BatchStatements{std::move(step),    std::move(span),      std::move(span_run),
-                           std::move(lod),     std::move(long_span), std::move(flow),
-                           std::move(counter), std::move(stat)};
-  }
-
-  Status add(const StepRow& row) {
-    return step.run(row.id, row.ts, row.dur, row.loss, row.grad_norm, row.loss_scale, row.tokens,
-                    std::int64_t{row.skipped});
-  }
-  Status add(const SpanRow& row) {
-    return span.run(row.id, row.track_id, row.name_id, row.submit_ts, row.ts, row.dur,
-                    null_if_none(row.step_id), null_if_none(row.subgroup_id),
-                    null_if_none(row.device_id), null_if_none(row.layer_id), row.bytes,
-                    row.padding_bytes, static_cast<std::int64_t>(row.status));
-  }
-  Status add(const SpanRun& run) {
-    return span_run.run(run.first_id, run.last_id, run.track_id, run.ts, run.end_ts);
-  }
-  Status add(const LodRow& row) {
-    return lod.run(row.track_id, std::int64_t{row.level}, row.bin, row.count, row.busy_ns,
-                   row.longest_ns, row.longest_name_id);
-  }
-  Status add(const LongSpanRow& row) {
-    return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});
-  }
-  Status add(const FlowRow& row) { return flow.run(row.to_span, row.from_span); }
-  Status add(const CounterRow& row) { return counter.run(row.track_id, row.ts, row.value); }
-  Status add(const StatRow& row) {
-    return stat.run(std::string_view(row.name), text_of(row.severity), row.value,
-                    std::string_view(row.description));
-  }
-  template <typename Row>
-  Status add_all(std::span<const Row> rows) {
-    for (const Row& row : rows) RETURN_IF_ERROR(add(row));
-    return ok_status();
-  }
-};
-
 Status switch_to_wal(Connection& connection) {
   ASSIGN_OR_RETURN(const std::string mode, connection.query_text("PRAGMA journal_mode = WAL"));
   if (mode == "wal") return ok_status();
@@ -156,7 +53,7 @@ Status switch_to_wal(Connection& connection) {
 
 // Joins the clock of the spans with the calendar, once each time a run begins or goes on.
 Status write_clock_snapshot(Connection& connection) {
-  ASSIGN_OR_RETURN(Statement insert, prepare_write(connection, "insert_clock_snapshot"));
+  ASSIGN_OR_RETURN(Statement insert, detail::prepare_write(connection, "insert_clock_snapshot"));
   timespec realtime;
   const TimeNs ts = monotonic_now_ns();
   clock_gettime(CLOCK_REALTIME, &realtime);
@@ -164,24 +61,29 @@ Status write_clock_snapshot(Connection& connection) {
                     TimeNs{realtime.tv_sec} * 1'000'000'000 + realtime.tv_nsec);
 }
 
-Status forget_uncommitted_steps(Connection& connection, std::int64_t first_step) {
+Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& batches,
+                                std::int64_t first_step) {
   return connection.transaction([&]() -> Status {
-    ASSIGN_OR_RETURN(Statement detach, prepare_write(connection, "detach_spans_from_step"));
+    ASSIGN_OR_RETURN(Statement detach, detail::prepare_write(connection, "detach_spans_from_step"));
     RETURN_IF_ERROR(detach.run(first_step));
-    ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, "delete_steps_from"));
+    for (const char* sql : {"delete_knob_changes_from", "delete_verdicts_from"}) {
+      ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, sql));
+      RETURN_IF_ERROR(erase.run(first_step));
+    }
+    ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, "delete_steps_from"));
     RETURN_IF_ERROR(erase.run(first_step));
     ASSIGN_OR_RETURN(const std::int64_t redone_count, connection.query_int64("SELECT changes()"));
     if (redone_count == 0) return ok_status();
-    ASSIGN_OR_RETURN(BatchStatements statements, BatchStatements::prepare(connection));
-    return statements.add(StatRow{
+    return batches.write(std::array{StatRow{
         "steps_redone", Severity::info, redone_count,
         "steps that had run but were not committed when the run stopped, and ran again after the "
-        "resume; spans of the first attempt have no step"});
+        "resume; spans of the first attempt have no step"}});
   });
 }
 
 // What ended between the last batch and a kill has no rows: the file says how much that was.
-Status count_unrecorded_steps(Connection& connection, std::int64_t first_step) {
+Status count_unrecorded_steps(Connection& connection, detail::BatchWriter& batches,
+                              std::int64_t first_step) {
   return connection.transaction([&]() -> Status {
     ASSIGN_OR_RETURN(const std::int64_t recorded,
                      connection.query_int64("SELECT count(*) FROM step"));
@@ -191,11 +93,10 @@ Status count_unrecorded_steps(Connection& connection, std::int64_t first_step) {
             "SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_not_recorded'"));
     const std::int64_t missing_count = first_step - recorded - counted;
     if (missing_count <= 0) return ok_status();
-    ASSIGN_OR_RETURN(BatchStatements statements, BatchStatements::prepare(connection));
-    return statements.add(StatRow{
+    return batches.write(std::array{StatRow{
         "steps_not_recorded", Severity::loss, missing_count,
         "steps that were committed and have no rows here: the run was killed before its last batch "
-        "was written, or another file recorded them"});
+        "was written, or another file recorded them"}});
   });
 }
 
@@ -217,11 +118,10 @@ struct Writer::Impl {
   detail::WriterLock lock;
   Connection connection;
   detail::NameTables names;
-  std::optional<BatchStatements> statements;
+  std::optional<detail::BatchWriter> batches;
   Retention retention;
   std::int64_t thinned_steps = 0;
   std::int64_t steps_since_thinned = 0;
-  LodBatch lod;
   std::int64_t next_span_id = 1;
   std::vector<SpanRow> spans_with_ids;  // of a batch that left that to us; reused
   Status status;                        // the first error; recording has stopped with it
@@ -241,7 +141,7 @@ struct Writer::Impl {
     ASSIGN_OR_RETURN(thinned_steps,
                      connection.query_int64(
                          "SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_thinned'"));
-    ASSIGN_OR_RETURN(statements, BatchStatements::prepare(connection));
+    ASSIGN_OR_RETURN(batches, detail::BatchWriter::prepare(connection));
     return ok_status();
   }
 
@@ -259,39 +159,44 @@ struct Writer::Impl {
   }
 
   Status write_facts(const Facts& facts) {
-    ASSIGN_OR_RETURN(Statement meta, prepare_write(connection, "insert_meta"));
+    ASSIGN_OR_RETURN(Statement meta, detail::prepare_write(connection, "insert_meta"));
     for (const MetaRow& row : facts.meta)
       RETURN_IF_ERROR(meta.run(std::string_view(row.key), std::string_view(row.value)));
-    ASSIGN_OR_RETURN(Statement device, prepare_write(connection, "insert_device"));
+    ASSIGN_OR_RETURN(Statement device, detail::prepare_write(connection, "insert_device"));
     for (const DeviceRow& row : facts.devices)
       RETURN_IF_ERROR(device.run(row.id, std::string_view(row.name), std::string_view(row.kind),
                                  row.memory_bytes, row.capacity_bytes));
-    ASSIGN_OR_RETURN(Statement link, prepare_write(connection, "insert_link"));
+    ASSIGN_OR_RETURN(Statement link, detail::prepare_write(connection, "insert_link"));
     for (const LinkRow& row : facts.links)
       RETURN_IF_ERROR(link.run(row.id, std::string_view(row.name), row.read_bytes_per_s,
                                row.write_bytes_per_s, row.latency_ns,
                                std::string_view(row.full_duplex ? "full" : "half")));
-    ASSIGN_OR_RETURN(Statement track_link, prepare_write(connection, "insert_track_link"));
+    ASSIGN_OR_RETURN(Statement track_link, detail::prepare_write(connection, "insert_track_link"));
     for (const TrackLinkRow& row : facts.track_links)
       RETURN_IF_ERROR(track_link.run(row.track_id, row.link_id, text_of(row.direction)));
-    ASSIGN_OR_RETURN(Statement subgroup, prepare_write(connection, "insert_subgroup"));
+    ASSIGN_OR_RETURN(Statement subgroup, detail::prepare_write(connection, "insert_subgroup"));
     for (const SubgroupRow& row : facts.subgroups)
-      RETURN_IF_ERROR(subgroup.run(row.id, row.first, row.count, null_if_none(row.device_id)));
+      RETURN_IF_ERROR(
+          subgroup.run(row.id, row.first, row.count, detail::null_if_none(row.device_id)));
+    ASSIGN_OR_RETURN(Statement knob, detail::prepare_write(connection, "insert_knob"));
+    for (const KnobRow& row : facts.knobs)
+      RETURN_IF_ERROR(knob.run(std::string_view(row.name), std::string_view(row.type),
+                               std::string_view(row.unit), row.minimum, row.maximum,
+                               std::string_view(row.default_value),
+                               std::string_view(row.safe_point)));
     return ok_status();
   }
 
   std::span<const SpanRow> with_ids(std::span<const SpanRow> spans) {
-    if (spans.empty() || spans.front().id > 0) return spans;
+    if (spans.empty()) return spans;
+    const std::int64_t first_id = std::exchange(next_span_id, next_span_id + std::ssize(spans));
+    if (spans.front().id > 0) {
+      CHECK_EQ(spans.front().id, first_id);
+      return spans;
+    }
     spans_with_ids.assign(spans.begin(), spans.end());
-    for (SpanRow& span : spans_with_ids) span.id = next_span_id++;
+    for (std::int64_t i = 0; SpanRow & span : spans_with_ids) span.id = first_id + i++;
     return spans_with_ids;
-  }
-
-  Status add_to_lod(std::span<const SpanRow> spans) {
-    lod.clear();
-    for (const SpanRow& span : spans) lod.add(span);
-    RETURN_IF_ERROR(statements->add_all(std::span(lod.bins())));
-    return statements->add_all(std::span(lod.long_spans()));
   }
 
   // Thins when there are steps for it, not each batch: a tenth more than is asked for is kept
@@ -339,31 +244,32 @@ struct Writer::Impl {
     ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, last.step());
     const std::int64_t last_id = last.int64_at(0);
     RETURN_IF_ERROR(last.reset());
-    for (const char* sql : {"delete_flows_before", "delete_spans_before", "delete_runs_before"}) {
-      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+    for (const char* sql : {"delete_flows_before", "delete_spans_before", "delete_runs_before",
+                            "delete_batches_before"}) {
+      ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, sql));
       RETURN_IF_ERROR(erase.run(last_id));
     }
     for (const char* sql : {"delete_long_spans_before", "delete_counters_before"}) {
-      ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, sql));
+      ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, sql));
       RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}));
     }
-    ASSIGN_OR_RETURN(Statement erase, prepare_write(connection, "delete_lod_before"));
+    ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, "delete_lod_before"));
     RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}, std::int64_t{kKeptLodLevel}));
     thinned_steps += fewer;
-    return statements->add(StatRow{
+    return batches->write(std::array{StatRow{
         "steps_thinned", Severity::info, fewer,
         "steps whose spans, flows and counters were removed to keep the file as small as was asked "
-        "for; their rows in table step are here"});
+        "for; their rows in table step are here"}});
   }
 
   Status write_last_words(std::span<const StatRow> last_stats) {
     lock.release_space();
     return connection.transaction([&]() -> Status {
-      RETURN_IF_ERROR(statements->add_all(last_stats));
+      RETURN_IF_ERROR(batches->write(last_stats));
       if (status.ok()) return ok_status();
-      return statements->add(
-          StatRow{"recording_stopped", Severity::error, 1,
-                  "recording stopped before the run did: " + status.error().message()});
+      return batches->write(
+          std::array{StatRow{"recording_stopped", Severity::error, 1,
+                             "recording stopped before the run did: " + status.error().message()}});
     });
   }
 
@@ -431,16 +337,14 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   RETURN_IF_ERROR(detail::check_schema(connection));
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
   RETURN_IF_ERROR(impl->begin_recording());
-  RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, first_step));
-  RETURN_IF_ERROR(count_unrecorded_steps(impl->connection, first_step));
+  RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, *impl->batches, first_step));
+  RETURN_IF_ERROR(count_unrecorded_steps(impl->connection, *impl->batches, first_step));
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
 void Writer::set_retention(const Retention& retention) { impl_->retention = retention; }
 
-std::int64_t Writer::reserve_span_ids(std::int64_t count) {
-  return std::exchange(impl_->next_span_id, impl_->next_span_id + count);
-}
+std::int64_t Writer::next_span_id() const { return impl_->next_span_id; }
 
 std::int64_t Writer::string_id(std::string_view text) { return impl_->names.string_id(text); }
 
@@ -455,15 +359,7 @@ Status Writer::write_facts(const Facts& facts) {
 
 Status Writer::append(const Batch& batch) {
   return impl_->commit([&]() -> Status {
-    BatchStatements& statements = *impl_->statements;
-    const std::span<const SpanRow> spans = impl_->with_ids(batch.spans);
-    RETURN_IF_ERROR(statements.add_all(spans));
-    RETURN_IF_ERROR(statements.add_all(std::span<const SpanRun>(runs_of(spans))));
-    RETURN_IF_ERROR(impl_->add_to_lod(spans));
-    RETURN_IF_ERROR(statements.add_all(std::span(batch.flows)));
-    RETURN_IF_ERROR(statements.add_all(std::span(batch.counters)));
-    RETURN_IF_ERROR(statements.add_all(std::span(batch.steps)));
-    RETURN_IF_ERROR(statements.add_all(std::span(batch.stats)));
+    RETURN_IF_ERROR(impl_->batches->write(batch, impl_->with_ids(batch.spans)));
     impl_->steps_since_thinned += std::ssize(batch.steps);
     return impl_->thin();
   });
@@ -473,7 +369,7 @@ Status Writer::close(std::span<const StatRow> last_stats) {
   CHECK(!impl_->closed);
   impl_->closed = true;
   Status last_words = impl_->write_last_words(last_stats);
-  impl_->statements.reset();
+  impl_->batches.reset();
   Status folded = impl_->fold_log();
   if (!impl_->status.ok()) return impl_->status;
   return last_words.ok() ? folded : last_words;

@@ -45,8 +45,9 @@ class Writer {
 
   // Goes on with the file of an earlier run. `first_step` is the first step that will run now.
   // Rows of it and of later steps are from an attempt that was never committed: those step rows go,
-  // their spans stay without a step, and stat `steps_redone` counts them. Steps before it that have
-  // no row, because a kill came before their batch, are counted in stat `steps_not_recorded`.
+  // and what was changed or said of those steps, their spans stay without a step, and stat
+  // `steps_redone` counts them. Steps before it that have no row, because a kill came before their
+  // batch, are counted in stat `steps_not_recorded`.
   static Result<std::unique_ptr<Writer>> open_append(const std::string& path,
                                                      std::int64_t first_step);
 
@@ -60,10 +61,10 @@ class Writer {
   // From now on. Stat `steps_thinned` counts the steps that are no longer in full.
   void set_retention(const Retention& retention);
 
-  // For spans that flows of the same batch refer to: ids that no other span gets. They are given to
-  // spans in the order of a batch; spans of a track that stand side by side there are found
-  // fastest.
-  std::int64_t reserve_span_ids(std::int64_t count);
+  // Of the first span of the next batch; the others have the ids that follow. For flows of the same
+  // batch: a batch whose spans have no ids gets these. Spans of a track that stand side by side in
+  // a batch are found fastest.
+  std::int64_t next_span_id() const;
 
   // Each is one transaction.
   Status write_facts(const Facts& facts);

@@ -125,6 +125,13 @@ void Layout::find_free_slots() {
   committed_slot_count_ = slot_count_;
 }
 
+void Layout::fit() {
+  for (const SlotId next : next_) CHECK_EQ(next.index, kNoSlot.index);
+  std::fill(slot_count_.begin(), slot_count_.end(), 0);
+  for (std::vector<std::int32_t>& free_slots : free_slots_) free_slots.clear();
+  find_free_slots();
+}
+
 SlotId Layout::take_next(SubgroupId subgroup, DeviceId device) {
   CHECK(index_of(subgroup) >= 0 && index_of(subgroup) < geometry_.subgroup_count());
   CHECK(index_of(device) >= 0 && index_of(device) < geometry_.device_count);

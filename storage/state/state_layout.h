@@ -88,6 +88,10 @@ class Layout {
   // The next versions taken are forgotten and their slots become free; a device that grew for them
   // is as it was.
   void abandon();
+  // With no next version taken: every device gets as many slots as it would have if this layout
+  // were opened now. What subgroups that moved away have left behind goes, and devices that they
+  // moved to get their two slots for each.
+  void fit();
 
   // Where one variable's array lies in a slot: offset_bytes counts from the start of the data area
   // of the device's file (which begins after its header) and is that of the array's first element;

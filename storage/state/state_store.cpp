@@ -1,5 +1,6 @@
 #include "storage/state/state_store.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -47,6 +48,8 @@ class FileStateStore final : public StateStore {
     return detail::kHeaderBytes + extent.offset_bytes;
   }
   Status reserve() override;
+  Status reserve(const DeviceMap& device_map) override;
+  Status fit() override;
   Status write_commit(const CommitRecord& record) override;
   void finish_commit(const CommitRecord& record) override;
 
@@ -67,6 +70,38 @@ Status FileStateStore::reserve() {
     const std::int64_t wanted_bytes = detail::kHeaderBytes + layout_.data_bytes(device);
     ASSIGN_OR_RETURN(const std::int64_t size_bytes, file.size_bytes());
     if (size_bytes < wanted_bytes) RETURN_IF_ERROR(parts_.disk->allocate(file, wanted_bytes));
+  }
+  return ok_status();
+}
+
+Status FileStateStore::reserve(const DeviceMap& device_map) {
+  CHECK(parts_.disk != nullptr);  // opened read-only
+  const Geometry& geometry = layout_.geometry();
+  CHECK_EQ(std::ssize(device_map), geometry.subgroup_count());
+  for (std::int32_t d = 0; d < geometry.device_count; ++d) {
+    const io::File& file = parts_.files[static_cast<std::size_t>(d)];
+    const std::int64_t wanted_bytes =
+        device_file_bytes(geometry, std::ranges::count(device_map, DeviceId{d}));
+    ASSIGN_OR_RETURN(const std::int64_t size_bytes, file.size_bytes());
+    if (size_bytes >= wanted_bytes) continue;
+    const Status reserved = parts_.disk->allocate(file, wanted_bytes);
+    if (reserved.ok()) continue;
+    if (const Status restored = fit(); !restored.ok()) {
+      return reserved.error().with_context("what others have reserved could not be given back");
+    }
+    return reserved;
+  }
+  return ok_status();
+}
+
+Status FileStateStore::fit() {
+  CHECK(parts_.disk != nullptr);  // opened read-only
+  layout_.fit();
+  for (std::int32_t d = 0; d < layout_.geometry().device_count; ++d) {
+    const io::File& file = parts_.files[static_cast<std::size_t>(d)];
+    const std::int64_t wanted_bytes = detail::kHeaderBytes + layout_.data_bytes(DeviceId{d});
+    ASSIGN_OR_RETURN(const std::int64_t size_bytes, file.size_bytes());
+    if (size_bytes != wanted_bytes) RETURN_IF_ERROR(parts_.disk->allocate(file, wanted_bytes));
   }
   return ok_status();
 }
@@ -188,6 +223,10 @@ Status StateStore::commit(const CommitRecord& record) {
   RETURN_IF_ERROR(write_commit(record));
   finish_commit(record);
   return ok_status();
+}
+
+std::int64_t device_file_bytes(const Geometry& geometry, std::int64_t subgroup_count) {
+  return detail::kHeaderBytes + 2 * subgroup_count * geometry.slot_bytes();
 }
 
 bool StateStore::exists(const std::string& directory) {

@@ -41,12 +41,16 @@ struct StateIdentity {
 // checksums tell); for benchmarks of the rest.
 enum class Durability { every_commit, never };
 
+// What creation reserves: two to train with, or one to keep (storage/state/snapshot.h).
+enum class Versions { two, one };
+
 class StateStore {
  public:
   struct Options {
     std::string directory;
     Durability durability = Durability::every_commit;
     io::Caching caching = io::Caching::direct;  // of every file; buffered where O_DIRECT is missing
+    Versions versions = Versions::two;
   };
 
   // Makes a new state; refuses a directory that has a committed one (ErrorCode::config), and never
@@ -66,6 +70,10 @@ class StateStore {
   // system. Beside a live run only what was committed at this moment is known; the data of it may
   // be overwritten two commits later.
   static Result<std::unique_ptr<StateStore>> open_read_only(const Options& options);
+  // The last devices of a state that nobody has open leave it: `device_count` of them stay. Refused
+  // (ErrorCode::config) if a subgroup lies on one that would go; ok if there are no more than that.
+  // A crash at any instant leaves the state with all of them or without.
+  static Status remove_devices(const Options& options, std::int32_t device_count);
   // Whether a directory holds a state, committed or not.
   static bool exists(const std::string& directory);
 
@@ -81,6 +89,13 @@ class StateStore {
   // Reserves the space of slots that take_next added to a device, before they are written. Does
   // nothing where nothing was added.
   virtual Status reserve() = 0;
+  // Reserves what devices need for subgroups that will move to them (take_next with the devices of
+  // `device_map`), so that a drive that is too small is known before anything moves. On failure all
+  // files are as they were.
+  virtual Status reserve(const DeviceMap& device_map) = 0;
+  // After a commit with which subgroups moved: Layout::fit(), and files of that size. A device that
+  // nothing lies on any more keeps its header alone.
+  virtual Status fit() = 0;
 
   // Makes `record` and the layout's next versions durable. `record` names for each subgroup the
   // slot that layout().next() says, or layout().current() with the checksums of the last commit
@@ -95,6 +110,9 @@ class StateStore {
   // Both, where blocking does not matter.
   Status commit(const CommitRecord& record);
 };
+
+// Of the file of a device that owns so many subgroups, two versions of each.
+std::int64_t device_file_bytes(const Geometry& geometry, std::int64_t subgroup_count);
 
 // Whether the state that was found is the one that is wanted: ErrorCode::config with the first
 // difference as a sentence, or ok.

@@ -30,7 +30,7 @@ def a_calibrated_platform_simulates_and_trains(place):
     require_words(" ".join(report["notes"]), ["one file system"], "the notes")
     require_equal(left_in(place / "a") + left_in(place / "b"), [], "files left")
     text = (place / "mine.toml").read_text()
-    require_words(text, ["measured: median of", "EMULATED", "# drive1:"], "the file")
+    require_words(text, ["repeats", "EMULATED", "# drive1:"], "the file")
     for method in ("host", "csd"):
         step = sluice("simulate", TINY, "--platform", place / "mine.toml", "--json", "--set",
                       "devices=2", "--set", f"method={method}").json()

@@ -44,7 +44,7 @@ def a_drive_too_small_for_the_state_is_known_before_the_first_step(place):
 def a_database_on_a_full_drive_ends_and_opens_and_the_training_goes_on(place):
     whole = place.train("--json", "--steps", 400, output="whole").json()
     with small_volume(place, 16 << 20) as volume:
-        filler = fill(volume, leave=600 << 10)
+        filler = fill(volume, leave=2400 << 10)
         reply = place.train("--json", "--steps", 400, "--db", volume / "run.db")
         require_words(reply.err, ["recording stopped", "full"], "the warning")
         require_equal(reply.json()["state_digest"], whole["state_digest"], "digest")
@@ -56,6 +56,25 @@ def a_database_on_a_full_drive_ends_and_opens_and_the_training_goes_on(place):
         shown = sluice("show", volume / "run.db").done()
         require_words(shown.out, ["LOST", "recording_stopped"], "sluice show")
         filler.unlink()
+
+
+@test
+def a_drive_that_others_fill_to_the_last_byte_ends_the_recording_and_not_the_training(place):
+    whole = place.train("--json", "--steps", 400, output="whole").json()
+    with small_volume(place, 32 << 20) as volume:
+        run = place.start("--json", "--steps", 400, "--db", volume / "run.db")
+        run.wait_for(lambda: (volume / "run.db-wal").exists(), "recording")
+        for size in (1 << 20, 4096, 512):  # down to what the file system rounds off
+            with open(volume / "filler", "ab", buffering=0) as file, contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+        reply = run.wait()
+        require_words(reply.err, ["recording stopped", "full"], "the warning")
+        require_equal(reply.json()["state_digest"], whole["state_digest"], "digest")
+        require_equal(reply.json()["losses"], whole["losses"], "losses")
+        check_database(volume / "run.db")
+        require_words(sluice("show", volume / "run.db").done().out, ["LOST", "recording_stopped"],
+                      "sluice show")
 
 
 @test

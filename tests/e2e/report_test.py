@@ -178,6 +178,27 @@ def queries_for_nsight_systems_give_the_figures_of_the_run(place):
                           "integrity")
 
 
+@test
+def what_to_turn_next_is_in_the_page_as_it_is_in_show(place):
+    run = place / "serial.db"
+    sluice("simulate", SAMPLES / "models/gpt2-1.7b.toml", "--platform",
+           SAMPLES / "platforms/smartssd-a5000.toml", "--set", "devices=4", "--set",
+           "pipeline=serial", "--db", run).done()
+    predicted = sluice("show", run, "--json").json()["verdict"]["predicted"]
+    require(predicted, "nothing is predicted")
+    for name, flags in (("with.html", []), ("without.html", ["--no-predict"])):
+        sluice("report", run, "-o", place / name, *flags).done()
+        text = (place / name).read_text()
+        data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+        require_equal("next" in data, not flags, f"predictions in {name}")
+        if flags:
+            continue
+        require_equal([f"{one['setting']}={one['to']}" for one in data["next"]["better"]],
+                      [one["setting"] for one in predicted], "predicted settings")
+        require_words(in_browser(place, name, ""), ["predicted, not measured", "pipeline serial"],
+                      name)
+
+
 # Refusals -----------------------------------------------------------------------------------------
 
 

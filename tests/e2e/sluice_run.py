@@ -8,11 +8,13 @@ The command is build/release/bin/sluice of this checkout, or what SLUICE_BIN nam
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
 import random
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -134,6 +136,11 @@ def setting_arguments(settings):
     return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
 
 
+def _end_with_the_test():
+    """A run that the test started goes when the test is killed (prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 class Running:
     """A `sluice` that was started and may be killed."""
 
@@ -143,7 +150,8 @@ class Running:
         self.out = tempfile.TemporaryFile("w+", errors="replace")
         self.err = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen([SLUICE, *map(str, arguments)], cwd=cwd, stdout=self.out,
-                                        stderr=self.err, stdin=subprocess.DEVNULL)
+                                        stderr=self.err, stdin=subprocess.DEVNULL,
+                                        preexec_fn=_end_with_the_test)
 
     def is_running(self):
         return self.process.poll() is None

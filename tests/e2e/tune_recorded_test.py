@@ -4,8 +4,10 @@
 Simulated and emulated runs only: what they recorded does not depend on how fast this machine is.
 """
 
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 
@@ -177,6 +179,64 @@ def what_is_no_usable_recording_is_refused_with_exit_code_2(place):
 def help_shows_an_example_of_a_recorded_run(place):
     text = re.sub(r"\s+", " ", sluice("tune", "--help").done().out)
     require_words(text, ["RUN.db", "sluice tune out/tiny/run.db"], "--help")
+
+
+def live_run(place, **settings):
+    run = place.start("--json", steps=100_000, durability="never", clock="emulated",
+                      time_scale=60, record="all", **settings)
+    database = place / "out/run.db"
+
+    def is_recorded():
+        reply = sluice("tune", database, "--hold", "method", "--json")
+        return reply.code == 0
+
+    run.wait_for(lambda: os.path.exists(f"{database}.socket"), "first step")
+    run.wait_for(is_recorded, "four recorded steps")
+    return run, database
+
+
+def knobs_of(database):
+    return {knob["key"]: knob["value"]
+            for knob in sluice("knobs", database, "--json").json()["knobs"]}
+
+
+@test
+def what_is_proposed_is_applied_to_a_live_run_all_at_once(place):
+    run, database = live_run(place, pipeline="serial", buffers=1)
+    said = sluice("tune", database, "--apply").done().out
+    require_words(said, ["SIMULATED", "times as fast", "In force after step", "pipeline=nbuffer"],
+                  "tune --apply")
+    require("subgroup_elements=" not in said, f"what is no knob was tuned: {said}")
+    require_equal(knobs_of(database)["pipeline"], "nbuffer", "pipeline in force")
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        rows = connection.execute("SELECT step_id, name, new, who FROM knob_change JOIN knob "
+                                  "ON knob.id = knob_id").fetchall()
+    require_equal({row[3] for row in rows}, {"tune"}, "who changed it")
+    require_equal(len({row[0] for row in rows}), 1, "steps of the changes")
+    in_force = int(said.split("In force after step ")[1].split(":")[0])
+    require_equal(rows[0][0], in_force, "step of the changes")
+    run.signal(signal.SIGTERM)
+    run.wait()
+
+
+@test
+def a_proposal_that_holds_everything_changes_nothing(place):
+    run, database = live_run(place)
+    held = [word for key in ("method", "pipeline", "buffers", "wire", "gradient_tier")
+            for word in ("--hold", key)]
+    report = sluice("tune", database, "--apply", "--json", *held).json()
+    require_equal((report["changes"], report["applied_after_step"]), ([], None), "the report")
+    run.signal(signal.SIGTERM)
+    run.wait()
+
+
+@test
+def only_a_run_that_goes_on_takes_a_proposal(place):
+    finished = emulated_run(place)
+    sluice("tune", finished, "--apply").refused(2, ["no run listens there"])
+    sluice("tune", MODEL, "--platform", TESTBED, "--apply").refused(2, ["RUN.db"])
+    sluice("tune", finished, "--apply", "--devices", "1..2").refused(2, ["--devices"])
+    sluice("tune", finished, "--apply", "--set", "buffers=2").refused(2, ["--set"])
 
 
 if __name__ == "__main__":

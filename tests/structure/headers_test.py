@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each header compiles alone, so that no file depends on what happens to be included before it.
 Headers that lead to libtorch are left out: the programs that include them compile them. So are
-those that lead to CUPTI, where it is not installed."""
+those that lead to CUPTI or to the GUI's libraries, where they are not installed."""
 
 import concurrent.futures
 import os
@@ -15,6 +15,11 @@ from source_tree import ROOT, Report, cpp_files, includes
 PACKAGES = ["tomlplusplus", "sqlite3", "liburing", "libxxhash", "libhwy"]
 TORCH = ("torch/", "ATen/", "c10/")
 CUPTI = ("cupti",)
+GUI = ("imgui", "implot", "misc/cpp/imgui", "GLFW/", "backends/imgui")
+# Where scripts/env.sh says they are.
+GUI_SOURCES = pathlib.Path(os.environ.get("SLUICE_GUI_SOURCES") or pathlib.Path(
+    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache",
+    "sluice/imgui-bundle-1.93.0"))
 # Where profiler/cupti/CMakeLists.txt looks, besides CUDAToolkit_ROOT.
 CUPTI_FOLDERS = ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include", "/usr/include")
 
@@ -36,6 +41,15 @@ def cupti_flags():
         if (pathlib.Path(folder) / "cupti.h").is_file():
             return ["-isystem", folder]
     return None
+
+
+def gui_flags():
+    """None where the GUI's libraries are not."""
+    external = GUI_SOURCES / "external"
+    if not (external / "imgui/imgui/imgui.h").is_file():
+        return None
+    folders = ("imgui/imgui", "implot/implot", "imgui_test_engine/imgui_test_engine")
+    return [flag for folder in folders for flag in ("-isystem", str(external / folder))]
 
 
 def leads_to(library, name, seen=()):
@@ -65,8 +79,11 @@ def main():
     if shutil.which("g++") is None:
         report.skip("each header compiles alone", "there is no g++")
         return 0
-    left_out = TORCH if cupti_flags() is not None else TORCH + CUPTI
-    flags = package_flags() + (cupti_flags() or [])
+    left_out = TORCH
+    flags = package_flags()
+    for library, found in ((CUPTI, cupti_flags()), (GUI, gui_flags())):
+        left_out = left_out if found is not None else left_out + library
+        flags += found or []
     # An -inl.h is for including again and again by one source file (Highway's idiom).
     headers = [name for name in cpp_files(ROOT)
                if name.endswith(".h") and not name.endswith("-inl.h")

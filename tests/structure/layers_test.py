@@ -13,7 +13,8 @@ from source_tree import ROOT, Report, cpp_files, includes, tracked_files
 # core/model. A folder that holds code and is not here is a breach.
 STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
-    "core/platform", "core/runtime", "core/optimizer", "core/compress", "core/csd", "core/offload",
+    "core/platform", "core/control", "core/runtime", "core/optimizer", "core/compress", "core/csd",
+    "core/offload",
     "core/model", "core/data", "core/train",
 }
 MAY_USE = {
@@ -23,6 +24,7 @@ MAY_USE = {
     "storage/rundb": {"base"},
     "profiler/record": set(),
     "core/platform": {"base"},
+    "core/control": {"base"},
     "core/runtime": {"base", "profiler/record", "storage/io", "core/platform"},
     "core/optimizer": {"base"},
     "core/compress": {"base", "core/optimizer"},
@@ -37,9 +39,17 @@ MAY_USE = {
     "core/data": {"base", *STORAGE, "core/model"},
     "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
+    "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/cupti": {"base", "profiler/record"},
     "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
+    # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
+    "gui/data": {"base", "storage/rundb", "profiler/analyze", "core/control"},
+    "gui/widgets": {"base"},
+    "gui/views": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
+                  "gui/widgets"},
+    "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
+                "gui/widgets", "gui/views"},
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
             "core/calibrate", *CORE_WITHOUT_TORCH},
@@ -56,16 +66,19 @@ FOREIGN_OWNERS = [
     (r"xxhash\.h", {"storage/state", "core/data"}),
     (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
     (r"hwy/", {"core/optimizer", "core/compress"}),
-    (r"CLI/", {"cli"}),
-    (r"nlohmann/", {"cli", "profiler/report"}),
+    (r"(imgui|imgui_internal|imgui_stdlib|implot)\.h|misc/cpp/imgui_stdlib\.h",
+     {"gui/widgets", "gui/views", "gui/app"}),
+    (r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
+    (r"CLI/", {"cli", "gui/app"}),
+    (r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     (r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
-    r"stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|dlfcn|"
-    r"cxxabi)\.h")
+    r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
+    r"dlfcn|cxxabi)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
@@ -76,6 +89,8 @@ FOREIGN_TARGETS = {
     "PkgConfig::liburing": "liburing.h", "PkgConfig::xxhash": "xxhash.h",
     "PkgConfig::sqlite3": "sqlite3.h", "PkgConfig::highway": "hwy/highway.h",
     "PkgConfig::tomlplusplus": "toml++/toml.h", "nlohmann_json::nlohmann_json": "nlohmann/json.hpp",
+    "sluice_gui_headers": "imgui.h", "sluice_imgui": "imgui.h",
+    "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
@@ -237,6 +252,11 @@ PLANTED = [
     ("profiler/record/planted.h", "#include <fmt/format.h>\n", "<fmt/format.h> belongs to"),
     ("core/csd/planted.cpp", "#include <somebody/new.hpp>\n", "belongs to no folder"),
     ("profiler/collect/planted.h", "#include <cupti.h>\n", "<cupti.h> belongs to"),
+    ("gui/data/planted.h", "#include <imgui.h>\n", "<imgui.h> belongs to"),
+    ("gui/views/planted.h", '#include "core/model/gpt2/gpt2.h"\n',
+     "gui/views may not use core/model/gpt2"),
+    ("gui/widgets/planted.h", '#include "gui/data/run_feed.h"\n',
+     "gui/widgets may not use gui/data"),
     ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls may not use base"),
     ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
     ("core/optimizer/CMakeLists.txt",

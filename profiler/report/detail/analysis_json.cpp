@@ -44,7 +44,9 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
   Json causes = analysis.has_spans() ? causes_json(analysis) : Json::array();
   Json findings = Json::array();
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
-    findings.push_back({{"text", finding.text}, {"is_warning", finding.is_warning}});
+    // The page says the shares themselves, in words and as bars.
+    if (finding.beside_shares.empty()) continue;
+    findings.push_back({{"text", finding.beside_shares}, {"is_warning", finding.is_warning}});
   }
   return {{"step_count", analysis.steps.size()},
           {"first_step", analysis.steps.empty() ? 0 : analysis.steps.front()},
@@ -53,6 +55,21 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
           {"why_empty", causes.empty() ? why_nothing(analysis) : ""},
           {"causes", std::move(causes)},
           {"findings", std::move(findings)}};
+}
+
+Json next_json(const PredictedChanges& predicted) {
+  Json better = Json::array();
+  for (const PredictedChange& change : predicted.better) {
+    better.push_back({{"setting", change.setting},
+                      {"from", change.from},
+                      {"to", change.to},
+                      {"why", change.why},
+                      {"ns", change.ns},
+                      {"change", change.change}});
+  }
+  return {{"better", std::move(better)},
+          {"fit_error", predicted.fit_error},
+          {"unavailable", predicted.unavailable}};
 }
 
 Json links_json(const analyze::RunAnalysis& analysis) {

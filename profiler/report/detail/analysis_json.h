@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/analyze/run_analysis.h"
+#include "profiler/report/html_report.h"
 
 namespace sluice::report::detail {
 
-// Each says `why_empty` where there is nothing.
+// Each but next_json() says `why_empty` where there is nothing.
 nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis);
+nlohmann::ordered_json next_json(const PredictedChanges& predicted);
 nlohmann::ordered_json links_json(const analyze::RunAnalysis& analysis);
 nlohmann::ordered_json devices_json(const analyze::RunAnalysis& analysis,
                                     const analyze::RunInfo& info);

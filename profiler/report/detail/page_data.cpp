@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "profiler/analyze/fact_keys.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/timeline.h"
@@ -12,27 +13,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys of `meta` that say what ran where, in the order in which they are shown; the others are
-// settings.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFacts = {{
-    {"parameters", "Parameters"},
-    {"platform_name", "Platform"},
-    {"machine", "Recorded on"},
-    {"host_name", "Host"},
-    {"started_utc", "Started (UTC)"},
-    {"model", "Model"},
-    {"platform", "Platform file"},
-    {"output", "Output"},
-    {"sluice_version", "Sluice"},
-    {"written_by", "Database by"},
-}};
-// Shown elsewhere, or too long to show.
-constexpr std::array<std::string_view, 7> kNotSettings = {
-    "name", "mode", "processors", "changes", "model_text", "platform_text", "sqlite_version"};
-
 Json facts_json(const analyze::RunInfo& info) {
   Json rows = Json::array();
-  for (const auto& [key, title] : kFacts) {
+  for (const auto& [key, title] : analyze::kFactKeys) {
     const std::string value = info.meta_value(key);
     if (!value.empty()) rows.push_back({title, value});
   }
@@ -43,8 +26,9 @@ Json settings_json(const analyze::RunInfo& info) {
   Json rows = Json::array();
   for (const rundb::MetaRow& row : info.meta) {
     const bool is_fact =
-        std::ranges::any_of(kFacts, [&](const auto& f) { return f.first == row.key; });
-    if (is_fact || std::ranges::find(kNotSettings, row.key) != kNotSettings.end()) continue;
+        std::ranges::any_of(analyze::kFactKeys, [&](const auto& f) { return f.first == row.key; });
+    if (is_fact || std::ranges::find(analyze::kNotSettings, row.key) != analyze::kNotSettings.end())
+      continue;
     rows.push_back({row.key, row.value});
   }
   return rows;
@@ -58,9 +42,14 @@ Json losses_json(const std::vector<rundb::StatRow>& losses) {
   return rows;
 }
 
-Json changes_json(const std::vector<analyze::KnobChange>& changes) {
+// Step, what changed, and who asked.
+Json changes_json(const std::vector<rundb::KnobChangeRow>& changes) {
   Json rows = Json::array();
-  for (const analyze::KnobChange& change : changes) rows.push_back({change.step, change.text});
+  for (const rundb::KnobChangeRow& change : changes) {
+    rows.push_back({change.step_id,
+                    fmt::format("{} {} \u2192 {}", change.knob, change.old_value, change.new_value),
+                    change.who});
+  }
   return rows;
 }
 
@@ -70,7 +59,7 @@ bool is_stand_in(const std::string& mode) {
 
 }  // namespace
 
-Result<PageData> page_data(rundb::Reader& reader) {
+Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
   ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(reader));
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader.steps());
@@ -85,11 +74,15 @@ Result<PageData> page_data(rundb::Reader& reader) {
   data.json["mode"] = mode.empty() ? "the database does not say in which mode it ran" : mode;
   data.json["is_stand_in"] = is_stand_in(mode);
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
+  data.json["clock"] = info.meta_value("clock");
   data.json["time_scale"] = info.time_scale();
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
-  data.json["changes"] = changes_json(info.knob_changes());
+  data.json["changes"] = changes_json(info.knob_changes);
   data.json["verdict"] = verdict_json(analysis);
+  if (predict && analysis.has_spans()) {
+    data.json["next"] = next_json(predict(analyze::suggestions(analysis, info)));
+  }
   data.json["links"] = links_json(analysis);
   data.json["devices"] = devices_json(analysis, info);
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,

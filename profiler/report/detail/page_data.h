@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "profiler/report/html_report.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::report::detail {
@@ -17,6 +18,6 @@ struct PageData {
 };
 
 // Read in one snapshot, of a finished run or of one that goes on.
-Result<PageData> page_data(rundb::Reader& reader);
+Result<PageData> page_data(rundb::Reader& reader, const Predict& predict);
 
 }  // namespace sluice::report::detail

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
+#include "profiler/report/detail/counters.h"
 #include "profiler/report/detail/lanes.h"
 
 namespace sluice::report::detail {
@@ -17,10 +18,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPathPiecesMax = 2000;  // of a step
 
-// Tracks in the order in which data flows: compute, host, links, devices, the recorder.
+// Tracks in the order in which data flows: compute, GPUs, host, links, devices, the recorder.
 int kind_rank(const std::string& kind) {
-  constexpr std::array<std::string_view, 5> kKinds = {"compute", "host", "link", "device",
-                                                      "recorder"};
+  constexpr std::array<std::string_view, 6> kKinds = {"compute", "cuda",   "host",
+                                                      "link",    "device", "recorder"};
   return static_cast<int>(std::ranges::find(kKinds, kind) - kKinds.begin());
 }
 
@@ -37,6 +38,8 @@ class Timeline {
     });
     const std::size_t span_count = spans.size();
     if (spans.size() > spans_max) keep_longest(spans, spans_max);
+    std::ranges::sort(spans, {},
+                      [](const analyze::Span& span) { return std::pair(span.ts, span.id); });
     std::unordered_map<std::int64_t, std::size_t> index_of_span;
     for (std::size_t i = 0; i < spans.size(); ++i) index_of_span[spans[i].id] = i;
     // The cause that ended last, as an index.
@@ -72,6 +75,7 @@ class Timeline {
         name.erase(0, group.name.size() + 1);
       rows.push_back({{"group", group.name},
                       {"name", &group == track ? "" : name},
+                      {"kind", group.kind},
                       {"rank", kind_rank(group.kind)},
                       {"id", track->id},
                       {"limit", limit_bytes_per_s(*track) / info_.time_scale()}});
@@ -86,8 +90,6 @@ class Timeline {
     std::ranges::nth_element(spans, spans.begin() + static_cast<std::ptrdiff_t>(count),
                              std::greater<>(), dur);
     spans.resize(count);
-    std::ranges::sort(spans, {},
-                      [](const analyze::Span& span) { return std::pair(span.ts, span.id); });
   }
 
   // Neighbours of the same cause as one.
@@ -178,6 +180,7 @@ Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
     ASSIGN_OR_RETURN(const analyze::StepData data, analyze::load_step(reader, info, one.row));
     span_count += data.spans.size();
     steps.push_back(timeline.step(one, data, kTimelineSpansMax / chosen.size()));
+    ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));
   }
   std::string why_empty;
   if (chosen.empty()) {

@@ -193,6 +193,12 @@ function drawLosses() {
   }
 }
 
+// What is emulated or simulated is not called measured.
+function measured() {
+  if (data.is_simulated) return 'Simulated';
+  return data.clock === 'emulated' ? 'Measured by the emulated clock' : 'Measured';
+}
+
 function drawVerdict() {
   const verdict = data.verdict;
   if (verdict.why_empty) {
@@ -209,8 +215,8 @@ function drawVerdict() {
     : `mean of ${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
       `${stepNumber(verdict.last_step)}`;
   byId('verdict-words').textContent =
-    `${words.join(', ')}${named.length > 3 ? '; the rest is below' : ''}. Along the path of ` +
-    `operations that waited for one another, ${steps}.`;
+    `${words.join(', ')}${named.length > 3 ? '; the rest is below' : ''}. ${measured()} along the ` +
+    `path of operations that waited for one another, ${steps}.`;
   for (const finding of verdict.findings) {
     byId('verdict-findings').append(element('li', finding.is_warning ? 'warning' : '', finding.text));
   }
@@ -235,6 +241,30 @@ function drawVerdict() {
       element('span', 'num', time(cause.ns)));
     byId('verdict-bars').append(row);
   });
+}
+
+function drawNext() {
+  const next = data.next;
+  if (next === undefined) return;
+  byId('next').hidden = false;
+  const list = byId('next-list');
+  if (next.unavailable) {
+    list.append(element('p', 'empty', `Nothing is predicted: ${next.unavailable}`));
+    return;
+  }
+  for (const change of next.better) {
+    const row = element('div', 'next-row');
+    row.append(element('b', '', `${change.setting} ${change.from} \u2192 ${change.to}`),
+      element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
+      element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
+    list.append(row);
+  }
+  if (next.better.length === 0) {
+    list.append(element('p', 'empty', 'No single setting is predicted to make a step shorter; ' +
+      '`sluice tune` looks at several together.'));
+  }
+  byId('next-note').textContent = 'Simulated on the platform fitted to this run; without a change ' +
+    `that is ${(Math.abs(next.fit_error) * 100).toFixed(1)}${thin}% off what was recorded.`;
 }
 
 // Curves -------------------------------------------------------------------------------------------
@@ -535,6 +565,26 @@ const labelWidth = 170;
 const axisHeight = 26;
 const lineHeight = 17;
 const groupHeight = 22;
+const counterHeight = 40;
+const kernelColours = ['#4e79a7', '#6b8fb8', '#3d6a99', '#5a86b5'];
+
+// What is no stage has the colour of its track: of a GPU's kernels neighbours differ a little.
+function colourOf(name, track) {
+  if (stageColours[name]) return stageColours[name];
+  if (track.kind !== 'cuda') return '#7d8590';
+  if (/^(memcpy|memset)/.test(name)) return '#59a5d8';
+  if (track.group === 'synchronization' || track.group === 'CUPTI overhead') return '#7d8590';
+  let sum = 0;
+  for (let i = 0; i < name.length; i += 1) sum = (sum * 31 + name.charCodeAt(i)) % 9973;
+  return kernelColours[sum % kernelColours.length];
+}
+
+// A counter has no unit but in its name.
+function counterValue(name, value) {
+  if (/byte|memory/i.test(name)) return bytes(value);
+  if (/share/i.test(name)) return perCent(value);
+  return Number.isInteger(value) ? grouped(value) : threeDigits(value);
+}
 
 class Timeline {
   constructor(place) {
@@ -602,6 +652,14 @@ class Timeline {
       const height = Math.max(lineHeight, lanes.get(index) * line);
       this.rows.push({ y, height, label: track.name || track.group, isTop: track.name === '' });
       y += height + 3;
+    }
+    if (this.step.counters.length > 0) {
+      this.rows.push({ y, height: groupHeight, label: 'counters', isGroup: true });
+      y += groupHeight + 2;
+      for (const counter of this.step.counters) {
+        this.rows.push({ y, height: counterHeight, label: counter.name, counter });
+        y += counterHeight + 4;
+      }
     }
     this.height = y + 6;
     // Buckets would be faster for more spans than a page holds; these are scanned.
@@ -722,6 +780,15 @@ class Timeline {
       else showTip(event, piece[2], [['time', time(piece[1])], ['begins at', time(piece[0])]]);
       return;
     }
+    const counterRow = this.rows.find((r) => r.counter && y >= r.y && y < r.y + r.height);
+    if (counterRow !== undefined) {
+      this.mark(null);
+      const ts = this.ts(x);
+      const sample = counterRow.counter.samples.findLast((s) => s[0] <= ts);
+      if (sample === undefined || sample[1] === null) hideTip();
+      else showTip(event, counterRow.counter.name, [['value', counterValue(counterRow.counter.name, sample[1])]]);
+      return;
+    }
     const span = this.spanAt(x, y);
     if (span === null) {
       hideTip();
@@ -813,6 +880,7 @@ class Timeline {
     context.clip();
     this.drawPath(context);
     this.drawSpans(context);
+    this.drawCounters(context);
     this.drawMark(context);
     context.restore();
     this.drawLabels(context, width);
@@ -864,15 +932,42 @@ class Timeline {
       const own = this.x(span[at.ts] + span[at.dur]) - x;
       const line = this.lineOfTrack.get(span[at.track]);
       const y = this.topOfTrack.get(span[at.track]) + span[at.lane] * line;
-      context.fillStyle = stageColours[name] || '#7d8590';
+      context.fillStyle = colourOf(name, data.timeline.tracks[span[at.track]]);
       // A gap of half a pixel tells neighbours apart.
       context.fillRect(x, y + 1, Math.max(0.6, own > 3 ? own - 0.6 : own),
         line > 8 ? line - 3 : line > 3 ? line - 1 : line);
       if (own > 30 && line > 11) {
         const about = span[at.layer] >= 0 ? ` ${span[at.layer]}`
           : span[at.subgroup] >= 0 ? ` ${span[at.subgroup]}` : '';
-        this.text(context, name + about, x, own, y + line / 2 - 0.5, stageColours[name]);
+        this.text(context, name + about, x, own, y + line / 2 - 0.5,
+          colourOf(name, data.timeline.tracks[span[at.track]]));
       }
+    }
+  }
+
+  // Each from zero, or its lowest, to its highest in the step; a value holds until the next.
+  drawCounters(context) {
+    for (const row of this.rows) {
+      if (!row.counter) continue;
+      const { samples } = row.counter;
+      const values = samples.map((s) => s[1]).filter((value) => value !== null);
+      if (values.length === 0) continue;
+      const low = Math.min(0, ...values);
+      const high = Math.max(...values);
+      const y = (value) => row.y + row.height - 1 - (value - low) / (high - low || 1) * (row.height - 4);
+      context.fillStyle = style('--line');
+      context.fillRect(labelWidth, row.y + row.height - 1, this.width - labelWidth, 1);
+      samples.forEach(([ts, value], i) => {
+        const end = i + 1 < samples.length ? samples[i + 1][0] : this.step.dur;
+        if (value === null || end < this.begin || ts > this.end) return;
+        const x = Math.max(labelWidth, this.x(ts));
+        const width = Math.max(0.5, this.x(end) - x);
+        context.fillStyle = style('--accent');
+        context.globalAlpha = 0.35;
+        context.fillRect(x, y(value), width, row.y + row.height - 1 - y(value));
+        context.globalAlpha = 1;
+        context.fillRect(x, y(value) - 1, width, 1.5);
+      });
     }
   }
 
@@ -885,6 +980,14 @@ class Timeline {
     context.textAlign = 'left';
     context.textBaseline = 'middle';
     context.fillText(text, begin + 3, y + 0.5);
+  }
+
+  drawCounterScale(context, row) {
+    const values = row.counter.samples.map((s) => s[1]).filter((value) => value !== null);
+    context.font = '11px system-ui, sans-serif';
+    context.fillStyle = style('--dim');
+    context.fillText(values.length === 0 ? 'no value in this step'
+      : `to ${counterValue(row.counter.name, Math.max(...values))}`, 12, row.y + counterHeight - 10);
   }
 
   drawLabels(context, width) {
@@ -900,6 +1003,7 @@ class Timeline {
       }
       const height = row.isGroup ? groupHeight : lineHeight;
       context.fillText(label, isStrong ? 0 : 12, row.y + height / 2 + (row.isGroup ? 2 : 0));
+      if (row.counter) this.drawCounterScale(context, row);
       context.fillStyle = style('--line');
       if (row.isGroup) context.fillRect(0, row.y, width, 1);
     }
@@ -957,7 +1061,7 @@ function drawFacts() {
   facts.splice(1, 0, ['Steps recorded', grouped(data.step_count)]);
   if (data.changes.length > 0) {
     facts.push(['Changed while it ran', data.changes
-      .map(([step, text]) => `from step ${stepNumber(step)}: ${text}`).join('\n')]);
+      .map(([step, text, who]) => `from step ${stepNumber(step)}: ${text} (asked by: ${who})`).join('\n')]);
   }
   byId('fact-table').replaceChildren(pairTable(facts));
   byId('setting-table').replaceChildren(data.settings.length > 0 ? pairTable(data.settings)
@@ -976,6 +1080,7 @@ const preferred = matchMedia('(prefers-color-scheme: dark)');
 setTheme(/^#(dark|light)$/.test(location.hash) ? location.hash.slice(1)
   : preferred.matches ? 'dark' : 'light', null);
 drawVerdict();
+drawNext();
 drawPlots();
 addEventListener('resize', drawPlots);
 drawLinks();

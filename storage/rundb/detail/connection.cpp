@@ -68,31 +68,25 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
 Statement::Statement(std::string path, sqlite3_stmt* statement)
     : path_(std::move(path)), statement_(statement) {}
 
-Status Statement::bind(int index, std::int64_t value) {
-  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_int64(statement_.get(), index, value));
-  return ok_status();
+int Statement::bind(int index, std::int64_t value) {
+  return sqlite3_bind_int64(statement_.get(), index, value);
 }
 
-Status Statement::bind(int index, std::optional<std::int64_t> value) {
-  if (value) return bind(index, *value);
-  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_null(statement_.get(), index));
-  return ok_status();
+int Statement::bind(int index, std::optional<std::int64_t> value) {
+  return value ? bind(index, *value) : sqlite3_bind_null(statement_.get(), index);
 }
 
-Status Statement::bind(int index, double value) {
-  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_double(statement_.get(), index, value));
-  return ok_status();
+int Statement::bind(int index, double value) {
+  return sqlite3_bind_double(statement_.get(), index, value);
 }
 
-Status Statement::bind(int index, std::string_view value) {
+int Statement::bind(int index, std::string_view value) {
   // A null pointer would bind NULL where an empty text is meant.
-  RETURN_IF_STATEMENT_ERROR(sqlite3_bind_text64(statement_.get(), index,
-                                                value.empty() ? "" : value.data(), value.size(),
-                                                SQLITE_STATIC, SQLITE_UTF8));
-  return ok_status();
+  return sqlite3_bind_text64(statement_.get(), index, value.empty() ? "" : value.data(),
+                             value.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
-Status Statement::bind_cell(int index, const Cell& value) {
+int Statement::bind_cell(int index, const Cell& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return bind(index, *integer);
   if (const auto* real = std::get_if<double>(&value)) return bind(index, *real);
   if (const auto* text = std::get_if<std::string>(&value))
@@ -100,9 +94,15 @@ Status Statement::bind_cell(int index, const Cell& value) {
   return bind(index, std::optional<std::int64_t>());
 }
 
+Error Statement::bind_error(int code) const {
+  return sqlite_error(path_, sqlite3_db_handle(statement_.get()), code, "sqlite3_bind");
+}
+
 Status Statement::bind_cells(std::span<const Cell> cells) {
   int index = 0;
-  for (const Cell& cell : cells) RETURN_IF_ERROR(bind_cell(++index, cell));
+  for (const Cell& cell : cells) {
+    if (const int code = bind_cell(++index, cell); code != SQLITE_OK) return bind_error(code);
+  }
   return ok_status();
 }
 

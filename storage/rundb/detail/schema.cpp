@@ -29,14 +29,17 @@ std::string_view named_sql(std::string_view file_text, std::string_view name) {
   return rest.substr(0, rest.find(kMarker));
 }
 
+Result<Statement> prepare_write(Connection& connection, std::string_view name) {
+  return connection.prepare(named_sql(kWritesSql, name));
+}
+
 Status create_schema(Connection& connection) {
   return connection.transaction([&]() -> Status {
     RETURN_IF_ERROR(connection.execute(fmt::format(
         "PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
     RETURN_IF_ERROR(connection.execute(kTablesSql));
     RETURN_IF_ERROR(connection.execute(kViewsSql));
-    ASSIGN_OR_RETURN(Statement insert_meta,
-                     connection.prepare(named_sql(kWritesSql, "insert_meta")));
+    ASSIGN_OR_RETURN(Statement insert_meta, prepare_write(connection, "insert_meta"));
     ASSIGN_OR_RETURN(const std::string sqlite, connection.query_text("SELECT sqlite_version()"));
     RETURN_IF_ERROR(insert_meta.run(std::string_view("written_by"),
                                     std::string_view(fmt::format("Sluice {}", kSluiceVersion))));

@@ -31,25 +31,36 @@ JOIN string ON string.id = span.name_id
 WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
 ORDER BY span.id;
 
--- Spans that were under way at some time in between, in order of their begin. CROSS JOIN here and
--- below: the small span_run first, whatever the planner thinks of tables without statistics.
+-- Spans that were under way at some time in between; the reader puts them in order. CROSS JOIN here
+-- and below: the few rows of span_batch first, then the runs in them, whatever the planner thinks
+-- of tables without statistics.
 -- name: spans_between
 SELECT
   span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
   coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
   coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
-FROM span_run
+FROM span_batch
+CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
-WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2
-  AND span.ts + span.dur >= ?1 AND span.ts <= ?2
-ORDER BY span.ts, span.id;
+WHERE span_batch.end_ts >= ?1 AND span_batch.ts <= ?2
+  AND span_run.end_ts >= ?1 AND span_run.ts <= ?2
+  AND span.ts + span.dur >= ?1 AND span.ts <= ?2;
 
 -- Into those spans.
 -- name: flows_between
 SELECT flow.from_span, flow.to_span
-FROM span_run
+FROM span_batch
+CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
-WHERE span_run.end_ts >= ?1 AND span_run.ts <= ?2;
+WHERE span_batch.end_ts >= ?1 AND span_batch.ts <= ?2
+  AND span_run.end_ts >= ?1 AND span_run.ts <= ?2;
+
+-- A column beside max() is of the row that has it.
+-- name: counters_between
+SELECT track_id, ts, value FROM counter WHERE ts BETWEEN ?1 AND ?2
+UNION ALL
+SELECT track_id, max(ts), value FROM counter WHERE ts < ?1 GROUP BY track_id
+ORDER BY 1, 2;
 
 -- name: lod
 SELECT track_id, level, bin, count, busy, longest, longest_name_id
@@ -64,16 +75,18 @@ FROM long_span
 WHERE track_id = ?1 AND ts <= ?4 AND end_ts >= ?3 AND level >= ?2
 ORDER BY ts;
 
+-- The + keeps SQLite from making an index of all of span_run first.
 -- name: spans_of_track
 SELECT
   span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
   coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
   coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
-FROM span_run
+FROM span_batch
+CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
-WHERE span_run.track_id = ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
-  AND span.ts + span.dur >= ?2 AND span.ts <= ?3
-ORDER BY span.ts, span.id;
+WHERE span_batch.end_ts >= ?2 AND span_batch.ts <= ?3
+  AND +span_run.track_id = ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
+  AND span.ts + span.dur >= ?2 AND span.ts <= ?3;
 
 -- The last span before which all ended by that time: runs lie in the order of batches.
 -- name: last_span_ended_before
@@ -97,7 +110,20 @@ SELECT id, name, kind, memory_bytes, capacity_bytes FROM device ORDER BY id;
 SELECT track_id, link_id, direction FROM track_link ORDER BY track_id, link_id;
 
 -- name: last_clock_snapshot
-SELECT ts FROM clock_snapshot ORDER BY rowid DESC LIMIT 1;
+SELECT ts FROM clock_snapshot WHERE clock = 'monotonic' ORDER BY rowid DESC LIMIT 1;
+
+-- name: knobs
+SELECT name, type, unit, minimum, maximum, default_value, safe_point FROM knob ORDER BY id;
+
+-- name: knob_changes
+SELECT knob_change.ts, knob_change.step_id, knob.name, knob_change.old, knob_change.new,
+  knob_change.who
+FROM knob_change
+JOIN knob ON knob.id = knob_change.knob_id
+ORDER BY knob_change.step_id, knob_change.rowid;
+
+-- name: verdicts
+SELECT step_id, cause, share FROM verdict WHERE step_id >= ? ORDER BY step_id, share DESC;
 
 -- name: span_totals
 SELECT

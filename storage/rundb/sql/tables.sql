@@ -76,6 +76,14 @@ CREATE TABLE span_run (
   end_ts INTEGER NOT NULL
 ) STRICT;
 
+-- Where a batch's spans and their runs are: the index of table span_run, some rows a second.
+CREATE TABLE span_batch (
+  first_id INTEGER PRIMARY KEY,
+  last_id INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  end_ts INTEGER NOT NULL
+) STRICT;
+
 -- Levels of detail of the timeline: storage/rundb/lod.h.
 CREATE TABLE lod (
   track_id INTEGER NOT NULL,
@@ -137,7 +145,7 @@ CREATE TABLE subgroup (
 
 CREATE TABLE knob (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
+  name TEXT NOT NULL UNIQUE,
   type TEXT NOT NULL,
   unit TEXT NOT NULL,
   minimum REAL,
@@ -158,5 +166,6 @@ CREATE TABLE knob_change (
 CREATE TABLE verdict (
   step_id INTEGER NOT NULL,
   cause TEXT NOT NULL,
-  share REAL NOT NULL
-) STRICT;
+  share REAL NOT NULL,
+  PRIMARY KEY (step_id, cause)
+) STRICT, WITHOUT ROWID;

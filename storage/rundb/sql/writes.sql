@@ -23,15 +23,25 @@ INSERT INTO track (id, parent_id, kind, name) VALUES (?, ?, ?, ?);
 INSERT OR REPLACE INTO step (id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: insert_span
+-- name: insert_first_span
 INSERT INTO span (
-  id, track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
-  padding_bytes, status
+  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
+  padding_bytes, status, id
 )
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: insert_next_span
+INSERT INTO span (
+  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
+  padding_bytes, status
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: insert_span_run
 INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, ?, ?);
+
+-- name: insert_span_batch
+INSERT INTO span_batch (first_id, last_id, ts, end_ts) VALUES (?, ?, ?, ?);
 
 -- name: add_to_lod
 INSERT INTO lod (track_id, level, bin, count, busy, longest, longest_name_id)
@@ -65,6 +75,25 @@ INSERT OR REPLACE INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?
 -- name: insert_subgroup
 INSERT OR REPLACE INTO subgroup (id, first, count, device_id) VALUES (?, ?, ?, ?);
 
+-- A knob that the file knows keeps its id, whichever Sluice goes on with the file.
+-- name: insert_knob
+INSERT INTO knob (name, type, unit, minimum, maximum, default_value, safe_point)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+  type = excluded.type,
+  unit = excluded.unit,
+  minimum = excluded.minimum,
+  maximum = excluded.maximum,
+  default_value = excluded.default_value,
+  safe_point = excluded.safe_point;
+
+-- name: insert_knob_change
+INSERT INTO knob_change (ts, step_id, knob_id, old, new, who)
+VALUES (?1, ?2, (SELECT id FROM knob WHERE name = ?3), ?4, ?5, ?6);
+
+-- name: insert_verdict
+INSERT OR REPLACE INTO verdict (step_id, cause, share) VALUES (?, ?, ?);
+
 -- What ended before a step that is still kept in full, by the runs of spans that ended as a whole.
 -- name: delete_flows_before
 DELETE FROM flow WHERE to_span <= ?1;
@@ -75,11 +104,17 @@ DELETE FROM span WHERE id <= ?1;
 -- name: delete_runs_before
 DELETE FROM span_run WHERE last_id <= ?1;
 
+-- name: delete_batches_before
+DELETE FROM span_batch WHERE last_id <= ?1;
+
 -- name: delete_long_spans_before
 DELETE FROM long_span WHERE end_ts < ?1;
 
+-- The last sample of a counter before then still holds.
 -- name: delete_counters_before
-DELETE FROM counter WHERE ts < ?1;
+DELETE FROM counter
+WHERE ts < ?1
+  AND rowid NOT IN (SELECT max(rowid) FROM counter WHERE ts < ?1 GROUP BY track_id);
 
 -- Bins of level n are 2^(20 + 3 n) ns wide.
 -- name: delete_lod_before
@@ -93,3 +128,9 @@ UPDATE span SET step_id = NULL WHERE step_id >= ?;
 
 -- name: delete_steps_from
 DELETE FROM step WHERE id >= ?;
+
+-- name: delete_knob_changes_from
+DELETE FROM knob_change WHERE step_id >= ?;
+
+-- name: delete_verdicts_from
+DELETE FROM verdict WHERE step_id >= ?;

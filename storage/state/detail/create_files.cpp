@@ -98,24 +98,16 @@ Status remove_leftovers(Disk& disk, const StateStore::Options& options, std::int
   return remove_unfinished(disk, log, options.caching);  // last: it tells which files are ours
 }
 
-Status make_file(Disk& disk, const std::string& path, std::int64_t size_bytes,
-                 const FileHeader& header, io::Caching caching) {
-  ASSIGN_OR_RETURN(const io::File file,
-                   io::File::open(path, {io::FileAccess::create_new, caching}));
-  RETURN_IF_ERROR(disk.allocate(file, size_bytes));
-  ASSIGN_OR_RETURN(io::PageAlignedBuffer page, io::PageAlignedBuffer::allocate(kHeaderBytes));
-  encode_header(header, page.bytes());
-  RETURN_IF_ERROR(disk.write(file, 0, page.bytes()));
-  return disk.sync(file);
-}
-
 Status make_device_file(Disk& disk, const StateStore::Options& options, const Layout& layout,
                         FileHeader header, DeviceId device) {
   header.device = device;
   const std::string folder = device_directory(options.directory, device);
   RETURN_IF_ERROR(disk.make_directory(folder));
+  // A new layout has the first versions in the lower half of the slots.
+  const std::int64_t data_bytes =
+      options.versions == Versions::two ? layout.data_bytes(device) : layout.data_bytes(device) / 2;
   RETURN_IF_ERROR(make_file(disk, unfinished(device_path(options.directory, device)),
-                            kHeaderBytes + layout.data_bytes(device), header, options.caching));
+                            kHeaderBytes + data_bytes, header, options.caching));
   return disk.sync_directory(folder);
 }
 
@@ -140,6 +132,17 @@ Status make_all_files(Disk& disk, const StateStore::Options& options, FileHeader
 }
 
 }  // namespace
+
+Status make_file(Disk& disk, const std::string& path, std::int64_t size_bytes,
+                 const FileHeader& header, io::Caching caching) {
+  ASSIGN_OR_RETURN(const io::File file,
+                   io::File::open(path, {io::FileAccess::create_new, caching}));
+  RETURN_IF_ERROR(disk.allocate(file, size_bytes));
+  ASSIGN_OR_RETURN(io::PageAlignedBuffer page, io::PageAlignedBuffer::allocate(kHeaderBytes));
+  encode_header(header, page.bytes());
+  RETURN_IF_ERROR(disk.write(file, 0, page.bytes()));
+  return disk.sync(file);
+}
 
 Status create_files(Disk& disk, const StateStore::Options& options, const StateIdentity& identity,
                     const Layout& layout) {

@@ -24,7 +24,9 @@ Status check_same_state(const FileHeader& log, const FileHeader& found, DeviceId
                       "belongs: folders of the state were exchanged",
                       path, index_of(found.device), index_of(device));
   Status same = check_identity(log.identity, found.identity, path);
-  if (same.ok()) same = check_geometry(log.geometry, found.geometry, path);
+  Geometry geometry = found.geometry;  // devices that left later are known to the log alone
+  geometry.device_count = std::min(geometry.device_count, log.geometry.device_count);
+  if (same.ok()) same = check_geometry(log.geometry, geometry, path);
   if (!same.ok())
     return make_error(ErrorCode::corrupt,
                       "{}: its header page at offset 0 differs from the commit log's: {}", path,

@@ -1,6 +1,6 @@
 #pragma once
-// StateStore::create and open with a Disk of the caller's: how tests fail or stop them at any call.
-// Thread contract: as StateStore.
+// StateStore::create, open and remove_devices with a Disk of the caller's: how tests fail or stop
+// them at any call. Thread contract: as StateStore.
 
 #include <memory>
 
@@ -17,5 +17,7 @@ Result<std::unique_ptr<StateStore>> create_store(const StateStore::Options& opti
                                                  std::unique_ptr<Disk> disk);
 Result<std::unique_ptr<StateStore>> open_store(const StateStore::Options& options,
                                                std::unique_ptr<Disk> disk);
+
+Status remove_devices(const StateStore::Options& options, std::int32_t device_count, Disk& disk);
 
 }  // namespace sluice::state::detail

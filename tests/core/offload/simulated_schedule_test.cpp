@@ -2,10 +2,13 @@
 // completed out of order, and in half of them one that fails. What must hold in every one: no
 // deadlock, no extent read or written while another operation writes it, no more subgroups in
 // flight than there are buffers, no layer computed with before its parameters are up, and after a
-// failure nothing is committed.
+// failure nothing is committed. In some of them subgroups move to other devices with their next
+// version: all of them with the first commit, or none.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
+#include <random>
 #include <set>
 
 #include "core/csd/emulated_csd.h"
@@ -33,6 +36,7 @@ class Checker final : public runtime::OperationSink {
     std::int32_t subgroups;
     bool share_one_set;
     state::Geometry geometry;
+    state::DeviceMap device_map;  // which device updates what
   };
   explicit Checker(const Limits& limits) : limits_(limits) {}
 
@@ -41,7 +45,7 @@ class Checker final : public runtime::OperationSink {
     submitted += 1;
     if (label.place_bytes >= 0) begin_transfer(label);
     if (is_part_of_update(label.stage)) {
-      auto& subgroups = updating_[label.device];
+      auto& subgroups = updating_[updater_of(label)];
       subgroups[label.subgroup] += 1;
       REQUIRE(std::ssize(subgroups) <= limits_.subgroups);
     }
@@ -52,17 +56,22 @@ class Checker final : public runtime::OperationSink {
     const runtime::OperationLabel& label = state.operation.label;
     if (label.place_bytes >= 0) end_transfer(label);
     if (is_part_of_update(label.stage)) {
-      auto& subgroups = updating_[label.device];
+      auto& subgroups = updating_[updater_of(label)];
       if (--subgroups[label.subgroup] == 0) subgroups.erase(label.subgroup);
     }
     if (label.stage == Stage::state_write) {
-      occupant_[{label.device, variable_of(label)}] = kNoSubgroup;
+      occupant_[{updater_of(label), variable_of(label)}] = kNoSubgroup;
     }
     if (label.stage == Stage::commit && state.status.ok()) committed += 1;
+    if (label.stage == Stage::move_state) {
+      (label.place_bytes >= 0 ? read_elsewhere_bytes : brought_bytes) += label.size_bytes;
+    }
   }
 
   std::int64_t submitted = 0;
   int committed = 0;
+  std::int64_t read_elsewhere_bytes = 0;  // of state, from drives of other devices
+  std::int64_t brought_bytes = 0;         // and into the memory of those that update it
 
  private:
   struct Range {
@@ -72,27 +81,34 @@ class Checker final : public runtime::OperationSink {
     std::int64_t end;
     bool writes;
   };
+  DeviceId updater_of(const runtime::OperationLabel& label) const {
+    return limits_.device_map[static_cast<std::size_t>(index_of(label.subgroup))];
+  }
   static bool is_part_of_update(Stage stage) {
-    return stage == Stage::state_read || stage == Stage::gradient_read || stage == Stage::update ||
-           stage == Stage::state_write;
+    return stage == Stage::state_read || stage == Stage::move_state ||
+           stage == Stage::gradient_read || stage == Stage::update || stage == Stage::state_write;
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
     return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
   }
   // A subgroup's data is in a variable's buffer from its read to the end of its write.
   void enter_buffer(const runtime::OperationLabel& label) {
-    if (label.stage != Stage::state_read && label.stage != Stage::state_write) return;
+    const bool reads = label.stage == Stage::state_read || label.stage == Stage::move_state;
+    if (!reads && label.stage != Stage::state_write) return;
     const auto [place, is_new] =
-        occupant_.try_emplace({label.device, variable_of(label)}, kNoSubgroup);
-    if (label.stage == Stage::state_read) {
+        occupant_.try_emplace({updater_of(label), variable_of(label)}, kNoSubgroup);
+    const bool is_next_chunk = label.stage == Stage::move_state && place->second == label.subgroup;
+    if (reads && !is_next_chunk) {
       REQUIRE(place->second == kNoSubgroup);
       place->second = label.subgroup;
     }
     REQUIRE(place->second == label.subgroup);
   }
   static Range range_of(const runtime::OperationLabel& label) {
-    return {label.stage == Stage::state_read || label.stage == Stage::state_write, label.device,
-            label.place_bytes, label.place_bytes + label.size_bytes + label.padding_bytes,
+    const bool is_state = label.stage == Stage::state_read || label.stage == Stage::move_state ||
+                          label.stage == Stage::state_write;
+    return {is_state, label.device, label.place_bytes,
+            label.place_bytes + label.size_bytes + label.padding_bytes,
             label.stage == Stage::state_write || label.stage == Stage::gradient_down};
   }
   void begin_transfer(const runtime::OperationLabel& label) {
@@ -208,19 +224,21 @@ struct Setup {
   std::int32_t devices = 2;
   std::int32_t accelerators = 0;
   std::int64_t subgroup_elements = 3000;
+  bool moves = false;  // to devices in the opposite shares, with the first step
   runtime::Disturbance disturbance;
 };
 
-Checker::Limits limits_of(const Setup& setup, const state::Geometry& geometry) {
+Checker::Limits limits_of(const Setup& setup, const state::Geometry& geometry,
+                          const state::DeviceMap& device_map) {
   switch (setup.pipeline) {
     case offload::Pipeline::serial:
-      return {1, true, geometry};
+      return {1, true, geometry, device_map};
     case offload::Pipeline::handover:
-      return {2, true, geometry};
+      return {2, true, geometry, device_map};
     case offload::Pipeline::nbuffer:
       break;
   }
-  return {setup.buffers, false, geometry};
+  return {setup.buffers, false, geometry, device_map};
 }
 
 constexpr int kSteps = 3;
@@ -229,21 +247,47 @@ struct Outcome {
   bool ok = false;
   std::int64_t submitted = 0;
   TimeNs end_ns = 0;
+  std::int64_t moved_elements = 0;  // of subgroups that another device updates from now on
+  std::int64_t read_elsewhere_bytes = 0;
+  std::int64_t brought_bytes = 0;
 };
 
-// One step of a small model without payload.
-Outcome run_step(const Setup& setup) {
-  const platform::Platform platform = test_platform(setup.devices, setup.accelerators);
+// Of what the devices have at first; those to which everything moves are the opposite.
+std::vector<double> rising_shares(std::int32_t devices) {
+  std::vector<double> shares;
+  for (std::int32_t d = 0; d < devices; ++d) shares.push_back(1 + d);
+  return shares;
+}
+
+state::DeviceMap devices_of(const state::Layout& layout) {
+  state::DeviceMap map;
+  for (std::int32_t s = 0; s < layout.geometry().subgroup_count(); ++s) {
+    map.push_back(layout.device(SubgroupId{s}));
+  }
+  return map;
+}
+
+model::FlatLayout small_layout() {
   model::FlatLayout layout;
   for (const std::int64_t count : {4000, 5000, 100, 5000, 64}) {
     layout.layers.push_back({"layer", layout.parameter_count, count});
     layout.parameter_count += count;
   }
-  state::Geometry geometry{layout.parameter_count, setup.subgroup_elements,
-                           optimizer::rule_info(setup.rule).state_count(), setup.devices};
-  std::vector<double> shares;
-  for (std::int32_t d = 0; d < setup.devices; ++d) shares.push_back(1 + d);
-  state::Layout state_layout(geometry, state::make_device_map(geometry.subgroup_count(), shares));
+  return layout;
+}
+
+state::Geometry geometry_of(const Setup& setup) {
+  return {small_layout().parameter_count, setup.subgroup_elements,
+          optimizer::rule_info(setup.rule).state_count(), setup.devices};
+}
+
+// Some steps of a small model without payload, on a state that lies where `state_layout` says.
+Outcome run_steps(const Setup& setup, state::Layout& state_layout,
+                  const state::DeviceMap& device_map) {
+  const platform::Platform platform = test_platform(setup.devices, setup.accelerators);
+  const model::FlatLayout layout = small_layout();
+  const state::Geometry& geometry = state_layout.geometry();
+  const state::DeviceMap lies_on = devices_of(state_layout);
 
   offload::OffloadOptions options;
   options.method = setup.method;
@@ -264,7 +308,7 @@ Outcome run_step(const Setup& setup) {
   REQUIRE(memory.ok());
 
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
-  Checker checker(limits_of(setup, geometry));
+  Checker checker(limits_of(setup, geometry, device_map));
   runtime.add_sink(&checker);
   ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0);
   runtime.add_sink(&watch);
@@ -283,6 +327,7 @@ Outcome run_step(const Setup& setup) {
   parts.memory = memory->get();
   parts.devices = &devices;
   parts.state_layout = &state_layout;
+  parts.device_map = device_map;
   offload::Offload offload(options, parts);
   train::StepContext context{runtime, platform, offload, nullptr, layout, {}, 1};
   context.layer_costs.assign(layout.layers.size(), {20'000, 40'000});
@@ -309,13 +354,29 @@ Outcome run_step(const Setup& setup) {
   const Status settled = runtime.run(offload.settle());
   if (status.ok()) status = settled;
   REQUIRE((checker.committed == kSteps) == status.ok());
-  // Copy-on-write: with every commit all of the subgroups have moved, or none.
+  // Copy-on-write: with every commit all of the subgroups are in another slot, or none.
   std::int32_t moved_count = 0;
-  for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
-    if (state_layout.current(SubgroupId{s}) != before[static_cast<std::size_t>(s)]) ++moved_count;
+  Outcome result{status.ok(), checker.submitted, runtime.now_ns()};
+  for (std::size_t s = 0; s < device_map.size(); ++s) {
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
+    if (state_layout.current(subgroup) != before[s]) ++moved_count;
+    REQUIRE(state_layout.device(subgroup) == (checker.committed > 0 ? device_map : lies_on)[s]);
+    if (device_map[s] != lies_on[s]) result.moved_elements += geometry.element_count(subgroup);
   }
-  REQUIRE(moved_count == (checker.committed % 2 == 1 ? geometry.subgroup_count() : 0));
-  return {status.ok(), checker.submitted, runtime.now_ns()};
+  if (result.moved_elements == 0) {
+    REQUIRE(moved_count == (checker.committed % 2 == 1 ? geometry.subgroup_count() : 0));
+  }
+  result.read_elsewhere_bytes = checker.read_elsewhere_bytes;
+  result.brought_bytes = checker.brought_bytes;
+  return result;
+}
+
+Outcome run_step(const Setup& setup) {
+  const state::Geometry geometry = geometry_of(setup);
+  std::vector<double> shares = rising_shares(setup.devices);
+  state::Layout state_layout(geometry, state::make_device_map(geometry.subgroup_count(), shares));
+  if (setup.moves) std::ranges::reverse(shares);
+  return run_steps(setup, state_layout, state::make_device_map(geometry.subgroup_count(), shares));
 }
 
 }  // namespace
@@ -341,6 +402,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.buffers = 1 + static_cast<std::int32_t>(seed % 4);
     setup.devices = 1 + static_cast<std::int32_t>(seed / 4 % 3);
     setup.accelerators = static_cast<std::int32_t>(seed / 3 % 4);
+    setup.moves = seed % 4 == 3;
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {
@@ -354,6 +416,56 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
   CHECK(failed > static_cast<std::int64_t>(
                      kSeedCount * 4 /
                      10));  // the failing operation may lie behind the last one of a short step
+}
+
+TEST_CASE("state that moves crosses the host link to a CSD that updates it, once") {
+  const auto pipeline =
+      GENERATE(offload::Pipeline::serial, offload::Pipeline::handover, offload::Pipeline::nbuffer);
+  const auto method = GENERATE(offload::Method::host, offload::Method::csd);
+  Setup setup;
+  setup.pipeline = pipeline;
+  setup.method = method;
+  setup.moves = true;
+  const Outcome outcome = run_step(setup);
+  REQUIRE(outcome.ok);
+  REQUIRE(outcome.moved_elements > 0);
+  // With method=host the update reads it from there as it would from here.
+  const std::int64_t wanted = method == offload::Method::csd ? 12 * outcome.moved_elements : 0;
+  CHECK(outcome.read_elsewhere_bytes == wanted);
+  CHECK(outcome.brought_bytes == wanted);
+}
+
+TEST_CASE("a state goes through a hundred random changes of the knobs, step by step") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto one_of = [&](auto... values) {
+      const std::array all{values...};
+      return all[random() % all.size()];
+    };
+    Setup setup;
+    setup.devices = 3;
+    const state::Geometry geometry = geometry_of(setup);
+    state::Layout layout(geometry,
+                         state::make_device_map(geometry.subgroup_count(), rising_shares(3)));
+    for (int change = 0; change < 100; ++change) {
+      setup.method = one_of(offload::Method::host, offload::Method::csd);
+      setup.pipeline = one_of(offload::Pipeline::serial, offload::Pipeline::handover,
+                              offload::Pipeline::nbuffer);
+      setup.wire = one_of(offload::Wire::fp32, offload::Wire::native);
+      setup.density = one_of(1.0, 1.0, 0.05);
+      setup.prefetch = one_of(true, false);
+      setup.buffers = one_of(1, 2, 5);
+      setup.gradient_tier =
+          setup.method == offload::Method::host
+              ? one_of(offload::GradientTier::storage, offload::GradientTier::memory)
+              : offload::GradientTier::storage;
+      setup.disturbance = {.seed = random(), .delay_max_ns = 200'000};
+      using Shares = std::vector<double>;
+      const Shares shares = one_of(Shares{1, 0, 0}, Shares{0, 1, 2}, Shares{1, 1, 1});
+      REQUIRE(
+          run_steps(setup, layout, state::make_device_map(geometry.subgroup_count(), shares)).ok);
+    }
+  }
 }
 
 TEST_CASE("the same seed gives the same simulated step") {

@@ -297,8 +297,8 @@ TEST_CASE("waking takes longer than the work") {
         "p.toml:9: host.wake_takes: is less than `wake`: after idling work takes longer, not less");
   CHECK(with_line(12,
                   "matmul = \"420 GFLOP/s\"\nprocessor = \"host\"\nwake = \"20 ms\"\n"
-                  "wake_takes = \"36 ms\"") ==
-        "p.toml:14: compute.wake: belongs to [host], whose processor this is");
+                  "wake_takes = \"36 ms\"")
+            .empty());
 }
 
 TEST_CASE("a burst has a size and a rate above the link's") {

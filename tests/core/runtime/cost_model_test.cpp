@@ -81,6 +81,28 @@ TEST_CASE("on a link in order transfers of one direction follow one another") {
                                                            200'000'000 + latency_ns});
 }
 
+TEST_CASE("a file's transfers pass those of another that have no room in the drive's queue") {
+  platform::Platform platform = test_platform();
+  for (platform::Link& link : platform.links) {
+    if (link.name.ends_with(".drive")) link.sharing = platform::Sharing::in_order;
+  }
+  CostModel model(platform);
+  std::array<OperationState, 5> states;  // four of the state, 100 ms each, then a gradient
+  for (OperationState& state : states) {
+    state.operation.cost.route = platform.devices[0].host_route;
+    state.operation.cost.inflight_bytes = 80'000'000;
+    state.operation.label.size_bytes = 40'000'000;
+    if (&state == &states[4]) state.operation.cost.file = DriveFile::gradients;
+    model.start(&state, 0, 0);
+  }
+  std::vector<CostModel::Completion> completed;
+  while (completed.size() < states.size()) model.advance(model.next_completion_ns(), completed);
+  std::vector<OperationState*> order;
+  for (const CostModel::Completion& completion : completed) order.push_back(completion.state);
+  CHECK(order ==
+        std::vector<OperationState*>{&states[0], &states[1], &states[4], &states[2], &states[3]});
+}
+
 TEST_CASE("engines work at the same time unless they are one processor") {
   platform::Platform platform = test_platform();
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 1'000'000});
@@ -118,6 +140,29 @@ TEST_CASE("a processor that was idle takes longer until it is awake") {
         std::vector<TimeNs>{4'000'000, 3'000'000});
   CHECK(ends_in_turn(platform, 10'000'000, {3'000'000, 3'000'000, 500'000}) ==
         std::vector<TimeNs>{4'000'000, 4'000'000, 1'000'000});
+}
+
+TEST_CASE("an engine that was idle has to wake though another of its processor was not") {
+  platform::Platform platform = test_platform();
+  const auto engine = [&](platform::EngineId id) -> platform::Engine& {
+    return platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  };
+  engine(platform.compute_engine).processor = platform.host_engine;
+  engine(platform.compute_engine).wake_ns = 1'000'000;
+  engine(platform.compute_engine).wake_takes_ns = 2'000'000;
+  CostModel model(platform);
+  OperationState check, layer;
+  check.operation.cost.engine = platform.host_engine;
+  check.operation.cost.engine_dur_ns = 1'000'000;
+  layer.operation.cost.engine = platform.compute_engine;
+  layer.operation.cost.engine_dur_ns = 10'000'000;
+  std::vector<CostModel::Completion> completed;
+  model.start(&check, 0, 0);
+  model.advance(model.next_completion_ns(), completed);
+  CHECK(completed.back().at_ns == 1'000'000);  // of the host nobody said that it has to wake
+  model.start(&layer, 1'000'000, 0);
+  model.advance(model.next_completion_ns(), completed);
+  CHECK(completed.back().at_ns == 12'000'000);
 }
 
 }  // namespace sluice::runtime

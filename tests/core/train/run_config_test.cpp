@@ -66,6 +66,18 @@ TEST_CASE("a run file sets what it names and leaves the rest at its default") {
   CHECK(config->offload.buffers == RunConfig().offload.buffers);
 }
 
+TEST_CASE("a setting of another optimizer is named, with where it was said") {
+  CHECK(parse(kRequired, {"beta2=0.95", "eps=1e-7"})->warnings.empty());
+  CHECK(parse(kRequired, {"optimizer=sgd", "momentum=0.5"})->warnings.empty());
+  CHECK(parse(kRequired, {"optimizer=adagrad", "eps=1e-9"})->warnings.empty());
+  CHECK(parse(kRequired + "beta1 = 0.8\n", {"optimizer=sgd", "eps=1e-7"})->warnings ==
+        std::vector<std::string>{
+            "runs/try.toml:4: beta1 has no effect with optimizer=sgd; it is a setting of adamw",
+            "--set eps=1e-7: eps has no effect with optimizer=sgd; it is a setting of adamw and "
+            "adagrad"});
+  CHECK(parse(kRequired, {"momentum=0.5"})->warnings.size() == 1);
+}
+
 TEST_CASE("lr, eps and weight_decay that nobody sets are those that suit the optimizer") {
   const auto adamw = parse(kRequired);
   const auto sgd = parse(kRequired, {"optimizer=sgd"});

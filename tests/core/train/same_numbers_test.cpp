@@ -1,7 +1,6 @@
 // However the state is offloaded, the numbers are those of a loop that keeps everything in memory.
 
 #include <catch2/catch.hpp>
-#include <optional>
 
 #include "core/compress/top_k.h"
 #include "core/optimizer/gradient_stats.h"
@@ -175,48 +174,6 @@ TEST_CASE("compressed too, method, pipeline, devices, map, tier and clock change
   }
 }
 
-TEST_CASE("error feedback resumes to the bit, without its file from zeros, and refuses damage") {
-  const SmallRun files;
-  const SmallRun pieces;
-  const std::vector<std::string> settings = {"density=0.05", "error_feedback=true",
-                                             "schedule_steps=6"};
-  const auto with_steps = [&](const char* steps) {
-    std::vector<std::string> all = settings;
-    all.push_back(steps);
-    return all;
-  };
-  const auto whole = train_small(files, settings);
-  REQUIRE(whole.ok());
-  REQUIRE(train_small(pieces, with_steps("steps=3")).ok());
-  const std::string path = pieces.folder.file("state/residual.slc");
-  const auto resume = [&](const char* steps) {
-    return train_small(pieces, with_steps(steps), train::StartFrom::last_commit);
-  };
-  REQUIRE(std::filesystem::exists(path));
-  const auto rest = resume("steps=4");
-  REQUIRE(rest.ok());
-  CHECK(rest->losses[0] == whole->losses[3]);
-  for (const std::streamoff offset : {std::streamoff{9}, std::streamoff{4096 + 123}}) {
-    const std::string kept = pieces.folder.file("kept");
-    std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
-    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(offset);
-    file.put('\x5a');
-    file.close();
-    const auto damaged = resume("steps=5");
-    REQUIRE_FALSE(damaged.ok());
-    CHECK(damaged.error().code() == ErrorCode::corrupt);
-    CHECK_THAT(damaged.error().message(), Catch::Contains(path) && Catch::Contains("offset"));
-    std::filesystem::copy_file(kept, path, std::filesystem::copy_options::overwrite_existing);
-  }
-  const auto last = resume("steps=6");
-  REQUIRE(last.ok());
-  CHECK(last->losses == std::vector<double>(whole->losses.begin() + 4, whole->losses.end()));
-  CHECK(last->digest == whole->digest);
-  std::filesystem::remove(path);
-  REQUIRE(resume("steps=7").ok());
-}
-
 TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock change no bit") {
   const SmallRun files;
   const auto plain = train_small(files, {"method=host", "devices=1", "buffers=1"});
@@ -252,84 +209,6 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
     CHECK(trained->losses == plain->losses);
     CHECK(trained->digest == plain->digest);
   }
-}
-
-TEST_CASE("knobs that change between steps move no bit of a dense run") {
-  const SmallRun files;
-  const auto plain = train_small(files, {});
-  REQUIRE(plain.ok());
-  const std::vector<std::vector<train::PlannedChange>> variants = {
-      {{1, {"pipeline=serial"}}, {3, {"pipeline=handover"}}, {5, {"pipeline=nbuffer"}}},
-      {{2, {"buffers=1"}}, {4, {"buffers=5", "prefetch=false"}}},
-      {{1, {"method=host"}},
-       {2, {"gradient_tier=memory"}},
-       {4, {"gradient_tier=storage", "method=csd", "wire=native"}}},
-      {{1, {"device_map=3,1"}}, {3, {"device_map=0,1"}}, {5, {"device_map=even"}}},
-      {{2, {"device_map=1,0", "method=host", "pipeline=serial"}}, {4, {"bounce_memory=8MiB"}}},
-      {{0, {"error_feedback=true"}}, {3, {"density=1"}}},
-  };
-  for (const auto& changes : variants) {
-    const SmallRun fresh;
-    const auto trained = train_small(fresh, {}, train::StartFrom::new_state, {}, changes);
-    INFO(fmt::format("{}", fmt::join(changes[0].settings, " ")));
-    INFO((trained.ok() ? std::string() : trained.error().message()));
-    REQUIRE(trained.ok());
-    CHECK(trained->losses == plain->losses);
-    CHECK(trained->digest == plain->digest);
-  }
-}
-
-TEST_CASE("knobs that change between steps keep the residual, and density takes effect") {
-  const std::vector<std::string> sparse = {"density=0.05", "error_feedback=true"};
-  const SmallRun a;
-  const auto plain = train_small(a, sparse);
-  REQUIRE(plain.ok());
-  const SmallRun b;
-  const auto moved =
-      train_small(b, sparse, train::StartFrom::new_state, {},
-                  std::vector<train::PlannedChange>{{2, {"method=host"}}, {3, {"device_map=1,3"}}});
-  REQUIRE(moved.ok());
-  CHECK(moved->losses == plain->losses);
-  CHECK(moved->digest == plain->digest);
-  // A run that is dense for three steps, and then as sparse as another that resumes there.
-  const SmallRun c;
-  const auto later = train_small(c, {"error_feedback=true"}, train::StartFrom::new_state, {},
-                                 std::vector<train::PlannedChange>{{3, {"density=0.05"}}});
-  REQUIRE(later.ok());
-  const SmallRun d;
-  REQUIRE(train_small(d, {"steps=3", "schedule_steps=6"}).ok());
-  const auto resumed = train_small(d, sparse, train::StartFrom::last_commit);
-  REQUIRE(resumed.ok());
-  CHECK(later->digest == resumed->digest);
-}
-
-TEST_CASE("the density's warm-up begins dense, repeats, and resumes") {
-  const std::vector<std::string> warm = {"density=0.01", "density_warmup_steps=4"};
-  const SmallRun a;
-  const SmallRun b;
-  const auto whole = train_small(a, warm);
-  const auto dense = train_small(b, {});
-  REQUIRE(whole.ok());
-  CHECK(whole->losses[1] == dense->losses[1]);
-  CHECK(whole->losses[2] != dense->losses[2]);
-  const SmallRun c;
-  std::vector<std::string> part = warm;
-  part.insert(part.end(), {"steps=2", "schedule_steps=6"});
-  REQUIRE(train_small(c, part).ok());
-  const auto rest = train_small(c, warm, train::StartFrom::last_commit);
-  REQUIRE(rest.ok());
-  CHECK(rest->digest == whole->digest);
-}
-
-TEST_CASE("what is no knob cannot change between steps") {
-  const SmallRun files;
-  const auto trained =
-      train_small(files, {}, train::StartFrom::new_state, {},
-                  std::vector<train::PlannedChange>{{2, {"subgroup_elements=1000"}}});
-  REQUIRE_FALSE(trained.ok());
-  CHECK(trained.error().code() == ErrorCode::config);
-  CHECK_THAT(trained.error().message(),
-             Catch::Contains("subgroup_elements") && Catch::Contains("device_map"));
 }
 
 TEST_CASE("with two state arrays method, devices, subgroups, wire and clock change no bit") {
@@ -401,29 +280,6 @@ TEST_CASE("fp16 and error feedback: a skipped step is the same on every path") {
   CHECK_FALSE(on_host->steps.back().skipped);
   CHECK(on_host->digest == on_csd->digest);
   CHECK(on_host->losses == on_csd->losses);
-}
-
-TEST_CASE("a run goes on with its own optimizer and with no other") {
-  for (const std::string mine : {"adamw", "sgd", "adagrad"}) {
-    const SmallRun files;
-    const SmallRun pieces;
-    const auto whole = train_small(files, {"optimizer=" + mine});
-    REQUIRE(whole.ok());
-    REQUIRE(train_small(pieces, {"optimizer=" + mine, "steps=2", "schedule_steps=6"}).ok());
-    for (const std::string other : {"adamw", "sgd", "adagrad"}) {
-      const auto resumed =
-          train_small(pieces, {"optimizer=" + other, "steps=2"}, train::StartFrom::last_commit);
-      INFO(mine << " resumed with " << other);
-      REQUIRE(resumed.ok() == (mine == other));
-      if (resumed.ok()) continue;
-      CHECK(resumed.error().code() == ErrorCode::config);
-      CHECK_THAT(resumed.error().message(),
-                 Catch::Contains("its optimizer is " + mine + ", wanted is " + other));
-    }
-    const auto rest = train_small(pieces, {"optimizer=" + mine}, train::StartFrom::last_commit);
-    REQUIRE(rest.ok());
-    CHECK(rest->digest == whole->digest);
-  }
 }
 
 TEST_CASE("bytes over each link are exactly those of the method and of the optimizer's state") {

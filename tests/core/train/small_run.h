@@ -75,13 +75,22 @@ struct Quiet final : train::TrainObserver {
   void on_step(const train::StepReport& report) override { steps.push_back(report); }
   void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
   bool should_stop() override { return false; }
+  void on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
+                        std::span<const train::KnobChange> changes,
+                        const train::AskedChange* /*asked*/) override {
+    for (const train::KnobChange& change : changes) {
+      knobs.push_back(fmt::format("{}: {} {} -> {}", step, change.knob, change.from, change.to));
+    }
+  }
   std::vector<train::StepReport> steps;
+  std::vector<std::string> knobs;  // that changed
 };
 
 struct Trained {
   std::vector<double> losses;
   std::string digest;
   std::vector<train::StepReport> steps;
+  std::vector<std::string> knobs;  // that changed
   std::vector<runtime::LinkBytes> link_bytes;
   std::int64_t parameter_count = 0;
 };
@@ -107,8 +116,8 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer, changes));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
                    state::digest_state(run->store(), nullptr, nullptr));
-  return Trained{report.losses, digest.digest, observer.steps, report.link_bytes,
-                 run->layout().parameter_count};
+  return Trained{report.losses,  digest.digest,     observer.steps,
+                 observer.knobs, report.link_bytes, run->layout().parameter_count};
 }
 
 }  // namespace sluice

@@ -278,6 +278,27 @@ TEST_CASE("22: and costs nothing where the step waits for drives") {
   check(made, {{Cause::read, 1.0}});
 }
 
+TEST_CASE("an accelerator's link is a host link, not a drive's, also where it is the fuller one") {
+  MadeStep made(100);
+  const auto in = made.add("layer_in", 0, 40, {.layer = 1, .bytes = 160'000'000});
+  const auto forward = made.add("forward", 40, 70, {.layer = 1});
+  const auto out = made.add("gradient_out", 70, 90, {.layer = 1, .bytes = 80'000'000});
+  const auto read = made.add("state_read", 90, 100, {.device = 0, .subgroup = 0});
+  made.flow(in, forward);
+  made.flow(forward, out);
+  made.flow(out, read);
+  check(made, {{Cause::host_link, 0.6}, {Cause::compute, 0.3}, {Cause::read, 0.1}});
+}
+
+TEST_CASE("what a GPU did within an operation changes no share") {
+  MadeStep made(100);
+  made.add("forward", 0, 60, {.layer = 1});
+  made.add("kernel", 5, 50, {.layer = 1});
+  made.add("backward", 60, 90, {.layer = 1});
+  made.add("kernel", 61, 99, {.layer = 1});  // its record says so, but the operation had ended
+  check(made, {{Cause::compute, 0.9}, {Cause::other, 0.1}});
+}
+
 TEST_CASE("23: instants and spans without length are no causes") {
   MadeStep made(100);
   made.add("forward", 0, 50);

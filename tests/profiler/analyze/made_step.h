@@ -23,7 +23,8 @@ class MadeStep {
  public:
   enum class Drives { full_duplex, half_duplex };
 
-  // Of `dur_ms` from time 0. Drives read and write 1 GB/s, the host link 10 GB/s.
+  // Of `dur_ms` from time 0. Drives read and write 1 GB/s, the host link 10 GB/s, an accelerator's
+  // own 5 GB/s.
   explicit MadeStep(std::int64_t dur_ms, Drives drives = Drives::full_duplex) {
     info_.meta = {{"processors", "2"}};
     info_.links.push_back(
@@ -35,6 +36,8 @@ class MadeStep {
                              .write_bytes_per_s = 1e9,
                              .full_duplex = drives == Drives::full_duplex});
     }
+    info_.links.push_back(
+        {.id = 5, .name = "accelerator0.link", .read_bytes_per_s = 5e9, .write_bytes_per_s = 5e9});
     for (std::int64_t d = 0; d < 4; ++d) {
       info_.devices.push_back({.id = d, .name = "csd" + std::to_string(d), .kind = "csd"});
     }
@@ -85,6 +88,11 @@ class MadeStep {
     made.name = made.kind + (made.kind == "device" ? std::to_string(device) + stage : "");
     if (is_of_drive) made.links = {device + 1};
     if (is_of_host_link) made.links = {0};
+    if (stage == "layer_in" || stage == "gradient_out") {  // of an accelerator
+      made.links = {0, 5};
+      made.name += stage;
+    }
+    if (stage == "kernel") made.name = made.kind = "cuda";
     made.direction = stage == "state_write" || stage == "gradient_down" ? rundb::Direction::write
                                                                         : rundb::Direction::read;
     for (const TrackInfo& known : tracks_) {

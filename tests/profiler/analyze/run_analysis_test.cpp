@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "profiler/analyze/advice.h"
+#include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/writer.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -60,6 +61,13 @@ class MadeRun {
     require_ok(writer_->append(batch));
     now_ += compute + read;
     step_ += 1;
+  }
+  void keep(const std::vector<rundb::VerdictRow>& verdicts) {
+    require_ok(writer_->append({.verdicts = verdicts}));
+  }
+  void change_knob(std::int64_t step) {
+    require_ok(writer_->write_facts({.knobs = {{.name = "buffers", .type = "integer"}}}));
+    require_ok(writer_->append({.knob_changes = {{0, step, "buffers", "3", "4", "settings"}}}));
   }
   void close() { require_ok(writer_->close()); }
 
@@ -134,6 +142,10 @@ TEST_CASE("what is suggested follows from the cause and from what the run has se
     settings.push_back(suggestion.setting);
   }
   CHECK(settings == std::vector<std::string>{"buffers=6", "devices=2"});
+  // A change of a knob counts, not what the run began with.
+  info.knob_changes.push_back(
+      {.step_id = 2, .knob = "buffers", .old_value = "3", .new_value = "6", .who = "set"});
+  CHECK(suggestions(analysis, info).front().setting == "buffers=12");
   std::ranges::find(info.meta, "pipeline", &rundb::MetaRow::key)->value = "serial";
   CHECK(suggestions(analysis, info).front().setting == "pipeline=nbuffer");
 }
@@ -158,15 +170,40 @@ TEST_CASE("runs of no step, of one, and without operations are analysed as far a
   CHECK_THAT(findings(bare).front().text, Catch::StartsWith("Operations were not recorded"));
 }
 
-TEST_CASE("planned changes are read back, and what is no change is left out") {
-  RunInfo info;
-  info.meta = {{"changes", "100:pipeline=serial\nno change\n250:buffers=4"}};
-  const std::vector<KnobChange> changes = info.knob_changes();
-  REQUIRE(changes.size() == 2);
-  CHECK(changes[0].step == 100);
-  CHECK(changes[0].text == "pipeline=serial");
-  CHECK(changes[1].step == 250);
-  CHECK(RunInfo().knob_changes().empty());
+TEST_CASE("verdicts are kept by step, and read as they were computed") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 10; ++i) run.add_step(1, i < 5 ? 1 : 2);
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunInfo info = require_ok(load_run_info(*reader));
+  const auto rows = require_ok(compute_verdicts(*reader, info, 3));
+  CHECK(std::ranges::count(rows, 3, &rundb::VerdictRow::step_id) == 2);  // compute and read
+  CHECK(std::ranges::count(rows, 2, &rundb::VerdictRow::step_id) == 0);
+  CHECK(require_ok(stored_verdicts(*reader, 0)).empty());
+  run.keep(rows);
+  run.keep(rows);  // once more changes nothing
+  const auto stored = require_ok(stored_verdicts(*reader, 0));
+  REQUIRE(stored.size() == 7);
+  for (const auto& [step, shares] : stored) {
+    const rundb::StepRow row = require_ok(reader->steps())[static_cast<std::size_t>(step)];
+    const StepData data = require_ok(load_step(*reader, info, row));
+    CHECK(shares == verdict_of(data).share);
+    CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == Approx(1));
+  }
+  CHECK(require_ok(stored_verdicts(*reader, 8)).size() == 2);
+  // Of a run with more operations than are looked at, the last steps.
+  const auto few = require_ok(compute_verdicts(*reader, info, 0, 5));
+  CHECK(few.front().step_id == 9);
+  CHECK(std::ranges::count(few, 0, &rundb::VerdictRow::step_id) == 0);
+}
+
+TEST_CASE("steps before a change of a knob are not typical ones") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 20; ++i) run.add_step(1, 1);
+  run.change_knob(10);
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.steps.front() == 12);
 }
 
 }  // namespace sluice::analyze

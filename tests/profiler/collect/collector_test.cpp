@@ -46,6 +46,30 @@ std::unique_ptr<Collector> start(Recorder& recorder, const std::string& path,
                                      facts, options));
 }
 
+TEST_CASE("changes of knobs and verdicts are written with the next batch, and at the end") {
+  const TempFolder folder;
+  Recorder recorder;
+  recorder.set_level(record::Level::steps);
+  auto collector = start(recorder, folder.file("run.db"),
+                         {.knobs = {{.name = "buffers", .type = "integer", .unit = "a device"}}});
+  const std::vector<rundb::KnobChangeRow> changes = {{50, 7, "buffers", "3", "4", "settings"}};
+  collector->add(changes);
+  require_ok(collector->flush());
+  const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  CHECK(table_of(*reader,
+                 "SELECT ts, step_id, name, old, new, who FROM knob_change "
+                 "JOIN knob ON knob.id = knob_id") == "50 | 7 | buffers | 3 | 4 | settings\n");
+  const std::vector<rundb::VerdictRow> verdicts = {{7, "compute", 0.75}, {7, "read", 0.25}};
+  collector->add(verdicts);
+  require_ok(collector->flush());
+  require_ok(collector->flush());  // once is enough
+  CHECK(table_of(*reader, "SELECT count(*), sum(share) FROM verdict") == "2 | 1.0\n");
+  const std::vector<rundb::VerdictRow> last = {{8, "compute", 1}};
+  collector->add(last);
+  require_ok(collector->stop());
+  CHECK(table_of(*reader, "SELECT * FROM verdict WHERE step_id = 8") == "8 | compute | 1.0\n");
+}
+
 TEST_CASE("a trace goes in, tables come out") {
   const TempFolder folder;
   Recorder recorder;
@@ -194,11 +218,34 @@ TEST_CASE("the recorder records itself: passes, levels, its share of a processor
   REQUIRE(table_of(*reader,
                    "SELECT string.value FROM span JOIN string ON string.id = name_id JOIN track ON "
                    "track.id = track_id WHERE track.kind = 'recorder' AND dur = 0 ORDER BY ts") ==
-          "level all\nlevel transfers\n");
+          "level all\nlevel transfers (from all, by user)\n");
   REQUIRE(table_of(*reader,
                    "SELECT count(*) > 0 FROM span JOIN string ON string.id = name_id WHERE value = "
                    "'collect' AND dur > 0") == "1\n");
   REQUIRE(table_of(*reader, "SELECT count(*) > 0, min(value) >= 0 FROM counter") == "1 | 1\n");
+}
+
+TEST_CASE("the memory of the process is a counter, once a flush at most, at level all") {
+  const TempFolder folder;
+  Recorder recorder;
+  auto collector = start(recorder, folder.file("run.db"), {},
+                         {.flush_interval = std::chrono::hours(1), .cost_share_max = 1e9});
+  Ring& ring = recorder.add_ring(64);
+  const auto flush_with_a_record = [&] {
+    ring.try_push(StepRecord{.step = 0});
+    require_ok(collector->flush());
+  };
+  constexpr int kFlushes = 5;
+  for (int i = 0; i < kFlushes; ++i) flush_with_a_record();
+  recorder.set_level(record::Level::transfers);
+  for (int i = 0; i < kFlushes; ++i) flush_with_a_record();
+  require_ok(collector->stop());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader,
+                   "SELECT parent.name, count(*), min(value) > 1e6, max(value) < 1e12 FROM counter "
+                   "JOIN track ON track.id = track_id JOIN track AS parent ON parent.id = "
+                   "track.parent_id WHERE track.name = 'resident memory (bytes)'") ==
+          "host | 5 | 1 | 1\n");
 }
 
 TEST_CASE("a recorder that takes more of a processor than it may lowers its level, and says so") {
@@ -219,6 +266,11 @@ TEST_CASE("a recorder that takes more of a processor than it may lowers its leve
   REQUIRE(losses.size() == 1);
   REQUIRE(losses[0].name == "recording_level_lowered");
   REQUIRE(losses[0].value == 2);
+  REQUIRE(table_of(*reader,
+                   "SELECT value FROM span JOIN string ON string.id = name_id WHERE value LIKE "
+                   "'level %' ORDER BY ts") ==
+          "level all\nlevel transfers (from all, by collector)\n"
+          "level steps (from transfers, by collector)\n");
 }
 
 TEST_CASE("without being asked, the collector flushes each interval") {

@@ -4,6 +4,8 @@
 #include <string>
 #include <thread>
 
+#include "profiler/record/scoped_span.h"
+
 namespace sluice::record {
 namespace {
 
@@ -66,6 +68,46 @@ TEST_CASE("recording is on at every level until somebody lowers it") {
   recorder.set_level(Level::off);
   REQUIRE(recorder.level() == Level::off);
   REQUIRE(Level::steps < Level::transfers);
+}
+
+TEST_CASE("a change of level is remembered with its time and who asked, once") {
+  Recorder recorder;
+  recorder.set_level(Level::all);  // it is
+  REQUIRE(recorder.take_level_changes().empty());
+  const std::int64_t before = span_now_ns();
+  recorder.set_level(Level::steps, "user");
+  recorder.set_level(Level::steps, "somebody else");
+  recorder.set_level(Level::off, "collector");
+  const std::int64_t after = span_now_ns();
+  const std::vector<LevelChange> changes = recorder.take_level_changes();
+  REQUIRE(changes.size() == 2);
+  REQUIRE(changes[0].from == Level::all);
+  REQUIRE(changes[0].to == Level::steps);
+  REQUIRE(changes[0].who == "user");
+  REQUIRE(changes[1].from == Level::steps);
+  REQUIRE(changes[1].to == Level::off);
+  REQUIRE(changes[1].who == "collector");
+  REQUIRE(before <= changes[0].ts);
+  REQUIRE(changes[0].ts <= changes[1].ts);
+  REQUIRE(changes[1].ts <= after);
+  REQUIRE(recorder.take_level_changes().empty());
+}
+
+TEST_CASE("levels that many threads change at once leave a chain without a gap") {
+  Recorder recorder;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&recorder, t] {
+      for (int i = 0; i < 500; ++i) recorder.set_level(static_cast<Level>((i * 7 + t) % 4));
+    });
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<LevelChange> changes = recorder.take_level_changes();
+  Level level = Level::all;
+  for (const LevelChange& change : changes) {
+    REQUIRE(change.from == level);
+    level = change.to;
+  }
+  REQUIRE(recorder.level() == level);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/report/detail/analysis_json.h"
+#include "profiler/report/detail/counters.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/timeline.h"
 #include "tests/profiler/report/made_run.h"
@@ -140,6 +141,76 @@ TEST_CASE("what was lost while recording stands in the page") {
   const nlohmann::json data = data_of(Folder().page_of({.lost_count = 7}));
   REQUIRE(data["losses"].size() == 1);
   CHECK(data["losses"][0]["value"] == 7);
+}
+
+TEST_CASE("findings say nothing that the shares say") {
+  const nlohmann::json data = data_of(Folder().page_of({}));
+  std::string text;
+  for (const nlohmann::json& finding : data["verdict"]["findings"])
+    text += finding["text"].get<std::string>() + "\n";
+  CHECK_THAT(text, !Catch::Contains("of a step is"));
+  // The link of the second largest cause is news.
+  CHECK_THAT(text, Catch::Contains("csd0.internal read moves 1.25 GB/s of 2.00 GB/s"));
+}
+
+TEST_CASE("what to turn next is in the page as predicted, or why it is not, or not at all") {
+  const Folder folder;
+  CHECK_FALSE(data_of(folder.page_of({})).contains("next"));
+  const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  std::size_t asked_count = 0;
+  const auto page = [&](const PredictedChanges& predicted) {
+    return data_of(require_ok(html_report(*reader, [&](const auto& suggested) {
+      asked_count = suggested.size();
+      return predicted;
+    })));
+  };
+  const nlohmann::json with = page({.better = {{"buffers", "3", "6", "reads wait", 90e6, -0.1}},
+                                    .fit_error = 0.02,
+                                    .unavailable = ""});
+  CHECK(asked_count > 0);
+  CHECK(with["next"]["better"][0]["to"] == "6");
+  CHECK(with["next"]["better"][0]["change"] == -0.1);
+  CHECK(with["next"]["fit_error"] == 0.02);
+  const nlohmann::json without = page({.better = {}, .fit_error = 0, .unavailable = "no model"});
+  CHECK(without["next"]["unavailable"] == "no model");
+}
+
+TEST_CASE("a step of the timeline has its counters") {
+  const nlohmann::json data = data_of(Folder().page_of({}));
+  const nlohmann::json& counters = data["timeline"]["steps"][0]["counters"];  // of step 1
+  REQUIRE(counters.size() == 1);
+  CHECK(counters[0]["name"] == "made counter");
+  // The last sample before it, then its own; NaN is null.
+  CHECK(counters[0]["samples"].dump() ==
+        "[[-99000000,null],[0,1.5],[1000000,null],[100000000,1.5]]");
+}
+
+TEST_CASE("of many samples the extremes of each stretch are kept, in order") {
+  std::vector<rundb::CounterRow> samples;
+  for (std::int64_t i = 0; i < 10'000; ++i)
+    samples.push_back({1, i, static_cast<double>(i * 37 % 1009)});
+  samples[5000].value = 1e6;
+  samples[7000].value = -5;
+  samples[100].value = kNone;
+  const auto kept = detail::thinned(samples, 200);
+  CHECK(kept.size() <= 200);
+  CHECK(std::ranges::is_sorted(kept, {}, &rundb::CounterRow::ts));
+  CHECK(std::ranges::count(kept, 1e6, &rundb::CounterRow::value) == 1);
+  CHECK(std::ranges::count(kept, -5, &rundb::CounterRow::value) == 1);
+  CHECK(detail::thinned(samples, 10'000).size() == 10'000);
+}
+
+TEST_CASE("a GPU's streams have rows, and leave the verdict as it is") {
+  const nlohmann::json plain = data_of(Folder().page_of({}));
+  const nlohmann::json data = data_of(Folder().page_of({.has_gpu = true}));
+  CHECK(data["verdict"]["causes"] == plain["verdict"]["causes"]);
+  const auto& tracks = data["timeline"]["tracks"];
+  const auto stream = std::ranges::find_if(
+      tracks, [](const nlohmann::json& track) { return track["name"] == "stream 7"; });
+  REQUIRE(stream != tracks.end());
+  CHECK((*stream)["group"] == "GPU0");
+  CHECK((*stream)["rank"] == 1);  // below computing, above the host
+  CHECK(data["timeline"]["steps"][0]["spans"].size() == 10);
 }
 
 TEST_CASE("a page of a hundred thousand steps is small, and peaks are drawn") {

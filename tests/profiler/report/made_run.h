@@ -24,6 +24,8 @@ struct MadeRun {
   std::int64_t lost_count = 0;
   std::int64_t more_kernel_count = 0;  // of 1 us each, in the first millisecond of each step
   std::vector<rundb::MetaRow> more_meta = {};
+  std::vector<rundb::KnobChangeRow> changes = {};  // of knobs that exist
+  bool has_gpu = false;  // a kernel from 2 to 18 ms of each step, on a stream of GPU0
 };
 
 // Of each step: forward 0-20 and backward 20-50 on the host; on each device a read 50-70 of
@@ -33,6 +35,9 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
   rundb::Facts facts;
   facts.meta = {{"name", made.name}, {"mode", made.mode}, {"processors", "2"}};
   facts.meta.insert(facts.meta.end(), made.more_meta.begin(), made.more_meta.end());
+  for (const rundb::KnobChangeRow& change : made.changes) {
+    facts.knobs.push_back({.name = change.knob, .type = "integer"});
+  }
   for (std::int64_t d = 0; d < 2; ++d) {
     const std::string device = "csd" + std::to_string(d);
     facts.devices.push_back({.id = d, .name = device, .kind = "csd"});
@@ -54,6 +59,8 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
     facts.track_links.push_back({write[d], link, rundb::Direction::write});
   }
   require_ok(writer->write_facts(facts));
+  const std::int64_t gpu = made.has_gpu ? writer->track_id(std::nullopt, "cuda", "GPU0") : 0;
+  const std::int64_t stream = made.has_gpu ? writer->track_id(gpu, "cuda", "stream 7") : 0;
   const std::int64_t counter = writer->track_id(std::nullopt, "counter", "made counter");
   for (std::int64_t s = 0; s < made.step_count; ++s) {
     rundb::Batch batch;
@@ -65,6 +72,7 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
                            .grad_norm = 1,
                            .tokens = 64,
                            .skipped = false});
+    if (s == 0) batch.knob_changes = made.changes;
     if (made.lost_count > 0 && s == 0) {
       batch.stats.push_back({.name = "records_dropped_ring_full",
                              .severity = rundb::Severity::loss,
@@ -73,7 +81,7 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
     }
     if (made.has_spans) {
       batch.counters = {{counter, begin, 1.5}, {counter, begin + kMs, kNone}};
-      std::int64_t id = writer->reserve_span_ids(9 + made.more_kernel_count);
+      std::int64_t id = writer->next_span_id();
       const auto add = [&](std::int64_t track, const char* name, TimeNs from_ms, TimeNs to_ms,
                            std::int64_t device, std::int64_t bytes) {
         batch.spans.push_back({.id = id,
@@ -102,6 +110,7 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
         batch.flows.push_back({from, kernel});
         batch.flows.push_back({kernel, to});
       }
+      if (made.has_gpu) add(stream, "softmax(float*, int)", 2, 18, -1, 0);
       for (std::int64_t i = 0; i < made.more_kernel_count; ++i) {
         batch.spans.push_back({.id = id++,
                                .track_id = compute,

@@ -341,7 +341,7 @@ void append_step(Writer& writer, std::int64_t step) {
   Batch batch;
   const std::int64_t track = writer.track_id({}, "host", "cpu");
   const std::int64_t name = writer.string_id("work");
-  const std::int64_t first = writer.reserve_span_ids(50);
+  const std::int64_t first = writer.next_span_id();
   for (std::int64_t i = 0; i < 50; ++i) {
     batch.spans.push_back({.id = first + i,
                            .track_id = track,
@@ -397,6 +397,37 @@ TEST_CASE("a file keeps the size that it may have, however long the run is") {
   auto reader = require_ok(Reader::open(folder.file("run.db")));
   REQUIRE(table_of(*reader, "SELECT count(*) FROM step") == "1000\n");
   REQUIRE(std::stoll(table_of(*reader, "SELECT count(DISTINCT step_id) FROM span")) > 10);
+}
+
+TEST_CASE("a knob keeps its id, and what was changed in steps that run again is forgotten") {
+  const TempFolder folder;
+  {
+    auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+    require_ok(writer->write_facts({.knobs = {{.name = "buffers"}, {.name = "density"}}}));
+    for (std::int64_t step = 0; step < 10; ++step) append_step(*writer, step);
+    require_ok(writer->append({.knob_changes = {{1, 3, "density", "1", "0.1", "settings"},
+                                                {2, 8, "buffers", "3", "4", "user"}},
+                               .verdicts = {{3, "read", 1}, {8, "read", 1}}}));
+    require_ok(writer->close());
+  }
+  auto writer = require_ok(Writer::open_append(folder.file("run.db"), 5));
+  // Another Sluice may list them otherwise.
+  require_ok(writer->write_facts({.knobs = {{.name = "density", .maximum = 1}, {.name = "wire"}}}));
+  require_ok(writer->close());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const std::vector<KnobRow> knobs = require_ok(reader->knobs());
+  REQUIRE(knobs.size() == 3);
+  CHECK(knobs[1].name == "density");
+  CHECK(knobs[1].maximum == 1);
+  CHECK(std::isnan(knobs[1].minimum));
+  const std::vector<KnobChangeRow> changes = require_ok(reader->knob_changes());
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].knob == "density");
+  CHECK(changes[0].new_value == "0.1");
+  CHECK(changes[0].who == "settings");
+  const std::vector<VerdictRow> verdicts = require_ok(reader->verdicts(0));
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].step_id == 3);
 }
 
 }  // namespace

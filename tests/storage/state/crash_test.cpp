@@ -103,6 +103,51 @@ bool create_until(const StateStore::Options& options, int stop_at,
       .ok();
 }
 
+TEST_CASE("devices that leave are gone or not, wherever it is stopped, and nothing is lost") {
+  const ScratchFolder scratch;
+  const StateStore::Options drained = quick_options(scratch.path("drained"));
+  {
+    auto store = make_state(drained, kGeometry, 1);
+    const auto to_first = [](SubgroupId) { return DeviceId{0}; };
+    must(store->commit(write_step(*store, 2, to_first)));
+    must(store->fit());
+  }
+  bool ended = false;
+  int stop_at = 0;
+  for (; !ended; ++stop_at) {
+    const StateStore::Options copy = quick_options(scratch.path("copy"));
+    fs::remove_all(copy.directory);
+    fs::copy(drained.directory, copy.directory, fs::copy_options::recursive);
+    ScriptedDisk disk(std::make_shared<CallLog>(), stops_at(stop_at), nullptr);
+    ended = detail::remove_devices(copy, 1, disk).ok();
+    {
+      auto store = must(StateStore::open(copy));
+      CHECK(digest_of(*store) == expected_digest(kGeometry, 2));
+      if (ended) CHECK(store->layout().geometry().device_count == 1);
+    }
+    must(StateStore::remove_devices(copy, 1));  // and again
+    auto store = must(StateStore::open(copy));
+    CHECK(store->layout().geometry().device_count == 1);
+    must(store->commit(write_step(*store, 3)));
+    CHECK(digest_of(*store) == expected_digest(kGeometry, 3));
+    CHECK_FALSE(fs::exists(copy.directory + "/commit.slc.new"));
+    if (ended) CHECK_FALSE(fs::exists(copy.directory + "/dev1/state.slc"));
+  }
+  CHECK(stop_at > 5);  // it was stopped somewhere
+}
+
+TEST_CASE("a device with state on it does not leave") {
+  const ScratchFolder scratch;
+  const StateStore::Options options = quick_options(scratch.path("state"));
+  make_state(options, kGeometry, 1).reset();
+  const Status refused = StateStore::remove_devices(options, 1);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code() == ErrorCode::config);
+  CHECK_THAT(refused.error().message(),
+             Catch::Contains("150 of 300 subgroups") && Catch::Contains("drain it first"));
+  CHECK(must(StateStore::open(options))->layout().geometry().device_count == 2);
+}
+
 TEST_CASE("a creation that is stopped at any call can be repeated, with fewer devices too") {
   const ScratchFolder scratch;
   const std::size_t sectors_written = GENERATE(0u, 1u, 5u, 8u);

@@ -187,7 +187,7 @@ TEST_CASE("layouts follow a plain model through random histories, reopened at an
     LayoutModel model(map);
 
     for (int event = 0; event < 200; ++event) {
-      switch (random() % 8) {
+      switch (random() % 9) {
         case 0:
           layout.commit();
           model.commit();
@@ -202,6 +202,18 @@ TEST_CASE("layouts follow a plain model through random histories, reopened at an
             committed.push_back({DeviceId{place.first}, place.second});
           model.abandon();
           layout = Layout(geometry, committed);
+          break;
+        }
+        case 3: {  // slots that nobody needs go, and the next are handed out as if it were reopened
+          layout.abandon();
+          model.abandon();
+          layout.fit();
+          std::vector<SlotId> committed;
+          for (const Place& place : model.current())
+            committed.push_back({DeviceId{place.first}, place.second});
+          const Layout reopened(geometry, committed);
+          for (std::int32_t d = 0; d < geometry.device_count; ++d)
+            REQUIRE(layout.slot_count(DeviceId{d}) == reopened.slot_count(DeviceId{d}));
           break;
         }
         default: {

@@ -88,6 +88,26 @@ TEST_CASE("a move to a full drive is refused before anything is written, and tra
   CHECK(digest_of(*store) == expected_digest(geometry, 1));
 }
 
+TEST_CASE("room for a move that is refused leaves the files as they were") {
+  const ScratchFolder scratch;
+  const StateStore::Options options = quick_options(scratch.path("state"));
+  const auto volume = SmallVolume::mount(options.directory + "/dev1", "room for a move");
+  if (!volume) return;
+  const Geometry geometry = geometry_of(80, 2);  // 0.98 MB a device of 1.05
+  auto store = make_state(options, geometry, 0);
+  const std::int64_t before_bytes = must(store->file(DeviceId{1}).size_bytes());
+  const Status refused = store->reserve(DeviceMap(80, DeviceId{1}));
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code() == ErrorCode::no_space);
+  CHECK_THAT(refused.error().message(),
+             Catch::Contains("dev1/state.slc") && Catch::Contains("free"));
+  CHECK(must(store->file(DeviceId{1}).size_bytes()) == before_bytes);
+  must(store->reserve(DeviceMap(80, DeviceId{0})));
+  must(store->commit(write_step(*store, 1, [](SubgroupId) { return DeviceId{0}; })));
+  must(store->fit());
+  CHECK(digest_of(*store) == expected_digest(geometry, 1));
+}
+
 TEST_CASE("a state on a read-only file system can be read and not resumed") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));

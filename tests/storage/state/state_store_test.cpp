@@ -72,6 +72,34 @@ TEST_CASE("subgroups move to another device while the state lives, and stay ther
   CHECK(digest_of(*store) == expected_digest(kGeometry, 5));
 }
 
+TEST_CASE("a device that everything has left keeps its header alone, and can be moved to again") {
+  const ScratchFolder scratch;
+  const StateStore::Options options = quick_options(scratch.path("state"));
+  auto store = make_state(options, kGeometry, 1);
+  const auto size_of = [&](std::int32_t device) {
+    return must(store->file(DeviceId{device}).size_bytes());
+  };
+  const std::int64_t whole_bytes = device_file_bytes(kGeometry, kGeometry.subgroup_count());
+  const auto move_all_to = [&](std::int32_t device, std::int64_t step) {
+    must(store->reserve(
+        DeviceMap(static_cast<std::size_t>(kGeometry.subgroup_count()), DeviceId{device})));
+    must(store->commit(write_step(*store, step, [&](SubgroupId) { return DeviceId{device}; })));
+    must(store->fit());
+  };
+  move_all_to(1, 2);
+  CHECK(size_of(0) == 4096);
+  CHECK(size_of(1) == whole_bytes);
+  must(store->commit(write_step(*store, 3)));
+  CHECK(digest_of(*store) == expected_digest(kGeometry, 3));
+  store.reset();
+  store = must(StateStore::open(options));
+  CHECK(size_of(0) == 4096);
+  move_all_to(0, 4);
+  CHECK(size_of(0) == whole_bytes);
+  CHECK(size_of(1) == 4096);
+  CHECK(digest_of(*store) == expected_digest(kGeometry, 4));
+}
+
 TEST_CASE("a skipped step commits the position alone") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));

@@ -10,11 +10,11 @@
 #include "base/status.h"
 #include "storage/rundb/reader.h"
 
-namespace sluice::cli {
+namespace sluice::analyze {
 
 // Medians over the steps of a run, without the first two where there are more.
 struct ComparedFigure {
-  std::string key;   // "step_time"; what --fail-if names
+  std::string key;   // "step_time"
   std::string unit;  // "s", "B", ""
   double a = 0;
   double b = 0;
@@ -39,18 +39,4 @@ struct Comparison {
 // Errors: those of opening; ErrorCode::config if a run has no steps.
 Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b);
 
-// "step_time>+3%", "loss>0.1", "host_write<-10%": a key, > or <, and a change with % or a
-// difference without.
-struct FailCondition {
-  std::string text;
-  std::string key;
-  bool is_above = true;
-  bool is_percent = false;
-  double bound = 0;
-};
-// An unknown key is an error that names the nearest right one.
-Result<FailCondition> parse_fail_condition(const std::string& text, const Comparison& comparison);
-// A change within the noise does not trip it.
-bool is_tripped(const FailCondition& condition, const Comparison& comparison);
-
-}  // namespace sluice::cli
+}  // namespace sluice::analyze

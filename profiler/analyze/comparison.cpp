@@ -1,4 +1,4 @@
-#include "cli/comparison.h"
+#include "profiler/analyze/comparison.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,15 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "base/nearest.h"
 #include "profiler/analyze/trend.h"
 
-namespace sluice::cli {
+namespace sluice::analyze {
 namespace {
 
-// The standard error of a median is this many of a mean's (sqrt(pi / 2)).
-constexpr double kMedianError = 1.2533;
-constexpr double kErrors = 3;
 constexpr std::size_t kSettling = 2;
 
 using Series = std::map<std::string, std::vector<double>>;  // by key, a value a step
@@ -70,17 +66,18 @@ Result<ReadRun> read_run(const std::string& path) {
       1, run.series));
   ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader->meta());
   for (const rundb::MetaRow& row : meta) run.settings[row.key] = row.value;
+  ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, reader->knob_changes());
+  for (const rundb::KnobChangeRow& change : changes) {
+    std::string& text = run.settings["changes"];
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}={} from step {}", change.knob, change.new_value, change.step_id + 1);
+  }
   return run;
 }
 
 std::string unit_of(const std::string& key) {
   if (key.ends_with("_read") || key.ends_with("_write")) return "B";
   return key == "loss" || key == "tokens_per_s" ? "" : "s";
-}
-
-double error_of_median(const std::vector<double>& values, double median) {
-  return kMedianError * analyze::noise_of(values, median) /
-         std::sqrt(static_cast<double>(values.size()));
 }
 
 // In the order in which people ask, then the links.
@@ -131,49 +128,11 @@ Result<Comparison> compare_runs(const std::string& database_a, const std::string
     const auto in_b = b.series.find(key);
     if (in_b == b.series.end()) continue;
     const std::vector<double>& values_a = a.series.at(key);
-    const double median_a = analyze::median_of(values_a);
-    const double median_b = analyze::median_of(in_b->second);
-    const double noise = kErrors * std::hypot(error_of_median(values_a, median_a),
-                                              error_of_median(in_b->second, median_b));
-    comparison.figures.push_back({key, unit_of(key), median_a, median_b, noise});
+    comparison.figures.push_back({key, unit_of(key), median_of(values_a), median_of(in_b->second),
+                                  noise_of_difference(values_a, in_b->second)});
   }
   comparison.differences = differences(a, b);
   return comparison;
 }
 
-Result<FailCondition> parse_fail_condition(const std::string& text, const Comparison& comparison) {
-  FailCondition condition;
-  condition.text = text;
-  const std::size_t sign = text.find_first_of("<>");
-  const auto bad = [&] {
-    return make_error(ErrorCode::config,
-                      "--fail-if {}: write a figure, > or <, and a change, like 'step_time>+3%' or "
-                      "'loss>0.05'",
-                      text);
-  };
-  if (sign == std::string::npos || sign == 0) return bad();
-  condition.key = text.substr(0, sign);
-  condition.is_above = text[sign] == '>';
-  std::string bound = text.substr(sign + 1);
-  condition.is_percent = bound.ends_with('%');
-  if (condition.is_percent) bound.pop_back();
-  if (bound.starts_with('+')) bound.erase(0, 1);
-  const auto value = number(bound);
-  if (!value || !std::isfinite(*value)) return bad();
-  condition.bound = condition.is_percent ? *value / 100 : *value;
-  std::vector<std::string> keys;
-  for (const ComparedFigure& figure : comparison.figures) keys.push_back(figure.key);
-  if (std::ranges::count(keys, condition.key) > 0) return condition;
-  return make_error(ErrorCode::config,
-                    "--fail-if {}: '{}' is no figure of both runs{}; there are {}", text,
-                    condition.key, did_you_mean(condition.key, keys), fmt::join(keys, ", "));
-}
-
-bool is_tripped(const FailCondition& condition, const Comparison& comparison) {
-  const auto figure = std::ranges::find(comparison.figures, condition.key, &ComparedFigure::key);
-  if (figure == comparison.figures.end() || !figure->is_more_than_noise()) return false;
-  const double change = condition.is_percent ? figure->change() : figure->b - figure->a;
-  return condition.is_above ? change > condition.bound : change < condition.bound;
-}
-
-}  // namespace sluice::cli
+}  // namespace sluice::analyze

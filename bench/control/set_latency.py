@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""How long a run takes to answer a set over its control socket, and when it is in force.
+
+    bench/control/set_latency.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
+
+Trains sample_models/runs/tiny.toml twice: by the emulated clock on drives so slow that the machine
+is idle while a step goes on, and by the real clock, when every processor computes. Each time
+`--sets` sets of `buffers` are sent, at random times of a step, and the time from sending the line
+to having read its answer is taken; then that to the event that the change is in force, beside the
+length of a step.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES = [("idle (emulated clock)", ["--set", "clock=emulated", "--set", "time_scale=24"]),
+         ("computing (real clock)", ["--set", "clock=real"])]
+
+
+class Line:
+    def __init__(self, path):
+        here = os.getcwd()
+        os.chdir(path.parent)  # the address of a socket is short
+        try:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(path.name)
+        finally:
+            os.chdir(here)
+        self.file = self.socket.makefile("rw")
+        self.file.readline()  # the greeting
+
+    def send(self, **request):
+        self.file.write(json.dumps(request) + "\n")
+        self.file.flush()
+
+    def next(self, wanted):
+        while True:
+            message = json.loads(self.file.readline())
+            if wanted(message):
+                return message
+
+
+def connected(path, process):
+    while process.poll() is None:
+        try:
+            return Line(path)
+        except OSError:
+            time.sleep(0.02)
+    sys.exit(f"the run ended before it listened: {process.stderr.read().decode()}")
+
+
+def measure(line, sets):
+    chance = random.Random(1)
+    answers, effects, steps = [], [], []
+    line.send(id=0, do="subscribe")
+    for _ in range(4):  # the first steps take memory
+        steps.append(line.next(lambda m: m.get("event") == "step")["step_seconds"])
+    for i in range(1, sets + 1):
+        time.sleep(chance.uniform(0, statistics.median(steps)))
+        begin = time.monotonic()
+        line.send(id=i, do="set", knobs={"buffers": 2 + i % 2})
+        answer = line.next(lambda m: m.get("id") == i)
+        answers.append(time.monotonic() - begin)
+        if not answer["ok"]:
+            sys.exit(f"refused: {answer['error']}")
+        line.next(lambda m: m.get("event") == "change" and m["change"] == answer["change"])
+        effects.append(time.monotonic() - begin)
+        steps.append(line.next(lambda m: m.get("event") == "step")["step_seconds"])
+    return sorted(answers), sorted(effects), statistics.median(steps)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sluice", default=ROOT / "build/release/bin/sluice")
+    parser.add_argument("--text", default=ROOT / "out/data/kjv.txt")
+    parser.add_argument("--dir", default=ROOT / "out/bench-control", help="what it writes; removed")
+    parser.add_argument("--sets", type=int, default=40)
+    arguments = parser.parse_args()
+    print(f"{'':24} {'step':>9} {'answer, median':>15} {'p90':>9} {'longest':>9} "
+          f"{'in force, longest':>18}")
+    for name, settings in CASES:
+        folder = pathlib.Path(arguments.dir).resolve()
+        shutil.rmtree(folder, ignore_errors=True)
+        command = [arguments.sluice, "train", ROOT / "sample_models/runs/tiny.toml", "--steps",
+                   "1000000", "--set", f"output={folder}", "--set",
+                   f"text={pathlib.Path(arguments.text).resolve()}", "--set",
+                   "validation_every=0", *settings]
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        answers, effects, step = measure(connected(folder / "run.db.socket", process),
+                                         arguments.sets)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        print(f"{name:24} {1e3 * step:7.1f}ms {1e3 * statistics.median(answers):13.2f}ms "
+              f"{1e3 * answers[len(answers) * 9 // 10]:7.2f}ms {1e3 * answers[-1]:7.2f}ms "
+              f"{1e3 * effects[-1]:16.1f}ms", flush=True)
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+// `sluice knobs`, `set`, `snapshot` and `stop`: a run that is going on, seen and changed from
+// another terminal.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/live_change.h"
+
+namespace sluice::cli {
+namespace {
+
+using control::ChangeEvent;
+using control::ChangeState;
+using control::Message;
+using control::RequestKind;
+
+struct LiveArguments {
+  std::string database;
+  std::vector<std::string> settings;
+  std::string revert_if;
+  std::int64_t watch_steps = 0;
+  bool no_wait = false;
+  bool json = false;
+};
+
+std::string range_of(const control::Knob& knob) {
+  return knob.unit.empty() ? knob.values : knob.values + " " + knob.unit;
+}
+
+Status list_knobs(const LiveArguments& arguments) {
+  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::knobs}, kLiveAnswer));
+  if (arguments.json) {
+    nlohmann::json knobs = nlohmann::json::array();
+    for (const control::Knob& knob : answer.knobs) {
+      knobs.push_back({{"key", knob.key},
+                       {"value", knob.value},
+                       {"type", knob.type},
+                       {"values", knob.values},
+                       {"unit", knob.unit},
+                       {"default", knob.default_value},
+                       {"safe_point", "step"},
+                       {"help", knob.help}});
+    }
+    fmt::print("{}\n", nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}).dump());
+    return ok_status();
+  }
+  fmt::print("Knobs of {} (process {}), each taken over between two steps:\n\n",
+             client->greeting().run, client->greeting().pid);
+  for (const control::Knob& knob : answer.knobs) {
+    fmt::print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "",
+               knob.help);
+  }
+  fmt::print("\nChange one: sluice set {} {}=VALUE\n", arguments.database,
+             answer.knobs.front().key);
+  return ok_status();
+}
+
+void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
+  if (arguments.json) {
+    fmt::print("{}\n", nlohmann::json({{"state", change_state_name(event.state)},
+                                       {"change", event.change},
+                                       {"step", event.step},
+                                       {"settings", event.settings},
+                                       {"message", event.message}})
+                           .dump());
+    return;
+  }
+  const std::string settings = fmt::format("{}", fmt::join(event.settings, " "));
+  switch (event.state) {
+    case ChangeState::in_force:
+      fmt::print("In force after step {}: {}\n", event.step, settings);
+      break;
+    case ChangeState::kept:
+      fmt::print("Kept: {}\n", event.message);
+      break;
+    case ChangeState::reverted:
+      fmt::print("Taken back after step {}: {}. Now {}\n", event.step, event.message, settings);
+      break;
+    case ChangeState::refused:
+      break;  // an error, said by whoever asked
+  }
+  std::fflush(stdout);
+}
+
+Status set_knobs(const LiveArguments& arguments) {
+  for (const std::string& setting : arguments.settings) {
+    if (setting.find('=') == std::string::npos) {
+      return make_error(ErrorCode::config, "{}: expected key=value, as in buffers=4", setting);
+    }
+  }
+  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  control::SetRequest set;
+  set.settings = arguments.settings;
+  set.revert_if = arguments.revert_if;
+  set.watch_steps = arguments.watch_steps;
+  ASSIGN_OR_RETURN(const Message answer, ask_for_change(*client, set));
+  if (arguments.no_wait) {
+    fmt::print("Asked for: comes after step {}\n", answer.from_step - 1);
+    return ok_status();
+  }
+  ASSIGN_OR_RETURN(ChangeEvent event, await_change(*client, answer.change));
+  print_event(event, arguments);
+  if (arguments.revert_if.empty()) return ok_status();
+  if (!arguments.json) fmt::print("Watching: {}\n", arguments.revert_if);
+  std::fflush(stdout);
+  ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
+  print_event(event, arguments);
+  return ok_status();
+}
+
+Status keep_snapshot(const LiveArguments& arguments) {
+  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const Message subscribed,
+                   client->ask({.kind = RequestKind::subscribe}, kLiveAnswer));
+  static_cast<void>(subscribed);
+  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::snapshot}, kLiveAnswer));
+  ASSIGN_OR_RETURN(const control::SnapshotEvent kept, await_snapshot(*client, answer.snapshot));
+  if (arguments.json) {
+    fmt::print("{}\n", nlohmann::json(
+                           {{"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}})
+                           .dump());
+    return ok_status();
+  }
+  fmt::print("Kept step {} in {} ({}). Go on from it with --resume --set state_dir={}\n", kept.step,
+             kept.path, format_bytes(kept.size_bytes), kept.path);
+  return ok_status();
+}
+
+Status stop_run(const LiveArguments& arguments) {
+  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::stop}, kLiveAnswer));
+  static_cast<void>(answer);
+  fmt::print("{} stops after this step and commits it. Go on later with --resume.\n",
+             client->greeting().run);
+  return ok_status();
+}
+
+CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const char* what,
+                       std::shared_ptr<LiveArguments> arguments,
+                       Status (*run)(const LiveArguments&)) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command
+      ->add_option("database", arguments->database,
+                   "the run's database (OUTPUT/run.db), or the socket beside it")
+      ->required();
+  command->callback([arguments, run, &exit_code] {
+    install_interrupt_handler();
+    const Status status = run(*arguments);
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+  return command;
+}
+
+}  // namespace
+
+void add_live_commands(CLI::App& app, int& exit_code) {
+  auto knobs = std::make_shared<LiveArguments>();
+  CLI::App* list = live_command(app, exit_code, "knobs",
+                                "What can be changed in a run that is going on", knobs, list_knobs);
+  list->add_flag("--json", knobs->json, "print one JSON object and nothing else");
+  list->footer("Example: sluice knobs out/tiny/run.db");
+
+  auto set = std::make_shared<LiveArguments>();
+  CLI::App* change =
+      live_command(app, exit_code, "set",
+                   "Change knobs of a run that is going on, between two steps", set, set_knobs);
+  change->add_option("settings", set->settings, "key=value, as many as you like: all or none")
+      ->required();
+  change->add_option("--revert-if", set->revert_if,
+                     "take it back if it does harm: 'step_time>+5%' (or forward, backward, update, "
+                     "loss)");
+  change
+      ->add_option("--watch-steps", set->watch_steps,
+                   "how many steps are compared (default: 5, after the one it begins in)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000}));
+  change->add_flag("--no-wait", set->no_wait, "do not wait until it is in force");
+  change->add_flag("--json", set->json, "print a JSON object for each thing that happens");
+  change->footer(
+      "Prints when it took effect, or why not (exit code 2, and nothing has changed).\n"
+      "Examples:\n"
+      "  sluice set out/tiny/run.db buffers=6\n"
+      "  sluice set out/tiny/run.db pipeline=serial --revert-if 'step_time>+5%'\n"
+      "  sluice set out/tiny/run.db device_map=3,1,1,1 density=0.05");
+
+  auto snapshot = std::make_shared<LiveArguments>();
+  CLI::App* keep = live_command(app, exit_code, "snapshot",
+                                "Keep the state of a run that goes on, as it is after this step",
+                                snapshot, keep_snapshot);
+  keep->add_flag("--json", snapshot->json, "print one JSON object and nothing else");
+  keep->footer(
+      "Copies the last commit to OUTPUT/snapshots/step-NNNNNN between two steps, and waits for "
+      "it.\n"
+      "Examples:\n"
+      "  sluice snapshot out/tiny/run.db\n"
+      "  sluice state out/tiny/snapshots/step-000120 --verify\n"
+      "  sluice train sample_models/runs/tiny.toml --resume --set output=out/other \\\n"
+      "      --set state_dir=out/tiny/snapshots/step-000120");
+
+  auto stop = std::make_shared<LiveArguments>();
+  CLI::App* end = live_command(app, exit_code, "stop",
+                               "Let a run finish its step, commit it and end", stop, stop_run);
+  end->footer("Example: sluice stop out/tiny/run.db");
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,169 @@
+// `sluice predict`: what settings would do to a recorded run, before anybody applies them.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/prediction.h"
+#include "cli/terminal.h"
+#include "profiler/analyze/run_analysis.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::cli {
+namespace {
+
+struct PredictArguments {
+  std::string database;
+  std::vector<std::string> settings;
+  bool json = false;
+};
+
+// All that is said.
+struct Predicted {
+  std::string run;
+  double recorded_seconds = 0;
+  double simulated_seconds = 0;
+  double fit_error = 0;
+  std::vector<Prediction> predictions;
+  std::string unavailable;  // why there are none, and no figures; empty: there are
+};
+
+// The analysis' suggestions, where no settings were named.
+Result<std::vector<analyze::Suggestion>> suggestions_of(rundb::Reader& reader) {
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
+  ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(reader));
+  ASSIGN_OR_RETURN(const analyze::RunAnalysis analysis, analyze::analyze_run(reader, info));
+  return analyze::suggestions(analysis, info);
+}
+
+Result<std::string> name_of(rundb::Reader& reader) {
+  ASSIGN_OR_RETURN(const auto meta, reader.meta());
+  for (const rundb::MetaRow& row : meta) {
+    if (row.key == "name") return row.value;
+  }
+  return std::string();
+}
+
+// What cannot be read or set is an error; a run that cannot be predicted yet is an answer.
+Result<Predicted> predict_run(const PredictArguments& arguments) {
+  RETURN_IF_ERROR(check_predictable(arguments.settings));
+  auto opened = rundb::Reader::open(arguments.database);
+  if (!opened.ok()) return wrong_database(opened.error());
+  Predicted predicted;
+  const auto run = name_of(**opened);
+  if (!run.ok()) return wrong_database(run.error());
+  predicted.run = *run;
+  const Result<Predictor> predictor = Predictor::open(arguments.database);
+  if (!predictor.ok()) {
+    predicted.unavailable = predictor.error().message();
+    return predicted;
+  }
+  predicted.recorded_seconds = predictor->recorded_seconds();
+  predicted.simulated_seconds = predictor->simulated_seconds();
+  predicted.fit_error = predictor->fit_error();
+  if (!arguments.settings.empty()) {
+    ASSIGN_OR_RETURN(predicted.predictions.emplace_back(), predictor->with(arguments.settings));
+    return predicted;
+  }
+  ASSIGN_OR_RETURN(const auto suggested, suggestions_of(**opened));
+  predicted.predictions = better_ones(*predictor, suggested);
+  return predicted;
+}
+
+std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
+
+std::string percent(double share) { return fmt::format("{:+.0f} %", share * 100); }
+
+std::string joined(const std::vector<std::string>& settings) {
+  return fmt::format("{}", fmt::join(settings, " "));
+}
+
+void print_table(const std::vector<Prediction>& predictions) {
+  std::size_t settings_width = std::string_view("settings").size();
+  std::size_t from_width = std::string_view("from").size();
+  for (const Prediction& one : predictions) {
+    settings_width = std::max(settings_width, joined(one.settings).size());
+    from_width = std::max(from_width, joined(one.from).size());
+  }
+  fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
+             "a step", "change");
+  for (const Prediction& one : predictions) {
+    fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
+               joined(one.from), from_width, duration(one.seconds), percent(one.change));
+    if (!one.why.empty()) fmt::print("    {}\n", one.why);
+  }
+}
+
+void print_text(const Predicted& predicted, bool is_asked) {
+  if (!predicted.unavailable.empty()) {
+    fmt::print("Nothing is predicted: {}\n", predicted.unavailable);
+    return;
+  }
+  fmt::print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
+  fmt::print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
+             duration(predicted.simulated_seconds), percent(predicted.fit_error));
+  if (!predicted.predictions.empty()) return print_table(predicted.predictions);
+  if (is_asked) return;
+  fmt::print("{}", wrapped(fmt::format("No single setting that the analysis suggests is predicted "
+                                       "to make a step shorter by {:.0f} %; `sluice tune` looks "
+                                       "at several together.",
+                                       100 * kWorthSaying),
+                           terminal_columns(), ""));
+}
+
+void print_json(const Predicted& predicted) {
+  nlohmann::ordered_json json;
+  json["run"] = predicted.run;
+  if (predicted.unavailable.empty()) {
+    json["fit_error"] = predicted.fit_error;
+    json["recorded_seconds"] = predicted.recorded_seconds;
+    json["simulated_seconds"] = predicted.simulated_seconds;
+  }
+  json["predictions"] = nlohmann::ordered_json::array();
+  for (const Prediction& one : predicted.predictions) {
+    json["predictions"].push_back({{"settings", one.settings},
+                                   {"from", one.from},
+                                   {"seconds", one.seconds},
+                                   {"change", one.change},
+                                   {"why", one.why}});
+  }
+  json["unavailable"] = predicted.unavailable;
+  fmt::print("{}\n", json.dump());
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<PredictArguments>();
+  CLI::App* command = app.add_subcommand(
+      "predict", "What settings would do to a recorded run, by simulating it with them");
+  command->add_option("database", arguments->database, "the run database; the run may be going on")
+      ->required();
+  command->add_option("settings", arguments->settings,
+                      "key=value, as many as you like: predicted together; without any, what the "
+                      "analysis suggests, each by itself");
+  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command->footer(
+      "The platform is fitted to the run's steady steps first; how far simulation then is from "
+      "what\nwas recorded is said beside the predictions. Nothing of the run is changed.\n"
+      "Examples:\n"
+      "  sluice predict out/tiny/run.db\n"
+      "  sluice predict out/tiny/run.db buffers=6 pipeline=nbuffer\n"
+      "  sluice predict out/tiny/run.db devices=4 --json");
+  command->callback([arguments, &exit_code] {
+    const Result<Predicted> predicted = predict_run(*arguments);
+    if (!predicted.ok()) {
+      exit_code = report_error(predicted.error());
+      return;
+    }
+    if (arguments->json) {
+      print_json(*predicted);
+    } else {
+      print_text(*predicted, !arguments->settings.empty());
+    }
+  });
+}
+
+}  // namespace sluice::cli

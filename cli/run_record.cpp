@@ -1,0 +1,104 @@
+#include "cli/run_record.h"
+
+#include <cmath>
+#include <map>
+
+#include "profiler/analyze/step_verdicts.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::cli {
+namespace {
+
+// As in table `knob_change`: what the run's settings say, now or as planned.
+constexpr const char* kBySettings = "settings";
+constexpr const char* kBetweenSteps = "step";
+
+// What each knob of a recorded run was at the end, before `first_step`.
+Result<std::map<std::string, std::string>> values_at_end(const std::string& database,
+                                                         std::int64_t first_step) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
+  std::map<std::string, std::string> values;
+  ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader->meta());
+  for (const rundb::MetaRow& row : meta) values[row.key] = row.value;
+  ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, reader->knob_changes());
+  for (const rundb::KnobChangeRow& change : changes) {
+    if (change.step_id < first_step) values[change.knob] = change.new_value;
+  }
+  return values;
+}
+
+}  // namespace
+
+void RunObserver::on_step(const train::StepReport& report) {
+  parts_.progress->on_step(report);
+  if (parts_.live != nullptr) parts_.live->on_step(report);
+}
+
+bool RunObserver::should_stop() {
+  return parts_.progress->should_stop() || (parts_.live != nullptr && parts_.live->stop_is_asked());
+}
+
+std::vector<train::AskedChange> RunObserver::asked_changes() {
+  if (parts_.live == nullptr) return {};
+  return parts_.live->asked_changes();
+}
+
+void RunObserver::on_knobs_changed(std::int64_t step, TimeNs ts,
+                                   std::span<const train::KnobChange> changes,
+                                   const train::AskedChange* asked) {
+  record(step, ts, changes, asked == nullptr ? kBySettings : asked->who);
+  if (parts_.live != nullptr) parts_.live->on_knobs_changed(step, ts, changes, asked);
+}
+
+void RunObserver::on_change_refused(std::int64_t step, TimeNs ts, const train::AskedChange& asked,
+                                    const Error& why) {
+  if (parts_.live != nullptr) parts_.live->on_change_refused(step, ts, asked, why);
+}
+
+void RunObserver::record(std::int64_t step, TimeNs ts, std::span<const train::KnobChange> changes,
+                         const std::string& who) {
+  if (parts_.collector == nullptr) return;
+  std::vector<rundb::KnobChangeRow> rows;
+  for (const train::KnobChange& change : changes) {
+    rows.push_back({ts, step, change.knob, change.from, change.to, who});
+  }
+  parts_.collector->add(rows);
+}
+
+std::vector<rundb::KnobRow> knob_rows() {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::vector<rundb::KnobRow> rows;
+  for (const control::Knob& knob : train::knobs({})) {
+    rows.push_back({knob.key, knob.type, knob.unit, knob.min.value_or(kNone),
+                    knob.max.value_or(kNone), knob.default_value, kBetweenSteps});
+  }
+  return rows;
+}
+
+std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
+                                                    const train::RunConfig& config,
+                                                    std::int64_t first_step, TimeNs ts) {
+  std::vector<rundb::KnobChangeRow> changes;
+  const auto before = values_at_end(database, first_step);
+  if (!before.ok()) return changes;  // whoever opens it for writing says what is wrong with it
+  for (const control::Knob& knob : train::knobs(config)) {
+    const auto was = before->find(knob.key);
+    if (was == before->end() || was->second == knob.value) continue;
+    changes.push_back({ts, first_step, knob.key, was->second, knob.value, kBySettings});
+  }
+  return changes;
+}
+
+Status record_verdicts(collect::Collector& collector, const std::string& database,
+                       std::int64_t first_step) {
+  RETURN_IF_ERROR(collector.flush());
+  // Closed again before the collector is: a reader would keep the log of a finished run.
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
+  ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(*reader));
+  ASSIGN_OR_RETURN(const std::vector<rundb::VerdictRow> rows,
+                   analyze::compute_verdicts(*reader, info, first_step));
+  collector.add(rows);
+  return ok_status();
+}
+
+}  // namespace sluice::cli

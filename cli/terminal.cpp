@@ -1,0 +1,46 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace sluice::cli {
+namespace {
+
+// Of UTF-8: bytes that begin a character.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+int terminal_columns() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::max<int>(kColumnsMin, size.ws_col);
+  return 80;
+}
+
+std::string wrapped(const std::string& text, int columns, const std::string& indent) {
+  std::string lines;
+  std::string line;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, space - at);
+    const std::size_t width = width_of(line) + 1 + width_of(word);
+    if (!line.empty() && width > static_cast<std::size_t>(columns)) {
+      lines += line + "\n";
+      line = indent;
+    } else if (!line.empty()) {
+      line += ' ';
+    }
+    line += word;
+    at = space + 1;
+  }
+  return lines + line + "\n";
+}
+
+}  // namespace sluice::cli

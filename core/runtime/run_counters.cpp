@@ -1,0 +1,143 @@
+#include "core/runtime/run_counters.h"
+
+#include <algorithm>
+#include <string>
+
+namespace sluice::runtime {
+namespace {
+
+constexpr const char* kDirectionNames[] = {"reads", "writes"};  // by platform::Direction
+
+bool crosses(const platform::Device& device, platform::LinkId link) {
+  const auto has = [link](const std::vector<platform::LinkId>& route) {
+    return std::ranges::find(route, link) != route.end();
+  };
+  return has(device.host_route) || has(device.memory_route) || has(device.internal_route);
+}
+
+// A link of one device stands under it; a shared one stands alone.
+record::TrackId parent_of(const platform::Platform& platform, platform::LinkId link,
+                          std::span<const record::TrackId> devices) {
+  record::TrackId parent = record::kNoTrack;
+  for (std::size_t d = 0; d < platform.devices.size(); ++d) {
+    if (!crosses(platform.devices[d], link)) continue;
+    if (parent != record::kNoTrack) return record::kNoTrack;
+    parent = devices[d];
+  }
+  return parent;
+}
+
+}  // namespace
+
+RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
+                         const platform::Platform& platform, record::TrackId host,
+                         std::span<const record::TrackId> devices)
+    : recorder_(recorder),
+      ring_(ring),
+      devices_(platform.devices.size()),
+      links_(platform.links.size()) {
+  const auto add = [&](Counter& counter, record::TrackId parent, const std::string& name) {
+    counter.track = recorder.add_track(parent, "counter", name);
+  };
+  add(host_bytes_, host, "host buffers (bytes)");
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const std::string& name = platform.devices[d].name;
+    for (std::size_t way = 0; way < 2; ++way) {
+      add(devices_[d].transfers[way], devices[d],
+          name + " " + kDirectionNames[way] + " under way (transfers)");
+    }
+    add(devices_[d].buffers, devices[d], name + " buffers in use (buffers)");
+    add(devices_[d].memory_bytes, devices[d], name + " memory used (bytes)");
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const platform::LinkId link{static_cast<std::int32_t>(i)};
+    const std::string& name = platform.links[i].name;
+    const record::TrackId track =
+        recorder.add_track(parent_of(platform, link, devices), "link", name);
+    for (std::size_t way = 0; way < 2; ++way) {
+      add(links_[i][way], track, name + " " + kDirectionNames[way] + " in flight (bytes)");
+    }
+  }
+}
+
+template <typename Visit>
+void RunCounters::for_each(Visit&& visit) {
+  visit(host_bytes_);
+  for (Device& device : devices_) {
+    for (Counter& counter : device.transfers) visit(counter);
+    visit(device.buffers);
+    visit(device.memory_bytes);
+  }
+  for (LinkBytes& link : links_) {
+    for (Counter& counter : link) visit(counter);
+  }
+}
+
+void RunCounters::move(const OperationState& state, std::int64_t sign, TimeNs now_ns) {
+  const Operation& operation = state.operation;
+  if (operation.cost.route.empty()) return;
+  follow_level(now_ns);
+  const OperationLabel& label = operation.label;
+  const auto way = static_cast<std::size_t>(operation.cost.direction);
+  if (label.device != kNoDevice) {
+    Counter& transfers = devices_[static_cast<std::size_t>(index_of(label.device))].transfers[way];
+    set(transfers, transfers.value + sign, now_ns);
+  }
+  const std::int64_t size_bytes = label.size_bytes + label.padding_bytes;
+  for (const platform::LinkId link : operation.cost.route) {
+    Counter& bytes = links_[static_cast<std::size_t>(platform::index_of(link))][way];
+    set(bytes, bytes.value + sign * size_bytes, now_ns);
+  }
+}
+
+void RunCounters::on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) {
+  follow_level(now_ns);
+  set(devices_[static_cast<std::size_t>(index_of(device))].buffers, in_use, now_ns);
+}
+
+void RunCounters::on_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
+                            TimeNs now_ns) {
+  follow_level(now_ns);
+  set(host_bytes_, host_bytes, now_ns);
+  for (std::size_t d = 0; d < device_bytes.size(); ++d) {
+    set(devices_[d].memory_bytes, device_bytes[d], now_ns);
+  }
+}
+
+// Ends that a worker stamped may be handed over out of order; a counter's time never goes back.
+void RunCounters::set(Counter& counter, std::int64_t value, TimeNs now_ns) {
+  now_ns = std::max(now_ns, counter.since_ns);
+  if (!counter.is_written && is_on_ && now_ns - counter.since_ns >= kShortestNs) write(counter);
+  counter.value = value;
+  counter.since_ns = now_ns;
+  counter.is_written = value == counter.written_value;
+}
+
+void RunCounters::write(Counter& counter) {
+  ring_.try_push(record::CounterRecord{
+      .track = counter.track, .ts = counter.since_ns, .value = static_cast<double>(counter.value)});
+  counter.written_value = counter.value;
+  counter.is_written = true;
+}
+
+// What a counter was is not known to a reader once it was not recorded for a while.
+void RunCounters::follow_level(TimeNs now_ns) {
+  const bool is_on = recorder_.level() >= record::Level::all;
+  if (is_on == is_on_) return;
+  is_on_ = is_on;
+  if (!is_on) return;
+  for_each([now_ns](Counter& counter) {
+    counter.since_ns = std::max(counter.since_ns, now_ns);
+    counter.is_written = false;
+    counter.written_value = -1;
+  });
+}
+
+void RunCounters::write_pending() {
+  if (!is_on_ || recorder_.level() < record::Level::all) return;
+  for_each([this](Counter& counter) {
+    if (!counter.is_written) write(counter);
+  });
+}
+
+}  // namespace sluice::runtime

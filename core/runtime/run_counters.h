@@ -1,0 +1,73 @@
+#pragma once
+// Numbers over time that follow from what passes the runtime: transfers under way and buffers in
+// use by device, bytes in flight by link and direction, and the memory that was taken. They are
+// kept as operations come and go, without asking anybody, and written as counters at level `all`.
+//
+// What is written is exact: at a sample's time the number was its value. What held for less than
+// kShortestNs may have no sample, so that a counter has at most ten thousand a second, however fast
+// the drives are. A sample is written when the next value begins, and at a step's end at the
+// latest.
+//
+// Thread contract: made before the run; called on the owner thread, whose ring it is. Allocates
+// when it is made.
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/platform/platform.h"
+#include "core/runtime/operation.h"
+#include "profiler/record/recorder.h"
+
+namespace sluice::runtime {
+
+class RunCounters {
+ public:
+  static constexpr TimeNs kShortestNs = 100'000;
+
+  // `host` and `devices` are the tracks that the counters stand under; links get their own.
+  RunCounters(record::Recorder& recorder, record::Ring& ring, const platform::Platform& platform,
+              record::TrackId host, std::span<const record::TrackId> devices);
+
+  // A transfer is under way from when it was asked for until it ended: what waits for its link is
+  // among them.
+  void on_submit(const OperationState& state) { move(state, 1, state.submit_ns); }
+  void on_finish(const OperationState& state) { move(state, -1, state.end_ns); }
+  void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns);
+  void on_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
+                 TimeNs now_ns);
+
+  // What has no sample yet gets one, however short it has held.
+  void write_pending();
+
+ private:
+  struct Counter {
+    record::TrackId track{};
+    std::int64_t value = 0;
+    TimeNs since_ns = 0;
+    std::int64_t written_value = -1;  // of the last sample; none of them is ever negative
+    bool is_written = false;
+  };
+  struct Device {
+    std::array<Counter, 2> transfers;  // by platform::Direction
+    Counter buffers;
+    Counter memory_bytes;
+  };
+  using LinkBytes = std::array<Counter, 2>;
+
+  void move(const OperationState& state, std::int64_t sign, TimeNs now_ns);
+  void set(Counter& counter, std::int64_t value, TimeNs now_ns);
+  void write(Counter& counter);
+  void follow_level(TimeNs now_ns);
+  template <typename Visit>
+  void for_each(Visit&& visit);
+
+  record::Recorder& recorder_;
+  record::Ring& ring_;
+  bool is_on_ = false;  // at level `all`, when it was last looked at
+  std::vector<Device> devices_;
+  std::vector<LinkBytes> links_;
+  Counter host_bytes_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,67 @@
+#pragma once
+// A run that listens: what is asked over its control socket (core/control) becomes changes between
+// two steps, what becomes of them is told to whoever listens, and a change that a rule watches is
+// taken back when it did harm.
+//
+// Thread contract: the schedule's thread; the socket has its own.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/control/control_server.h"
+#include "core/control/effect_watch.h"
+#include "core/train/trainer.h"
+
+namespace sluice::train {
+
+class LiveControl {
+ public:
+  // Listens beside the run's database. The run outlives it.
+  static Result<std::unique_ptr<LiveControl>> start(TrainingRun& run);
+  ~LiveControl();
+
+  const std::string& socket_path() const { return socket_path_; }
+
+  // TrainObserver's, between two steps.
+  void on_step(const StepReport& report);
+  std::vector<AskedChange> asked_changes();
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const KnobChange> changes,
+                        const AskedChange* asked);
+  void on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked, const Error& why);
+  bool snapshot_is_asked();
+  void on_snapshot(const Result<KeptSnapshot>& kept);
+  bool stop_is_asked() const { return stop_is_asked_; }
+  // The last thing that is told.
+  void close(const std::string& reason);
+
+ private:
+  // What the socket's thread answers from.
+  class Shared;
+  struct Watched {
+    std::int64_t change;
+    control::RevertRule rule;
+    std::int64_t steps;
+  };
+
+  LiveControl(TrainingRun& run, std::string socket_path);
+  void take_due();
+  void tell_of_what_will_not_be();
+  void tell_watch_result(const control::WatchResult& result);
+  void tell(control::ChangeState state, std::int64_t step, TimeNs ts, const AskedChange& asked,
+            const std::string& message);
+
+  TrainingRun& run_;
+  const std::string socket_path_;
+  std::shared_ptr<Shared> shared_;
+  std::unique_ptr<control::ControlServer> server_;
+  control::EffectWatch watch_;
+  std::vector<Watched> watched_;         // of changes that are not in force yet
+  std::vector<AskedChange> asked_;       // for the next safe point
+  std::vector<std::int64_t> snapshots_;  // asked for and not kept yet
+  std::int64_t reverting_ = 0;           // the change that is being taken back; 0: none
+  std::int64_t committed_step_ = 0;
+  bool stop_is_asked_ = false;
+};
+
+}  // namespace sluice::train

@@ -1,0 +1,213 @@
+#include "gui/app/app.h"
+
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+#include <imgui.h>
+#include <imgui_internal.h>
+#include <implot.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "gui/app/fonts.h"
+#include "gui/widgets/look.h"
+
+namespace sluice::gui {
+namespace {
+
+// Something may need a further frame to settle: sizes that follow from content, appearing windows.
+constexpr int kFramesAfterEvent = 3;
+constexpr double kWaitSeconds = 0.5;     // the start page looks for live runs, tooltips appear
+constexpr double kTypingSeconds = 0.25;  // the cursor blinks
+
+// Of this thread: what others do on the same processors is not the frame's.
+double thread_cpu_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// ImGui, ImPlot and the backends, begun and ended together.
+class ImguiSession {
+ public:
+  ImguiSession(GLFWwindow* window, std::string ini_path, Settings& settings)
+      : ini_path_(std::move(ini_path)) {
+    ImGui::CreateContext();
+    ImPlot::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
+    io.ConfigDockingWithShift = false;
+    io.ConfigWindowsMoveFromTitleBarOnly = true;
+    io.IniFilename = ini_path_.empty() ? nullptr : ini_path_.c_str();
+    register_settings(settings);
+    if (io.IniFilename != nullptr) ImGui::LoadIniSettingsFromDisk(io.IniFilename);
+    load_fonts();
+    ImGui_ImplGlfw_InitForOpenGL(window, true);
+    ImGui_ImplOpenGL3_Init("#version 330 core");
+  }
+  void end_backends() {
+    ImGui_ImplOpenGL3_Shutdown();
+    ImGui_ImplGlfw_Shutdown();
+  }
+  ~ImguiSession() {
+    ImPlot::DestroyContext();
+    ImGui::DestroyContext();
+  }
+  ImguiSession(const ImguiSession&) = delete;
+  ImguiSession& operator=(const ImguiSession&) = delete;
+
+ private:
+  std::string ini_path_;
+};
+
+class App {
+ public:
+  App(const AppOptions& options, const AppHooks& hooks, Window& window, Settings& settings)
+      : options_(options), hooks_(hooks), window_(window), shell_(settings, options.sluice) {
+    if (!options.theme.empty())
+      settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
+    apply();
+    if (!options.database.empty()) shell_.open_run(options.database);
+    if (!options.view.empty()) shell_.session().brings_forward.push_back(options.view);
+  }
+
+  Status run() {
+    if (hooks_.started) hooks_.started(shell_);
+    frames_left_ = kFramesAfterEvent;
+    while (!window_.is_closing() && !shell_.wants_to_quit()) {
+      const bool is_busy = hooks_.is_busy && hooks_.is_busy();
+      if (is_busy || frames_left_ > 0) {
+        take(window_.poll());
+      } else {
+        take(window_.wait(ImGui::GetIO().WantTextInput ? kTypingSeconds : kWaitSeconds));
+        if (frames_left_ == 0) continue;
+      }
+      frames_left_ = std::max(0, frames_left_ - 1);
+      // ImGui takes a key's press and its release, which may come together, in a frame each.
+      if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) frames_left_ = kFramesAfterEvent;
+      for (const std::string& path : window_.take_dropped()) shell_.open_run(path);
+      draw();
+      ASSIGN_OR_RETURN(const bool is_done, take_picture());
+      if (is_done) break;
+    }
+    return ok_status();
+  }
+
+ private:
+  // A live run has results several times a second, each of which is one frame; where none follow,
+  // the frames in which sizes settle come with the wait's end.
+  void take(Woken woken) {
+    if (woken == Woken::event) {
+      frames_left_ = kFramesAfterEvent;
+      is_unsettled_ = false;
+    } else if (woken == Woken::results) {
+      frames_left_ = std::max(frames_left_, 1);
+      is_unsettled_ = true;
+    } else if (frames_left_ == 0 && is_unsettled_) {
+      frames_left_ = kFramesAfterEvent - 1;
+      is_unsettled_ = false;
+    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page())) {
+      frames_left_ = 1;
+    }
+  }
+
+  bool is_on_start_page() { return shell_.session().feed == nullptr; }
+
+  // A theme or a scale that was asked for, between frames.
+  void apply() {
+    const double display =
+        options_.scale > 0 ? options_.scale : static_cast<double>(window_.display_scale());
+    const auto scale = static_cast<float>(display * shell_.wanted_scale());
+    const bool is_same = look().scale == scale && look().theme == shell_.wanted_theme();
+    if (is_same && has_look_) return;
+    has_look_ = true;
+    apply_look(shell_.wanted_theme(), scale);
+  }
+
+  void draw() {
+    apply();
+    const double begin_ms = thread_cpu_ms();
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGui::NewFrame();
+    shell_.draw(cost_);
+    ImGui::Render();
+    note_cost(thread_cpu_ms() - begin_ms);
+    if (hooks_.drawn) hooks_.drawn(cost_);
+    const std::string title = shell_.window_title();
+    if (title != title_) window_.set_title(title_ = title);
+    int width = 0;
+    int height = 0;
+    glfwGetFramebufferSize(window_.handle(), &width, &height);
+    glViewport(0, 0, width, height);
+    const ImVec4 page = ImGui::ColorConvertU32ToFloat4(look().colours.page);
+    glClearColor(page.x, page.y, page.z, 1);
+    glClear(GL_COLOR_BUFFER_BIT);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    if (hooks_.before_show) hooks_.before_show();
+    drawn_size_ = {width, height};
+    if (!is_taking_picture()) window_.show_frame();
+    if (hooks_.after_show) hooks_.after_show();
+  }
+
+  void note_cost(double ms) {
+    cost_.last_ms = ms;
+    costs_[cost_index_++ % costs_.size()] = cost_.last_ms;
+    cost_.worst_ms = *std::ranges::max_element(costs_);
+    cost_.vertex_count = ImGui::GetDrawData()->TotalVtxCount;
+  }
+
+  bool is_taking_picture() const { return settled_frames_ > kFramesAfterEvent; }
+
+  // With --screenshot: when all is there and some frames went by. True: it is taken.
+  Result<bool> take_picture() {
+    if (options_.screenshot.empty()) return false;
+    const bool was_taken = is_taking_picture();
+    settled_frames_ = shell_.is_settled() ? settled_frames_ + 1 : 0;
+    if (!was_taken) {
+      Window::wake();
+      return false;
+    }
+    RETURN_IF_ERROR(save_screenshot(drawn_size_.first, drawn_size_.second, options_.screenshot));
+    return true;
+  }
+
+  const AppOptions& options_;
+  const AppHooks& hooks_;
+  Window& window_;
+  Shell shell_;
+  FrameCost cost_;
+  std::array<double, 100> costs_{};
+  std::size_t cost_index_ = 0;
+  std::string title_;
+  std::pair<int, int> drawn_size_;
+  int frames_left_ = 0;
+  bool is_unsettled_ = false;  // since results were drawn in one frame
+  int settled_frames_ = 0;
+  bool has_look_ = false;
+};
+
+}  // namespace
+
+Status run_app(const AppOptions& options, const AppHooks& hooks) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Window> window, Window::open(options.window));
+  Settings settings;
+  const std::string ini = options.settings_path.empty() ? settings_path() : options.settings_path;
+  Status status;
+  {
+    ImguiSession imgui(window->handle(), ini == "-" ? "" : ini, settings);
+    {
+      App app(options, hooks, *window, settings);
+      status = app.run();
+    }
+    if (hooks.ending) hooks.ending();
+    imgui.end_backends();
+  }
+  if (hooks.ended) hooks.ended();
+  return status;
+}
+
+}  // namespace sluice::gui

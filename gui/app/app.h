@@ -1,0 +1,43 @@
+#pragma once
+// The program: a window, and in it the shell, drawn when something changed.
+//
+// Thread contract: the main thread.
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "gui/app/shell.h"
+#include "gui/app/window.h"
+
+namespace sluice::gui {
+
+struct AppOptions {
+  std::string database;  // empty: the start page
+  std::string theme;     // "dark", "light"; empty: as last time
+  double scale = 0;      // 0: the display's
+  WindowOptions window;
+  std::string screenshot;     // draw, save the picture there, and leave
+  std::string view;           // brought forward
+  std::string sluice;         // the program that predicts; empty: beside this one, else in PATH
+  std::string settings_path;  // empty: settings_path(); "-": nothing is kept
+};
+
+// For tests, which drive the program from within; the program itself has none.
+struct AppHooks {
+  std::function<void(Shell&)> started = {};
+  std::function<void()> before_show = {};  // the frame is drawn, not yet visible
+  std::function<void()> after_show = {};
+  std::function<void(const FrameCost&)> drawn = {};
+  std::function<bool()> is_busy = {};  // draw without waiting for events
+  std::function<void()> ending = {};   // ImGui's context is still there
+  std::function<void()> ended = {};    // it is gone
+};
+
+// An error: there is no display, or no OpenGL 3.3 on it, or no picture could be written.
+Status run_app(const AppOptions& options, const AppHooks& hooks = {});
+
+// Of what is on the screen, as a PNG file.
+Status save_screenshot(int width, int height, const std::string& path);
+
+}  // namespace sluice::gui

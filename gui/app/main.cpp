@@ -1,0 +1,69 @@
+// sluice-gui: arguments, and the errors that end it before there is a window.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "gui/app/app.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  sluice-gui                                   runs going on now, runs opened before
+  sluice-gui out/tiny/run.db                   a run, also while it goes on
+  sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
+
+Closing or ending it does nothing to a run; knobs of a live one are turned in it. ? shows all
+shortcuts, Ctrl+P all commands. Layout, theme and recent runs are kept in
+${XDG_CONFIG_HOME:-~/.config}/sluice/gui.ini.
+Exit code: 0 done; 1 no display, no OpenGL 3.3, or no picture; 2 usage.)";
+
+bool parse_size(const std::string& text, WindowOptions& window) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string::npos) return false;
+  try {
+    window.width = std::stoi(text.substr(0, cross));
+    window.height = std::stoi(text.substr(cross + 1));
+  } catch (const std::exception&) {
+    return false;
+  }
+  return window.width >= 320 && window.height >= 240 && window.width <= 16384 &&
+         window.height <= 16384;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "A run of Sluice in a window: why its steps take as long as they do, and the "
+      "timeline of all that ran");
+  AppOptions options;
+  std::string size;
+  app.add_option("database", options.database, "a run database; the run may be going on");
+  app.add_option("--theme", options.theme, "dark or light; otherwise as last time")
+      ->check(CLI::IsMember({"dark", "light"}));
+  app.add_option("--scale", options.scale, "of text and everything; otherwise the display's")
+      ->check(CLI::Range(0.5, 4.0));
+  app.add_option("--size", size, "of the window, as 1600x1000");
+  app.add_option("--view", options.view, "the view to bring forward, as \"Statistics\"");
+  app.add_option("--screenshot", options.screenshot,
+                 "when everything is read, save a picture of the window (PNG) and leave");
+  app.add_option("--settings", options.settings_path,
+                 "where layout and theme are kept; - keeps nothing");
+  app.footer(kFooter);
+  try {
+    app.parse(argc, argv);
+    if (!size.empty() && !parse_size(size, options.window))
+      throw CLI::ValidationError("--size", "wants a width and a height, as 1600x1000");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Status status = run_app(options);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "sluice-gui: {}\n", status.error().message());
+  return 1;
+}
+
+}  // namespace
+}  // namespace sluice::gui
+
+int main(int argc, char** argv) { return sluice::gui::run(argc, argv); }

@@ -1,0 +1,199 @@
+// What the menus, the palette and the keys of the shell do.
+
+#include <imgui.h>
+#include <imgui_internal.h>
+
+#include <filesystem>
+
+#include "gui/app/shell.h"
+#include "gui/widgets/panel.h"
+#include "gui/widgets/text_input.h"
+
+namespace sluice::gui {
+
+void Shell::make_commands() {
+  add_file_commands();
+  add_timeline_commands();
+  add_knob_commands();
+  add_window_commands();
+}
+
+void Shell::add_file_commands() {
+  const auto has_run = [this] { return session_.feed != nullptr; };
+  commands_.push_back({.menu = "Run",
+                       .name = "Open\u2026",
+                       .keys = "Ctrl+O",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_O,
+                       .run = [this] { opens_box_ = true; },
+                       .while_typing = true});
+  commands_.push_back({.menu = "Run",
+                       .name = "Close, back to the start page",
+                       .keys = "Ctrl+W",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_W,
+                       .run = [this] { close_run(); },
+                       .is_there = has_run});
+  commands_.push_back({.menu = "Run",
+                       .name = "Quit",
+                       .keys = "Ctrl+Q",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_Q,
+                       .run = [this] { wants_to_quit_ = true; },
+                       .while_typing = true});
+}
+
+void Shell::add_timeline_commands() {
+  const auto is_shown = [this] { return session_.has_facts(); };
+  const auto add = [this, is_shown](const char* name, const char* keys, ImGuiKeyChord chord,
+                                    std::function<void()> run) {
+    commands_.push_back({.menu = "Timeline",
+                         .name = name,
+                         .keys = keys,
+                         .chord = chord,
+                         .run = std::move(run),
+                         .is_there = is_shown});
+  };
+  add("Follow the end of a live run", "F", ImGuiKey_F,
+      [this] { session_.follows = !session_.follows && session_.run->is_live; });
+  add("Fit the run", "Home", ImGuiKey_Home, [this] {
+    session_.follows = false;
+    session_.show_all();
+  });
+  add("Fit the step in the middle", "S", ImGuiKey_S, [this] {
+    const TimeNs middle = session_.view.begin + session_.view.width() / 2;
+    for (const rundb::StepRow& step : session_.steps()) {
+      if (step.ts + step.dur < middle) continue;
+      session_.show_step(step);
+      return;
+    }
+  });
+  add("Zoom to the chosen span", "Z", ImGuiKey_Z, [this] {
+    if (session_.chosen == nullptr) return;
+    const rundb::SpanRow& row = session_.chosen->row;
+    session_.follows = false;
+    session_.set_view({row.ts - row.dur, row.ts + 2 * row.dur});
+  });
+  add("Measure by dragging", "M", ImGuiKey_M, [this] { session_.measures = !session_.measures; });
+  add("Pin the measured stretch, to compare another with it", "A", ImGuiKey_A, [this] {
+    if (!session_.measured.has_value()) return;
+    session_.pinned = session_.measured;
+    session_.brings_forward.push_back("Compare");
+  });
+  add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [this] {
+    session_.focuses_search = true;
+    session_.brings_forward.push_back("Timeline");
+  });
+  add("Next found span", "N", ImGuiKey_N, [this] { session_.show_found(1); });
+  add("Found span before", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
+      [this] { session_.show_found(-1); });
+  add("Clear measure, search and choice", "Esc", ImGuiKey_Escape, [this] {
+    session_.measured.reset();
+    session_.choose(0);
+    if (!session_.search.empty()) session_.look_for("");
+  });
+}
+
+void Shell::add_knob_commands() {
+  const auto add = [this](const char* name, const char* keys, ImGuiKeyChord chord,
+                          std::function<void()> run, std::function<bool()> is_there) {
+    commands_.push_back({.menu = "Knobs",
+                         .name = name,
+                         .keys = keys,
+                         .chord = chord,
+                         .run = std::move(run),
+                         .is_there = std::move(is_there)});
+  };
+  const auto can_turn = [this] { return session_.has_facts() && session_.turning.can_turn(); };
+  const auto has_chosen = [this, can_turn] {
+    return can_turn() && !session_.turning.pending.empty();
+  };
+  add(
+      "Apply what is chosen", "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
+      [this] { session_.turning.apply(); }, has_chosen);
+  add(
+      "Discard what is chosen", "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
+      [this] { session_.turning.discard(); }, has_chosen);
+  add(
+      "Predict what is chosen", "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
+      [this] { session_.turning.ask_what_if(); }, has_chosen);
+  add(
+      "Propose settings", "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
+      [this] { session_.turning.ask_for_proposal(); }, can_turn);
+  add(
+      "Take back the last change", "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
+      [this] { session_.turning.take_back(session_.turning.effects.back()); },
+      [this, can_turn] { return can_turn() && !session_.turning.effects.empty(); });
+  add(
+      "Let the run stop after this step", "", 0, [this] { session_.turning.link->stop(); },
+      [this, can_turn] { return can_turn() && !session_.turning.control->is_stopping; });
+}
+
+void Shell::add_window_commands() {
+  for (const std::unique_ptr<View>& view : views_) {
+    View* shown = view.get();
+    commands_.push_back(
+        {.menu = "View",
+         .name = shown->title(),
+         .keys = {},
+         .run = [this, shown] { session_.brings_forward.push_back(shown->title()); },
+         .is_on = [shown] { return shown->is_open; },
+         .is_there = [this] { return session_.has_facts(); }});
+  }
+  const auto add = [this](const char* menu, const char* name, const char* keys, ImGuiKeyChord chord,
+                          std::function<void()> run, std::function<bool()> is_on = {}) {
+    commands_.push_back({.menu = menu,
+                         .name = name,
+                         .keys = keys,
+                         .chord = chord,
+                         .run = std::move(run),
+                         .is_on = std::move(is_on),
+                         .while_typing = (chord & ImGuiMod_Ctrl) != 0});
+  };
+  add("View", "Default layout", "", 0, [this] {
+    for (const std::unique_ptr<View>& view : views_) view->is_open = true;
+    lays_out_ = true;
+  });
+  add(
+      "View", "Light theme", "Ctrl+T", ImGuiMod_Ctrl | ImGuiKey_T,
+      [this] {
+        set_theme(settings_->theme == Theme::dark ? Theme::light : Theme::dark);
+        ImGui::MarkIniSettingsDirty();
+      },
+      [this] { return settings_->theme == Theme::light; });
+  add("View", "Larger", "Ctrl+=", ImGuiMod_Ctrl | ImGuiKey_Equal,
+      [this] { scale_ = std::min(3.0, scale_ * 1.1); });
+  add("View", "Smaller", "Ctrl+-", ImGuiMod_Ctrl | ImGuiKey_Minus,
+      [this] { scale_ = std::max(0.6, scale_ / 1.1); });
+  add(
+      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { shows_cost_ = !shows_cost_; },
+      [this] { return shows_cost_; });
+  add("Help", "All commands", "Ctrl+P", ImGuiMod_Ctrl | ImGuiKey_P, [this] { palette_.open(); });
+  add(
+      "Help", "Shortcuts", "?", ImGuiMod_Shift | ImGuiKey_Slash,
+      [this] { shows_shortcuts_ = !shows_shortcuts_; }, [this] { return shows_shortcuts_; });
+}
+
+void Shell::draw_open_box() {
+  constexpr const char* kName = "Open a run";
+  if (opens_box_) {
+    ImGui::OpenPopup(kName);
+    if (typed_path_.empty()) typed_path_ = "out/";
+  }
+  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
+  ImGui::SetNextWindowSize({560, 0}, ImGuiCond_Appearing);
+  if (!ImGui::BeginPopup(kName)) return;
+  draw_title(kName);
+  draw_empty("The path of a run database; runs write it to out/NAME/run.db.");
+  if (opens_box_) ImGui::SetKeyboardFocusHere();
+  opens_box_ = false;
+  ImGui::SetNextItemWidth(-1);
+  const bool is_entered = input_line("##path", "out/tiny/run.db", typed_path_);
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(typed_path_, error);
+  if (!is_file) draw_note("There is no such file yet.");
+  if ((ImGui::Button("Open") || is_entered) && !typed_path_.empty()) {
+    ImGui::CloseCurrentPopup();
+    open_run(typed_path_);
+  }
+  ImGui::EndPopup();
+}
+
+}  // namespace sluice::gui

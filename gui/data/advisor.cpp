@@ -1,0 +1,206 @@
+#include "gui/data/advisor.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "base/check.h"
+#include "base/mutex.h"
+#include "gui/data/child_process.h"
+#include "gui/data/published.h"
+
+namespace sluice::gui {
+namespace {
+
+using nlohmann::json;
+
+// The last line that says anything: errors come there, whatever progress was shown before.
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \n\r");
+  if (end == std::string::npos) return {};
+  const std::size_t begin = text.find_last_of("\n\r", end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+std::vector<std::string> arguments_of(const std::string& program, const std::string& database,
+                                      Question question, const std::vector<std::string>& settings) {
+  std::vector<std::string> arguments = {program};
+  arguments.push_back(question == Question::tune ? "tune" : "predict");
+  arguments.insert(arguments.end(), {database, "--json"});
+  // A state that exists keeps its subgroups.
+  if (question == Question::tune)
+    arguments.insert(arguments.end(), {"--hold", "subgroup_elements"});
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  return arguments;
+}
+
+template <typename Read>
+Result<Advice> read_json(const std::string& text, Read&& read) {
+  try {
+    return read(json::parse(text));
+  } catch (const json::exception& error) {
+    return make_error(ErrorCode::corrupt, "its answer cannot be read: {}", error.what());
+  }
+}
+
+}  // namespace
+
+Result<Advice> parse_prediction(const std::string& text) {
+  return read_json(text, [](const json& all) {
+    Advice advice;
+    // Where nothing can be predicted yet, there is a reason and no figures.
+    advice.problem = all.value("unavailable", "");
+    if (!advice.problem.empty()) return advice;
+    advice.fit_error = all.at("fit_error").get<double>();
+    for (const json& one : all.at("predictions")) {
+      advice.changes.push_back({one.at("settings").get<std::vector<std::string>>(),
+                                one.at("from").get<std::vector<std::string>>(),
+                                one.at("seconds").get<double>(), one.at("change").get<double>(),
+                                one.value("why", "")});
+    }
+    return advice;
+  });
+}
+
+Result<Advice> parse_proposal(const std::string& text) {
+  return read_json(text, [](const json& all) {
+    Advice advice;
+    const double before = all.at("seconds").at("before").get<double>();
+    PredictedChange change;
+    change.seconds = all.at("seconds").at("after").get<double>();
+    change.change = before > 0 ? change.seconds / before - 1 : 0;
+    for (const json& one : all.at("changes")) {
+      const auto key = one.at("key").get<std::string>();
+      change.settings.push_back(key + "=" + one.at("to").get<std::string>());
+      change.from.push_back(key + "=" + one.at("from").get<std::string>());
+    }
+    if (!change.settings.empty()) advice.changes.push_back(std::move(change));
+    return advice;
+  });
+}
+
+struct Advisor::Shared {
+  Shared(std::string path, AdvisorOptions advisor_options)
+      : database(std::move(path)),
+        options(std::move(advisor_options)),
+        stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    CHECK_GE(stop, 0);
+  }
+  ~Shared() { ::close(stop); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+
+  struct Asked {
+    std::uint64_t number = 0;
+    std::vector<std::string> settings;
+    bool waits = false;
+  };
+
+  void work();
+  // The one that a person waits for most; none: it is over.
+  std::optional<Question> next(Asked& asked);
+  Advice answer(Question question, const std::vector<std::string>& settings);
+
+  const std::string database;
+  const AdvisorOptions options;
+  const int stop;  // readable: what is under way is no longer wanted
+  std::array<Published<Advice>, kQuestions> answers;
+  Mutex mutex;
+  CondVar changed;
+  std::array<Asked, kQuestions> asked GUARDED_BY(mutex);
+  std::uint64_t last_number GUARDED_BY(mutex) = 0;
+  bool is_over GUARDED_BY(mutex) = false;
+  std::thread thread;
+};
+
+std::optional<Question> Advisor::Shared::next(Asked& taken) {
+  const MutexLock lock(mutex);
+  while (!is_over) {
+    for (const Question question : {Question::what_if, Question::tune, Question::suggest}) {
+      Asked& one = asked[static_cast<std::size_t>(question)];
+      if (!one.waits) continue;
+      one.waits = false;
+      taken = one;
+      return question;
+    }
+    changed.wait(mutex);
+  }
+  return std::nullopt;
+}
+
+Advice Advisor::Shared::answer(Question question, const std::vector<std::string>& settings) {
+  Advice advice;
+  const std::string program = options.program.empty() ? find_sluice() : options.program;
+  if (program.empty()) {
+    advice.problem =
+        "The program `sluice` is neither beside sluice-gui nor in PATH; it does the simulation.";
+    return advice;
+  }
+  const auto output = run_child(arguments_of(program, database, question, settings), stop);
+  if (!output.ok()) {
+    advice.problem = output.error().message();
+  } else if (output->exit_code != 0) {
+    advice.problem = last_line(output->err);
+    if (advice.problem.empty())
+      advice.problem = fmt::format("{} ended with {} and no message", program, output->exit_code);
+  } else {
+    Result<Advice> parsed =
+        question == Question::tune ? parse_proposal(output->out) : parse_prediction(output->out);
+    if (parsed.ok()) return *std::move(parsed);
+    advice.problem = parsed.error().with_context(program).message();
+  }
+  return advice;
+}
+
+void Advisor::Shared::work() {
+  Asked taken;
+  for (auto question = next(taken); question; question = next(taken)) {
+    Advice advice = answer(*question, taken.settings);
+    advice.number = taken.number;
+    advice.settings = taken.settings;
+    answers[static_cast<std::size_t>(*question)].publish(
+        std::make_shared<const Advice>(std::move(advice)));
+    options.wake();
+  }
+}
+
+Advisor::Advisor(const std::string& database, AdvisorOptions options)
+    : shared_(std::make_unique<Shared>(database, std::move(options))) {
+  shared_->thread = std::thread([shared = shared_.get()] { shared->work(); });
+}
+
+Advisor::~Advisor() {
+  {
+    const MutexLock lock(shared_->mutex);
+    shared_->is_over = true;
+    shared_->changed.notify_all();
+  }
+  const std::uint64_t once = 1;
+  [[maybe_unused]] const ssize_t written = ::write(shared_->stop, &once, sizeof once);
+  shared_->thread.join();
+}
+
+std::uint64_t Advisor::ask(Question question, std::vector<std::string> settings) {
+  const MutexLock lock(shared_->mutex);
+  Shared::Asked& asked = shared_->asked[static_cast<std::size_t>(question)];
+  asked = {++shared_->last_number, std::move(settings), true};
+  shared_->changed.notify_all();
+  return asked.number;
+}
+
+std::shared_ptr<const Advice> Advisor::advice(Question question) const {
+  return shared_->answers[static_cast<std::size_t>(question)].latest();
+}
+
+bool Advisor::is_working(Question question) const {
+  const std::shared_ptr<const Advice> last = advice(question);
+  const MutexLock lock(shared_->mutex);
+  const std::uint64_t number = shared_->asked[static_cast<std::size_t>(question)].number;
+  return number != 0 && (last == nullptr || last->number != number);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,69 @@
+#pragma once
+// What a change should gain, before it is made: asked of the program `sluice`, which has the
+// simulation that this one lacks. It runs as a process of its own at low priority, at most one at a
+// time, and dies with the window.
+//
+//   suggest   sluice predict RUN.db --json               what the analysis suggests, predicted
+//   what_if   sluice predict RUN.db --json key=value...   these settings together
+//   tune      sluice tune RUN.db --json                   a whole proposal
+//
+// Thread contract: one thread, the one that draws. Destroying it ends the process under way.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::gui {
+
+struct PredictedChange {
+  std::vector<std::string> settings;  // "buffers=4"
+  std::vector<std::string> from;      // "buffers=2"
+  double seconds = 0;                 // a step, in recorded seconds
+  double change = 0;                  // of a step's time; below 0: shorter
+  std::string why;                    // may be empty
+};
+
+enum class Question : std::uint8_t { suggest, what_if, tune, count_ };
+inline constexpr std::size_t kQuestions = static_cast<std::size_t>(Question::count_);
+
+struct Advice {
+  std::uint64_t number = 0;              // of the question
+  std::vector<std::string> settings;     // that were asked about: of what_if
+  std::vector<PredictedChange> changes;  // of tune: at most one, all of it together
+  double fit_error = 0;                  // how far the simulation of the run as it is is off
+  std::string problem;                   // not empty: why there is no advice
+};
+
+struct AdvisorOptions {
+  std::string program;  // empty: find_sluice()
+  std::function<void()> wake = [] {};
+};
+
+class Advisor {
+ public:
+  explicit Advisor(const std::string& database, AdvisorOptions options = {});
+  ~Advisor();
+  Advisor(const Advisor&) = delete;
+  Advisor& operator=(const Advisor&) = delete;
+
+  // Its number. Of several of a kind that wait, the last counts.
+  std::uint64_t ask(Question question, std::vector<std::string> settings = {});
+  // The last answer of a kind; null: none yet.
+  std::shared_ptr<const Advice> advice(Question question) const;
+  bool is_working(Question question) const;  // asked and not answered
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+// What the program printed, read. Errors: it is not what was expected.
+Result<Advice> parse_prediction(const std::string& json);
+Result<Advice> parse_proposal(const std::string& json);
+
+}  // namespace sluice::gui

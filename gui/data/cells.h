@@ -1,0 +1,31 @@
+#pragma once
+// Values of a query's rows as what they should be. A column of another kind, or NULL, is 0, empty
+// or what was asked for: a foreign row must not stop the window.
+//
+// Thread contract: free functions.
+
+#include <limits>
+#include <string>
+
+#include "storage/rundb/rows.h"
+
+namespace sluice::gui {
+
+inline std::int64_t integer_of(const rundb::Cell& cell, std::int64_t otherwise = 0) {
+  const auto* value = std::get_if<std::int64_t>(&cell);
+  return value == nullptr ? otherwise : *value;
+}
+
+inline double number_of(const rundb::Cell& cell) {
+  if (const auto* value = std::get_if<double>(&cell)) return *value;
+  if (const auto* value = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*value);
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+inline std::string text_of(const rundb::Cell& cell) {
+  if (const auto* value = std::get_if<std::string>(&cell)) return *value;
+  if (const auto* value = std::get_if<std::int64_t>(&cell)) return std::to_string(*value);
+  return {};
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,31 @@
+#pragma once
+// Another program, run to its end at low priority, its output kept.
+//
+// Thread contract: free function; blocks its thread until the program ends or is stopped. The
+// program is killed if that thread ends first, and so with the process.
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::gui {
+
+struct ChildOutput {
+  int exit_code = 0;  // 128 + the signal, if one ended it
+  std::string out;
+  std::string err;
+};
+
+// `arguments[0]` is the program's path. When `stop_descriptor` becomes readable the program is
+// killed: ErrorCode::cancelled. Output beyond kChildOutputMax is an error, too.
+Result<ChildOutput> run_child(const std::vector<std::string>& arguments, int stop_descriptor);
+inline constexpr std::size_t kChildOutputMax = 16 << 20;
+
+// The program `sluice`: beside this one, else in PATH. Empty: in neither.
+std::string find_sluice();
+
+// In a process of its own that outlives this one, its output in the file `log`. Its id.
+Result<long> start_detached(const std::vector<std::string>& arguments, const std::string& log);
+
+}  // namespace sluice::gui

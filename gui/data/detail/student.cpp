@@ -1,0 +1,120 @@
+// Works out what takes longer: see gui/data/run_feed.h.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "gui/data/detail/feed_channel.h"
+
+namespace sluice::gui::detail {
+namespace {
+
+constexpr std::int64_t kScanRows = 100'000;  // at a time: about 0.1 s
+constexpr TimeNs kPublishNs = 1'000'000'000;
+constexpr TimeNs kIdleNs = 1'000'000'000;
+// The verdict on a live run is worked out anew at most so often, and takes at most a fiftieth of a
+// processor.
+constexpr TimeNs kVerdictNs = 1'000'000'000;
+constexpr TimeNs kVerdictRest = 49;
+// Beside a run that goes on, what may come later gives way to it, and that stays so: only root may
+// take it back.
+constexpr int kNiceness = 19;
+
+class Student {
+ public:
+  explicit Student(FeedChannel& channel) : channel_(&channel) {}
+
+  void run() {
+    Requests requests = channel_->requests();
+    while (!requests.is_over) {
+      const std::shared_ptr<const RunSnapshot> run = channel_->run.latest();
+      bool has_more = false;
+      if (run != nullptr && run->facts != nullptr && run->problem.empty()) {
+        const Result<bool> worked = work(*run, requests);
+        // The follower finds the same and says so; here it is tried again with a fresh reader.
+        if (!worked.ok()) reader_ = nullptr;
+        has_more = worked.ok() && *worked;
+      } else {
+        reader_ = nullptr;
+      }
+      requests = channel_->wait(requests.number, has_more ? 0 : pause_ns());
+    }
+  }
+
+ private:
+  Result<bool> work(const RunSnapshot& run, const Requests& requests) {
+    if (run.is_live && !is_nice_) {
+      is_nice_ = true;
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);  // of this thread
+    }
+    if (reader_ == nullptr) {
+      ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
+      scan_ = SpanScan();
+      step_count_ = static_cast<std::size_t>(-1);
+      searched_ = {};
+    }
+    RETURN_IF_ERROR(look_for(run, requests.search));
+    RETURN_IF_ERROR(judge(run));
+    return scan(run);
+  }
+
+  Status look_for(const RunSnapshot& run, const std::string& text) {
+    if (text == searched_) return ok_status();
+    ASSIGN_OR_RETURN(Findings found, find_spans(*reader_, *run.facts, text));
+    searched_ = text;
+    channel_->found.publish(std::make_shared<const Findings>(std::move(found)));
+    channel_->options.wake();
+    return ok_status();
+  }
+
+  Status judge(const RunSnapshot& run) {
+    const TimeNs begin_ns = monotonic_now_ns();
+    if (run.steps->size() == step_count_) return ok_status();
+    if (begin_ns < judge_again_ns_) return ok_status();
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
+    ASSIGN_OR_RETURN(Verdict verdict, read_verdict(*reader_, *run.facts));
+    step_count_ = run.steps->size();
+    channel_->verdict.publish(std::make_shared<const Verdict>(std::move(verdict)));
+    channel_->options.wake();
+    const TimeNs end_ns = monotonic_now_ns();
+    judge_again_ns_ = end_ns + std::max(kVerdictNs, (end_ns - begin_ns) * kVerdictRest);
+    return ok_status();
+  }
+
+  // True: there is more to read.
+  Result<bool> scan(const RunSnapshot& run) {
+    ASSIGN_OR_RETURN(const bool has_read, scan_.advance(*reader_, *run.facts, kScanRows));
+    is_unpublished_ = is_unpublished_ || has_read || !has_published_;
+    const TimeNs now_ns = monotonic_now_ns();
+    const bool is_due = !has_read || now_ns - published_ns_ >= kPublishNs;
+    if (is_unpublished_ && is_due && (now_ns - published_ns_ >= kPublishNs || !run.is_live)) {
+      channel_->statistics.publish(scan_.statistics(*run.steps, run.span_count));
+      channel_->options.wake();
+      published_ns_ = now_ns;
+      is_unpublished_ = false;
+      has_published_ = true;
+    }
+    return has_read;
+  }
+
+  TimeNs pause_ns() const { return is_unpublished_ ? kPublishNs / 4 : kIdleNs; }
+
+  FeedChannel* channel_;
+  std::unique_ptr<rundb::Reader> reader_;
+  SpanScan scan_;
+  std::size_t step_count_ = static_cast<std::size_t>(-1);
+  TimeNs judge_again_ns_ = 0;
+  TimeNs published_ns_ = 0;
+  bool is_unpublished_ = false;
+  bool has_published_ = false;
+  bool is_nice_ = false;
+  std::string searched_;
+};
+
+}  // namespace
+
+void study(FeedChannel& channel) { Student(channel).run(); }
+
+}  // namespace sluice::gui::detail

@@ -1,0 +1,193 @@
+#include "gui/data/run_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "gui/data/cells.h"
+#include "profiler/analyze/link_use.h"
+
+namespace sluice::gui {
+namespace {
+
+// The order in which data flows, as in the report.
+int kind_rank(const std::string& kind) {
+  constexpr std::array<std::string_view, 5> kKinds = {"compute", "host", "link", "device",
+                                                      "recorder"};
+  return static_cast<int>(std::ranges::find(kKinds, kind) - kKinds.begin());
+}
+
+const analyze::TrackInfo& root_of(const analyze::RunInfo& info, const analyze::TrackInfo& track) {
+  const analyze::TrackInfo* at = &track;
+  // A damaged file could name itself as its parent: no more rounds than there are tracks.
+  for (std::size_t round = 0; round < info.tracks.size(); ++round) {
+    const auto parent = info.tracks.find(at->parent_id);
+    if (parent == info.tracks.end()) break;
+    at = &parent->second;
+  }
+  return *at;
+}
+
+double limit_of(const analyze::RunInfo& info, const analyze::TrackInfo& track) {
+  double limit = 0;
+  for (const std::int64_t id : track.links) {
+    const auto link = std::ranges::find(info.links, id, &rundb::LinkRow::id);
+    if (link == info.links.end()) continue;
+    const double own = track.direction == rundb::Direction::read ? link->read_bytes_per_s
+                                                                 : link->write_bytes_per_s;
+    if (own > 0 && (limit <= 0 || own < limit)) limit = own;
+  }
+  return limit / info.time_scale();
+}
+
+bool crosses_shared_link(const analyze::RunInfo& info, const analyze::TrackInfo& track) {
+  return std::ranges::any_of(track.links, [&info](std::int64_t id) {
+    const auto link = std::ranges::find(info.links, id, &rundb::LinkRow::id);
+    return link != info.links.end() && analyze::is_shared_link(link->name);
+  });
+}
+
+std::vector<TrackFacts> ordered_tracks(const analyze::RunInfo& info) {
+  struct Placed {
+    bool is_counter;
+    int rank;
+    std::int64_t root_id;
+    std::int64_t id;
+    TrackFacts facts;
+  };
+  std::vector<Placed> placed;
+  for (const auto& [id, track] : info.tracks) {
+    const analyze::TrackInfo& root = root_of(info, track);
+    TrackFacts facts;
+    facts.id = id;
+    facts.group = root.name;
+    facts.kind = track.kind;
+    facts.is_counter = track.kind == "counter";
+    facts.limit_bytes_per_s = limit_of(info, track);
+    facts.crosses_shared_link = crosses_shared_link(info, track);
+    if (root.id != id) facts.name = track.name;
+    for (const char* joint : {" ", ": "}) {
+      if (facts.name.starts_with(root.name + joint))
+        facts.name.erase(0, root.name.size() + std::string_view(joint).size());
+    }
+    placed.push_back({facts.is_counter, kind_rank(root.kind), root.id, id, std::move(facts)});
+  }
+  std::ranges::sort(placed, {}, [](const Placed& p) {
+    return std::tuple(p.is_counter, p.rank, p.root_id, p.id);
+  });
+  std::vector<TrackFacts> tracks;
+  for (Placed& one : placed) tracks.push_back(std::move(one.facts));
+  return tracks;
+}
+
+std::vector<ChangeMark> changes_of(const analyze::RunInfo& info) {
+  std::vector<ChangeMark> changes;
+  for (const rundb::KnobChangeRow& change : info.knob_changes) {
+    changes.push_back({change.step_id,
+                       change.knob + " " + change.old_value + " \u2192 " + change.new_value,
+                       change.who});
+  }
+  return changes;
+}
+
+std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
+                                    const std::vector<rundb::KnobRow>& rows) {
+  const auto bound = [](double value) {
+    return std::isnan(value) ? std::nullopt : std::optional(value);
+  };
+  std::vector<control::Knob> knobs;
+  for (const rundb::KnobRow& row : rows) {
+    knobs.push_back({.key = row.name,
+                     .type = row.type,
+                     .min = bound(row.minimum),
+                     .max = bound(row.maximum),
+                     .words = {},
+                     .values = {},
+                     .unit = row.unit,
+                     .default_value = row.default_value,
+                     .help = {},
+                     .value = info.meta_value(row.name)});
+    for (const rundb::KnobChangeRow& change : info.knob_changes) {
+      if (change.knob == row.name) knobs.back().value = change.new_value;
+    }
+  }
+  return knobs;
+}
+
+Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
+                                                        const analyze::RunInfo& info) {
+  std::vector<std::int64_t> counts(info.devices.size(), 0);
+  RETURN_IF_ERROR(reader.each_row(
+      "SELECT device_id, count(*) FROM subgroup GROUP BY device_id",
+      [&](std::span<const rundb::Cell> row) {
+        const auto device =
+            std::ranges::find(info.devices, integer_of(row[0], -1), &rundb::DeviceRow::id);
+        if (device != info.devices.end())
+          counts[static_cast<std::size_t>(device - info.devices.begin())] = integer_of(row[1]);
+        return ok_status();
+      }));
+  return counts;
+}
+
+bool names_stand_in(std::string_view part) {
+  return part.find("EMULATED") != std::string_view::npos ||
+         part.find("SIMULATED") != std::string_view::npos;
+}
+
+void split_mode(const std::string& mode, RunFacts& facts) {
+  constexpr std::string_view kJoint = " · ";
+  std::size_t at = 0;
+  while (at <= mode.size()) {
+    const std::size_t end = std::min(mode.find(kJoint, at), mode.size());
+    const std::string part = mode.substr(at, end - at);
+    std::string& line = names_stand_in(part) ? facts.stand_ins : facts.method_line;
+    if (!part.empty()) line += (line.empty() ? "" : std::string(kJoint)) + part;
+    at = end + kJoint.size();
+  }
+}
+
+}  // namespace
+
+std::string RunFacts::name() const {
+  const std::string name = info.meta_value("name");
+  return name.empty() ? "run without a name" : name;
+}
+
+const std::string& RunFacts::string_of(std::int64_t name_id) const {
+  static const std::string kUnknown = "?";
+  const auto found = info.strings.find(name_id);
+  return found == info.strings.end() ? kUnknown : found->second;
+}
+
+const TrackFacts* RunFacts::track(std::int64_t id) const {
+  const auto found = std::ranges::find(tracks, id, &TrackFacts::id);
+  return found == tracks.end() ? nullptr : &*found;
+}
+
+std::string RunFacts::device_name(std::int64_t id) const {
+  const auto found = std::ranges::find(info.devices, id, &rundb::DeviceRow::id);
+  return found == info.devices.end() ? std::to_string(id) : found->name;
+}
+
+Result<RunFacts> load_run_facts(rundb::Reader& reader) {
+  RunFacts facts;
+  ASSIGN_OR_RETURN(facts.info, analyze::load_run_info(reader));
+  ASSIGN_OR_RETURN(facts.stats, reader.stats());
+  ASSIGN_OR_RETURN(facts.losses, reader.losses());
+  ASSIGN_OR_RETURN(const std::vector<rundb::KnobRow> knobs, reader.knobs());
+  facts.knobs = knobs_of(facts.info, knobs);
+  ASSIGN_OR_RETURN(facts.device_subgroups, load_device_subgroups(reader, facts.info));
+  facts.changes = changes_of(facts.info);
+  facts.tracks = ordered_tracks(facts.info);
+  split_mode(facts.info.meta_value("mode"), facts);
+  return facts;
+}
+
+std::int64_t lost_count(const std::vector<rundb::StatRow>& losses) {
+  std::int64_t count = 0;
+  for (const rundb::StatRow& loss : losses) count += loss.value;
+  return count;
+}
+
+}  // namespace sluice::gui

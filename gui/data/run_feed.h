@@ -1,0 +1,79 @@
+#pragma once
+// An open run database as the window sees it: immutable pieces that threads of its own keep up with
+// the file, live or finished. Requests go in, results are there when they are there; nothing here
+// waits for the disk or for SQLite.
+//
+//   follower   facts, steps, timeline, minimap, counters, the chosen span: what must come quickly
+//   student    verdict, statistics, search: what may take seconds of a long run
+//   console    SQL (gui/data/sql_console.h)
+//
+// A file that disappears, is replaced, cut or foreign becomes a problem in RunSnapshot, with what
+// was read before still there; a replaced file is opened anew.
+//
+// Thread contract: one thread, the one that draws. Destroying it waits for the reads under way.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gui/data/counter_store.h"
+#include "gui/data/run_facts.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/sql_console.h"
+#include "gui/data/timeline_window.h"
+#include "gui/data/verdict.h"
+
+namespace sluice::gui {
+
+struct RunSnapshot {
+  std::shared_ptr<const RunFacts> facts;  // null: nothing could be read yet
+  std::shared_ptr<const std::vector<rundb::StepRow>> steps;
+  std::shared_ptr<const Counters> counters;
+  TimeNs begin_ts = 0;  // of all that is recorded
+  TimeNs end_ts = 0;
+  std::int64_t span_count = 0;
+  std::set<std::int64_t> used_tracks;  // that have spans
+  double recorder_share = -1;          // of one processor, mean; below 0: the record does not say
+  bool is_live = false;
+  std::string problem;  // not empty: why there is nothing, or why it does not go on
+};
+
+struct FeedOptions {
+  std::function<void()> wake = [] {};  // a result is there; called by the feed's threads
+  TimeNs poll_live_ns = 20'000'000;    // what is drawn is so much behind the file at the most
+  TimeNs poll_finished_ns = 1'000'000'000;
+};
+
+class RunFeed {
+ public:
+  explicit RunFeed(const std::string& path, FeedOptions options = {});
+  ~RunFeed();
+  RunFeed(const RunFeed&) = delete;
+  RunFeed& operator=(const RunFeed&) = delete;
+
+  const std::string& path() const;
+
+  // Each null until there is something.
+  std::shared_ptr<const RunSnapshot> run() const;
+  std::shared_ptr<const TimelineWindow> timeline() const;
+  std::shared_ptr<const Minimap> minimap() const;
+  std::shared_ptr<const ChosenSpan> chosen() const;
+  std::shared_ptr<const Verdict> verdict() const;
+  std::shared_ptr<const SpanStatistics> statistics() const;
+  std::shared_ptr<const Findings> found() const;
+
+  void want_timeline(const TimelineRequest& request);
+  void choose_span(std::int64_t span_id);  // 0: none
+  void search(const std::string& text);
+  SqlConsole& console();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::gui

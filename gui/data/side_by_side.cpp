@@ -1,0 +1,107 @@
+#include "gui/data/side_by_side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "gui/data/cells.h"
+#include "profiler/analyze/run_analysis.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::gui {
+namespace {
+
+Result<analyze::RunAnalysis> analysis_of(const std::string& database) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
+  ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(*reader));
+  return analyze::analyze_run(*reader, info);
+}
+
+Result<std::vector<CausePair>> cause_pairs(const std::string& a, const std::string& b) {
+  ASSIGN_OR_RETURN(const analyze::RunAnalysis of_a, analysis_of(a));
+  ASSIGN_OR_RETURN(const analyze::RunAnalysis of_b, analysis_of(b));
+  std::vector<CausePair> causes;
+  if (!of_a.has_spans() || !of_b.has_spans()) return causes;
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    const CausePair pair{.cause = static_cast<analyze::Cause>(c),
+                         .a_ns = of_a.share[c] * static_cast<double>(of_a.dur),
+                         .b_ns = of_b.share[c] * static_cast<double>(of_b.dur)};
+    if (pair.a_ns > 0 || pair.b_ns > 0) causes.push_back(pair);
+  }
+  std::ranges::stable_sort(causes, std::greater<>(),
+                           [](const CausePair& pair) { return std::max(pair.a_ns, pair.b_ns); });
+  return causes;
+}
+
+Status add_sums(rundb::Reader& reader, Stretch stretch, NameSum NamePair::* side,
+                std::map<std::string, NamePair>& pairs) {
+  return reader.each_row(
+      fmt::format(
+          "SELECT string.value, count(*), sum(inside), sum(bytes * (1.0 * inside / max(dur, 1))) "
+          "FROM (SELECT name_id, dur, bytes + padding_bytes AS bytes, "
+          "min(ts + dur, {1}) - max(ts, {0}) AS inside FROM span "
+          "WHERE ts < {1} AND ts + dur > {0}) AS part "
+          "JOIN string ON string.id = part.name_id GROUP BY string.value",
+          stretch.begin, stretch.end),
+      [&](std::span<const rundb::Cell> row) {
+        NameSum& sum = pairs[text_of(row[0])].*side;
+        sum = {integer_of(row[1]), number_of(row[2]), number_of(row[3])};
+        return ok_status();
+      });
+}
+
+Result<std::vector<NamePair>> name_pairs(const std::string& database, Stretch a, Stretch b) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
+  std::map<std::string, NamePair> pairs;
+  RETURN_IF_ERROR(add_sums(*reader, a, &NamePair::a, pairs));
+  RETURN_IF_ERROR(add_sums(*reader, b, &NamePair::b, pairs));
+  std::vector<NamePair> names;
+  for (auto& [name, pair] : pairs) {
+    pair.name = name;
+    names.push_back(std::move(pair));
+  }
+  std::ranges::stable_sort(names, std::greater<>(), [](const NamePair& pair) {
+    return std::max(pair.a.busy_ns, pair.b.busy_ns);
+  });
+  return names;
+}
+
+}  // namespace
+
+RunPair compare_two_runs(const std::string& database_a, const std::string& database_b) {
+  RunPair pair;
+  pair.a = database_a;
+  pair.b = database_b;
+  Result<analyze::Comparison> comparison = analyze::compare_runs(database_a, database_b);
+  if (!comparison.ok()) {
+    pair.problem = comparison.error().message();
+    return pair;
+  }
+  pair.comparison = *std::move(comparison);
+  Result<std::vector<CausePair>> causes = cause_pairs(database_a, database_b);
+  if (causes.ok()) {
+    pair.causes = *std::move(causes);
+  } else {
+    pair.problem = causes.error().message();
+  }
+  return pair;
+}
+
+StretchPair compare_two_stretches(const std::string& database, Stretch a, Stretch b) {
+  StretchPair pair;
+  pair.a = a;
+  pair.b = b;
+  Result<std::vector<NamePair>> names = name_pairs(database, a, b);
+  if (names.ok()) {
+    pair.names = *std::move(names);
+  } else {
+    pair.problem = names.error().message();
+  }
+  return pair;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,46 @@
+#pragma once
+// Table span_run in memory, kept up as batches come: how many spans a stretch of time holds is
+// known without reading any of them.
+//
+// Thread contract: one thread at a time.
+
+#include <set>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::gui {
+
+class SpanIndex {
+ public:
+  Status update(rundb::Reader& reader);
+
+  bool is_empty() const { return runs_.empty(); }
+  std::int64_t span_count() const { return span_count_; }
+  std::int64_t last_id() const { return last_id_; }  // of the spans that it knows
+  // Of all spans; 0 without any.
+  TimeNs begin_ts() const { return begin_ts_; }
+  TimeNs end_ts() const { return end_ts_; }
+  // That have any span, in order.
+  const std::set<std::int64_t>& used_tracks() const { return used_tracks_; }
+  // About how many spans are under way from `begin` to `end`: of a run of spans that lies in it
+  // only in part, that part.
+  double estimate(TimeNs begin, TimeNs end) const;
+
+ private:
+  struct Run {
+    TimeNs ts = 0;
+    TimeNs end_ts = 0;
+    std::int64_t count = 0;
+  };
+  std::vector<Run> runs_;
+  std::set<std::int64_t> used_tracks_;
+  std::int64_t last_first_id_ = -1;
+  std::int64_t last_id_ = 0;
+  std::int64_t span_count_ = 0;
+  TimeNs begin_ts_ = 0;
+  TimeNs end_ts_ = 0;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,45 @@
+#pragma once
+// Single spans: one with what set it off and what it set off, and those whose name holds some text.
+//
+// Thread contract: plain data; the functions use their reader.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "gui/data/run_facts.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::gui {
+
+struct FlowEnd {
+  rundb::SpanRow row;
+  bool is_cause = false;  // of the chosen span; false: an effect of it
+};
+
+struct ChosenSpan {
+  rundb::SpanRow row;
+  std::vector<FlowEnd> flows;
+};
+// `not_found` where there is no such span. Of effects only those are found that were written
+// within the same few batches: table flow is ordered by effect.
+Result<ChosenSpan> read_span(rundb::Reader& reader, std::int64_t span_id);
+
+struct FoundSpan {
+  std::int64_t span_id = 0;
+  std::int64_t track_id = 0;
+  TimeNs ts = 0;
+  TimeNs end_ts = 0;
+};
+struct Findings {
+  std::string text;
+  std::vector<std::int32_t> name_ids;  // whose names hold it
+  std::vector<FoundSpan> spans;        // by begin; at most kFoundMax
+  bool is_cut = false;
+};
+inline constexpr std::size_t kFoundMax = 10'000;
+// `text` in any case, somewhere in the name.
+Result<Findings> find_spans(rundb::Reader& reader, const RunFacts& facts, const std::string& text);
+
+}  // namespace sluice::gui

@@ -1,0 +1,136 @@
+#include "gui/data/span_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "gui/data/cells.h"
+
+namespace sluice::gui {
+
+Result<bool> SpanScan::advance(rundb::Reader& reader, const RunFacts& facts,
+                               std::int64_t count_max) {
+  const std::int64_t before = seen_count_;
+  RETURN_IF_ERROR(reader.each_row(
+      fmt::format("SELECT id, track_id, name_id, ts, dur, step_id, device_id, layer_id, "
+                  "bytes + padding_bytes, subgroup_id FROM span WHERE id > {} ORDER BY id LIMIT {}",
+                  last_id_, count_max),
+      [this, &facts](std::span<const rundb::Cell> row) {
+        add(facts, row);
+        return ok_status();
+      }));
+  return seen_count_ > before;
+}
+
+void SpanScan::add(const RunFacts& facts, std::span<const rundb::Cell> row) {
+  last_id_ = integer_of(row[0]);
+  seen_count_ += 1;
+  const std::int64_t name_id = integer_of(row[2]);
+  const TimeNs dur_ns = integer_of(row[4]);
+  const std::int64_t step = integer_of(row[5], -1);
+  const auto device = static_cast<std::int32_t>(integer_of(row[6], -1));
+  const auto layer = static_cast<std::int32_t>(integer_of(row[7], -1));
+  const std::int64_t bytes = integer_of(row[8]);
+  const auto subgroup = static_cast<std::int32_t>(integer_of(row[9], -1));
+  const TrackFacts* track = bytes > 0 ? facts.track(integer_of(row[1])) : nullptr;
+  const double limit = track == nullptr ? 0 : track->limit_bytes_per_s;
+  add_sum(GroupBy::name, name_id, -1, dur_ns, bytes, limit);
+  add_sum(GroupBy::device, name_id, device, dur_ns, bytes, limit);
+  add_sum(GroupBy::layer, name_id, layer, dur_ns, bytes, limit);
+  add_sum(GroupBy::subgroup, name_id, shown_subgroup(name_id, subgroup), dur_ns, bytes, limit);
+  if (step < 0) return;
+  add_step(facts, name_id, step, integer_of(row[3]) + dur_ns);
+  if (track != nullptr && track->crosses_shared_link) ends_[step].shared_link_bytes += bytes;
+}
+
+void SpanScan::add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns,
+                       std::int64_t bytes, double limit) {
+  Sum& sum = sums_[static_cast<std::size_t>(by)][{name_id, of}];
+  sum.count += 1;
+  sum.sum_ns += dur_ns;
+  sum.max_ns = std::max(sum.max_ns, dur_ns);
+  sum.bytes += bytes;
+  sum.limit_bytes_per_s = std::max(sum.limit_bytes_per_s, limit);
+  sum.durations.add(dur_ns);
+}
+
+std::int32_t SpanScan::shown_subgroup(std::int64_t name_id, std::int32_t subgroup) const {
+  const auto& sums = sums_[static_cast<std::size_t>(GroupBy::subgroup)];
+  const bool is_shown = sums.size() < kSubgroupRowsMax || sums.contains({name_id, subgroup});
+  return is_shown ? subgroup : kFurtherOnes;
+}
+
+// The names that view step_phase looks at (storage/rundb/sql/views.sql).
+void SpanScan::add_step(const RunFacts& facts, std::int64_t name_id, std::int64_t step,
+                        TimeNs end_ts) {
+  const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(name_id, 0, 1 << 20));
+  if (index >= roles_.size()) roles_.resize(index + 1, Role::unknown);
+  Role& role = roles_[index];
+  if (role == Role::unknown) {
+    const std::string& name = facts.string_of(name_id);
+    const auto is_one_of = [&name](std::initializer_list<std::string_view> names) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    role = Role::none;
+    if (name == "forward") role = Role::forward;
+    if (is_one_of({"backward", "gradient", "compress", "stage_gradient", "gradient_down"}))
+      role = Role::backward;
+    if (is_one_of({"update", "parameters_up", "parameters_in"})) role = Role::parameters;
+  }
+  if (role == Role::none) return;
+  StepEnds& ends = ends_[step];
+  TimeNs& end = role == Role::forward    ? ends.forward
+                : role == Role::backward ? ends.backward
+                                         : ends.parameters;
+  end = std::max(end, end_ts);
+}
+
+// As the view does it: an update that goes on in the next step counts there, where that waits.
+std::vector<PhaseRow> SpanScan::phases(const std::vector<rundb::StepRow>& steps) const {
+  std::vector<PhaseRow> rows;
+  TimeNs parameters_before = kNever;
+  for (const rundb::StepRow& step : steps) {
+    const auto found = ends_.find(step.id);
+    if (found == ends_.end()) continue;
+    const StepEnds& ends = found->second;
+    TimeNs up = std::max(step.ts, parameters_before);
+    if (ends.parameters != kNever && ends.parameters <= ends.forward)
+      up = std::max(up, ends.parameters);
+    parameters_before = ends.parameters;
+    if (ends.forward == kNever || ends.backward == kNever) continue;
+    rows.push_back({.step = step.id,
+                    .dur_ns = {std::max<TimeNs>(0, ends.forward - up),
+                               std::max<TimeNs>(0, ends.backward - ends.forward),
+                               std::max<TimeNs>(0, up + step.dur - ends.backward)},
+                    .shared_link_bytes = ends.shared_link_bytes});
+  }
+  return rows;
+}
+
+std::shared_ptr<const SpanStatistics> SpanScan::statistics(const std::vector<rundb::StepRow>& steps,
+                                                           std::int64_t span_count) const {
+  auto made = std::make_shared<SpanStatistics>();
+  made->seen_count = seen_count_;
+  made->span_count = std::max(span_count, seen_count_);
+  for (std::size_t by = 0; by < kGroupings; ++by) {
+    for (const auto& [key, sum] : sums_[by]) {
+      made->rows[by].push_back(
+          {.name_id = key.first,
+           .of = key.second,
+           .count = sum.count,
+           .sum_ns = sum.sum_ns,
+           .max_ns = sum.max_ns,
+           .median_ns = std::min(sum.max_ns, sum.durations.quantile(0.5)),
+           .p99_ns = std::min(sum.max_ns, sum.durations.quantile(0.99)),
+           .bytes = sum.bytes,
+           .limit_bytes_per_s = sum.limit_bytes_per_s,
+           .durations = std::make_shared<const DurationHistogram>(sum.durations)});
+    }
+    std::ranges::stable_sort(made->rows[by], std::greater<>(), &StatisticRow::sum_ns);
+  }
+  made->phases = phases(steps);
+  return made;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,95 @@
+#pragma once
+// Goes through the spans of a run once, in the order in which they were written, and goes on where
+// it was as further ones come: statistics by name, device, layer and subgroup, and how steps divide
+// into forward, backward and update (view step_phase reads all spans for that).
+//
+// Thread contract: one thread at a time; what it publishes is immutable.
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "gui/data/duration_histogram.h"
+#include "gui/data/run_facts.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::gui {
+
+enum class GroupBy : std::uint8_t { name, device, layer, subgroup, count_ };
+inline constexpr std::size_t kGroupings = static_cast<std::size_t>(GroupBy::count_);
+
+// A large run has more subgroups than anyone looks at: rows by name and subgroup are at most so
+// many, and what came later is one row a name.
+inline constexpr std::size_t kSubgroupRowsMax = 4096;
+inline constexpr std::int32_t kFurtherOnes = -2;
+
+struct StatisticRow {
+  std::int64_t name_id = 0;
+  std::int32_t of = -1;  // device, layer or subgroup; -1: all, or none; kFurtherOnes
+  std::int64_t count = 0;
+  TimeNs sum_ns = 0;
+  TimeNs max_ns = 0;
+  TimeNs median_ns = 0;
+  TimeNs p99_ns = 0;
+  std::int64_t bytes = 0;  // with padding
+  double limit_bytes_per_s = 0;
+  std::shared_ptr<const DurationHistogram> durations;
+};
+
+struct PhaseRow {
+  std::int64_t step = 0;
+  std::array<TimeNs, 3> dur_ns{};      // forward, backward, update
+  std::int64_t shared_link_bytes = 0;  // over links that devices share, with padding
+};
+
+struct SpanStatistics {
+  std::array<std::vector<StatisticRow>, kGroupings> rows;  // the longest sum first
+  std::vector<PhaseRow> phases;                            // by step; those that have all three
+  std::int64_t seen_count = 0;
+  std::int64_t span_count = 0;  // in the database, so far; `seen_count` below it: still reading
+};
+
+class SpanScan {
+ public:
+  // Reads at most so many further spans; false: there were none.
+  Result<bool> advance(rundb::Reader& reader, const RunFacts& facts, std::int64_t count_max);
+  std::shared_ptr<const SpanStatistics> statistics(const std::vector<rundb::StepRow>& steps,
+                                                   std::int64_t span_count) const;
+
+ private:
+  struct Sum {
+    std::int64_t count = 0;
+    TimeNs sum_ns = 0;
+    TimeNs max_ns = 0;
+    std::int64_t bytes = 0;
+    double limit_bytes_per_s = 0;
+    DurationHistogram durations;
+  };
+  static constexpr TimeNs kNever = std::numeric_limits<TimeNs>::min();
+  struct StepEnds {
+    TimeNs forward = kNever;
+    TimeNs backward = kNever;
+    TimeNs parameters = kNever;
+    std::int64_t shared_link_bytes = 0;
+  };
+  enum class Role : std::uint8_t { unknown, none, forward, backward, parameters };
+
+  void add(const RunFacts& facts, std::span<const rundb::Cell> row);
+  void add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns, std::int64_t bytes,
+               double limit);
+  std::int32_t shown_subgroup(std::int64_t name_id, std::int32_t subgroup) const;
+  void add_step(const RunFacts& facts, std::int64_t name_id, std::int64_t step, TimeNs end_ts);
+  std::vector<PhaseRow> phases(const std::vector<rundb::StepRow>& steps) const;
+
+  std::int64_t last_id_ = 0;
+  std::int64_t seen_count_ = 0;
+  std::array<std::map<std::pair<std::int64_t, std::int32_t>, Sum>, kGroupings> sums_;
+  std::unordered_map<std::int64_t, StepEnds> ends_;
+  std::vector<Role> roles_;  // by name
+};
+
+}  // namespace sluice::gui

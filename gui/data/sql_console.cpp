@@ -1,0 +1,133 @@
+#include "gui/data/sql_console.h"
+
+#include <chrono>
+#include <thread>
+
+#include "base/mutex.h"
+#include "gui/data/cells.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::gui {
+
+// Held by the console and by its thread, whichever lasts longer.
+struct SqlConsole::Shared {
+  std::string path;
+  std::function<void()> wake;
+  Published<SqlAnswer> answer;
+  Mutex mutex;
+  CondVar changed;
+  std::string question GUARDED_BY(mutex);
+  std::uint64_t asked GUARDED_BY(mutex) = 0;
+  std::uint64_t taken GUARDED_BY(mutex) = 0;
+  bool is_working GUARDED_BY(mutex) = false;
+  bool is_over GUARDED_BY(mutex) = false;
+};
+
+namespace {
+
+std::string shown(const rundb::Cell& cell) {
+  if (std::holds_alternative<std::monostate>(cell)) return "NULL";
+  if (const auto* value = std::get_if<double>(&cell)) return fmt::format("{}", *value);
+  return text_of(cell);
+}
+
+// The reader's query() takes all rows; a window shows some, and the rest must not fill the memory.
+Status run_question(rundb::Reader& reader, SqlAnswer& answer) {
+  const Error enough(ErrorCode::cancelled, "enough rows");
+  const Status status =
+      reader.each_row(answer.sql, [&answer, &enough](std::span<const rundb::Cell> row) -> Status {
+        if (answer.rows.size() == kSqlRowsMax) {
+          answer.is_cut = true;
+          return enough;
+        }
+        std::vector<std::string>& line = answer.rows.emplace_back();
+        for (const rundb::Cell& cell : row) line.push_back(shown(cell));
+        return ok_status();
+      });
+  if (answer.is_cut) return ok_status();
+  return status;
+}
+
+// each_row() does not name the columns; the statement, asked for no rows, does.
+void name_columns(rundb::Reader& reader, SqlAnswer& answer) {
+  std::string sql = answer.sql;
+  while (!sql.empty() && (sql.back() == ';' || sql.back() == ' ' || sql.back() == '\n'))
+    sql.pop_back();
+  const Result<rundb::TextTable> table = reader.query("SELECT * FROM (" + sql + ") LIMIT 0");
+  if (table.ok()) answer.columns = table->columns;
+  const std::size_t width = answer.rows.empty() ? 0 : answer.rows.front().size();
+  if (answer.columns.size() == width || width == 0) return;
+  answer.columns.clear();
+  for (std::size_t c = 0; c < width; ++c) answer.columns.push_back(fmt::format("column {}", c + 1));
+}
+
+std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string sql,
+                                            std::uint64_t number) {
+  auto answer = std::make_shared<SqlAnswer>();
+  answer->sql = std::move(sql);
+  answer->number = number;
+  const auto begin = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(path);
+  Status status;
+  if (reader.ok()) {
+    status = run_question(**reader, *answer);
+    if (status.ok()) name_columns(**reader, *answer);
+  } else {
+    status = reader.error();
+  }
+  if (!status.ok()) answer->problem = status.error().message();
+  answer->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return answer;
+}
+
+}  // namespace
+
+SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->path = std::move(database_path);
+  shared_->wake = std::move(wake);
+  std::thread([shared = shared_] {
+    while (true) {
+      std::string question;
+      std::uint64_t number = 0;
+      {
+        const MutexLock lock(shared->mutex);
+        while (!shared->is_over && shared->taken == shared->asked)
+          shared->changed.wait(shared->mutex);
+        if (shared->is_over) return;
+        shared->taken = number = shared->asked;
+        shared->is_working = true;
+        question = shared->question;
+      }
+      auto answer = worked_out(shared->path, std::move(question), number);
+      const MutexLock lock(shared->mutex);
+      if (shared->is_over) return;  // nobody is left to be woken
+      shared->is_working = false;
+      shared->answer.publish(std::move(answer));
+      shared->wake();
+    }
+  }).detach();
+}
+
+SqlConsole::~SqlConsole() {
+  const MutexLock lock(shared_->mutex);
+  shared_->is_over = true;
+  shared_->changed.notify_all();
+}
+
+std::uint64_t SqlConsole::ask(std::string sql) {
+  const MutexLock lock(shared_->mutex);
+  shared_->question = std::move(sql);
+  shared_->asked += 1;
+  shared_->changed.notify_all();
+  return shared_->asked;
+}
+
+std::shared_ptr<const SqlAnswer> SqlConsole::answer() const { return shared_->answer.latest(); }
+
+bool SqlConsole::is_working() const {
+  const MutexLock lock(shared_->mutex);
+  return shared_->is_working || shared_->taken != shared_->asked;
+}
+
+}  // namespace sluice::gui

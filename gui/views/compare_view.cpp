@@ -1,0 +1,269 @@
+#include "gui/views/compare_view.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+#include "gui/widgets/text_input.h"
+
+namespace sluice::gui {
+namespace {
+
+std::string value_text(const analyze::ComparedFigure& figure, double value) {
+  if (figure.unit == "s") return time_text(static_cast<TimeNs>(value * 1e9));
+  if (figure.unit == "B") return bytes_text(value);
+  return figure.key == "loss" ? figure_text(value, 4) : count_text(value);
+}
+
+std::string change_text(double a, double b) {
+  return a == 0 ? "" : fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
+}
+
+// More of a time, of bytes or of a loss is worse; more tokens a second are better.
+ImU32 colour_of(const analyze::ComparedFigure& figure) {
+  if (figure.a == figure.b || !figure.is_more_than_noise()) return look().colours.dim;
+  const bool is_less = figure.b < figure.a;
+  return is_less == (figure.key != "tokens_per_s") ? look().colours.green : look().colours.amber;
+}
+
+std::string judgement(const analyze::ComparedFigure& figure) {
+  if (figure.a == figure.b) return "the same";
+  const double share = figure.a == 0 ? 0 : figure.noise / std::abs(figure.a);
+  if (!figure.is_more_than_noise())
+    return fmt::format("within the noise, \u00b1{:.1f} %", share * 100);
+  return figure.noise > 0 ? fmt::format("noise \u00b1{:.1f} %", share * 100) : "exact";
+}
+
+// Over figures, which end at the right, so do their heads.
+void draw_heads() {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < ImGui::TableGetColumnCount(); ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    if (column == 0) {
+      ImGui::TextUnformatted(ImGui::TableGetColumnName(column));
+    } else {
+      draw_figure(ImGui::TableGetColumnName(column));
+    }
+  }
+}
+
+void begin_columns(const char* first, bool has_noise) {
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn(first, ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  ImGui::TableSetupColumn("A", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("B", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("B to A", ImGuiTableColumnFlags_WidthStretch, 0.8F);
+  if (has_noise) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.5F);
+  draw_heads();
+}
+
+void draw_cell(const std::string& text, ImU32 colour = 0) {
+  ImGui::TableNextColumn();
+  draw_figure(text, colour);
+}
+
+void draw_figures(const analyze::Comparison& comparison) {
+  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg;
+  if (!ImGui::BeginTable("##figures", 5, flags)) return;
+  begin_columns("medians a step", true);
+  for (const analyze::ComparedFigure& figure : comparison.figures) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(figure.key.c_str());
+    draw_cell(value_text(figure, figure.a));
+    draw_cell(value_text(figure, figure.b));
+    draw_cell(change_text(figure.a, figure.b), colour_of(figure));
+    ImGui::TableNextColumn();
+    draw_coloured(look().colours.dim, judgement(figure), false);
+  }
+  ImGui::EndTable();
+}
+
+void draw_causes(const std::vector<CausePair>& causes) {
+  ImGui::Dummy({0, px(4)});
+  if (causes.empty()) {
+    draw_empty("One of the two recorded no operations: there are no causes to compare.");
+    return;
+  }
+  if (!ImGui::BeginTable("##causes", 4, ImGuiTableFlags_RowBg)) return;
+  begin_columns("of a step's time", false);
+  for (const CausePair& pair : causes) {
+    const std::string name(analyze::cause_name(pair.cause));
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    draw_dot(cause_colour(name));
+    ImGui::SameLine(0, px(6));
+    ImGui::TextUnformatted(name.c_str());
+    draw_cell(time_text(static_cast<TimeNs>(pair.a_ns)));
+    draw_cell(time_text(static_cast<TimeNs>(pair.b_ns)));
+    draw_cell(change_text(pair.a_ns, pair.b_ns), look().colours.dim);
+  }
+  ImGui::EndTable();
+}
+
+void draw_differences(const std::vector<analyze::SettingDifference>& differences) {
+  ImGui::Dummy({0, px(4)});
+  if (differences.empty()) {
+    draw_empty("Both ran with the same settings on the same machine.");
+    return;
+  }
+  if (!ImGui::BeginTable("##settings", 3, ImGuiTableFlags_RowBg)) return;
+  ImGui::TableSetupColumn("what was different", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("A", ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  ImGui::TableSetupColumn("B", ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  ImGui::TableHeadersRow();
+  for (const analyze::SettingDifference& difference : differences) {
+    ImGui::TableNextRow();
+    for (const std::string* text : {&difference.key, &difference.a, &difference.b}) {
+      ImGui::TableNextColumn();
+      ImGui::TextUnformatted(text->c_str());
+      if (text->size() > 20) ImGui::SetItemTooltip("%s", text->c_str());
+    }
+  }
+  ImGui::EndTable();
+}
+
+void draw_switch(const char* text, bool is_on, bool& into, bool value) {
+  if (is_on) ImGui::PushStyleColor(ImGuiCol_Text, look().colours.accent);
+  if (ImGui::Button(text)) into = value;
+  if (is_on) ImGui::PopStyleColor();
+}
+
+std::string stretch_text(const Session& session, Stretch stretch) {
+  return fmt::format("{} from {}", time_text(stretch.end - stretch.begin),
+                     time_text(stretch.begin - session.run->begin_ts));
+}
+
+}  // namespace
+
+CompareView::CompareView() : View("Compare") {}
+const char* CompareView::help() const { return "Two runs, or two stretches of one, side by side"; }
+
+void CompareView::forget_other_run(const Session& session) {
+  if (session.feed.get() == shown_of_) return;
+  shown_of_ = session.feed.get();
+  runs_.forget();
+  stretches_.forget();
+  asked_a_ = asked_b_ = {};
+}
+
+void CompareView::draw_content(Session& session) {
+  forget_other_run(session);
+  draw_title("Compare", shows_stretches_ ? "two stretches of this run" : "this run is B");
+  draw_switch("two runs", !shows_stretches_, shows_stretches_, false);
+  ImGui::SameLine();
+  draw_switch("two stretches", shows_stretches_, shows_stretches_, true);
+  if (shows_stretches_) {
+    draw_stretches(session);
+    return;
+  }
+  ImGui::SameLine();
+  draw_choice(session);
+  draw_runs(session);
+}
+
+void CompareView::compare_with(Session& session, const std::string& database) {
+  const std::string own = session.feed->path();
+  runs_.begin([database, own] { return compare_two_runs(database, own); }, session.wake);
+}
+
+// The other run: one opened before, or a path.
+void CompareView::draw_choice(Session& session) {
+  ImGui::SetNextItemWidth(px(150));
+  if (ImGui::BeginCombo("##recent", "opened before")) {
+    for (const std::string& path : session.recent) {
+      if (path == session.feed->path()) continue;
+      if (ImGui::Selectable(path.c_str())) compare_with(session, path);
+    }
+    if (session.recent.size() < 2) draw_empty("no other run");
+    ImGui::EndCombo();
+  }
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(-1);
+  const bool is_entered =
+      input_line("##other", "path of another run's database, which is A", typed_path_);
+  if (is_entered && !typed_path_.empty())
+    compare_with(session, std::filesystem::absolute(typed_path_).lexically_normal().string());
+}
+
+void CompareView::draw_runs(const Session& session) const {
+  const std::shared_ptr<const RunPair> pair = runs_.result();
+  if (runs_.is_working()) draw_empty("Both runs are being read\u2026");
+  if (pair == nullptr) {
+    if (!runs_.is_working())
+      draw_empty("Choose another run above: A, the one that this one is compared with.");
+    return;
+  }
+  if (!pair->problem.empty()) {
+    draw_coloured(look().colours.amber, pair->problem);
+    return;
+  }
+  draw_note(fmt::format("A: {} ({} steps)   B: {} ({} steps{})", pair->a, pair->comparison.steps_a,
+                        pair->b, pair->comparison.steps_b,
+                        session.run->is_live ? ", as it was when this was read" : ""));
+  if (ImGui::BeginChild("##pair")) {
+    draw_figures(pair->comparison);
+    draw_causes(pair->causes);
+    draw_differences(pair->comparison.differences);
+  }
+  ImGui::EndChild();
+}
+
+void CompareView::draw_stretches(Session& session) {
+  if (!session.pinned.has_value() || !session.measured.has_value()) {
+    draw_empty(session.pinned.has_value()
+                   ? "A is pinned. Measure B on the timeline: Shift+drag."
+                   : "Measure a stretch on the timeline (Shift+drag) and press A to pin it; then "
+                     "measure another.");
+    return;
+  }
+  const Stretch a{session.pinned->begin, session.pinned->end};
+  const Stretch b{session.measured->begin, session.measured->end};
+  // While somebody drags, no question is asked for each pixel.
+  const bool is_other = !(a == asked_a_ && b == asked_b_);
+  if (is_other && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
+    asked_a_ = a;
+    asked_b_ = b;
+    const std::string path = session.feed->path();
+    stretches_.begin([path, a, b] { return compare_two_stretches(path, a, b); }, session.wake);
+  }
+  const std::shared_ptr<const StretchPair> pair = stretches_.result();
+  if (pair == nullptr) {
+    draw_empty("The spans of both stretches are being read\u2026");
+    return;
+  }
+  if (!pair->problem.empty()) {
+    draw_coloured(look().colours.amber, pair->problem);
+    return;
+  }
+  draw_note(
+      fmt::format("A: {}   B: {}", stretch_text(session, pair->a), stretch_text(session, pair->b)));
+  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
+  if (!ImGui::BeginTable("##names", 6, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  for (const char* column : {"A count", "B count", "A time", "B time", "B to A"})
+    ImGui::TableSetupColumn(column, ImGuiTableColumnFlags_WidthStretch, 0.8F);
+  draw_heads();
+  for (const NamePair& name : pair->names) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    draw_dot(stage_colour(name.name));
+    ImGui::SameLine(0, px(6));
+    ImGui::TextUnformatted(name.name.c_str());
+    ImGui::SetItemTooltip("bytes: A %s, B %s", bytes_text(name.a.bytes).c_str(),
+                          bytes_text(name.b.bytes).c_str());
+    draw_cell(grouped_text(name.a.count));
+    draw_cell(grouped_text(name.b.count));
+    draw_cell(time_text(static_cast<TimeNs>(name.a.busy_ns)));
+    draw_cell(time_text(static_cast<TimeNs>(name.b.busy_ns)));
+    draw_cell(change_text(name.a.busy_ns, name.b.busy_ns), look().colours.dim);
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace sluice::gui

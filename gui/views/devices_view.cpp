@@ -1,0 +1,231 @@
+#include "gui/views/devices_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "gui/data/device_shares.h"
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+#include "gui/widgets/setting_text.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr double kUneven = 1.1;  // as the verdict's finding (profiler/analyze/advice.cpp)
+constexpr const char* kMapKnob = "device_map";
+constexpr const char* kDragged = "share of a device";
+constexpr float kIndent = 18;
+
+void draw_load(const char* word, double share, ImU32 colour) {
+  const float end_x = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+  {
+    const FontScope font(look().text, Look::kSmallSize);
+    draw_coloured(look().colours.dim, word, false);
+  }
+  ImGui::SameLine(px(96));
+  const float width = std::max(px(30), end_x - ImGui::GetCursorPosX() - px(46));
+  draw_meter(share, colour, {width, px(8)});
+  ImGui::SameLine();
+  const FontScope font(look().text, Look::kSmallSize);
+  draw_figure(percent_text(share));
+}
+
+double share_of(TimeNs busy_ns, double steps_ns) {
+  return steps_ns > 0 ? static_cast<double>(busy_ns) / steps_ns : 0;
+}
+
+// From the trunk at the left to the card that was drawn from `top` on.
+void draw_branch(float trunk_x, float trunk_top, float card_top) {
+  const ImU32 colour = look().colours.line;
+  const float y = card_top + px(14);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddLine({trunk_x, trunk_top}, {trunk_x, y}, colour, px(1.5F));
+  list->AddLine({trunk_x, y}, {trunk_x + px(kIndent) - px(8), y}, colour, px(1.5F));
+}
+
+// A card that is grabbed as a whole takes no mouse itself: what lies over it does.
+bool begin_card(const char* name, ImU32 border, ImGuiWindowFlags flags = 0) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, with_alpha(look().colours.inset, 0.5F));
+  ImGui::PushStyleColor(ImGuiCol_Border, border);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(6)));
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(6), px(2)));
+  return ImGui::BeginChild(name, {0, 0},
+                           ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_Borders |
+                               ImGuiChildFlags_AlwaysUseWindowPadding,
+                           flags);
+}
+
+void end_card() {
+  ImGui::EndChild();
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor(2);
+}
+
+void draw_name(const std::string& name) {
+  const FontScope font(look().bold, Look::kTextSize);
+  ImGui::TextUnformatted(name.c_str());
+}
+
+std::string share_text(const std::vector<std::int64_t>& counts, std::size_t index) {
+  const auto all = static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0LL));
+  const double share = all > 0 ? static_cast<double>(counts[index]) / all : 0;
+  return fmt::format("{} \u00b7 {}", percent_text(share), counts[index]);
+}
+
+}  // namespace
+
+DevicesView::DevicesView() : View("Devices") {}
+const char* DevicesView::help() const {
+  return "The machine, how busy each part is, and which device has which share";
+}
+
+DevicesView::Shares DevicesView::shares_of(const Session& session) {
+  const std::vector<std::int64_t>& recorded = session.facts().device_subgroups;
+  const std::int64_t all = std::accumulate(recorded.begin(), recorded.end(), std::int64_t{0});
+  const auto& knobs = session.turning.knobs(session.facts());
+  const auto knob = std::ranges::find(knobs, kMapKnob, &control::Knob::key);
+  if (all == 0 || knob == knobs.end()) return {recorded, recorded};
+  const auto counts_of = [&](const std::string& value) {
+    const auto shares = parse_shares(value, recorded.size());
+    return shares ? subgroups_under(all, *shares) : recorded;
+  };
+  return {counts_of(knob->value), counts_of(session.turning.shown_value(*knob))};
+}
+
+void DevicesView::draw_content(Session& session) {
+  draw_title("Devices", "busy share of a step");
+  if (session.verdict == nullptr) {
+    draw_empty("The steps are being looked at\u2026");
+    return;
+  }
+  const analyze::RunAnalysis& analysis = session.verdict->analysis;
+  if (!session.verdict->why_empty.empty()) {
+    draw_empty(session.verdict->why_empty);
+    return;
+  }
+  if (analysis.devices.empty()) {
+    draw_empty("The run has no storage devices.");
+    return;
+  }
+  const auto count = static_cast<double>(std::max<std::size_t>(1, analysis.steps.size()));
+  const double steps_ns = static_cast<double>(analysis.dur) * count;
+  const auto busiest = std::ranges::max_element(analysis.devices, {}, &analyze::DeviceUse::busy_ns);
+  const bool is_uneven = analyze::imbalance_of(analysis.devices) >= kUneven;
+  const Shares shares = shares_of(session);
+  draw_tools(session, shares);
+  draw_host(session);
+  const float trunk_x = ImGui::GetCursorScreenPos().x + px(8);
+  float trunk_top = ImGui::GetCursorScreenPos().y - ImGui::GetStyle().ItemSpacing.y;
+  ImGui::Indent(px(kIndent));
+  for (std::size_t d = 0; d < analysis.devices.size(); ++d) {
+    const float card_top = ImGui::GetCursorScreenPos().y;
+    draw_branch(trunk_x, trunk_top, card_top);
+    trunk_top = card_top + px(14);
+    draw_device(session, shares, d, steps_ns, count,
+                is_uneven && &analysis.devices[d] == &*busiest);
+  }
+  ImGui::Unindent(px(kIndent));
+}
+
+void DevicesView::draw_tools(const Session& session, const Shares& shares) {
+  const bool can_drag =
+      session.turning.can_turn() && session.turning.is_knob(kMapKnob) && shares.in_force.size() > 1;
+  if (!can_drag) return;
+  const std::int64_t most = *std::ranges::max_element(shares.chosen);
+  ImGui::AlignTextToFramePadding();
+  draw_coloured(look().colours.dim, "drag one onto another: moves", false);
+  ImGui::SameLine(0, px(5));
+  ImGui::SetNextItemWidth(px(52));
+  ImGui::DragInt("##amount", &amount_, 0.1F, 1, static_cast<int>(std::max<std::int64_t>(1, most)),
+                 "%d", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("subgroups; drag, or Ctrl+click to type");
+  ImGui::SameLine(0, px(5));
+  draw_coloured(look().colours.dim, "subgroups", false);
+}
+
+// Over the whole run: what the host computes, and how full the links are that devices share.
+void DevicesView::draw_host(const Session& session) const {
+  if (begin_card("host", look().colours.inset)) {
+    draw_name("host");
+    if (session.statistics != nullptr) {
+      double all_ns = 0;
+      for (const rundb::StepRow& step : session.steps()) all_ns += static_cast<double>(step.dur);
+      for (const StatisticRow& row : session.statistics->rows[0]) {
+        const std::string& name = session.facts().string_of(row.name_id);
+        if (name == "forward" || name == "backward")
+          draw_load(name.c_str(), share_of(row.sum_ns, all_ns), stage_colour(name));
+      }
+    }
+    for (const analyze::LinkLoad& load : session.verdict->analysis.links) {
+      if (!load.is_shared) continue;
+      const bool is_read = load.direction == rundb::Direction::read;
+      const std::string word = load.name + (is_read ? " up" : " down");
+      draw_load(word.c_str(), load.share, stage_colour("gradient_down"));
+      ImGui::SetItemTooltip("%s of %s while it moves", rate_text(load.bytes_per_s).c_str(),
+                            rate_text(load.bytes_per_s_max).c_str());
+    }
+  }
+  end_card();
+}
+
+void DevicesView::draw_device(Session& session, const Shares& shares, std::size_t index,
+                              double steps_ns, double step_count, bool is_slowest) {
+  const analyze::DeviceUse& device = session.verdict->analysis.devices[index];
+  const Colours& colours = look().colours;
+  const bool has_share = index < shares.in_force.size();
+  const bool is_pending = has_share && shares.chosen[index] != shares.in_force[index];
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImU32 border = is_slowest || is_pending ? colours.amber : colours.inset;
+  if (begin_card(device.name.c_str(), border, ImGuiWindowFlags_NoInputs)) {
+    draw_name(device.name);
+    if (has_share) {
+      ImGui::SameLine();
+      const std::string text = share_text(shares.in_force, index);
+      const std::string chosen = is_pending ? " \u2192 " + share_text(shares.chosen, index) : "";
+      draw_figure(text + chosen, is_pending ? colours.amber : colours.dim);
+    }
+    draw_load("drive, read", share_of(device.read_ns, steps_ns), stage_colour("state_read"));
+    draw_load("drive, write", share_of(device.write_ns, steps_ns), stage_colour("state_write"));
+    draw_load("engine", share_of(device.update_ns, steps_ns), stage_colour("update"));
+    if (is_slowest) draw_coloured(colours.amber, "busiest of all", false);
+  }
+  end_card();
+  const ImVec2 size = ImGui::GetItemRectSize();
+  ImGui::SetCursorScreenPos(at);
+  ImGui::InvisibleButton(("##" + device.name).c_str(), size);
+  if (ImGui::IsItemHovered() && ImGui::GetDragDropPayload() == nullptr) {
+    ImGui::SetTooltip("%s: %s read, %s written in a step%s", device.name.c_str(),
+                      bytes_text(static_cast<double>(device.read_bytes) / step_count).c_str(),
+                      bytes_text(static_cast<double>(device.write_bytes) / step_count).c_str(),
+                      has_share ? "; share of the subgroups, and how many" : "");
+  }
+  if (has_share) drag_share(session, shares, index);
+}
+
+// The card that was drawn last gives, or takes.
+void DevicesView::drag_share(Session& session, const Shares& shares, std::size_t index) {
+  Turning& turning = session.turning;
+  const control::Knob* knob = turning.can_turn() ? turning.control->knob(kMapKnob) : nullptr;
+  if (knob == nullptr) return;
+  const auto name = [&](std::size_t d) { return session.facts().info.devices[d].name; };
+  if (ImGui::BeginDragDropSource()) {
+    ImGui::SetDragDropPayload(kDragged, &index, sizeof index);
+    const std::int64_t count = std::min<std::int64_t>(amount_, shares.chosen[index]);
+    ImGui::Text("%s of %s's %s subgroups", grouped_text(count).c_str(), name(index).c_str(),
+                grouped_text(shares.chosen[index]).c_str());
+    ImGui::EndDragDropSource();
+  }
+  if (!ImGui::BeginDragDropTarget()) return;
+  const ImGuiPayload* payload = ImGui::AcceptDragDropPayload(kDragged);
+  if (payload != nullptr && payload->DataSize == sizeof index) {
+    const std::size_t from = *static_cast<const std::size_t*>(payload->Data);
+    if (from != index && from < shares.chosen.size())
+      turning.choose(*knob, shares_setting(shares_after_move(shares.chosen, from, index, amount_)));
+  }
+  ImGui::EndDragDropTarget();
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,34 @@
+#pragma once
+// The machine as the platform describes it: the host, the links that devices share, each device
+// with its drive and its engine, and how busy each is in a step. In a live run a share of the
+// subgroups is moved by dragging one device onto another.
+//
+// Thread contract: the frame thread.
+
+#include "gui/views/view.h"
+
+namespace sluice::gui {
+
+class DevicesView : public View {
+ public:
+  DevicesView();
+  const char* help() const override;
+  void draw_content(Session& session) override;
+
+ private:
+  // Of the devices in the order of the record; empty: the run does not say.
+  struct Shares {
+    std::vector<std::int64_t> in_force;  // subgroups
+    std::vector<std::int64_t> chosen;
+  };
+  static Shares shares_of(const Session& session);
+  void draw_host(const Session& session) const;
+  void draw_tools(const Session& session, const Shares& shares);
+  void draw_device(Session& session, const Shares& shares, std::size_t index, double steps_ns,
+                   double step_count, bool is_slowest);
+  void drag_share(Session& session, const Shares& shares, std::size_t index);
+
+  int amount_ = 1;  // subgroups that a drag moves
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,102 @@
+#include "gui/views/facts_view.h"
+
+#include <algorithm>
+#include <array>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+#include "profiler/analyze/fact_keys.h"
+
+namespace sluice::gui {
+namespace {
+
+void draw_row(const char* key, const std::string& value) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  draw_coloured(look().colours.dim, key, false);
+  ImGui::TableNextColumn();
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(value.c_str());
+  ImGui::PopTextWrapPos();
+}
+
+bool begin_pairs(const char* id) {
+  if (!ImGui::BeginTable(id, 2, ImGuiTableFlags_RowBg)) return false;
+  ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthFixed, px(190));
+  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
+  return true;
+}
+
+void draw_losses(const RunFacts& facts) {
+  if (facts.losses.empty()) {
+    draw_title("Losses");
+    draw_empty("Nothing was lost while recording.");
+  } else {
+    draw_title("Not all of the run is in the record");
+    for (const rundb::StatRow& loss : facts.losses) {
+      draw_coloured(look().colours.amber, loss.name + ": " + grouped_text(loss.value));
+      draw_empty(loss.description);
+    }
+  }
+  ImGui::Dummy({0, px(6)});
+}
+
+void draw_facts(const Session& session) {
+  const RunFacts& facts = session.facts();
+  draw_title("Run");
+  if (begin_pairs("##facts")) {
+    draw_row("Mode", facts.info.meta_value("mode"));
+    draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(session.steps().size())));
+    for (const auto& [key, title] : analyze::kFactKeys) {
+      const std::string value = facts.info.meta_value(key);
+      if (!value.empty()) draw_row(title, value);
+    }
+    for (const ChangeMark& change : facts.changes) {
+      draw_row(("From step " + step_text(change.step)).c_str(),
+               change.text +
+                   (change.who == "settings" ? ", as planned" : ", asked for by " + change.who));
+    }
+    draw_row("Database", session.feed->path());
+    ImGui::EndTable();
+  }
+  ImGui::Dummy({0, px(6)});
+}
+
+void draw_settings(const RunFacts& facts) {
+  draw_title("Settings", "docs/settings.md");
+  if (facts.info.meta.empty()) draw_empty("The database holds no settings.");
+  if (!begin_pairs("##settings")) return;
+  for (const rundb::MetaRow& row : facts.info.meta) {
+    const bool is_fact =
+        std::ranges::any_of(analyze::kFactKeys, [&](const auto& f) { return f.first == row.key; });
+    if (is_fact || std::ranges::find(analyze::kNotSettings, row.key) != analyze::kNotSettings.end())
+      continue;
+    draw_row(row.key.c_str(), row.value);
+  }
+  ImGui::EndTable();
+  ImGui::Dummy({0, px(6)});
+}
+
+void draw_stats(const RunFacts& facts) {
+  draw_title("What the recording says about itself");
+  if (facts.stats.empty()) draw_empty("It kept no counts.");
+  if (!begin_pairs("##stats")) return;
+  for (const rundb::StatRow& stat : facts.stats)
+    draw_row(stat.name.c_str(), grouped_text(stat.value) + ": " + stat.description);
+  ImGui::EndTable();
+}
+
+}  // namespace
+
+FactsView::FactsView() : View("Losses and facts") {}
+const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
+
+void FactsView::draw_content(Session& session) {
+  draw_losses(session.facts());
+  draw_facts(session);
+  draw_settings(session.facts());
+  draw_stats(session.facts());
+}
+
+}  // namespace sluice::gui

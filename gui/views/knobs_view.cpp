@@ -1,0 +1,339 @@
+#include "gui/views/knobs_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/knob_field.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr float kListShare = 0.5F;  // of the view's height; the effects have the rest
+
+std::string tip_of(const control::Knob& knob) {
+  std::string tip = knob.help;
+  if (!knob.values.empty()) {
+    tip += fmt::format("{}{}{}{}", tip.empty() ? "" : "\n", knob.values,
+                       knob.unit.empty() ? "" : " ", knob.unit);
+  }
+  if (!knob.default_value.empty()) tip += fmt::format("\ndefault: {}", knob.default_value);
+  return tip;
+}
+
+KnobField field_of(const control::Knob& knob, const RunFacts& facts) {
+  KnobField field;
+  field.key = knob.key;
+  field.kind = knob_kind(knob.type);
+  field.min = knob.min;
+  field.max = knob.max;
+  field.words = knob.words;
+  field.unit = knob.type == "bytes" ? "" : knob.unit;
+  field.tip = tip_of(knob);
+  field.in_force = knob.value;
+  for (const rundb::DeviceRow& device : facts.info.devices)
+    field.share_names.push_back(device.name);
+  return field;
+}
+
+std::string who_text(const std::string& who) {
+  if (who == "gui") return "from a window";
+  if (who == "settings") return "planned";
+  if (who.starts_with("revert: ")) return "taken back by the run";
+  return "by " + who;
+}
+
+std::string value_text(const FigureEffect& figure, double value) {
+  if (figure.unit == "s") return time_text(static_cast<TimeNs>(value * 1e9));
+  if (figure.unit == "B") return bytes_text(value);
+  return figure_text(value, 3);
+}
+
+const char* name_of(const FigureEffect& figure) {
+  if (figure.key == "step_time") return "step";
+  return figure.key == "shared_link" ? "host link" : figure.key.c_str();
+}
+
+ImU32 colour_of(const FigureEffect& figure) {
+  const Colours& colours = look().colours;
+  if (!figure.is_more_than_noise()) return colours.dim;
+  if (figure.unit.empty()) return colours.text;
+  return figure.difference() < 0 ? colours.green : colours.amber;
+}
+
+void draw_heads() {
+  const FontScope font(look().text, Look::kSmallSize);
+  ImGui::TableNextRow();
+  for (const char* head : {"", "before", "after", "change"}) {
+    ImGui::TableNextColumn();
+    draw_figure(head, look().colours.dim);
+  }
+}
+
+void draw_figures(const ChangeEffect& effect) {
+  if (!ImGui::BeginTable("##figures", 4)) return;
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 0.8F);
+  ImGui::TableSetupColumn("before", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("after", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch, 1.25F);
+  draw_heads();
+  for (const FigureEffect& figure : effect.figures) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    draw_coloured(look().colours.dim, name_of(figure), false);
+    ImGui::TableNextColumn();
+    draw_figure(value_text(figure, figure.before));
+    ImGui::TableNextColumn();
+    draw_figure(value_text(figure, figure.after));
+    ImGui::TableNextColumn();
+    const double noise = figure.before == 0 ? 0 : figure.noise / figure.before;
+    draw_figure(fmt::format("{:+.1f}\u2009%", figure.change() * 100), colour_of(figure));
+    ImGui::SetItemTooltip("%s of %s; noise of the difference: %s (%.1f %%)%s",
+                          value_text(figure, figure.difference()).c_str(), name_of(figure),
+                          value_text(figure, figure.noise).c_str(), noise * 100,
+                          figure.is_more_than_noise() ? "" : ": it may be chance");
+  }
+  ImGui::EndTable();
+}
+
+// The time of a step first: what a person turns a knob for.
+std::string noise_note(const ChangeEffect& effect, bool is_live) {
+  const FigureEffect* time = effect.figure("step_time");
+  if (time == nullptr || time->before <= 0) return {};
+  return fmt::format("medians of {} and {} steps; noise \u00b1{:.1f} %{}", effect.before_count,
+                     effect.after_count, time->noise / time->before * 100,
+                     effect.is_settled || !is_live ? "" : "; more steps will count");
+}
+
+}  // namespace
+
+KnobsView::KnobsView() : View("Knobs") {}
+const char* KnobsView::help() const { return "Turn the run, and see what the last changes did"; }
+
+void KnobsView::draw_content(Session& session) {
+  Turning& turning = session.turning;
+  const bool can_turn = turning.can_turn();
+  draw_title("Knobs", can_turn ? "take effect at the next step" : "");
+  if (!can_turn) draw_empty(turning.why_not(*session.run));
+  const bool has_effects = !turning.effects.empty() || can_turn;
+  const float height = has_effects ? ImGui::GetContentRegionAvail().y * kListShare : 0;
+  if (ImGui::BeginChild("##knobs", {0, height})) {
+    if (can_turn) {
+      draw_knobs(session);
+    } else {
+      draw_values(session);
+    }
+  }
+  ImGui::EndChild();
+  if (!has_effects) return;
+  if (can_turn) draw_actions(session);
+  ImGui::Separator();
+  if (ImGui::BeginChild("##effects")) draw_effects(session);
+  ImGui::EndChild();
+}
+
+void KnobsView::draw_knobs(Session& session) {
+  Turning& turning = session.turning;
+  // Choosing changes nothing here: the list is the run's.
+  for (const control::Knob& knob : turning.knobs(session.facts())) {
+    std::string chosen = turning.shown_value(knob);
+    if (draw_knob_field(field_of(knob, session.facts()), chosen)) turning.choose(knob, chosen);
+  }
+}
+
+void KnobsView::draw_values(const Session& session) const {
+  const std::vector<control::Knob>& knobs = session.turning.knobs(session.facts());
+  if (knobs.empty()) draw_empty("The record names no knobs.");
+  if (!ImGui::BeginTable("##values", 2, ImGuiTableFlags_RowBg)) return;
+  for (const control::Knob& knob : knobs) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(knob.key.c_str());
+    const std::string tip = tip_of(knob);
+    if (!tip.empty()) ImGui::SetItemTooltip("%s", tip.c_str());
+    ImGui::TableNextColumn();
+    const bool is_own = knob.value != knob.default_value;
+    draw_figure(knob.value.empty() ? "-" : knob.value, is_own ? 0 : look().colours.dim);
+  }
+  ImGui::EndTable();
+}
+
+// Apply, discard, predict
+// ---------------------------------------------------------------------------------
+
+void KnobsView::draw_actions(Session& session) {
+  Turning& turning = session.turning;
+  const Colours& colours = look().colours;
+  const std::size_t count = turning.pending.size();
+  const float gap = ImGui::GetStyle().ItemSpacing.x;
+  // Two rows where four names would not fit in one.
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(260);
+  const float columns = is_narrow ? 2 : 4;
+  const float width = (ImGui::GetContentRegionAvail().x - (columns - 1) * gap) / columns;
+  ImGui::BeginDisabled(count == 0 || turning.pending.is_under_way());
+  ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(colours.accent, count == 0 ? 0.15F : 0.4F));
+  // The same name however many there are: keys and tests find it.
+  const std::string label = count == 0 ? "Apply###apply" : fmt::format("Apply {}###apply", count);
+  if (ImGui::Button(label.c_str(), {width, 0})) turning.apply();
+  ImGui::PopStyleColor();
+  ImGui::SetItemTooltip("Ctrl+Enter: all that is chosen, together or not at all");
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  ImGui::BeginDisabled(count == 0);
+  if (ImGui::Button("Discard", {width, 0})) turning.discard();
+  if (!is_narrow) ImGui::SameLine();
+  if (ImGui::Button("What if", {width, 0})) turning.ask_what_if();
+  ImGui::SetItemTooltip("simulates a step with what is chosen, before anything is applied");
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (ImGui::Button("Tune", {width, 0})) turning.ask_for_proposal();
+  ImGui::SetItemTooltip("searches for the settings with the shortest step, and chooses them");
+  ImGui::Checkbox("take it back if a step takes", &turning.takes_back);
+  ImGui::SameLine(0, px(5));
+  ImGui::SetNextItemWidth(px(46));
+  ImGui::DragInt("##percent", &turning.take_back_percent, 0.1F, 0, 1000, "%d %%",
+                 ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SameLine(0, px(5));
+  ImGui::TextUnformatted("longer");
+  if (!turning.pending.refusal().empty()) draw_coloured(colours.red, turning.pending.refusal());
+  if (turning.pending.is_under_way())
+    draw_coloured(colours.amber, "The run takes it over at its next step\u2026");
+  if (!turning.control->asked.empty()) {
+    const AskedSet& last = turning.control->asked.back();
+    if (last.outcome == SetOutcome::reverted)
+      draw_coloured(colours.amber, "Taken back by the run: " + last.message);
+    if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
+    if (last.outcome == SetOutcome::refused && last.message != turning.pending.refusal())
+      draw_coloured(colours.red, last.message);
+  }
+  draw_prediction(session);
+  draw_proposal(session);
+}
+
+void KnobsView::draw_prediction(Session& session) {
+  const Turning& turning = session.turning;
+  if (turning.pending.empty()) return;
+  if (turning.advisor->is_working(Question::what_if)) {
+    draw_note("A step with what is chosen is being simulated\u2026");
+    return;
+  }
+  const std::shared_ptr<const Advice> advice = turning.advice(Question::what_if);
+  if (advice == nullptr || advice->settings != turning.pending.settings()) return;
+  if (!advice->problem.empty()) {
+    draw_coloured(look().colours.amber, "Not predicted: " + advice->problem);
+    return;
+  }
+  if (advice->changes.empty()) {
+    draw_note("Predicted: a step takes as long as it does.");
+    return;
+  }
+  const PredictedChange& change = advice->changes.front();
+  draw_coloured(
+      look().colours.amber,
+      fmt::format("predicted: a step takes {} ({:+.1f} %)",
+                  time_text(static_cast<TimeNs>(change.seconds * 1e9)), change.change * 100));
+}
+
+void KnobsView::draw_proposal(Session& session) {
+  const Turning& turning = session.turning;
+  if (turning.advisor->is_working(Question::tune)) {
+    draw_note("Settings are being tried in simulation\u2026");
+    return;
+  }
+  const std::shared_ptr<const Advice> advice = turning.advice(Question::tune);
+  if (advice == nullptr) return;
+  if (!advice->problem.empty()) {
+    draw_coloured(look().colours.amber, "No proposal: " + advice->problem);
+    return;
+  }
+  if (advice->changes.empty()) {
+    draw_note("The search found no settings with a shorter step.");
+    return;
+  }
+  const PredictedChange& change = advice->changes.front();
+  draw_note(fmt::format(
+      "proposed: {} settings, a step {:+.1f} %{}", change.settings.size(), change.change * 100,
+      turning.left_out_count == 0
+          ? ""
+          : fmt::format("; {} of them only for another run", turning.left_out_count)));
+}
+
+// What changes did
+// ---------------------------------------------------------------------------------
+
+void KnobsView::draw_effects(Session& session) {
+  const std::vector<ChangeEffect>& effects = session.turning.effects;
+  if (effects.empty()) {
+    draw_title("Effect of the last change");
+    draw_empty("Nothing was changed yet. What a change did appears here by itself.");
+    return;
+  }
+  const auto shown = std::ranges::find(effects, shown_step_, &ChangeEffect::step);
+  const ChangeEffect& effect = shown == effects.end() ? effects.back() : *shown;
+  const bool is_last = &effect == &effects.back();
+  draw_title(is_last ? "Effect of the last change" : "Effect of a change",
+             "step " + step_text(effect.step));
+  draw_effect(session, effect);
+  if (effects.size() < 2) return;
+  ImGui::Dummy({0, px(4)});
+  draw_note(fmt::format("{} changes, the last first", effects.size()));
+  for (auto other = effects.rbegin(); other != effects.rend(); ++other) {
+    const FigureEffect* time = other->figure("step_time");
+    ImGui::PushID(static_cast<int>(other->step));
+    const std::string label = changes_text(other->changes);
+    if (ImGui::Selectable(label.c_str(), other->step == effect.step)) {
+      shown_step_ = &*other == &effects.back() ? -1 : other->step;
+    }
+    ImGui::SetItemTooltip("step %s, %s", step_text(other->step).c_str(),
+                          who_text(other->changes.front().who).c_str());
+    if (time != nullptr) {
+      ImGui::SameLine();
+      draw_figure(fmt::format("{:+.1f}\u2009%", time->change() * 100), colour_of(*time));
+    }
+    ImGui::PopID();
+  }
+}
+
+void KnobsView::draw_effect(Session& session, const ChangeEffect& effect) {
+  draw_coloured(look().colours.amber, changes_text(effect.changes));
+  const std::string& who = effect.changes.front().who;
+  draw_note(who_text(who));
+  if (who.starts_with("revert: ")) draw_note(who.substr(std::string_view("revert: ").size()));
+  if (!effect.why_empty.empty()) {
+    draw_empty(effect.why_empty);
+  } else {
+    draw_curve(session, effect);
+    draw_figures(effect);
+    const std::string phases = phase_note(effect);
+    if (!phases.empty()) draw_note(phases);
+    draw_note(noise_note(effect, session.run->is_live));
+  }
+  ImGui::BeginDisabled(!session.turning.can_take_back(effect));
+  ImGui::PushStyleColor(ImGuiCol_Text, look().colours.red);
+  if (ImGui::Button("Revert")) session.turning.take_back(effect);
+  ImGui::PopStyleColor();
+  ImGui::SetItemTooltip("sets what was in force before this change");
+  ImGui::EndDisabled();
+}
+
+void KnobsView::draw_curve(const Session& session, const ChangeEffect& effect) {
+  constexpr std::int64_t kAround = 20;
+  StepCurve curve;
+  for (const rundb::StepRow& step : session.steps()) {
+    if (step.id < effect.step - kAround || step.id > effect.step + kAround) continue;
+    curve.steps.push_back(static_cast<double>(step.id + 1));
+    curve.values.push_back(static_cast<double>(step.dur) / 1e6);
+  }
+  if (curve.steps.empty()) return;
+  const StepAxis axis{curve.steps.front(), curve.steps.back()};
+  const std::vector<StepMark> marks = {{static_cast<double>(effect.step) + 0.5, ""}};
+  double hovered = 0;
+  draw_note("ms a step");
+  draw_step_curve({.id = "##around", .size = {-1, px(84)}, .axis = axis, .begins_at_zero = true},
+                  curve, marks, &hovered);
+}
+
+}  // namespace sluice::gui

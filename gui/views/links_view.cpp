@@ -1,0 +1,77 @@
+#include "gui/views/links_view.h"
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr double kFull = 0.95;
+
+ImU32 colour_of(const analyze::LinkLoad& load) {
+  if (load.is_shared) return stage_colour("gradient_down");
+  return stage_colour(load.direction == rundb::Direction::read ? "state_read" : "state_write");
+}
+
+void draw_row(const analyze::LinkLoad& load) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::TextUnformatted(load.name.c_str());
+  ImGui::TableNextColumn();
+  const bool is_read = load.direction == rundb::Direction::read;
+  const char* ends = load.name.ends_with(".link") ? "accelerator" : "drives";
+  ImGui::Text("%s %s", is_read ? "out of" : "into", ends);
+  ImGui::TableNextColumn();
+  draw_figure(bytes_text(static_cast<double>(load.bytes)));
+  ImGui::TableNextColumn();
+  draw_figure(rate_text(load.bytes_per_s));
+  ImGui::TableNextColumn();
+  draw_figure(load.bytes_per_s_max > 0 ? rate_text(load.bytes_per_s_max) : "not stated",
+              look().colours.dim);
+  ImGui::TableNextColumn();
+  draw_figure(time_text(load.busy_ns));
+  ImGui::TableNextColumn();
+  draw_meter(load.share, colour_of(load), {ImGui::GetContentRegionAvail().x, px(10)});
+  ImGui::TableNextColumn();
+  draw_figure(percent_text(load.share), load.share >= kFull ? look().colours.red : 0);
+}
+
+}  // namespace
+
+LinksView::LinksView() : View("Links") {}
+const char* LinksView::help() const { return "Bytes and bandwidth of each link, and its limit"; }
+
+void LinksView::draw_content(Session& session) {
+  draw_title("Links", "means of the steps looked at");
+  if (session.verdict == nullptr) {
+    draw_empty("The steps are being looked at\u2026");
+    return;
+  }
+  if (!session.verdict->why_empty.empty()) {
+    draw_empty(session.verdict->why_empty);
+    return;
+  }
+  const auto& links = session.verdict->analysis.links;
+  if (links.empty()) {
+    draw_empty("Nothing moved over a link.");
+    return;
+  }
+  const ImGuiTableFlags flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("##links", 8, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("link", ImGuiTableColumnFlags_WidthStretch, 2);
+  ImGui::TableSetupColumn("direction", ImGuiTableColumnFlags_WidthStretch, 1.6F);
+  ImGui::TableSetupColumn("bytes a step");
+  ImGui::TableSetupColumn("while it moves");
+  ImGui::TableSetupColumn("the platform's");
+  ImGui::TableSetupColumn("busy");
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
+  ImGui::TableSetupColumn("of limit");
+  ImGui::TableHeadersRow();
+  for (const analyze::LinkLoad& load : links) draw_row(load);
+  ImGui::EndTable();
+}
+
+}  // namespace sluice::gui

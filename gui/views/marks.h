@@ -1,0 +1,18 @@
+#pragma once
+// Changes of knobs as marks on an axis of steps.
+
+#include <vector>
+
+#include "gui/data/run_facts.h"
+#include "gui/widgets/step_plot.h"
+
+namespace sluice::gui {
+
+inline std::vector<StepMark> marks_of(const RunFacts& facts) {
+  std::vector<StepMark> marks;
+  for (const ChangeMark& change : facts.changes)
+    marks.push_back({static_cast<double>(change.step + 1), change.text});
+  return marks;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,178 @@
+#include "gui/views/overview_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+std::string title_of(const analyze::RunAnalysis& analysis) {
+  return analysis.steps.empty() ? "Why a step takes so long"
+                                : "Why a step takes " + time_text(analysis.dur);
+}
+
+std::string steps_note(const analyze::RunAnalysis& analysis) {
+  if (analysis.steps.empty()) return {};
+  if (analysis.steps.size() == 1) return "step " + step_text(analysis.steps.front());
+  return fmt::format("steps {}\u2013{}", step_text(analysis.steps.front()),
+                     step_text(analysis.steps.back()));
+}
+
+void draw_causes(const Verdict& verdict, std::size_t row_count) {
+  std::vector<StripPart> parts;
+  for (const CauseShare& cause : verdict.causes) {
+    const std::string name(analyze::cause_name(cause.cause));
+    parts.push_back({cause.share, cause_colour(name), fmt::format("{} {} %", name, cause.percent)});
+  }
+  draw_strip("##shares", parts, px(14));
+  ImGui::Dummy({0, px(2)});
+  // The names first, then the shares; times where there is room.
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
+  if (!ImGui::BeginTable("##causes", 4)) return;
+  ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn(
+      "time", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
+      px(74));
+  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
+  for (const CauseShare& cause : verdict.causes) {
+    const std::string name(analyze::cause_name(cause.cause));
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    draw_dot(cause_colour(name));
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(name.c_str());
+    ImGui::SetItemTooltip("%s", std::string(analyze::cause_phrase(cause.cause)).c_str());
+    ImGui::TableNextColumn();
+    draw_figure(time_text(cause.dur_ns), look().colours.dim);
+    ImGui::TableNextColumn();
+    draw_figure(cause.percent == 0 ? "<1\u2009%" : fmt::format("{}\u2009%", cause.percent));
+  }
+  for (std::size_t row = verdict.causes.size(); row < row_count; ++row) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted("");
+  }
+  ImGui::EndTable();
+}
+
+bool is_all_knobs(const Turning& turning, const std::vector<std::string>& settings) {
+  return std::ranges::all_of(settings, [&turning](const std::string& setting) {
+    return turning.is_knob(key_of(setting));
+  });
+}
+
+// "buffers 2 -> 4"; where it is not known what was before, "buffers=4".
+std::string change_text(const PredictedChange& change) {
+  std::string text;
+  for (std::size_t i = 0; i < change.settings.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += i < change.from.size()
+                ? fmt::format("{} {} \u2192 {}", key_of(change.settings[i]),
+                              value_of(change.from[i]), value_of(change.settings[i]))
+                : change.settings[i];
+  }
+  return text;
+}
+
+void draw_predicted(Session& session, const PredictedChange& change, int index) {
+  Turning& turning = session.turning;
+  ImGui::PushID(index);
+  const float button = turning.can_turn() ? px(64) : 0;
+  const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+  ImGui::PushTextWrapPos(right - button - px(70));
+  ImGui::TextUnformatted(change_text(change).c_str());
+  ImGui::PopTextWrapPos();
+  const std::string gain = fmt::format("{:+.0f}\u2009%", change.change * 100);
+  ImGui::SameLine(right - button - px(8) - figure_size(gain).x);
+  {
+    const FontScope font(look().mono, Look::kTextSize);
+    draw_coloured(change.change < 0 ? look().colours.green : look().colours.dim, gain, false);
+  }
+  ImGui::SetItemTooltip("simulated: a step would take %s",
+                        time_text(static_cast<TimeNs>(change.seconds * 1e9)).c_str());
+  if (turning.can_turn()) {
+    ImGui::SameLine(right - button);
+    const bool can_apply = is_all_knobs(turning, change.settings);
+    ImGui::BeginDisabled(!can_apply);
+    if (ImGui::SmallButton("Apply")) turning.set_now(change.settings);
+    ImGui::EndDisabled();
+    if (!can_apply && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
+      ImGui::SetTooltip("this can be set for another run, not while one goes on");
+  }
+  if (!change.why.empty()) draw_note(change.why);
+  ImGui::PopID();
+}
+
+// What the analysis alone says; what it would gain is not known.
+void draw_unpredicted(const Verdict& verdict) {
+  if (verdict.suggestions.empty()) {
+    draw_empty("No single setting of this run is known to make a step shorter.");
+    return;
+  }
+  for (const analyze::Suggestion& suggestion : verdict.suggestions) {
+    ImGui::TextUnformatted(suggestion.setting.c_str());
+    draw_note(suggestion.why);
+  }
+}
+
+void draw_suggestions(Session& session) {
+  const Verdict& verdict = *session.verdict;
+  const Advisor& advisor = *session.turning.advisor;
+  const bool is_working = advisor.is_working(Question::suggest);
+  const std::shared_ptr<const Advice> advice = session.turning.advice(Question::suggest);
+  ImGui::Dummy({0, px(2)});
+  ImGui::Separator();
+  const bool is_predicted = advice != nullptr && advice->problem.empty();
+  draw_title("Turn next", is_working     ? "simulating\u2026"
+                          : is_predicted ? "predicted by simulation"
+                                         : "what should help");
+  if (!is_predicted) {
+    draw_unpredicted(verdict);
+    if (is_working) return;
+    if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
+    if (session.turning.is_outdated(Question::suggest))
+      draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
+    return;
+  }
+  if (advice->changes.empty()) {
+    draw_empty("No single setting of this run is predicted to make a step shorter.");
+    return;
+  }
+  int index = 0;
+  for (const PredictedChange& change : advice->changes) draw_predicted(session, change, index++);
+}
+
+}  // namespace
+
+OverviewView::OverviewView() : View("Overview") {}
+const char* OverviewView::help() const { return "Why a step takes as long as it does"; }
+
+void OverviewView::draw_content(Session& session) {
+  if (session.verdict == nullptr) {
+    draw_title("Why a step takes so long");
+    draw_empty("The steps are being looked at\u2026");
+    return;
+  }
+  const Verdict& verdict = *session.verdict;
+  draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
+  if (!verdict.why_empty.empty()) {
+    draw_empty(verdict.why_empty);
+    return;
+  }
+  cause_rows_ = std::max(cause_rows_, verdict.causes.size());
+  draw_causes(verdict, cause_rows_);
+  draw_suggestions(session);
+  ImGui::Dummy({0, px(2)});
+  ImGui::Separator();
+  for (const analyze::Finding& finding : verdict.findings) {
+    draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
+  }
+}
+
+}  // namespace sluice::gui

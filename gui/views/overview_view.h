@@ -1,0 +1,24 @@
+#pragma once
+// Why a step takes as long as it does: the verdict in words and bars, and what to turn next.
+//
+// Thread contract: the frame thread.
+
+#include <cstddef>
+
+#include "gui/views/view.h"
+
+namespace sluice::gui {
+
+class OverviewView : public View {
+ public:
+  OverviewView();
+  const char* help() const override;
+  void draw_content(Session& session) override;
+
+ private:
+  // The most that there were: of a live run causes come and go, and what stands below them, buttons
+  // among it, stays where it is.
+  std::size_t cause_rows_ = 0;
+};
+
+}  // namespace sluice::gui

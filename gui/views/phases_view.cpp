@@ -1,0 +1,116 @@
+#include "gui/views/phases_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gui/views/marks.h"
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t kBarsMax = 400;
+constexpr std::array<const char*, 3> kPhases = {"forward", "backward", "update"};
+
+struct Unit {
+  const char* name;
+  double ns;
+};
+Unit unit_of(const std::vector<PhaseRow>& phases) {
+  TimeNs longest = 0;
+  for (const PhaseRow& row : phases)
+    longest = std::max(longest, row.dur_ns[0] + row.dur_ns[1] + row.dur_ns[2]);
+  if (longest >= 1'000'000'000) return {"s", 1e9};
+  return longest >= 1'000'000 ? Unit{"ms", 1e6} : Unit{"us", 1e3};
+}
+
+// Means of neighbouring steps where there are more than bars.
+StackedBars bars_of(const std::vector<PhaseRow>& phases, double unit_ns) {
+  const std::size_t count = std::min(kBarsMax, phases.size());
+  StackedBars bars;
+  bars.values.resize(kPhases.size());
+  for (const char* phase : kPhases) bars.colours.push_back(stage_colour(phase));
+  for (std::size_t b = 0; b < count; ++b) {
+    const std::size_t begin = phases.size() * b / count;
+    const std::size_t end = phases.size() * (b + 1) / count;
+    const auto middle = static_cast<double>(phases[begin].step + phases[end - 1].step) / 2;
+    bars.steps.push_back(middle + 1);
+    for (std::size_t p = 0; p < kPhases.size(); ++p) {
+      double sum = 0;
+      for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(phases[i].dur_ns[p]);
+      bars.values[p].push_back(sum / static_cast<double>(end - begin) / unit_ns);
+    }
+  }
+  const auto steps = static_cast<double>(phases.back().step - phases.front().step + 1);
+  bars.bar_width = steps / static_cast<double>(count);
+  return bars;
+}
+
+void draw_legend() {
+  for (const char* phase : kPhases) {
+    draw_dot(stage_colour(phase));
+    ImGui::SameLine(0, px(5));
+    draw_coloured(look().colours.dim, phase, false);
+    ImGui::SameLine(0, px(14));
+  }
+  ImGui::NewLine();
+}
+
+void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
+  const auto at = std::ranges::find(bars.steps, number);
+  if (at == bars.steps.end() || !ImGui::BeginTooltip()) return;
+  const auto i = static_cast<std::size_t>(at - bars.steps.begin());
+  ImGui::Text("step %s", grouped_text(static_cast<std::int64_t>(number)).c_str());
+  double sum = 0;
+  for (const std::vector<double>& values : bars.values) sum += values[i];
+  if (ImGui::BeginTable("##tip", 2)) {
+    for (std::size_t p = 0; p < kPhases.size(); ++p) {
+      const double value = bars.values[p][i];
+      draw_pair(kPhases[p], fmt::format("{}  {}", time_text(static_cast<TimeNs>(value * unit.ns)),
+                                        percent_text(sum > 0 ? value / sum : 0, 1)));
+    }
+    ImGui::EndTable();
+  }
+  ImGui::EndTooltip();
+}
+
+}  // namespace
+
+PhasesView::PhasesView() : View("Where the time went") {}
+const char* PhasesView::help() const { return "Forward, backward and update of every step"; }
+
+void PhasesView::draw_content(Session& session) {
+  const SpanStatistics* statistics = session.statistics.get();
+  if (statistics == nullptr || statistics->phases.empty()) {
+    draw_title("Where the time went");
+    if (statistics == nullptr || statistics->seen_count < statistics->span_count) {
+      draw_empty("The operations are being read\u2026");
+    } else if (session.steps().empty()) {
+      draw_empty("No step has ended yet.");
+    } else {
+      draw_empty(
+          "No step has all of its phases in the record: operations were not recorded, or only in "
+          "part.");
+    }
+    return;
+  }
+  const Unit unit = unit_of(statistics->phases);
+  draw_title("Where the time went", fmt::format("{} a step", unit.name));
+  draw_legend();
+  const StackedBars bars = bars_of(statistics->phases, unit.ns);
+  // A change shows between the last step without and the first with it.
+  std::vector<StepMark> marks = marks_of(session.facts());
+  for (StepMark& mark : marks) mark.step -= 0.5;
+  double number = 0;
+  const StepAxis axis{bars.steps.front() - bars.bar_width / 2,
+                      bars.steps.back() + bars.bar_width / 2};
+  const float height = std::max(px(80), ImGui::GetContentRegionAvail().y);
+  if (draw_step_bars({.id = "##phases", .size = {-1, height}, .axis = axis}, bars, marks, &number))
+    draw_tip(bars, number, unit);
+}
+
+}  // namespace sluice::gui

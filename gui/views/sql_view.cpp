@@ -1,0 +1,81 @@
+#include "gui/views/sql_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+#include "gui/widgets/text_input.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t kColumnsMax = 64;  // of ImGui's tables: 512; nobody reads more than this
+
+void draw_rows(const SqlAnswer& answer) {
+  const std::size_t columns = std::min(answer.columns.size(), kColumnsMax);
+  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
+                                ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
+                                ImGuiTableFlags_SizingFixedFit;
+  if (columns == 0 || !ImGui::BeginTable("##rows", static_cast<int>(columns), flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (std::size_t c = 0; c < columns; ++c) ImGui::TableSetupColumn(answer.columns[c].c_str());
+  ImGui::TableHeadersRow();
+  ImGui::PushFont(look().mono, Look::kTextSize);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(answer.rows.size()));
+  while (clipper.Step()) {
+    for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; ++r) {
+      ImGui::TableNextRow();
+      for (std::size_t c = 0; c < columns; ++c) {
+        ImGui::TableNextColumn();
+        const std::string& text = answer.rows[static_cast<std::size_t>(r)][c];
+        ImGui::TextUnformatted(text.c_str(),
+                               text.c_str() + std::min<std::size_t>(text.size(), 400));
+      }
+    }
+  }
+  ImGui::PopFont();
+  ImGui::EndTable();
+}
+
+}  // namespace
+
+SqlView::SqlView() : View("SQL") {}
+const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
+
+void SqlView::draw_content(Session& session) {
+  draw_title("SQL", "read-only; tables: docs/rundb_schema.md");
+  {
+    const FontScope font(look().mono, Look::kTextSize);
+    input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
+  }
+  const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();
+  SqlConsole& console = session.feed->console();
+  const bool asks = is_typing && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Enter);
+  if (ImGui::Button("Run") || asks) console.ask(question_);
+  ImGui::SetItemTooltip("Ctrl+Enter");
+  ImGui::SameLine();
+  const std::shared_ptr<const SqlAnswer> answer = console.answer();
+  if (console.is_working()) {
+    draw_empty("SQLite is working on it\u2026");
+    return;
+  }
+  if (answer == nullptr) {
+    draw_empty("Ctrl+Enter runs the question.");
+    return;
+  }
+  if (!answer->problem.empty()) {
+    ImGui::NewLine();
+    draw_coloured(look().colours.red, answer->problem);
+    return;
+  }
+  draw_empty(fmt::format("{}{} rows in {}", answer->is_cut ? "the first " : "",
+                         grouped_text(static_cast<std::int64_t>(answer->rows.size())),
+                         time_text(static_cast<TimeNs>(answer->seconds * 1e9))));
+  draw_rows(*answer);
+}
+
+}  // namespace sluice::gui

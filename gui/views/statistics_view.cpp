@@ -1,0 +1,213 @@
+#include "gui/views/statistics_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::array<const char*, kGroupings> kGroupingWords = {"by name", "by device", "by layer",
+                                                                "by subgroup"};
+
+double bandwidth(const StatisticRow& row) {
+  return row.bytes > 0 && row.sum_ns > 0
+             ? static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.sum_ns)
+             : 0;
+}
+
+double key_of(const StatisticRow& row, int column) {
+  switch (column) {
+    case 1:
+      return row.of;
+    case 2:
+      return static_cast<double>(row.count);
+    case 4:
+      return static_cast<double>(row.median_ns);
+    case 5:
+      return static_cast<double>(row.p99_ns);
+    case 6:
+      return static_cast<double>(row.max_ns);
+    case 7:
+      return bandwidth(row);
+    case 8:
+      return row.limit_bytes_per_s > 0 ? bandwidth(row) / row.limit_bytes_per_s : 0;
+    default:
+      return static_cast<double>(row.sum_ns);
+  }
+}
+
+}  // namespace
+
+StatisticsView::StatisticsView() : View("Statistics") {}
+const char* StatisticsView::help() const {
+  return "Counts, sums, quantiles and bandwidths of spans";
+}
+
+std::string StatisticsView::of_text(const Session& session, const StatisticRow& row) const {
+  if (by_ == GroupBy::name) return "";
+  if (row.of == -1) return "none";
+  if (row.of == kFurtherOnes) return "further ones";
+  if (by_ == GroupBy::device) return session.facts().device_name(row.of);
+  return (by_ == GroupBy::layer ? "layer " : "subgroup ") + std::to_string(row.of);
+}
+
+void StatisticsView::sort_rows(const Session& session) {
+  rows_ = session.statistics->rows[static_cast<std::size_t>(by_)];
+  rows_of_ = session.statistics.get();
+  std::ranges::stable_sort(rows_, [&](const StatisticRow& a, const StatisticRow& b) {
+    const StatisticRow& first = ascending_ ? a : b;
+    const StatisticRow& second = ascending_ ? b : a;
+    if (sorted_column_ != 0) return key_of(first, sorted_column_) < key_of(second, sorted_column_);
+    return session.facts().string_of(first.name_id) < session.facts().string_of(second.name_id);
+  });
+}
+
+void StatisticsView::draw_content(Session& session) {
+  if (session.statistics == nullptr) {
+    draw_title("Statistics");
+    draw_empty("The operations are being read\u2026");
+    return;
+  }
+  const SpanStatistics& statistics = *session.statistics;
+  const bool is_reading = statistics.seen_count < statistics.span_count;
+  draw_title("Statistics",
+             is_reading ? fmt::format("{} of {} spans read", grouped_text(statistics.seen_count),
+                                      grouped_text(statistics.span_count))
+                        : grouped_text(statistics.seen_count) + " spans");
+  if (statistics.span_count == 0) {
+    draw_empty("The run recorded no operations; record=transfers or record=all records them.");
+    return;
+  }
+  for (std::size_t by = 0; by < kGroupings; ++by) {
+    if (by > 0) ImGui::SameLine();
+    const bool is_on = by_ == static_cast<GroupBy>(by);
+    if (is_on) ImGui::PushStyleColor(ImGuiCol_Text, look().colours.accent);
+    if (ImGui::Button(kGroupingWords[by])) {
+      by_ = static_cast<GroupBy>(by);
+      rows_of_ = nullptr;
+    }
+    if (is_on) ImGui::PopStyleColor();
+  }
+  draw_table(session);
+  draw_histogram(session);
+}
+
+void StatisticsView::draw_table(Session& session) {
+  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
+                                ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit |
+                                ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable;
+  const bool has_histogram = shown_name_ >= 0;
+  const float height = has_histogram ? -px(92) : 0;
+  // Narrower than this it scrolls sideways, so that no name is cut.
+  const float room = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+  const float width = std::max(room, px(by_ == GroupBy::name ? 690 : 780));
+  if (!ImGui::BeginTable("##statistics", 9, flags, {0, height}, width)) return;
+  ImGui::TableSetupScrollFreeze(1, 1);
+  const ImGuiTableColumnFlags down = ImGuiTableColumnFlags_PreferSortDescending;
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 2);
+  ImGui::TableSetupColumn("of", by_ == GroupBy::name ? ImGuiTableColumnFlags_Disabled : 0);
+  ImGui::TableSetupColumn("count", down, px(66));
+  ImGui::TableSetupColumn("sum", down | ImGuiTableColumnFlags_DefaultSort, px(66));
+  ImGui::TableSetupColumn("median", down, px(66));
+  ImGui::TableSetupColumn("p99", down, px(66));
+  ImGui::TableSetupColumn("longest", down, px(66));
+  ImGui::TableSetupColumn("bandwidth", down, px(86));
+  ImGui::TableSetupColumn("of limit", down | ImGuiTableColumnFlags_WidthStretch, 1.4F);
+  ImGui::TableHeadersRow();
+  ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+  if (specs != nullptr && specs->SpecsDirty && specs->SpecsCount > 0) {
+    sorted_column_ = specs->Specs[0].ColumnIndex;
+    ascending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;
+    specs->SpecsDirty = false;
+    rows_of_ = nullptr;
+  }
+  if (rows_of_ != session.statistics.get()) sort_rows(session);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows_.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      draw_row(session, rows_[static_cast<std::size_t>(i)], i);
+  }
+  ImGui::EndTable();
+}
+
+void StatisticsView::draw_row(Session& session, const StatisticRow& row, int index) {
+  const std::string& name = session.facts().string_of(row.name_id);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::PushID(index);
+  draw_dot(stage_colour(name));
+  ImGui::SameLine(0, px(6));
+  const bool is_shown = row.name_id == shown_name_ && row.of == shown_of_;
+  if (ImGui::Selectable(name.c_str(), is_shown, ImGuiSelectableFlags_SpanAllColumns)) {
+    shown_name_ = is_shown ? -1 : row.name_id;
+    shown_of_ = row.of;
+    session.look_for(is_shown ? "" : name);
+  }
+  ImGui::SetItemTooltip("click: mark these on the timeline, show how long they take");
+  ImGui::PopID();
+  if (ImGui::TableNextColumn()) ImGui::TextUnformatted(of_text(session, row).c_str());
+  const auto figure = [](const std::string& text, ImU32 colour = 0) {
+    ImGui::TableNextColumn();
+    draw_figure(text, colour);
+  };
+  figure(grouped_text(row.count));
+  figure(time_text(row.sum_ns));
+  figure(time_text(row.median_ns));
+  figure(time_text(row.p99_ns));
+  figure(time_text(row.max_ns));
+  figure(row.bytes > 0 ? rate_text(bandwidth(row)) : "");
+  ImGui::TableNextColumn();
+  if (row.limit_bytes_per_s <= 0) return;
+  const double share = bandwidth(row) / row.limit_bytes_per_s;
+  const float room = ImGui::GetContentRegionAvail().x - px(48);
+  if (room > px(20)) {
+    draw_meter(share, stage_colour(name), {room, px(9)});
+    ImGui::SameLine();
+  }
+  draw_figure(percent_text(share));
+}
+
+void StatisticsView::draw_histogram(const Session& session) const {
+  const auto row = std::ranges::find_if(rows_, [this](const StatisticRow& r) {
+    return r.name_id == shown_name_ && r.of == shown_of_;
+  });
+  if (row == rows_.end()) return;
+  const DurationHistogram& durations = *row->durations;
+  std::size_t first = DurationHistogram::kClasses;
+  std::size_t last = 0;
+  std::uint32_t most = 1;
+  for (std::size_t c = 0; c < DurationHistogram::kClasses; ++c) {
+    if (durations.count_in(c) == 0) continue;
+    first = std::min(first, c);
+    last = c;
+    most = std::max(most, durations.count_in(c));
+  }
+  const std::string& name = session.facts().string_of(row->name_id);
+  draw_note(fmt::format("How long {} takes: {} to {}, each bar an eighth of an octave", name,
+                        time_text(DurationHistogram::lower(first)),
+                        time_text(DurationHistogram::lower(last + 1))));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 size = ImGui::GetContentRegionAvail();
+  const float width = std::min(px(18), size.x / static_cast<float>(last - first + 1));
+  for (std::size_t c = first; c <= last; ++c) {
+    const float share = static_cast<float>(durations.count_in(c)) / static_cast<float>(most);
+    const float x = at.x + width * static_cast<float>(c - first);
+    const ImVec2 low = {x, at.y + size.y * (1 - share)};
+    const ImVec2 high = {x + width - 1, at.y + size.y};
+    ImGui::GetWindowDrawList()->AddRectFilled(low, high, stage_colour(name));
+    if (ImGui::IsMouseHoveringRect({x, at.y}, high)) {
+      ImGui::SetTooltip("%s to %s: %s spans", time_text(DurationHistogram::lower(c)).c_str(),
+                        time_text(DurationHistogram::lower(c + 1)).c_str(),
+                        grouped_text(durations.count_in(c)).c_str());
+    }
+  }
+}
+
+}  // namespace sluice::gui

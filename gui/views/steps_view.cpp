@@ -1,0 +1,118 @@
+#include "gui/views/steps_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/views/marks.h"
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t kPointsMax = 2000;
+
+const rundb::StepRow* step_at(const std::vector<rundb::StepRow>& steps, double number) {
+  const auto id = static_cast<std::int64_t>(number) - 1;
+  const auto found = std::ranges::lower_bound(steps, id, {}, &rundb::StepRow::id);
+  return found == steps.end() || found->id != id ? nullptr : &*found;
+}
+
+void draw_step_tip(Session& session, double number) {
+  const rundb::StepRow* step = step_at(session.steps(), number);
+  if (step == nullptr) return;
+  if (ImGui::BeginTooltip()) {
+    ImGui::Text("step %s", step_text(step->id).c_str());
+    if (ImGui::BeginTable("##tip", 2)) {
+      draw_pair("time", time_text(step->dur));
+      draw_pair("loss", figure_text(step->loss, 4));
+      draw_pair("gradient norm", figure_text(step->grad_norm, 4));
+      ImGui::EndTable();
+    }
+    if (step->skipped) draw_coloured(look().colours.amber, "skipped: gradients overflowed", false);
+    draw_note("click: show on the timeline");
+    ImGui::EndTooltip();
+  }
+  if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
+    session.show_step(*step);
+    session.brings_forward.push_back("Timeline");
+  }
+}
+
+template <typename ValueOf>
+StepCurve curve_of(const std::vector<rundb::StepRow>& steps, ValueOf&& value_of) {
+  StepCurve curve;
+  for (const rundb::StepRow& step : steps) {
+    const double value = value_of(step);
+    if (!std::isfinite(value)) continue;
+    curve.steps.push_back(static_cast<double>(step.id + 1));
+    curve.values.push_back(value);
+    if (!step.skipped) continue;
+    curve.skipped_steps.push_back(curve.steps.back());
+    curve.skipped_values.push_back(value);
+  }
+  return thinned(std::move(curve), kPointsMax);
+}
+
+struct Unit {
+  const char* name;
+  double ns;
+};
+Unit unit_of(const std::vector<rundb::StepRow>& steps) {
+  TimeNs longest = 0;
+  for (const rundb::StepRow& step : steps) longest = std::max(longest, step.dur);
+  if (longest >= 1'000'000'000) return {"s", 1e9};
+  if (longest >= 1'000'000) return {"ms", 1e6};
+  return {"us", 1e3};
+}
+
+}  // namespace
+
+StepsView::StepsView() : View("Steps") {}
+const char* StepsView::help() const { return "Time and loss of every step"; }
+
+void StepsView::draw_content(Session& session) {
+  const std::vector<rundb::StepRow>& steps = session.steps();
+  if (steps.empty()) {
+    draw_title("Steps");
+    draw_empty("No step has ended yet.");
+    return;
+  }
+  if (steps.data() != shown_of_ || steps.size() != shown_count_) {
+    shown_of_ = steps.data();
+    shown_count_ = steps.size();
+    const double ns = unit_of(steps).ns;
+    times_ =
+        curve_of(steps, [ns](const rundb::StepRow& s) { return static_cast<double>(s.dur) / ns; });
+    losses_ = curve_of(steps, [](const rundb::StepRow& s) { return s.loss; });
+  }
+  const std::vector<StepMark> marks = marks_of(session.facts());
+  const StepAxis axis{static_cast<double>(steps.front().id + 1),
+                      static_cast<double>(steps.back().id + 1)};
+  const bool has_losses = !losses_.steps.empty();
+  const float room = ImGui::GetContentRegionAvail().y;
+  const float title = ImGui::GetTextLineHeightWithSpacing() + px(4);
+  const float height = std::max(px(70), room / 2 - title - px(7));
+  double number = 0;
+  draw_title("Step time", fmt::format("{} a step", unit_of(steps).name));
+  if (draw_step_curve({.id = "##time", .size = {-1, height}, .axis = axis, .begins_at_zero = true},
+                      times_, marks, &number)) {
+    draw_step_tip(session, number);
+  }
+  draw_title("Loss", has_losses ? "nats a token" : "");
+  if (!has_losses) {
+    draw_empty(session.facts().is_simulated()
+                   ? "A simulated step moves no data and computes nothing, so it has no loss."
+                   : "No step has a loss that is a number.");
+    return;
+  }
+  if (draw_step_curve({.id = "##loss", .size = {-1, height}, .axis = axis}, losses_, marks,
+                      &number)) {
+    draw_step_tip(session, number);
+  }
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,25 @@
+#pragma once
+// Time and loss of every step, with changes of knobs marked.
+//
+// Thread contract: the frame thread.
+
+#include "gui/views/view.h"
+#include "gui/widgets/step_plot.h"
+
+namespace sluice::gui {
+
+class StepsView : public View {
+ public:
+  StepsView();
+  const char* help() const override;
+  void draw_content(Session& session) override;
+
+ private:
+  // Curves are made when there are further steps, not each frame.
+  const rundb::StepRow* shown_of_ = nullptr;
+  std::size_t shown_count_ = 0;
+  StepCurve times_;
+  StepCurve losses_;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,335 @@
+#include "gui/views/timeline_painter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t kNamesMax = 1 << 16;  // of which colours are kept
+constexpr float kTextRoom = 26;             // a narrower box has no text
+
+struct BoxSpan {
+  std::vector<Box>::const_iterator begin;
+  std::vector<Box>::const_iterator end;
+};
+
+// Those that may touch the view: none is longer than `longest_ns`.
+BoxSpan boxes_in(const TrackBoxes& track, const TimeRange& view) {
+  const auto begin =
+      std::ranges::lower_bound(track.boxes, view.begin - track.longest_ns, {}, &Box::ts);
+  return {begin, std::ranges::upper_bound(begin, track.boxes.end(), view.end, {}, &Box::ts)};
+}
+
+struct LanePlace {
+  float y;
+  float height;
+};
+LanePlace lane_place(const TimelineRow& row, const Box& box, int lane_count) {
+  const float height = (row.height - px(4)) / static_cast<float>(std::max(1, lane_count));
+  return {px(2) + height * static_cast<float>(box.lane), height};
+}
+
+}  // namespace
+
+TimelinePainter::TimelinePainter(const Session& session, const TimelineLayout& layout,
+                                 const TimelinePlace& place)
+    : session_(session), layout_(layout), place_(place), list_(ImGui::GetWindowDrawList()) {
+  for (const auto& [id, name] : session.facts().info.strings) {
+    const auto index = static_cast<std::size_t>(id);
+    if (id < 0 || index >= kNamesMax) continue;
+    if (index >= colours_.size()) colours_.resize(index + 1, stage_colour(""));
+    colours_[index] = stage_colour(name);
+  }
+  const Findings* found = session.found.get();
+  if (found == nullptr || session.search.empty() || found->text != session.search) return;
+  dimmed_.assign(colours_.size(), true);
+  for (const std::int32_t id : found->name_ids) {
+    if (static_cast<std::size_t>(id) < dimmed_.size())
+      dimmed_[static_cast<std::size_t>(id)] = false;
+  }
+}
+
+ImU32 TimelinePainter::colour_of(std::int32_t name_id) const {
+  const auto index = static_cast<std::size_t>(name_id);
+  return index < colours_.size() ? colours_[index] : stage_colour("");
+}
+
+bool TimelinePainter::is_dimmed(std::int32_t name_id) const {
+  const auto index = static_cast<std::size_t>(name_id);
+  return index < dimmed_.size() && dimmed_[index];
+}
+
+void TimelinePainter::draw_axis() {
+  const Colours& colours = look().colours;
+  const double ns_a_pixel = 1 / place_.pixels_a_ns();
+  const double distance_ns = tick_distance(px(110) * ns_a_pixel);
+  const auto distance = std::max<TimeNs>(1, static_cast<TimeNs>(distance_ns));
+  const TimeNs zero = session_.run->begin_ts;
+  const auto first =
+      static_cast<TimeNs>(std::floor(static_cast<double>(place_.view.begin - zero) / distance_ns));
+  const FontScope font(look().mono, Look::kSmallSize);
+  for (TimeNs n = first; zero + n * distance <= place_.view.end; ++n) {
+    const TimeNs ts = zero + n * distance;
+    const float x = std::floor(place_.x(ts));
+    if (x < place_.low.x) continue;
+    list_->AddLine({x, place_.low.y - px(4)}, {x, place_.high.y}, with_alpha(colours.line, 0.7F));
+    // From the run's begin, in the unit of the distance, so that neighbours differ in what is read.
+    const double unit = distance >= 1'000'000'000 ? 1e9
+                        : distance >= 1'000'000   ? 1e6
+                        : distance >= 1'000       ? 1e3
+                                                  : 1;
+    const char* name = unit == 1e9 ? "s" : unit == 1e6 ? "ms" : unit == 1e3 ? "us" : "ns";
+    const auto count =
+        static_cast<std::int64_t>(std::llround(static_cast<double>(ts - zero) / unit));
+    const std::string text = grouped_text(count) + "\u2009" + name;
+    if (x + ImGui::CalcTextSize(text.c_str()).x < place_.high.x)
+      list_->AddText({x + px(3), place_.low.y - place_.axis_height + px(2)}, colours.dim,
+                     text.c_str());
+  }
+}
+
+void TimelinePainter::draw_rows() {
+  list_->PushClipRect(place_.low, place_.high, true);
+  for (const TimelineRow& row : layout_.rows) {
+    const float y = place_.row_y(row);
+    if (y + row.height < place_.low.y || y > place_.high.y) continue;
+    if (row.kind == TimelineRow::Kind::counter) {
+      draw_counter(row);
+    } else if (session_.timeline != nullptr && row.track_id >= 0) {
+      const TrackBoxes* track = session_.timeline->of_track(row.track_id);
+      if (track != nullptr) draw_boxes(row, *track);
+    }
+  }
+  list_->PopClipRect();
+}
+
+void TimelinePainter::draw_boxes(const TimelineRow& row, const TrackBoxes& track) {
+  const BoxSpan visible = boxes_in(track, place_.view);
+  const double pixels_a_ns = place_.pixels_a_ns();  // a division: once, not for each end
+  const TimeNs view_begin = place_.view.begin;
+  const auto x_of = [pixels_a_ns, view_begin, low_x = place_.low.x](TimeNs ts) {
+    return low_x + static_cast<float>(static_cast<double>(ts - view_begin) * pixels_a_ns);
+  };
+  RectBatch rects(list_);
+  float last_x[kLanesMax] = {-1, -1, -1, -1};
+  for (auto box = visible.begin; box != visible.end; ++box) {
+    if (box->end_ts < view_begin) continue;
+    // What falls into the column that was just filled would change nothing that can be seen.
+    const float right = x_of(box->end_ts);
+    if (right < last_x[box->lane]) continue;
+    const float left = x_of(box->ts);
+    last_x[box->lane] = std::floor(right) <= left ? std::floor(right) + 1 : -1;
+    draw_box(row, *box, track.lane_count, std::max(left, place_.low.x - 1),
+             std::min(right, place_.high.x + 1), rects);
+  }
+}
+
+void TimelinePainter::draw_box(const TimelineRow& row, const Box& box, int lane_count, float left,
+                               float end, RectBatch& rects) {
+  const LanePlace lane = lane_place(row, box, lane_count);
+  const float width = end - left;
+  // A gap of half a pixel tells neighbours apart.
+  const float right = left + std::max(1.0F, width > 3 && box.is_span() ? width - 0.7F : width);
+  float top = place_.row_y(row) + lane.y;
+  const float bottom = top + lane.height - (lane.height > 6 ? 1 : 0);
+  if (box.is_span() || box.count == 1) {
+    // whole height
+  } else {
+    // A bin is as high as it is full, and never too low to be seen.
+    const auto full = static_cast<float>(
+        static_cast<double>(box.busy_ns) /
+        static_cast<double>(std::max<TimeNs>(1, (box.end_ts - box.ts) * lane_count)));
+    top = bottom - (bottom - top) * std::clamp(full, 0.18F, 1.0F);
+  }
+  ImU32 colour = colour_of(box.name_id);
+  if (is_dimmed(box.name_id)) colour = with_alpha(colour, 0.16F);
+  rects.add(box.lane, {left, top}, {right, bottom}, colour);
+  const bool has_text = width > px(kTextRoom) && lane.height > px(11) && box.is_span();
+  if (!box.is_failed && !has_text) return;
+  rects.flush();
+  if (box.is_failed) list_->AddRect({left, top}, {right, bottom}, look().colours.red);
+  if (has_text) draw_box_text(box, {left, top}, {right, bottom}, colour);
+}
+
+void TimelinePainter::draw_box_text(const Box& box, ImVec2 low, ImVec2 high, ImU32 colour) {
+  std::string text = session_.facts().string_of(box.name_id);
+  if (box.layer >= 0)
+    text += fmt::format(" {}", box.layer);
+  else if (box.subgroup >= 0)
+    text += fmt::format(" {}", box.subgroup);
+  const FontScope font(look().text, 10.5F);
+  const float begin = std::max(low.x, place_.low.x) + px(3);
+  if (ImGui::CalcTextSize(text.c_str()).x > high.x - begin - px(2)) return;
+  const float y = (low.y + high.y - ImGui::GetFontSize()) / 2;
+  list_->AddText({begin, y}, text_on(colour), text.c_str());
+}
+
+// A step line; of each column the lowest and the highest value.
+void TimelinePainter::draw_counter(const TimelineRow& row) {
+  const auto found = session_.run->counters->by_track.find(row.track_id);
+  if (found == session_.run->counters->by_track.end()) return;
+  const CounterSamples& samples = *found->second;
+  const double high = samples.high > 0 ? samples.high : 1;
+  const double low = std::min(0.0, samples.low);
+  const float top = place_.row_y(row) + px(4);
+  const float height = row.height - px(8);
+  const auto y_of = [&](double value) {
+    return top + height * (1 - static_cast<float>((value - low) / (high - low)));
+  };
+  auto index = static_cast<std::size_t>(std::ranges::upper_bound(samples.ts, place_.view.begin) -
+                                        samples.ts.begin());
+  index = index > 0 ? index - 1 : 0;
+  const ImU32 colour = look().colours.accent;
+  float x_before = place_.low.x;
+  float y_before = samples.values.empty() ? top : y_of(samples.values[index]);
+  for (; index < samples.ts.size() && samples.ts[index] <= place_.view.end; ++index) {
+    const float x = std::max(place_.low.x, place_.x(samples.ts[index]));
+    float y_low = y_of(samples.values[index]);
+    float y_high = y_low;
+    // All that falls into this column is one line.
+    while (index + 1 < samples.ts.size() && place_.x(samples.ts[index + 1]) < x + 1) {
+      index += 1;
+      y_low = std::max(y_low, y_of(samples.values[index]));
+      y_high = std::min(y_high, y_of(samples.values[index]));
+    }
+    list_->AddLine({x_before, y_before}, {x, y_before}, colour, px(1));
+    list_->AddLine({x, std::min(y_before, y_high)}, {x, std::max(y_before, y_low)}, colour, px(1));
+    x_before = x;
+    y_before = y_of(samples.values[index]);
+  }
+  if (!samples.ts.empty() && samples.ts.front() <= place_.view.end) {
+    const float x_end = std::min(place_.high.x, place_.x(session_.run->end_ts));
+    if (x_end > x_before) list_->AddLine({x_before, y_before}, {x_end, y_before}, colour, px(1));
+  }
+}
+
+void TimelinePainter::draw_tag(float x, float y, const std::string& text, ImU32 colour) {
+  const FontScope font(look().bold, Look::kSmallSize);
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  const float left =
+      std::clamp(x, place_.low.x, std::max(place_.low.x, place_.high.x - size.x - px(8)));
+  list_->AddRectFilled({left, y}, {left + size.x + px(8), y + size.y + px(2)}, colour, px(2));
+  list_->AddText({left + px(4), y + px(1)}, text_on(colour), text.c_str());
+}
+
+void TimelinePainter::draw_steps_and_changes() {
+  const std::vector<rundb::StepRow>& steps = session_.steps();
+  const Colours& colours = look().colours;
+  auto step = std::ranges::lower_bound(steps, place_.view.begin, {},
+                                       [](const rundb::StepRow& s) { return s.ts + s.dur; });
+  list_->PushClipRect({place_.low.x, place_.low.y - place_.axis_height}, place_.high, true);
+  float free_from = place_.low.x;
+  float line_before = place_.low.x - px(10);
+  for (; step != steps.end() && step->ts <= place_.view.end; ++step) {
+    const float x = std::floor(place_.x(step->ts));
+    if (x < line_before + px(5)) continue;  // so many that lines would be a surface
+    line_before = x;
+    const auto change = std::ranges::find(session_.facts().changes, step->id, &ChangeMark::step);
+    const bool is_changed = change != session_.facts().changes.end();
+    list_->AddLine({x, place_.low.y}, {x, place_.high.y},
+                   with_alpha(is_changed ? colours.amber : colours.dim, is_changed ? 0.9F : 0.45F),
+                   px(1));
+    const std::string text = "step " + step_text(step->id);
+    const float width = ImGui::CalcTextSize(text.c_str()).x + px(10);
+    if (x + width < free_from + width || x < free_from) continue;
+    draw_tag(x, place_.low.y - px(15), text, with_alpha(colours.waiting, 1));
+    free_from = x + width;
+    if (!is_changed) continue;
+    draw_tag(x + width, place_.low.y - px(15), change->text, colours.amber);
+    free_from += ImGui::CalcTextSize(change->text.c_str()).x + px(16);
+  }
+  list_->PopClipRect();
+}
+
+ImVec2 TimelinePainter::middle_of(const rundb::SpanRow& span, bool at_end) const {
+  const TimelineRow* row = layout_.row_of(span.track_id);
+  const float x = place_.x(at_end ? span.ts + span.dur : span.ts);
+  return {x, row == nullptr ? place_.high.y : place_.row_y(*row) + row->height / 2};
+}
+
+void TimelinePainter::draw_chosen() {
+  const ChosenSpan* chosen = session_.chosen.get();
+  if (chosen == nullptr || chosen->row.id != session_.chosen_span) return;
+  const TimelineRow* row = layout_.row_of(chosen->row.track_id);
+  list_->PushClipRect(place_.low, place_.high, true);
+  if (row != nullptr) {
+    const float left = place_.x(chosen->row.ts);
+    const float right = std::max(left + px(2), place_.x(chosen->row.ts + chosen->row.dur));
+    const float y = place_.row_y(*row);
+    list_->AddRect({left - 1, y + 1}, {right + 1, y + row->height - 1}, look().colours.text, px(2),
+                   px(1.5F));
+  }
+  for (const FlowEnd& flow : chosen->flows) {
+    const rundb::SpanRow& from = flow.is_cause ? flow.row : chosen->row;
+    const rundb::SpanRow& to = flow.is_cause ? chosen->row : flow.row;
+    const ImVec2 begin = middle_of(from, true);
+    const ImVec2 end = middle_of(to, false);
+    const float bend = std::max(px(16), std::abs(end.x - begin.x) / 2);
+    list_->AddBezierCubic(begin, {begin.x + bend, begin.y}, {end.x - bend, end.y}, end,
+                          with_alpha(look().colours.text, 0.75F), px(1.2F));
+    list_->AddCircleFilled(end, px(2.5F), look().colours.text);
+  }
+  list_->PopClipRect();
+}
+
+void TimelinePainter::draw_measured() {
+  if (!session_.measured.has_value()) return;
+  const TimeRange& range = *session_.measured;
+  const float left = std::clamp(place_.x(range.begin), place_.low.x, place_.high.x);
+  const float right = std::clamp(place_.x(range.end), place_.low.x, place_.high.x);
+  const ImU32 accent = look().colours.accent;
+  list_->AddRectFilled({left, place_.low.y}, {right, place_.high.y}, with_alpha(accent, 0.12F));
+  list_->AddLine({left, place_.low.y}, {left, place_.high.y}, accent, px(1));
+  list_->AddLine({right, place_.low.y}, {right, place_.high.y}, accent, px(1));
+  draw_tag((left + right) / 2 - px(24), place_.low.y + px(2), time_text(range.width()), accent);
+}
+
+void TimelinePainter::draw_labels() {
+  const Colours& colours = look().colours;
+  const ImVec2 low = {place_.low.x - place_.label_width, place_.low.y};
+  list_->PushClipRect(low, {place_.high.x, place_.high.y}, true);
+  for (const TimelineRow& row : layout_.rows) {
+    const float y = place_.row_y(row);
+    if (y + row.height < place_.low.y || y > place_.high.y) continue;
+    const bool is_group = row.kind == TimelineRow::Kind::group;
+    if (is_group && row.y > 0)
+      list_->AddLine({low.x, y}, {place_.high.x, y}, with_alpha(colours.line, 0.8F));
+    const FontScope font(is_group ? look().bold : look().text, Look::kTextSize - 1);
+    const float x = low.x + (is_group ? 0 : px(12));
+    const float text_y = y + (row.height - ImGui::GetFontSize()) / 2;
+    list_->PushClipRect({low.x, y}, {place_.low.x - px(6), y + row.height}, true);
+    list_->AddText({x, text_y}, is_group ? colours.text : colours.dim, row.label.c_str());
+    list_->PopClipRect();
+  }
+  list_->PopClipRect();
+}
+
+HoveredBox TimelinePainter::box_at(ImVec2 mouse) const {
+  if (session_.timeline == nullptr || mouse.x < place_.low.x || mouse.x > place_.high.x ||
+      mouse.y < place_.low.y || mouse.y > place_.high.y)
+    return {};
+  const TimelineRow* row = layout_.row_at(mouse.y - place_.low.y + place_.scroll_y);
+  if (row == nullptr || row->track_id < 0) return {};
+  const TrackBoxes* track = session_.timeline->of_track(row->track_id);
+  if (track == nullptr) return {};
+  const float slack = px(2);  // a box of one pixel can be hit, too
+  const TimeRange around{place_.ts(mouse.x - slack), place_.ts(mouse.x + slack)};
+  const BoxSpan near = boxes_in(*track, around);
+  const Box* best = nullptr;
+  for (auto box = near.begin; box != near.end; ++box) {
+    if (box->end_ts < around.begin) continue;
+    const LanePlace lane = lane_place(*row, *box, track->lane_count);
+    const float top = place_.row_y(*row) + lane.y;
+    if (mouse.y < top - 1 || mouse.y > top + lane.height + 1) continue;
+    if (best == nullptr || box->end_ts - box->ts < best->end_ts - best->ts) best = &*box;
+  }
+  return {best, best == nullptr ? nullptr : row};
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,46 @@
+#pragma once
+// The timeline: tracks by machine in the order in which data flows. Wheel zooms to the cursor,
+// dragging pans, Ctrl+drag zooms to a stretch, Shift+drag measures one; a click chooses a span.
+//
+// Thread contract: the frame thread.
+
+#include <set>
+#include <string>
+
+#include "gui/views/timeline_painter.h"
+#include "gui/views/view.h"
+
+namespace sluice::gui {
+
+class TimelineView : public View {
+ public:
+  TimelineView();
+  const char* help() const override;
+  void draw_content(Session& session) override;
+
+ private:
+  void draw_tools(Session& session);
+  void draw_search(Session& session);
+  void draw_strip(Session& session);
+  void draw_canvas(Session& session);
+  void take_wheel(Session& session, const TimelinePlace& place, float rows_height);
+  void take_drag(Session& session, const TimelinePlace& place, float rows_height);
+  void take_keys(Session& session);
+  void take_click(Session& session, const TimelinePlace& place, const HoveredBox& hovered);
+  void draw_box_tip(const Session& session, const HoveredBox& hovered) const;
+  void draw_sums(Session& session, const TimelinePlace& place);
+  void request(Session& session, float width);
+
+  enum class Drag { none, pan, zoom, measure };
+  Drag drag_ = Drag::none;
+  TimeNs drag_ts_ = 0;   // where it began
+  TimeRange drag_view_;  // the view then
+  float drag_scroll_ = 0;
+  float scroll_y_ = 0;
+  float strip_grab_ = -1;  // minimap: distance of the mouse from the view's begin
+  std::set<std::string> closed_groups_;
+  const RunFeed* requested_of_ = nullptr;
+  std::string search_text_;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,85 @@
+#pragma once
+// What the window does to a run: the line to it, what is chosen and not yet in force, what became
+// of the changes before, and what further ones should gain. Views and commands share it.
+//
+// Thread contract: the frame thread.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gui/data/advisor.h"
+#include "gui/data/change_effects.h"
+#include "gui/data/control_link.h"
+#include "gui/data/pending_settings.h"
+#include "gui/data/run_feed.h"
+
+namespace sluice::gui {
+
+struct Turning {
+  std::unique_ptr<ControlLink> link;  // null: no run is open
+  std::unique_ptr<Advisor> advisor;   // null: the same
+  PendingSettings pending;
+  bool takes_back = false;    // the run takes a change back that makes steps longer by more than
+  int take_back_percent = 5;  // so much
+
+  // Picked up once a frame.
+  std::shared_ptr<const ControlState> control;
+  std::vector<ChangeEffect> effects;  // of all changes of the run, in order
+  // Of the proposal that is among what is chosen: settings that are no knobs.
+  std::size_t left_out_count = 0;
+
+  void pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics);
+  // Asks what the analysis' suggestions would gain, when they are others than those asked about.
+  // `now_seconds`: of a clock that goes on; a live run is asked about at most twice a minute.
+  void ask_for_advice(const Verdict& verdict, double now_seconds);
+  // The last answer, unless knobs have changed since it was asked for; null: none that holds.
+  std::shared_ptr<const Advice> advice(Question question) const;
+  // There is an answer, and it is of settings that are no longer in force.
+  bool is_outdated(Question question) const;
+
+  bool can_turn() const { return control != nullptr && control->is_connected; }
+  // Why not, in one sentence; empty where one can.
+  std::string why_not(const RunSnapshot& run) const;
+  // The run's own while or since there is a line to it; before, those that its record has.
+  const std::vector<control::Knob>& knobs(const RunFacts& facts) const;
+  bool is_knob(const std::string& key) const;
+
+  // What is chosen, else what is in force.
+  std::string shown_value(const control::Knob& knob) const;
+  void choose(const control::Knob& knob, const std::string& value);
+  // All of these, as far as they are knobs; the number of those that are not.
+  std::size_t choose_all(const std::vector<std::string>& settings);
+  void discard() { pending.clear(); }
+  void apply();
+  // These at once, beside what is chosen.
+  void set_now(const std::vector<std::string>& settings);
+  bool can_take_back(const ChangeEffect& effect) const;
+  void take_back(const ChangeEffect& effect);
+  void ask_what_if();
+  void ask_for_proposal();
+
+ private:
+  std::string rule() const;
+
+  void ask(Question question, std::vector<std::string> settings = {});
+
+  std::size_t change_count_ = 0;                           // of knobs, in the record so far
+  bool awaits_steps_ = false;                              // with what was changed last
+  std::array<std::size_t, kQuestions> asked_at_change_{};  // when that was asked last
+  std::string advised_about_;  // the suggestions that the advisor was asked about last
+  double advised_at_ = -1e9;
+
+  void take_proposal();
+
+  std::uint64_t proposal_taken_ = 0;
+  // What `effects` was made from; kept, so that nothing new has the same address.
+  std::array<std::shared_ptr<const void>, 3> effects_of_;
+};
+
+// Of "buffers=4"; the key, and what it is set to.
+std::string key_of(const std::string& setting);
+std::string value_of(const std::string& setting);
+
+}  // namespace sluice::gui

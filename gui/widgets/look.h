@@ -1,0 +1,63 @@
+#pragma once
+// Colours, fonts and sizes of everything that is drawn. One colour a stage, the same in the report
+// (profiler/report/html/report.js) and here; a light theme keeps the hues.
+//
+// Thread contract: the frame thread.
+
+#include <imgui.h>
+
+#include <string_view>
+
+namespace sluice::gui {
+
+enum class Theme { dark, light };
+
+struct Colours {
+  ImU32 page = 0, panel = 0, inset = 0, line = 0, text = 0, dim = 0;
+  ImU32 accent = 0;   // the one
+  ImU32 amber = 0;    // what somebody changed or should notice
+  ImU32 red = 0;      // limits reached
+  ImU32 green = 0;    // measured gains
+  ImU32 waiting = 0;  // nothing but waiting
+};
+
+struct Look {
+  Theme theme = Theme::dark;
+  float scale = 1;  // of the display
+  Colours colours;
+  ImFont* text = nullptr;
+  ImFont* bold = nullptr;
+  ImFont* mono = nullptr;  // figures
+
+  // Two sizes and a half, before scaling.
+  static constexpr float kTitleSize = 15;
+  static constexpr float kTextSize = 13;
+  static constexpr float kSmallSize = 11.5F;
+};
+
+// The one in use; changed between frames.
+Look& look();
+// Colours of a theme, and ImGui's and ImPlot's styles from them, at a scale.
+void apply_look(Theme theme, float scale);
+
+// By the name of a span: "state_read"; what is no stage is grey.
+ImU32 stage_colour(std::string_view name);
+// By the name of a cause: "host link".
+ImU32 cause_colour(std::string_view name);
+// Text on a box of that colour.
+ImU32 text_on(ImU32 colour);
+ImU32 with_alpha(ImU32 colour, float alpha);
+
+// A length in pixels of the drawing, on this display.
+inline float px(float length) { return length * look().scale; }
+
+// Fonts for a part of a view: FontScope title(look().bold, Look::kTitleSize).
+class FontScope {
+ public:
+  FontScope(ImFont* font, float size) { ImGui::PushFont(font, size); }
+  ~FontScope() { ImGui::PopFont(); }
+  FontScope(const FontScope&) = delete;
+  FontScope& operator=(const FontScope&) = delete;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,111 @@
+#include "gui/widgets/panel.h"
+
+#include <algorithm>
+
+#include "gui/widgets/look.h"
+
+namespace sluice::gui {
+
+void draw_title(const std::string& title, const std::string& note) {
+  const float begin_x = ImGui::GetCursorPosX();
+  const float room = ImGui::GetContentRegionAvail().x;
+  {
+    const FontScope font(look().bold, Look::kTitleSize);
+    ImGui::TextUnformatted(title.c_str());
+  }
+  const float title_end_x = begin_x + ImGui::GetItemRectSize().x;
+  if (note.empty()) return;
+  const FontScope font(look().text, Look::kSmallSize);
+  const float x = begin_x + room - ImGui::CalcTextSize(note.c_str()).x;
+  if (x < title_end_x + px(8)) return;  // no room: the tooltip of the view says it, too
+  ImGui::SameLine(x);
+  ImGui::PushStyleColor(ImGuiCol_Text, look().colours.dim);
+  ImGui::TextUnformatted(note.c_str());
+  ImGui::PopStyleColor();
+}
+
+void draw_empty(std::string_view sentence) {
+  ImGui::PushStyleColor(ImGuiCol_Text, look().colours.dim);
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(sentence.data(), sentence.data() + sentence.size());
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+void draw_note(const std::string& text) {
+  const FontScope font(look().text, Look::kSmallSize);
+  draw_empty(text);
+}
+
+void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped) {
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  if (is_wrapped) ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.c_str());
+  if (is_wrapped) ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+ImVec2 figure_size(const std::string& text) {
+  const FontScope font(look().mono, Look::kTextSize);
+  return ImGui::CalcTextSize(text.c_str());
+}
+
+void draw_figure(const std::string& text, ImU32 colour) {
+  const FontScope font(look().mono, Look::kTextSize);
+  const float width = ImGui::CalcTextSize(text.c_str()).x;
+  const float room = ImGui::GetContentRegionAvail().x;
+  if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
+  ImGui::PushStyleColor(ImGuiCol_Text, colour != 0 ? colour : look().colours.text);
+  ImGui::TextUnformatted(text.c_str());
+  ImGui::PopStyleColor();
+}
+
+void draw_dot(ImU32 colour) {
+  const float line = ImGui::GetTextLineHeight();
+  const float side = px(10);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 low = {at.x, at.y + (line - side) / 2};
+  ImGui::GetWindowDrawList()->AddRectFilled(low, {low.x + side, low.y + side}, colour, px(2));
+  ImGui::Dummy({side, line});
+}
+
+void draw_meter(double share, ImU32 colour, ImVec2 size) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float line = std::max(ImGui::GetTextLineHeight(), size.y);
+  const ImVec2 low = {at.x, at.y + (line - size.y) / 2};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImVec2 high = {low.x + size.x, low.y + size.y};
+  list->AddRectFilled(low, high, look().colours.inset, px(2));
+  const auto filled = static_cast<float>(std::clamp(share, 0.0, 1.0));
+  if (filled > 0) {
+    list->AddRectFilled(low, {low.x + std::max(1.0F, size.x * filled), high.y}, colour, px(2));
+  }
+  ImGui::Dummy({size.x, line});
+}
+
+void draw_strip(const char* id, const std::vector<StripPart>& parts, float height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = std::max(1.0F, ImGui::GetContentRegionAvail().x);
+  ImGui::InvisibleButton(id, {width, height});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + width, at.y + height}, look().colours.inset, px(2));
+  double begin = 0;
+  for (const StripPart& part : parts) {
+    const ImVec2 low = {at.x + static_cast<float>(begin) * width, at.y};
+    begin += part.share;
+    const ImVec2 high = {at.x + static_cast<float>(std::min(1.0, begin)) * width, at.y + height};
+    list->AddRectFilled(low, high, part.colour);
+    if (ImGui::IsItemHovered() && ImGui::IsMouseHoveringRect(low, high))
+      ImGui::SetTooltip("%s", part.tip.c_str());
+  }
+}
+
+void draw_pair(const char* what, const std::string& figure) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  draw_coloured(look().colours.dim, what, false);
+  ImGui::TableNextColumn();
+  draw_figure(figure);
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,198 @@
+#include "gui/widgets/step_plot.h"
+
+#include <implot.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/widgets/look.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr double kFewSteps = 8;
+
+ImVec4 vec(ImU32 colour) { return ImGui::ColorConvertU32ToFloat4(colour); }
+
+struct Range {
+  double low = 0;
+  double high = 1;
+};
+
+Range range_of(const std::vector<double>& values, bool begins_at_zero) {
+  Range range{.low = INFINITY, .high = -INFINITY};
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    range.low = std::min(range.low, value);
+    range.high = std::max(range.high, value);
+  }
+  if (!(range.low <= range.high)) return {};
+  if (begins_at_zero) return {0, range.high > 0 ? range.high * 1.06 : 1};
+  const double room = (range.high - range.low) * 0.06;
+  const double least = std::abs(range.high) * 0.01 + 1e-9;
+  return {range.low - std::max(room, least), range.high + std::max(room, least)};
+}
+
+bool begin_plot(const CurvePlot& plot, const Range& range) {
+  const ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
+                            ImPlotFlags_NoBoxSelect | ImPlotFlags_NoMouseText;
+  if (!ImPlot::BeginPlot(plot.id, plot.size, flags)) return false;
+  const ImPlotAxisFlags axis = ImPlotAxisFlags_NoSideSwitch | ImPlotAxisFlags_NoHighlight;
+  ImPlot::SetupAxis(ImAxis_X1, nullptr, axis | ImPlotAxisFlags_NoGridLines);
+  ImPlot::SetupAxis(ImAxis_Y1, nullptr, axis | ImPlotAxisFlags_NoTickMarks);
+  ImPlot::SetupAxisFormat(ImAxis_X1, "%.0f");
+  ImPlot::SetupAxisFormat(ImAxis_Y1, "%g");
+  // Of a few steps each has its number, and none twice.
+  const double first = std::ceil(plot.axis.first);
+  const double last = std::floor(plot.axis.last);
+  if (last - first < kFewSteps) {
+    ImPlot::SetupAxisTicks(ImAxis_X1, first, std::max(first, last),
+                           static_cast<int>(std::max(0.0, last - first)) + 1);
+  }
+  const double room = std::max(0.5, (plot.axis.last - plot.axis.first) * 0.01);
+  ImPlot::SetupAxisLimits(ImAxis_X1, plot.axis.first - room, plot.axis.last + room,
+                          ImPlotCond_Always);
+  ImPlot::SetupAxisLimits(ImAxis_Y1, range.low, range.high, ImPlotCond_Always);
+  ImPlot::SetupFinish();
+  return true;
+}
+
+// Texts lie over all lines, in up to three rows; one that would cover another goes without.
+void draw_marks(const std::vector<StepMark>& marks) {
+  const ImU32 amber = look().colours.amber;
+  const ImVec2 at = ImPlot::GetPlotPos();
+  const ImVec2 size = ImPlot::GetPlotSize();
+  ImDrawList* list = ImPlot::GetPlotDrawList();
+  ImPlot::PushPlotClipRect();
+  for (const StepMark& mark : marks) {
+    const float x = ImPlot::PlotToPixels(mark.step, 0).x;
+    for (float y = at.y; y < at.y + size.y; y += px(7))
+      list->AddLine({x, y}, {x, std::min(y + px(4), at.y + size.y)}, amber, px(1));
+  }
+  const float row_height = ImGui::GetFontSize() + px(4);
+  const auto row_count =
+      static_cast<std::size_t>(std::clamp(size.y * 0.4F / row_height, 1.0F, 3.0F));
+  std::vector<float> free_from(row_count, at.x);
+  for (const StepMark& mark : marks) {
+    if (mark.text.empty()) continue;
+    const float x = ImPlot::PlotToPixels(mark.step, 0).x;
+    const float width = ImGui::CalcTextSize(mark.text.c_str()).x;
+    const bool is_left = x + width + px(6) > at.x + size.x;
+    // Of a change in a step that has not ended, whose line is not there yet, the text is.
+    const float end = std::min(x, at.x + size.x) - px(4);
+    const float begin = is_left ? end - width : x + px(4);
+    const auto row = std::ranges::find_if(free_from, [begin](float free) { return begin >= free; });
+    if (row == free_from.end()) continue;
+    const float y = at.y + px(1) + static_cast<float>(row - free_from.begin()) * row_height;
+    list->AddRectFilled({begin - px(2), y}, {begin + width + px(2), y + row_height - px(1)},
+                        look().colours.panel, px(2));
+    list->AddText({begin, y + px(1)}, amber, mark.text.c_str());
+    *row = begin + width + px(8);
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+double nearest(const std::vector<double>& steps, double wanted) {
+  const auto above = std::ranges::lower_bound(steps, wanted);
+  if (above == steps.begin()) return steps.empty() ? wanted : steps.front();
+  if (above == steps.end()) return steps.back();
+  return *above - wanted < wanted - *std::prev(above) ? *above : *std::prev(above);
+}
+
+bool hover(const std::vector<double>& steps, double* hovered_step) {
+  if (!ImPlot::IsPlotHovered() || steps.empty()) return false;
+  *hovered_step = nearest(steps, ImPlot::GetPlotMousePos().x);
+  const float x = ImPlot::PlotToPixels(*hovered_step, 0).x;
+  const ImVec2 at = ImPlot::GetPlotPos();
+  ImPlot::GetPlotDrawList()->AddLine({x, at.y}, {x, at.y + ImPlot::GetPlotSize().y},
+                                     look().colours.dim, px(1));
+  return true;
+}
+
+}  // namespace
+
+StepCurve thinned(StepCurve curve, std::size_t count_max) {
+  const std::size_t count = curve.steps.size();
+  if (count <= count_max || count_max < 4) return curve;
+  const std::size_t buckets = count_max / 2;
+  StepCurve thin;
+  thin.skipped_steps = std::move(curve.skipped_steps);
+  thin.skipped_values = std::move(curve.skipped_values);
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    const std::size_t begin = count * bucket / buckets;
+    const std::size_t end = count * (bucket + 1) / buckets;
+    std::size_t low = begin;
+    std::size_t high = begin;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!(curve.values[i] >= curve.values[low])) low = i;
+      if (curve.values[i] > curve.values[high]) high = i;
+    }
+    for (const std::size_t i : {std::min(low, high), std::max(low, high)}) {
+      thin.steps.push_back(curve.steps[i]);
+      thin.values.push_back(curve.values[i]);
+      if (low == high) break;
+    }
+  }
+  return thin;
+}
+
+bool draw_step_curve(const CurvePlot& plot, const StepCurve& curve,
+                     const std::vector<StepMark>& marks, double* hovered_step) {
+  const FontScope font(look().mono, Look::kSmallSize);
+  if (!begin_plot(plot, range_of(curve.values, plot.begins_at_zero))) return false;
+  ImPlotSpec line;
+  line.LineColor = vec(look().colours.accent);
+  line.LineWeight = px(1.5F);
+  if (curve.steps.size() <= 60) {
+    line.Marker = ImPlotMarker_Circle;
+    line.MarkerSize = px(2.2F);
+    line.MarkerFillColor = line.MarkerLineColor = line.LineColor;
+  }
+  ImPlot::PlotLine("##curve", curve.steps.data(), curve.values.data(),
+                   static_cast<int>(curve.steps.size()), line);
+  for (std::size_t i = 0; i < curve.skipped_steps.size(); ++i) {
+    const ImVec2 at = ImPlot::PlotToPixels(curve.skipped_steps[i], curve.skipped_values[i]);
+    ImDrawList* list = ImPlot::GetPlotDrawList();
+    const float r = px(4);
+    list->AddLine({at.x - r, at.y - r}, {at.x + r, at.y + r}, look().colours.amber, px(1.5F));
+    list->AddLine({at.x - r, at.y + r}, {at.x + r, at.y - r}, look().colours.amber, px(1.5F));
+  }
+  draw_marks(marks);
+  const bool is_hovered = hover(curve.steps, hovered_step);
+  ImPlot::EndPlot();
+  return is_hovered;
+}
+
+bool draw_step_bars(const CurvePlot& plot, const StackedBars& bars,
+                    const std::vector<StepMark>& marks, double* hovered_step) {
+  const FontScope font(look().mono, Look::kSmallSize);
+  std::vector<double> sums(bars.steps.size(), 0);
+  for (const std::vector<double>& values : bars.values) {
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
+  }
+  if (!begin_plot(plot, range_of(sums, true))) return false;
+  ImDrawList* list = ImPlot::GetPlotDrawList();
+  ImPlot::PushPlotClipRect();
+  for (std::size_t i = 0; i < bars.steps.size(); ++i) {
+    const double half = bars.bar_width / 2;
+    const float left = ImPlot::PlotToPixels(bars.steps[i] - half, 0).x;
+    const float right = ImPlot::PlotToPixels(bars.steps[i] + half, 0).x;
+    const float gap = right - left > px(4) ? px(1) : 0;
+    double below = 0;
+    for (std::size_t series = 0; series < bars.values.size(); ++series) {
+      const double above = below + bars.values[series][i];
+      const float top = ImPlot::PlotToPixels(0, above).y;
+      const float bottom = ImPlot::PlotToPixels(0, below).y;
+      list->AddRectFilled({left, top}, {std::max(left + 1, right - gap), bottom},
+                          bars.colours[series]);
+      below = above;
+    }
+  }
+  ImPlot::PopPlotClipRect();
+  draw_marks(marks);
+  const bool is_hovered = hover(bars.steps, hovered_step);
+  ImPlot::EndPlot();
+  return is_hovered;
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,29 @@
+#pragma once
+// Keys of `meta` that say what ran where, in the order in which people read them; the others are
+// settings. The report and the window show the same.
+//
+// Thread contract: constants.
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace sluice::analyze {
+
+inline constexpr std::array<std::pair<std::string_view, const char*>, 10> kFactKeys = {{
+    {"parameters", "Parameters"},
+    {"platform_name", "Platform"},
+    {"machine", "Recorded on"},
+    {"host_name", "Host"},
+    {"started_utc", "Started (UTC)"},
+    {"model", "Model"},
+    {"platform", "Platform file"},
+    {"output", "Output"},
+    {"sluice_version", "Sluice"},
+    {"written_by", "Database by"},
+}};
+// Shown elsewhere, or too long to show.
+inline constexpr std::array<std::string_view, 6> kNotSettings = {
+    "name", "mode", "processors", "model_text", "platform_text", "sqlite_version"};
+
+}  // namespace sluice::analyze

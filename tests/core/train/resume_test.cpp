@@ -1,0 +1,169 @@
+// A run that goes on has the numbers of one that never stopped, and refuses what is not its own.
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tests/core/train/small_run.h"
+
+using namespace sluice;
+
+namespace {
+// What is written to stderr while it lives.
+class StderrText {
+ public:
+  StderrText() : file_(std::tmpfile()), kept_(dup(STDERR_FILENO)) {
+    std::fflush(stderr);
+    dup2(fileno(file_), STDERR_FILENO);
+  }
+  ~StderrText() {
+    std::fflush(stderr);
+    dup2(kept_, STDERR_FILENO);
+    ::close(kept_);
+    std::fclose(file_);
+  }
+  std::string so_far() const {
+    std::fflush(stderr);
+    std::string text(4096, '\0');
+    const ssize_t size = pread(fileno(file_), text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+    return text;
+  }
+
+ private:
+  std::FILE* file_;
+  int kept_;
+};
+}  // namespace
+
+TEST_CASE("error feedback resumes to the bit, without its file from zeros, and refuses damage") {
+  const SmallRun files;
+  const SmallRun pieces;
+  const std::vector<std::string> settings = {"density=0.05", "error_feedback=true",
+                                             "schedule_steps=6"};
+  const auto with_steps = [&](const char* steps) {
+    std::vector<std::string> all = settings;
+    all.push_back(steps);
+    return all;
+  };
+  const auto whole = train_small(files, settings);
+  REQUIRE(whole.ok());
+  REQUIRE(train_small(pieces, with_steps("steps=3")).ok());
+  const std::string path = pieces.folder.file("state/residual.slc");
+  const auto resume = [&](const char* steps) {
+    return train_small(pieces, with_steps(steps), train::StartFrom::last_commit);
+  };
+  REQUIRE(std::filesystem::exists(path));
+  const auto rest = resume("steps=4");
+  REQUIRE(rest.ok());
+  CHECK(rest->losses[0] == whole->losses[3]);
+  for (const std::streamoff offset : {std::streamoff{9}, std::streamoff{4096 + 123}}) {
+    const std::string kept = pieces.folder.file("kept");
+    std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(offset);
+    file.put('\x5a');
+    file.close();
+    const auto damaged = resume("steps=5");
+    REQUIRE_FALSE(damaged.ok());
+    CHECK(damaged.error().code() == ErrorCode::corrupt);
+    CHECK_THAT(damaged.error().message(), Catch::Contains(path) && Catch::Contains("offset"));
+    std::filesystem::copy_file(kept, path, std::filesystem::copy_options::overwrite_existing);
+  }
+  const auto last = resume("steps=6");
+  REQUIRE(last.ok());
+  CHECK(last->losses == std::vector<double>(whole->losses.begin() + 4, whole->losses.end()));
+  CHECK(last->digest == whole->digest);
+  std::filesystem::remove(path);
+  REQUIRE(resume("steps=7").ok());
+}
+
+TEST_CASE("a resume warns of a missing residual after a kill, and only then") {
+  const std::vector<std::string> sparse = {"density=0.05", "error_feedback=true",
+                                           "schedule_steps=6"};
+  const auto with = [](std::vector<std::string> settings, const char* more) {
+    settings.emplace_back(more);
+    return settings;
+  };
+  // What a resume to `steps` says.
+  const auto said = [&](const SmallRun& files, const std::vector<std::string>& settings) {
+    const StderrText text;
+    REQUIRE(train_small(files, settings, train::StartFrom::last_commit).ok());
+    return text.so_far();
+  };
+  const SmallRun dense;
+  REQUIRE(train_small(dense, {"steps=2", "schedule_steps=6"}).ok());
+  CHECK(said(dense, with(sparse, "steps=3")) == "");
+  CHECK(said(dense, {"steps=4", "schedule_steps=6"}) == "");  // dense once more
+  CHECK(said(dense, with(sparse, "steps=5")) == "");
+  const SmallRun warming;  // its first step is dense
+  const std::vector<std::string> warm = with(sparse, "density_warmup_steps=4");
+  REQUIRE(train_small(warming, with(warm, "steps=1")).ok());
+  CHECK(said(warming, with(warm, "steps=3")) == "");
+
+  // A killed run leaves what was written before: of the begin, or of an earlier end.
+  const SmallRun killed;
+  REQUIRE(train_small(killed, with(sparse, "steps=2")).ok());
+  const std::string path = killed.folder.file("state/residual.slc");
+  std::filesystem::copy_file(path, killed.folder.file("older"));
+  REQUIRE(said(killed, with(sparse, "steps=3")) == "");
+  std::filesystem::copy_file(killed.folder.file("older"), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  CHECK_THAT(said(killed, with(sparse, "steps=4")),
+             Catch::Contains("there is no residual of step 3 (the run was killed)"));
+}
+
+TEST_CASE("a resumed state goes where the settings say, with its first step") {
+  const SmallRun files;
+  const auto plain = train_small(files, {});
+  REQUIRE(plain.ok());
+  const SmallRun moved;
+  REQUIRE(train_small(moved, {"steps=3", "schedule_steps=6"}).ok());
+  const auto resumed = train_small(moved, {"device_map=0,1"}, train::StartFrom::last_commit);
+  REQUIRE(resumed.ok());
+  CHECK(resumed->digest == plain->digest);
+  const auto drained = std::filesystem::file_size(moved.folder.file("state/dev0/state.slc"));
+  CHECK(drained == 4096);  // its header
+}
+
+TEST_CASE("the density's warm-up begins dense, repeats, and resumes") {
+  const std::vector<std::string> warm = {"density=0.01", "density_warmup_steps=4"};
+  const SmallRun a;
+  const SmallRun b;
+  const auto whole = train_small(a, warm);
+  const auto dense = train_small(b, {});
+  REQUIRE(whole.ok());
+  CHECK(whole->losses[1] == dense->losses[1]);
+  CHECK(whole->losses[2] != dense->losses[2]);
+  const SmallRun c;
+  std::vector<std::string> part = warm;
+  part.insert(part.end(), {"steps=2", "schedule_steps=6"});
+  REQUIRE(train_small(c, part).ok());
+  const auto rest = train_small(c, warm, train::StartFrom::last_commit);
+  REQUIRE(rest.ok());
+  CHECK(rest->digest == whole->digest);
+}
+
+TEST_CASE("a run goes on with its own optimizer and with no other") {
+  for (const std::string mine : {"adamw", "sgd", "adagrad"}) {
+    const SmallRun files;
+    const SmallRun pieces;
+    const auto whole = train_small(files, {"optimizer=" + mine});
+    REQUIRE(whole.ok());
+    REQUIRE(train_small(pieces, {"optimizer=" + mine, "steps=2", "schedule_steps=6"}).ok());
+    for (const std::string other : {"adamw", "sgd", "adagrad"}) {
+      const auto resumed =
+          train_small(pieces, {"optimizer=" + other, "steps=2"}, train::StartFrom::last_commit);
+      INFO(mine << " resumed with " << other);
+      REQUIRE(resumed.ok() == (mine == other));
+      if (resumed.ok()) continue;
+      CHECK(resumed.error().code() == ErrorCode::config);
+      CHECK_THAT(resumed.error().message(),
+                 Catch::Contains("its optimizer is " + mine + ", wanted is " + other));
+    }
+    const auto rest = train_small(pieces, {"optimizer=" + mine}, train::StartFrom::last_commit);
+    REQUIRE(rest.ok());
+    CHECK(rest->digest == whole->digest);
+  }
+}

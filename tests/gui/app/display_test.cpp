@@ -1,0 +1,69 @@
+// The program and the window system: events, no display, no OpenGL.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "tests/gui/app/virtual_display.h"
+#include "tests/gui/app/window_fixture.h"
+
+namespace sluice::gui {
+
+TEST_CASE("real events of the window system reach the program") {
+  const char* name = "real events of the window system reach the program";
+  if (!can_run(name)) return;
+  if (!has_program("xdotool")) {
+    std::cout << "SKIPPED: " << name << ": there is no xdotool (Debian: xdotool)\n";
+    return;
+  }
+  ChildProcess program("timeout 90 " + gui_program() + " " + trained_run() + " --settings -");
+  // Ctrl+Q through the X server ends it; anything else would leave it there. Without a window
+  // manager a first key may be lost, so it is pressed up to eight times.
+  const int code =
+      ChildProcess(
+          "timeout 60 sh -c 'id=$(xdotool search --sync --onlyvisible --class sluice-gui) && "
+          "sleep 1 && xdotool windowfocus --sync $id mousemove --window $id 900 400 "
+          "click --repeat 3 4 && for i in 1 2 3 4 5 6 7 8; do xdotool mousemove 30$i 300 key "
+          "ctrl+q; sleep 0.5; "
+          "xdotool search --class sluice-gui || exit 0; done; exit 1'")
+          .wait();
+  CHECK(code == 0);
+  CHECK(program.wait() == 0);
+}
+
+TEST_CASE("without a display the program says so and ends with 1") {
+  if (!fs::exists(program_folder() + "/sluice-gui")) {
+    std::cout << "SKIPPED: without a display the program says so and ends with 1: no sluice-gui\n";
+    return;
+  }
+  CHECK(ChildProcess("env -u DISPLAY -u WAYLAND_DISPLAY " + gui_program()).wait() == 1);
+  CHECK(ChildProcess(gui_program() + " --theme pink").wait() == 2);
+  CHECK(ChildProcess(gui_program() + " --help").wait() == 0);
+}
+
+TEST_CASE("a display without OpenGL 3.3 is said, with what to do, and the program ends with 1") {
+  const char* name =
+      "a display without OpenGL 3.3 is said, with what to do, and the program ends with 1";
+  if (!can_run(name)) return;
+  const std::string said = test_path("said");
+  const std::string program = " timeout 60 " + gui_program() + " --settings - ";
+  const auto refuses = [&](const std::string& environment) {
+    const int code =
+        ChildProcess("sh -c '" + environment + program + " > " + said + " 2>&1'").wait();
+    std::stringstream text;
+    text << std::ifstream(said).rdbuf();
+    INFO(text.str());
+    CHECK(code == 1);
+    CHECK(text.str().find("this display gives no OpenGL 3.3") != std::string::npos);
+    CHECK(text.str().find("libgl1-mesa-dri") != std::string::npos);
+  };
+  refuses("MESA_GL_VERSION_OVERRIDE=2.1");
+  std::string why;
+  const auto bare = VirtualDisplay::start(why, false);
+  REQUIRE(bare != nullptr);
+  refuses("");
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,31 @@
+#pragma once
+// The real program in a real window, driven by Dear ImGui's test engine: mouse and keys go in where
+// a person's would, item by item.
+
+#include <imgui_test_engine/imgui_te_context.h>
+#include <imgui_test_engine/imgui_te_engine.h>
+
+#include <chrono>
+#include <string>
+
+#include "gui/app/app.h"
+
+namespace sluice::gui {
+
+// What a script is given: the engine's context and the program's own state.
+struct Drive {
+  ImGuiTestContext* test = nullptr;
+  Shell* shell = nullptr;
+
+  Session& session() const { return shell->session(); }
+  // Frames go by until it is so; false after so long.
+  bool comes_true(const std::function<bool()>& condition,
+                  std::chrono::seconds within = std::chrono::minutes(1)) const;
+  bool settles() const;
+  void save_picture(const std::string& path) const;
+};
+
+// Runs the program until the script is through. Returns what went wrong, empty if nothing did.
+std::string drive(const AppOptions& options, const std::function<void(const Drive&)>& script);
+
+}  // namespace sluice::gui

@@ -1,0 +1,159 @@
+// Knobs of a live run are turned in the window.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/gui/app/virtual_display.h"
+#include "tests/gui/app/window_fixture.h"
+
+namespace sluice::gui {
+namespace {
+
+// Stands in for the program `sluice`: what it is asked is in FOLDER/asked.
+std::string predicting_script(const std::string& name) {
+  const std::string path = test_path(name);
+  std::ofstream(path)
+      << "#!/bin/sh\n"
+         "echo \"$@\" >> '" +
+             path +
+             ".asked'\n"
+             "if [ $1 = tune ]; then echo '{\"seconds\":{\"before\":2,\"after\":1},"
+             "\"changes\":[{\"key\":\"buffers\",\"from\":\"2\",\"to\":\"5\"},"
+             "{\"key\":\"subgroup_elements\",\"from\":\"1\",\"to\":\"2\"}]}'; exit; fi\n"
+             "echo '{\"fit_error\":0.03,\"predictions\":[{\"settings\":[\"buffers=4\"],"
+             "\"from\":[\"buffers=2\"],\"seconds\":0.09,\"change\":-0.14,"
+             "\"why\":\"reads wait for buffers\"}],\"unavailable\":\"\"}'\n";
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a knob is turned in the window, its effect appears, and it is reverted") {
+  const char* name = "a knob is turned in the window, its effect appears, and it is reverted";
+  if (!can_run(name)) return;
+  const std::string problem = drive_live("turned", options_for(""), 4000, [](const Drive& d) {
+    Turning& turning = d.session().turning;
+    IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "2");  // by --at 4:buffers=2
+    d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
+    d.test->ItemInputValue("buffers/##value", 6);
+    IM_CHECK_EQ(turning.pending.size(), 1U);
+    d.test->ItemClick("prefetch/false");
+    IM_CHECK_EQ(turning.pending.size(), 2U);
+    IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "2");  // pending is not effective
+    d.save_picture(picture_folder() + "/knobs pending.png");
+    const std::size_t before = turning.effects.size();
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
+    IM_CHECK(d.comes_true([&] { return value_in_force(d, "buffers") == "6"; }));
+    IM_CHECK_STR_EQ(value_in_force(d, "prefetch").c_str(), "false");
+    IM_CHECK(d.comes_true([&] { return turning.pending.empty(); }));
+    IM_CHECK(d.comes_true([&] {
+      return turning.effects.size() == before + 1 && turning.effects.back().is_settled &&
+             turning.effects.back().figure("update") != nullptr;
+    }));
+    const ChangeEffect& effect = turning.effects.back();
+    IM_CHECK_EQ(effect.changes.size(), 2U);
+    IM_CHECK_STR_EQ(effect.changes[0].who.c_str(), "gui");
+    d.save_picture(picture_folder() + "/knobs effect.png");
+    d.test->SetRef(d.test->WindowInfo("//Knobs/##effects").ID);
+    d.test->ItemClick("Revert");
+    IM_CHECK(d.comes_true([&] { return value_in_force(d, "buffers") == "2"; }));
+    IM_CHECK_STR_EQ(value_in_force(d, "prefetch").c_str(), "true");
+    IM_CHECK(d.comes_true([&] { return turning.effects.size() == before + 2; }));
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("what the run refuses stays chosen, with the run's own sentence", "[long]") {
+  if (!can_run("what the run refuses stays chosen, with the run's own sentence")) return;
+  const std::string problem = drive_live("refused", options_for(""), 4000, [](const Drive& d) {
+    Turning& turning = d.session().turning;
+    d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
+    d.test->ItemInputValue("io_bytes/##value", "5000");
+    IM_CHECK_EQ(turning.pending.size(), 1U);
+    d.test->ItemClick("//Knobs/###apply");
+    IM_CHECK(d.comes_true([&] { return !turning.pending.refusal().empty(); }));
+    IM_CHECK(turning.pending.refusal().find("4096") != std::string::npos);
+    IM_CHECK_EQ(turning.pending.size(), 1U);
+    d.save_picture(picture_folder() + "/knobs refused.png");
+    d.test->ItemClick("//Knobs/Discard");
+    IM_CHECK(turning.pending.empty());
+    // The command sluice set, or another window: what it did is seen here.
+    ChildProcess(sluice_program() + " set " + test_path("refused") + "/run.db queue_depth=16")
+        .wait();
+    IM_CHECK(d.comes_true([&] { return value_in_force(d, "queue_depth") == "16"; }));
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("the run watches a change and says whether it kept it or took it back", "[long]") {
+  if (!can_run("the run watches a change and says whether it kept it or took it back")) return;
+  const std::string problem = drive_live("watched", options_for(""), 4000, [](const Drive& d) {
+    Turning& turning = d.session().turning;
+    d.test->ItemCheck("//Knobs/take it back if a step takes");
+    d.test->ItemInputValue("//Knobs/##percent", 3);
+    IM_CHECK(turning.takes_back);
+    IM_CHECK_EQ(turning.take_back_percent, 3);
+    d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
+    d.test->ItemInputValue("density/##value", "0.1");
+    d.test->ItemClick("pipeline/serial");
+    d.test->ItemClick("//Knobs/###apply");
+    // Which of the two depends on how fast this computer is; that the run says one does not.
+    const auto last = [&turning] { return turning.control->asked.back(); };
+    IM_CHECK(d.comes_true([&] {
+      return !turning.control->asked.empty() &&
+             (last().outcome == SetOutcome::kept || last().outcome == SetOutcome::reverted);
+    }));
+    IM_CHECK_STR_EQ(last().revert_if.c_str(), "step_time>+3%");
+    IM_CHECK(last().message.find("limit +3 %") != std::string::npos);
+    const bool is_kept = last().outcome == SetOutcome::kept;
+    IM_CHECK(d.comes_true([&] { return value_in_force(d, "density") == (is_kept ? "0.1" : "1"); }));
+    d.save_picture(picture_folder() + "/watched.png");
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("what should help is predicted and applied, and a proposal goes into what is chosen",
+          "[long]") {
+  if (!can_run("what should help is predicted and applied")) return;
+  AppOptions options = options_for("");
+  options.sluice = predicting_script("predicting");
+  const std::string problem = drive_live("advised", options, 4000, [&options](const Drive& d) {
+    Turning& turning = d.session().turning;
+    IM_CHECK(d.comes_true([&] { return turning.advisor->advice(Question::suggest) != nullptr; }));
+    d.session().brings_forward.push_back("Overview");
+    d.test->Yield(4);
+    d.save_picture(picture_folder() + "/turn next.png");
+    // A verdict that comes between aiming and clicking may still move the button: then once more.
+    const auto is_in_force = [&] { return value_in_force(d, "buffers") == "4"; };
+    for (int round = 0; round < 6 && !is_in_force(); ++round) {
+      const char* apply = "//Overview/$$0/Apply";
+      // It is hidden while the answer is older than what is in force.
+      IM_CHECK(d.comes_true([&] { return is_in_force() || d.test->ItemExists(apply); }));
+      if (!is_in_force()) d.test->ItemClick(apply);
+      d.comes_true(is_in_force, std::chrono::seconds(10));
+    }
+    IM_CHECK(is_in_force());
+    d.test->ItemClick("//Knobs/Tune");
+    IM_CHECK(d.comes_true([&] { return turning.pending.chosen("buffers") != nullptr; }));
+    IM_CHECK_EQ(turning.pending.size(), 1U);  // subgroup_elements is no knob
+    IM_CHECK_STR_EQ(turning.pending.chosen("buffers")->c_str(), "5");
+    d.test->ItemClick("//Knobs/What if");
+    IM_CHECK(d.comes_true([&] {
+      const auto advice = turning.advisor->advice(Question::what_if);
+      return advice != nullptr && advice->settings == turning.pending.settings();
+    }));
+    d.save_picture(picture_folder() + "/what if.png");
+    IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "4");
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Backspace);
+    IM_CHECK(turning.pending.empty());
+    std::stringstream asked;
+    asked << std::ifstream(options.sluice + ".asked").rdbuf();
+    IM_CHECK(asked.str().find("/run.db --json buffers=5") != std::string::npos);
+  });
+  CHECK(problem == "");
+}
+
+}  // namespace sluice::gui

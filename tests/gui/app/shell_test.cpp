@@ -1,0 +1,158 @@
+// What is around the views: opening, commands, start page, settings that are kept.
+
+#include <GLFW/glfw3.h>
+#include <imgui_internal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "gui/data/live_runs.h"
+#include "tests/gui/app/virtual_display.h"
+#include "tests/gui/app/window_fixture.h"
+
+namespace sluice::gui {
+
+TEST_CASE("a file dropped onto the window is opened") {
+  if (!can_run("a file dropped onto the window is opened")) return;
+  const std::string database = trained_run();
+  const std::string problem = drive(options_for(""), [&database](const Drive& d) {
+    IM_CHECK(d.session().feed == nullptr);
+    // GLFW's own callback, as the window system would call it.
+    auto* window = static_cast<GLFWwindow*>(ImGui::GetMainViewport()->PlatformHandle);
+    const GLFWdropfun dropped = glfwSetDropCallback(window, nullptr);
+    glfwSetDropCallback(window, dropped);
+    IM_CHECK(dropped != nullptr);
+    const char* paths[] = {database.c_str()};
+    dropped(window, 1, paths);
+    IM_CHECK(d.comes_true([&] { return d.session().has_facts(); }));
+    IM_CHECK_STR_EQ(d.session().feed->path().c_str(), database.c_str());
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("layout, theme and recent runs are there at the next start") {
+  if (!can_run("layout, theme and recent runs are there at the next start")) return;
+  AppOptions options = options_for(trained_run());
+  options.settings_path = test_path("gui.ini");
+  float width = 0;
+  const std::string first = drive(options, [&width](const Drive& d) {
+    IM_CHECK(d.settles());
+    d.test->WindowClose("//Links");
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_T);
+    IM_CHECK(d.shell->wanted_theme() == Theme::light);
+    // The border between the timeline and the knobs, moved by a person.
+    const ImRect knobs = ImGui::FindWindowByName("Knobs")->DockNode->Rect();
+    d.test->MouseMoveToPos({knobs.Min.x - 2, knobs.GetCenter().y});
+    d.test->MouseDragWithDelta({-120, 0});
+    d.test->Yield(3);
+    width = ImGui::FindWindowByName("Knobs")->DockNode->Size.x;
+    IM_CHECK_GT(width, knobs.GetWidth() + 60);
+  });
+  CHECK(first == "");
+  std::stringstream kept;
+  kept << std::ifstream(options.settings_path).rdbuf();
+  CHECK(kept.str().find("Recent=" + trained_run() + "\n") != std::string::npos);
+  const std::string second = drive(options, [&width](const Drive& d) {
+    IM_CHECK(d.shell->wanted_theme() == Theme::light);
+    IM_CHECK(d.settles());
+    IM_CHECK_LT(std::abs(ImGui::FindWindowByName("Knobs")->DockNode->Size.x - width), 2.0F);
+    const auto& views = d.shell->views();
+    const auto links = std::ranges::find_if(
+        views, [](const auto& view) { return std::string(view->title()) == "Links"; });
+    IM_CHECK(!(*links)->is_open);
+  });
+  CHECK(second == "");
+}
+
+TEST_CASE("a run begun on the start page trains, and goes on without the window") {
+  if (!can_run("a run begun on the start page trains")) return;
+  AppOptions options = options_for("");
+  // Stands for `sluice train RUN --set output=FOLDER`, with a text and steps that are here.
+  options.sluice = test_path("beginning");
+  // It is meant to outlive what began it, but not these tests, however they end.
+  std::ofstream(options.sluice) << "#!/bin/sh\nfor last; do :; done\n"
+                                << "( while kill -0 $$; do kill -0 " << ::getpid()
+                                << " || kill -KILL $$; sleep 1; done ) 2>/dev/null &\nexec "
+                                << train_command("unused", 4000) << " --set $last\n";
+  fs::permissions(options.sluice, fs::perms::owner_all);
+  const fs::path before = fs::current_path();
+  fs::create_directories(test_path("checkout"));
+  fs::current_path(test_path("checkout"));
+  std::string database;
+  const std::string problem = drive(options, [&database](const Drive& d) {
+    d.test->SetRef("Start");
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists("tiny/Begin"); }));
+    d.test->ItemClick("tiny/Begin");
+    IM_CHECK(d.session().feed != nullptr);
+    database = d.session().feed->path();
+    IM_CHECK(d.comes_true([&] { return d.session().turning.can_turn(); }));
+    IM_CHECK(d.comes_true([&] { return d.session().has_facts() && !d.session().steps().empty(); }));
+  });
+  fs::current_path(before);
+  CHECK(problem == "");
+  REQUIRE(database == test_path("checkout") + "/out/tiny/run.db");
+  CHECK(is_being_recorded(database));
+  CHECK(ChildProcess(sluice_program() + " stop " + database).wait() == 0);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (is_being_recorded(database) && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK_FALSE(is_being_recorded(database));
+}
+
+TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
+  if (!can_run("commands: palette, theme, sheet, console, closing and opening")) return;
+  const std::string database = trained_run();
+  const std::string problem = drive(options_for(""), [&database](const Drive& d) {
+    d.save_picture(picture_folder() + "/start page.png");
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+    d.test->Yield(3);
+    d.test->ItemInputValue("**/##path", database.c_str());
+    IM_CHECK(d.settles());
+    IM_CHECK(d.session().has_facts());
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
+    d.test->Yield(3);
+    d.test->KeyChars("light");
+    d.save_picture(picture_folder() + "/palette.png");
+    d.test->KeyPress(ImGuiKey_Enter);
+    d.test->Yield(3);
+    IM_CHECK(d.shell->wanted_theme() == Theme::light);
+    d.test->WindowFocus("//Timeline");
+    d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);
+    d.save_picture(picture_folder() + "/shortcuts.png");
+    d.test->WindowClose("//Shortcuts");
+    d.session().brings_forward.push_back("SQL");
+    d.test->Yield(3);
+    d.test->ItemClick("//SQL/Run");
+    IM_CHECK(d.comes_true([&] {
+      const auto answer = d.session().feed->console().answer();
+      return answer != nullptr && answer->problem.empty() && !answer->rows.empty();
+    }));
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
+    d.test->Yield(2);
+    IM_CHECK(d.session().feed == nullptr);
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("every view can be brought forward") {
+  if (!can_run("every view can be brought forward")) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(d.settles());
+    for (const std::unique_ptr<View>& view : d.shell->views()) {
+      d.session().brings_forward.push_back(view->title());
+      d.test->Yield(3);
+      const ImGuiWindow* window = d.test->GetWindowByRef(view->title());
+      IM_CHECK(window != nullptr && !window->Hidden);
+    }
+  });
+  CHECK(problem == "");
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,116 @@
+#include "tests/gui/app/window_fixture.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "tests/gui/app/virtual_display.h"
+#include "tests/storage/rundb/rundb_fixture.h"
+
+namespace sluice::gui {
+namespace {
+
+struct Place {
+  std::string why_not;
+  std::unique_ptr<VirtualDisplay> display;
+  rundb::TempFolder folder;
+  std::string text;
+
+  Place() {
+    display = VirtualDisplay::start(why_not);
+    text = folder.file("text.txt");
+    std::ofstream out(text);
+    for (const auto& entry : fs::directory_iterator(std::string(SLUICE_SOURCE_DIR) + "/docs")) {
+      if (entry.path().extension() == ".md") out << std::ifstream(entry.path()).rdbuf();
+    }
+  }
+};
+
+Place& place() {
+  static Place the_place;
+  return the_place;
+}
+
+}  // namespace
+
+std::string sluice_program() {
+  const char* build = std::getenv("SLUICE_BUILD");
+  return (build == nullptr ? program_folder() : std::string(build) + "/bin") + "/sluice";
+}
+
+std::string gui_program() {
+  // What drivers that it unloads leave would be called its leaks (sanitized.cpp).
+  return "env ASAN_OPTIONS=detect_leaks=0 " + program_folder() + "/sluice-gui";
+}
+
+bool can_run(const char* test) {
+  std::string why = place().why_not;
+  // Built without libtorch, it does not train.
+  if (why.empty() && ChildProcess(sluice_program() + " train --help").wait() != 0)
+    why = "there is no program sluice that trains (" + sluice_program() + ")";
+  if (why.empty()) return true;
+  std::cout << "SKIPPED: " << test << ": " << why << "\n";
+  return false;
+}
+
+std::string test_path(const std::string& name) { return place().folder.file(name); }
+std::string text_file() { return place().text; }
+
+std::string train_command(const std::string& name, int steps) {
+  return sluice_program() + " train " + SLUICE_SOURCE_DIR +
+         "/sample_models/runs/tiny.toml --set text=" + text_file() +
+         " --set batch=2 --set sequence=32 --set validation_every=0 --set record=all" +
+         " --set time_scale=4 --at 4:buffers=2 --set steps=" + std::to_string(steps) +
+         " --set output=" + test_path(name);
+}
+
+std::string trained_run() {
+  static const std::string path = [] {
+    CHECK(ChildProcess(train_command("done", 8)).wait() == 0);
+    return test_path("done") + "/run.db";
+  }();
+  return path;
+}
+
+AppOptions options_for(const std::string& database) {
+  AppOptions options;
+  options.database = database;
+  options.window.width = 1920;
+  options.window.height = 1080;
+  options.settings_path = "-";
+  options.scale = 1;
+  return options;
+}
+
+std::string picture_folder() {
+  const fs::path folder = fs::path(program_folder()).parent_path() / "gui_pictures";
+  fs::create_directories(folder);
+  return folder.string();
+}
+
+void await_live_run(const Drive& d) {
+  Session& session = d.session();
+  IM_CHECK(d.comes_true([&] { return session.has_facts() && session.steps().size() >= 6; }));
+  IM_CHECK(d.comes_true([&] { return session.turning.can_turn(); }));
+  session.brings_forward.push_back("Knobs");
+  d.test->Yield(4);
+}
+
+std::string drive_live(const std::string& name, AppOptions options, int steps,
+                       const std::function<void(const Drive&)>& script) {
+  ChildProcess training(train_command(name, steps));
+  options.database = test_path(name) + "/run.db";
+  return drive(options, [&](const Drive& d) {
+    await_live_run(d);
+    script(d);
+  });
+}
+
+std::string value_in_force(const Drive& d, const std::string& key) {
+  const control::Knob* knob = d.session().turning.control->knob(key);
+  return knob == nullptr ? "no such knob" : knob->value;
+}
+
+}  // namespace sluice::gui

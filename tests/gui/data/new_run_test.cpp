@@ -1,0 +1,33 @@
+#include "gui/data/new_run.h"
+
+#include "tests/gui/data/feed_fixture.h"
+
+namespace sluice::gui {
+
+TEST_CASE("the runs that come with Sluice are found, with what they are") {
+  const auto runs = sample_runs_in(std::string(SLUICE_SOURCE_DIR) + "/sample_models/runs");
+  const auto tiny = std::ranges::find(runs, "tiny", &SampleRun::name);
+  REQUIRE(tiny != runs.end());
+  CHECK(tiny->path.ends_with("/sample_models/runs/tiny.toml"));
+  CHECK(tiny->comment.starts_with("A small GPT-2-style model"));
+  CHECK(tiny->comment.ends_with("storage devices."));
+  CHECK(sample_runs_in("/no such folder").empty());
+}
+
+TEST_CASE("a run is started beside those before it, and says in its log why it ended") {
+  const TempFolder folder;
+  const std::string program = folder.file("sluice");
+  std::ofstream(program) << "#!/bin/sh\necho \"$@\"\necho 'no text to read' >&2\nexit 2\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  std::filesystem::create_directories(folder.file("out/tiny"));
+  const SampleRun run{.name = "tiny", .path = "/models/tiny.toml", .comment = {}};
+  const StartedRun started = require_ok(start_run(program, run, folder.file("out")));
+  CHECK(started.database == folder.file("out/tiny-2/run.db"));
+  CHECK(comes_true([&] { return last_log_line(started.log) == "no text to read"; }));
+  CHECK(report::text_of_file(started.log)
+            .starts_with("train /models/tiny.toml --set output=" + folder.file("out/tiny-2")));
+  CHECK_FALSE(start_run("", run, folder.file("out")).ok());
+  CHECK(last_log_line(folder.file("none")).empty());
+}
+
+}  // namespace sluice::gui

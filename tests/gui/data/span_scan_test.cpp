@@ -1,0 +1,95 @@
+#include "gui/data/span_scan.h"
+
+#include "tests/gui/data/feed_fixture.h"
+
+namespace sluice::gui {
+namespace {
+
+const StatisticRow& row_of(const SpanStatistics& statistics, const RunFacts& facts, GroupBy by,
+                           const std::string& name, std::int32_t of) {
+  for (const StatisticRow& row : statistics.rows[static_cast<std::size_t>(by)]) {
+    if (facts.string_of(row.name_id) == name && row.of == of) return row;
+  }
+  FAIL("no row of " << name);
+  throw 0;  // not reached: FAIL leaves the test
+}
+
+}  // namespace
+
+TEST_CASE("statistics agree with what SQL says of the same file") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {.step_count = 4});
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  const std::vector<rundb::StepRow> steps = require_ok(reader->steps());
+  SpanScan scan;
+  int rounds = 0;
+  while (require_ok(scan.advance(*reader, facts, 5))) rounds += 1;
+  CHECK(rounds > 3);
+  const auto statistics = scan.statistics(steps, 36);
+  CHECK(statistics->seen_count == 36);
+  for (const rundb::SpanTotals& total : require_ok(reader->span_totals())) {
+    const StatisticRow& row = row_of(*statistics, facts, GroupBy::name, total.name, -1);
+    CHECK(row.count == total.count);
+    CHECK(row.sum_ns == total.dur_total);
+    CHECK(row.max_ns == total.dur_max);
+    CHECK(row.bytes == total.bytes + total.padding_bytes);
+    CHECK(row.p99_ns <= row.max_ns);
+  }
+  const StatisticRow& on_one = row_of(*statistics, facts, GroupBy::device, "state_write", 1);
+  CHECK(on_one.count == 4);
+  CHECK(on_one.sum_ns == 80 * kMs);
+  CHECK(on_one.limit_bytes_per_s == 2e9);
+  CHECK(row_of(*statistics, facts, GroupBy::layer, "forward", 1).count == 4);
+  CHECK(row_of(*statistics, facts, GroupBy::subgroup, "update", 4).count == 8);
+  CHECK(row_of(*statistics, facts, GroupBy::subgroup, "forward", -1).count == 4);
+}
+
+TEST_CASE("more subgroups than are shown are one row, and nothing is lost of the sums") {
+  const TempFolder folder;
+  auto writer = require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::replace));
+  const std::int64_t track = writer->track_id(std::nullopt, "device", "csd0");
+  rundb::Batch batch;
+  constexpr std::int64_t kSpans = static_cast<std::int64_t>(kSubgroupRowsMax) + 100;
+  for (std::int64_t i = 0; i < 2 * kSpans; ++i) {
+    batch.spans.push_back({.track_id = track,
+                           .name_id = writer->string_id("update"),
+                           .ts = i,
+                           .dur = 10,
+                           .step_id = 0,
+                           .subgroup_id = i % kSpans});
+  }
+  require_ok(writer->append(batch));
+  require_ok(writer->close());
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  SpanScan scan;
+  while (require_ok(scan.advance(*reader, facts, 1000))) {
+  }
+  const auto statistics = scan.statistics({}, 0);
+  CHECK(row_of(*statistics, facts, GroupBy::subgroup, "update", 7).count == 2);
+  CHECK(row_of(*statistics, facts, GroupBy::subgroup, "update", kFurtherOnes).count == 200);
+  CHECK(row_of(*statistics, facts, GroupBy::name, "update", -1).count == 2 * kSpans);
+}
+
+TEST_CASE("phases of steps are those of the view step_phase") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {.step_count = 5});
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  SpanScan scan;
+  while (require_ok(scan.advance(*reader, facts, 7))) {
+  }
+  const auto statistics = scan.statistics(require_ok(reader->steps()), 0);
+  std::string ours;
+  for (const PhaseRow& row : statistics->phases) {
+    ours +=
+        fmt::format("{} | {} | {} | {}\n", row.step, row.dur_ns[0], row.dur_ns[1], row.dur_ns[2]);
+  }
+  CHECK(ours == rundb::table_of(*reader,
+                                "SELECT step_id, forward_dur, backward_dur, update_dur "
+                                "FROM step_phase ORDER BY step_id"));
+  CHECK_FALSE(ours.empty());
+}
+
+}  // namespace sluice::gui
