@@ -2,10 +2,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addcmul.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+
+#include "core/model/gpt2/products.h"
 
 namespace sluice::model {
 namespace {
@@ -35,14 +36,14 @@ at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t hea
 
 at::Tensor block_forward(const at::Tensor& x, const BlockTensors& w, WindowShape window,
                          std::int64_t heads) {
-  const at::Tensor qkv =
-      at::addmm(w[kAttentionBias], layer_norm(x, w[kLn1Weight], w[kLn1Bias]), w[kAttentionWeight]);
+  const at::Tensor qkv = product_plus(w[kAttentionBias], layer_norm(x, w[kLn1Weight], w[kLn1Bias]),
+                                      w[kAttentionWeight]);
   const at::Tensor attended =
-      x + at::addmm(w[kAttentionOutBias], attention(qkv, window, heads), w[kAttentionOutWeight]);
+      x + product_plus(w[kAttentionOutBias], attention(qkv, window, heads), w[kAttentionOutWeight]);
   const at::Tensor widened = at::gelu(
-      at::addmm(w[kMlpBias], layer_norm(attended, w[kLn2Weight], w[kLn2Bias]), w[kMlpWeight]),
+      product_plus(w[kMlpBias], layer_norm(attended, w[kLn2Weight], w[kLn2Bias]), w[kMlpWeight]),
       "tanh");
-  return attended + at::addmm(w[kMlpOutBias], widened, w[kMlpOutWeight]);
+  return attended + product_plus(w[kMlpOutBias], widened, w[kMlpOutWeight]);
 }
 
 at::Tensor final_norm_forward(const at::Tensor& x, const std::array<at::Tensor, 2>& weights) {

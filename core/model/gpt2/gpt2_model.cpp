@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/mm.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/model/gpt2/gradient_writer.h"
 #include "core/model/gpt2/head_chunk.h"
 #include "core/model/gpt2/head_loss.h"
+#include "core/model/gpt2/products.h"
 #include "core/model/gpt2/torch_border.h"
 
 namespace sluice::model {
@@ -109,7 +109,7 @@ at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape 
 }
 
 at::Tensor Gpt2Model::logits_of(const at::Tensor& normed, const HeadChunk& chunk) const {
-  return at::mm(normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
+  return product(normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
 }
 
 // ---- forward
@@ -225,7 +225,7 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
-      at::mm_out(chunk_gradient, logits, views_.token_table);
+      product_into(chunk_gradient, logits, views_.token_table);
       tied_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }

@@ -1,7 +1,6 @@
 #include "core/model/gpt2/tied_gradient.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "core/model/gpt2/check.h"
 #include "core/model/gpt2/head_chunk.h"
+#include "core/model/gpt2/products.h"
 
 namespace sluice::model {
 namespace {
@@ -60,14 +60,14 @@ TiedGradient::TiedGradient(std::int64_t vocabulary, std::int64_t hidden, at::Sca
 void TiedGradient::add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed) {
   if (parts_ == Parts::one) {
     CHECK(!pending_);
-    at::mm_out(head_part_, logits_gradient.t(), normed);
+    product_into(head_part_, logits_gradient.t(), normed);
     pending_ = true;
     return;
   }
   if (!pending_) head_part_.zero_();
   for_each_slice(head_part_, [&](std::int64_t first, std::int64_t rows) {
     head_part_.narrow(0, first, rows)
-        .add_(at::mm(logits_gradient.narrow(1, first, rows).t(), normed));
+        .add_(product(logits_gradient.narrow(1, first, rows).t(), normed));
   });
   pending_ = true;
 }

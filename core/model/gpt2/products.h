@@ -1,0 +1,30 @@
+#pragma once
+// Matrix products of 16-bit tensors: sums in fp32, one rounding of the result.
+//
+// Where the processor multiplies 16-bit numbers, libtorch's own. Where it does not (bf16 without
+// AVX-512), libtorch has a plain loop only, 7 to 60 times slower than the product in fp32: then
+// pieces of the factors are widened, and multiplied as fp32.
+//
+// Thread contract: as libtorch's.
+
+#include <ATen/core/Tensor.h>
+
+namespace sluice::model {
+
+// What a thread that computes widened products keeps for their pieces.
+inline constexpr std::int64_t kWidenedBytes = 3 * (4 << 20);
+
+// Whether `product` and `product_plus` of this type widen. Always the same on one machine.
+bool widens_products(at::ScalarType dtype);
+
+// a (m, k) x b (k, n), of which no gradients are asked; `out` has the factors' type.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b);
+void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+// bias (n) added to every row before the rounding; with gradients where they are watched.
+at::Tensor product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b);
+
+// The widened ones, on any processor: for tests of them.
+at::Tensor widened_product(const at::Tensor& a, const at::Tensor& b);
+at::Tensor widened_product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace sluice::model
