@@ -47,7 +47,8 @@ void LodBatch::add(const SpanRow& span) {
 LodRow& LodBatch::row_of(std::int64_t track_id, int level, std::int64_t bin) {
   LodRow*& latest = latest_[static_cast<std::size_t>(level)];
   if (latest == nullptr || latest->track_id != track_id || latest->bin != bin) {
-    latest = &by_bin_[{track_id, level, bin}];  // nodes of a map stay where they are
+    latest =
+        &by_bin_[{level, lod_chunk_of(bin), track_id, bin}];  // nodes of a map stay where they are
     latest->track_id = track_id;
     latest->level = level;
     latest->bin = bin;

@@ -28,6 +28,8 @@ inline constexpr int kLodLevels = 8;  // the last has bins of 2^41 ns, 37 minute
 inline constexpr std::int64_t kLongBins = 4;
 constexpr int lod_shift(int level) { return 20 + 3 * level; }
 constexpr TimeNs lod_width_ns(int level) { return TimeNs{1} << lod_shift(level); }
+// Bins of a chunk stand side by side in the file, those of one track after those of another.
+constexpr std::int64_t lod_chunk_of(std::int64_t bin) { return bin >> 5; }
 // The finest level whose bins are at least this wide; the coarsest if none is.
 int lod_level_for(TimeNs width_ns);
 
@@ -56,14 +58,15 @@ class LodBatch {
   void clear();
   void add(const SpanRow& span);
 
-  // In order of track, level and bin.
+  // In the order of the table: by level, chunk, track and bin.
   const std::vector<LodRow>& bins();
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 
  private:
   LodRow& row_of(std::int64_t track_id, int level, std::int64_t bin);
 
-  std::map<std::tuple<std::int64_t, int, std::int64_t>, LodRow> by_bin_;
+  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, LodRow> by_bin_;
   // By level, the one touched last: a batch's spans come sorted, so the next one mostly wants it,
   // too.
   std::array<LodRow*, kLodLevels> latest_{};

@@ -229,9 +229,10 @@ Result<std::vector<LodRow>> Reader::lod(std::int64_t track_id, int level, TimeNs
                   row.int64_at(4), row.int64_at(5),
                   row.int64_at(6)};
   };
-  return impl_->read("lod", lod_from, track_id, std::int64_t{level},
-                     std::int64_t{begin >> lod_shift(level)},
-                     std::int64_t{end >> lod_shift(level)});
+  const std::int64_t first = begin >> lod_shift(level);
+  const std::int64_t last = end >> lod_shift(level);
+  return impl_->read("lod", lod_from, track_id, std::int64_t{level}, first, last,
+                     lod_chunk_of(first), lod_chunk_of(last));
 }
 
 Result<std::vector<LongSpanRow>> Reader::long_spans(std::int64_t track_id, int level, TimeNs begin,

@@ -182,8 +182,8 @@ struct BatchWriter::Statements {
     return span_batch.run(runs.front().first_id, runs.back().last_id, begin->ts, end->end_ts);
   }
   Status add(const LodRow& row) {
-    return lod.run(row.track_id, std::int64_t{row.level}, row.bin, row.count, row.busy_ns,
-                   row.longest_ns, row.longest_name_id);
+    return lod.run(std::int64_t{row.level}, lod_chunk_of(row.bin), row.track_id, row.bin, row.count,
+                   row.busy_ns, row.longest_ns, row.longest_name_id);
   }
   Status add(const LongSpanRow& row) {
     return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});

@@ -62,10 +62,19 @@ UNION ALL
 SELECT track_id, max(ts), value FROM counter WHERE ts < ?1 GROUP BY track_id
 ORDER BY 1, 2;
 
+-- From one chunk that there is to the next; ?5 and ?6 are those of the bins ?3 and ?4.
 -- name: lod
+WITH RECURSIVE piece(chunk) AS (
+  SELECT min(chunk) FROM lod WHERE level = ?2 AND chunk >= ?5
+  UNION ALL
+  SELECT (SELECT min(next.chunk) FROM lod AS next WHERE level = ?2 AND next.chunk > piece.chunk)
+  FROM piece
+  WHERE piece.chunk < ?6
+)
 SELECT track_id, level, bin, count, busy, longest, longest_name_id
-FROM lod
-WHERE track_id = ?1 AND level = ?2 AND bin BETWEEN ?3 AND ?4
+FROM piece
+CROSS JOIN lod USING (chunk)
+WHERE level = ?2 AND track_id = ?1 AND bin BETWEEN ?3 AND ?4
 ORDER BY bin;
 
 -- A long span begins at most the longest one's length before what it reaches into.

@@ -84,16 +84,18 @@ CREATE TABLE span_batch (
   end_ts INTEGER NOT NULL
 ) STRICT;
 
--- Levels of detail of the timeline: storage/rundb/lod.h.
+-- Levels of detail of the timeline: storage/rundb/lod.h. By time before track: what a batch of all
+-- tracks adds to is then on a few pages, and each page that a batch touches is written once more.
 CREATE TABLE lod (
-  track_id INTEGER NOT NULL,
   level INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  track_id INTEGER NOT NULL,
   bin INTEGER NOT NULL,
   count INTEGER NOT NULL,
   busy INTEGER NOT NULL,
   longest INTEGER NOT NULL,
   longest_name_id INTEGER NOT NULL,
-  PRIMARY KEY (track_id, level, bin)
+  PRIMARY KEY (level, chunk, track_id, bin)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE long_span (

@@ -44,9 +44,9 @@ INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, 
 INSERT INTO span_batch (first_id, last_id, ts, end_ts) VALUES (?, ?, ?, ?);
 
 -- name: add_to_lod
-INSERT INTO lod (track_id, level, bin, count, busy, longest, longest_name_id)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (track_id, level, bin) DO UPDATE SET
+INSERT INTO lod (level, chunk, track_id, bin, count, busy, longest, longest_name_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (level, chunk, track_id, bin) DO UPDATE SET
   count = count + excluded.count,
   busy = busy + excluded.busy,
   longest_name_id = iif(excluded.longest > longest, excluded.longest_name_id, longest_name_id),
