@@ -14,13 +14,52 @@
 
 namespace sluice::gui {
 
-struct CounterSamples {
-  std::vector<TimeNs> ts;  // in order
+// A column of the screen: what a counter was in it.
+struct CounterColumn {
+  TimeNs ts = 0;  // of the first sample
+  double low = 0;
+  double high = 0;
+  double last = 0;
+};
+
+// Samples that follow each other, and between what they lie: a column that holds all of them does
+// not look at each.
+struct CounterChunk {
+  std::vector<TimeNs> ts;
   std::vector<double> values;
   double low = 0;
   double high = 0;
-  double last() const { return values.empty() ? 0 : values.back(); }
-  double mean() const;
+
+  void add(TimeNs sample_ts, double value);
+};
+
+inline constexpr std::size_t kChunkSamples = 256;
+
+// Of one counter, in order of time.
+class CounterSamples {
+ public:
+  void add(TimeNs ts, double value);
+  // One that further samples of this do not change; it shares all chunks but the last.
+  std::shared_ptr<const CounterSamples> snapshot() const;
+
+  bool is_empty() const { return count_ == 0; }
+  std::int64_t count() const { return count_; }
+  double low() const { return low_; }
+  double high() const { return high_; }
+  double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
+  TimeNs last_ts() const { return chunks_.back()->ts.back(); }
+
+  // From the last sample at or before `begin` on to the last one at or before `end`: a column from
+  // its first sample, or `begin`, to that and `width_ns`.
+  std::vector<CounterColumn> columns(TimeNs begin, TimeNs end, TimeNs width_ns) const;
+
+ private:
+  // All but the last are full, and never change again.
+  std::vector<std::shared_ptr<CounterChunk>> chunks_;
+  std::int64_t count_ = 0;
+  double sum_ = 0;
+  double low_ = 0;
+  double high_ = 0;
 };
 
 struct Counters {

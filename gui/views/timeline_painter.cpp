@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -175,38 +176,31 @@ void TimelinePainter::draw_counter(const TimelineRow& row) {
   const auto found = session_.run->counters->by_track.find(row.track_id);
   if (found == session_.run->counters->by_track.end()) return;
   const CounterSamples& samples = *found->second;
-  const double high = samples.high > 0 ? samples.high : 1;
-  const double low = std::min(0.0, samples.low);
+  if (samples.is_empty()) return;
+  const double high = samples.high() > 0 ? samples.high() : 1;
+  const double low = std::min(0.0, samples.low());
   const float top = place_.row_y(row) + px(4);
   const float height = row.height - px(8);
   const auto y_of = [&](double value) {
     return top + height * (1 - static_cast<float>((value - low) / (high - low)));
   };
-  auto index = static_cast<std::size_t>(std::ranges::upper_bound(samples.ts, place_.view.begin) -
-                                        samples.ts.begin());
-  index = index > 0 ? index - 1 : 0;
   const ImU32 colour = look().colours.accent;
   float x_before = place_.low.x;
-  float y_before = samples.values.empty() ? top : y_of(samples.values[index]);
-  for (; index < samples.ts.size() && samples.ts[index] <= place_.view.end; ++index) {
-    const float x = std::max(place_.low.x, place_.x(samples.ts[index]));
-    float y_low = y_of(samples.values[index]);
-    float y_high = y_low;
-    // All that falls into this column is one line.
-    while (index + 1 < samples.ts.size() && place_.x(samples.ts[index + 1]) < x + 1) {
-      index += 1;
-      y_low = std::max(y_low, y_of(samples.values[index]));
-      y_high = std::min(y_high, y_of(samples.values[index]));
-    }
-    list_->AddLine({x_before, y_before}, {x, y_before}, colour, px(1));
-    list_->AddLine({x, std::min(y_before, y_high)}, {x, std::max(y_before, y_low)}, colour, px(1));
+  std::optional<float> y_before;
+  for (const CounterColumn& column :
+       samples.columns(place_.view.begin, place_.view.end, place_.column_ns())) {
+    const float x = std::max(place_.low.x, place_.x(column.ts));
+    const float y_from = y_before.value_or(y_of(column.low));
+    const float y_low = std::max(y_from, y_of(column.low));
+    const float y_high = std::min(y_from, y_of(column.high));
+    if (y_before) list_->AddLine({x_before, *y_before}, {x, *y_before}, colour, px(1));
+    list_->AddLine({x, y_high}, {x, y_low}, colour, px(1));
     x_before = x;
-    y_before = y_of(samples.values[index]);
+    y_before = y_of(column.last);
   }
-  if (!samples.ts.empty() && samples.ts.front() <= place_.view.end) {
-    const float x_end = std::min(place_.high.x, place_.x(session_.run->end_ts));
-    if (x_end > x_before) list_->AddLine({x_before, y_before}, {x_end, y_before}, colour, px(1));
-  }
+  if (!y_before) return;
+  const float x_end = std::min(place_.high.x, place_.x(session_.run->end_ts));
+  if (x_end > x_before) list_->AddLine({x_before, *y_before}, {x_end, *y_before}, colour, px(1));
 }
 
 void TimelinePainter::draw_tag(float x, float y, const std::string& text, ImU32 colour) {

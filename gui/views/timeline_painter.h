@@ -6,6 +6,8 @@
 
 #include <imgui.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,7 @@ struct TimelinePlace {
     return static_cast<double>(high.x - low.x) /
            static_cast<double>(view.width() > 0 ? view.width() : 1);
   }
+  TimeNs column_ns() const { return std::max<TimeNs>(1, std::llround(1 / pixels_a_ns())); }
   float row_y(const TimelineRow& row) const { return low.y + row.y - scroll_y; }
 };
 
