@@ -19,8 +19,9 @@ import statistics
 import subprocess
 import sys
 
-from set_latency import ROOT, connected
+from live_line import connected
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAPS = ["2,1,1,1", "even"]
 STEPS_APART = 8
 

@@ -10,53 +10,20 @@ to having read its answer is taken; then that to the event that the change is in
 length of a step.
 """
 import argparse
-import json
-import os
 import pathlib
 import random
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import time
 
+from live_line import connected
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = [("idle (emulated clock)", ["--set", "clock=emulated", "--set", "time_scale=24"]),
          ("computing (real clock)", ["--set", "clock=real"])]
-
-
-class Line:
-    def __init__(self, path):
-        here = os.getcwd()
-        os.chdir(path.parent)  # the address of a socket is short
-        try:
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.connect(path.name)
-        finally:
-            os.chdir(here)
-        self.file = self.socket.makefile("rw")
-        self.file.readline()  # the greeting
-
-    def send(self, **request):
-        self.file.write(json.dumps(request) + "\n")
-        self.file.flush()
-
-    def next(self, wanted):
-        while True:
-            message = json.loads(self.file.readline())
-            if wanted(message):
-                return message
-
-
-def connected(path, process):
-    while process.poll() is None:
-        try:
-            return Line(path)
-        except OSError:
-            time.sleep(0.02)
-    sys.exit(f"the run ended before it listened: {process.stderr.read().decode()}")
 
 
 def measure(line, sets):
@@ -64,7 +31,7 @@ def measure(line, sets):
     answers, effects, steps = [], [], []
     line.send(id=0, do="subscribe")
     for _ in range(4):  # the first steps take memory
-        steps.append(line.next(lambda m: m.get("event") == "step")["step_seconds"])
+        steps.append(line.next_step_seconds())
     for i in range(1, sets + 1):
         time.sleep(chance.uniform(0, statistics.median(steps)))
         begin = time.monotonic()
@@ -75,7 +42,7 @@ def measure(line, sets):
             sys.exit(f"refused: {answer['error']}")
         line.next(lambda m: m.get("event") == "change" and m["change"] == answer["change"])
         effects.append(time.monotonic() - begin)
-        steps.append(line.next(lambda m: m.get("event") == "step")["step_seconds"])
+        steps.append(line.next_step_seconds())
     return sorted(answers), sorted(effects), statistics.median(steps)
 
 

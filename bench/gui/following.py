@@ -2,15 +2,15 @@
 """A window that follows a live run: how far its picture is behind, and what that costs the run.
 
     bench/gui/following.py behind   [--rate 20000] [--seconds 30]
-    bench/gui/following.py slowdown [--clock real] [--pairs 9] [--steps 60] [--size 1920x1080]
+    bench/gui/following.py slowdown [--clock real] [--pairs 40] [--steps 6] [--without-rasteriser]
 
 `behind` follows a made-up recording of that many spans a second (bench_record ingest) with
-bench_follow, which is sluice-gui's window beside a stopwatch. `slowdown` trains tiny in pairs with
-and without sluice-gui beside it, the order within a pair in turns, and prints the median of the
-pairs' differences with three standard errors of it, from the median absolute deviation. The window
-has the priority that a program has. Without a display one is made by Xvfb; there the picture is
-rasterised by llvmpipe on the same processors that train, which a graphics card would do otherwise.
-That is part of the figure; a small window (--size 320x240) has little of it.
+bench_follow, which is sluice-gui's window beside a stopwatch. `slowdown` trains tiny with
+sluice-gui beside it, which is held (SIGSTOP) and let go in turns, some steps each; it prints the
+median of what a block of steps beside the window takes more than the two blocks around it, and
+three standard errors. Without a display one is made by Xvfb; there the picture is rasterised by
+llvmpipe on the same processors that train, which a graphics card would do otherwise. That is part
+of the figure; --without-rasteriser leaves it out: Mesa drops what the window draws (GALLIUM_NOOP).
 
 Needs a machine that does nothing else.
 """
@@ -19,13 +19,16 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "train"))
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path += [str(BENCH / "train"), str(BENCH / "control")]
 from bench_run import ROOT, setting_arguments, sh  # noqa: E402  (the line above finds it)
+from live_line import block_medians, connected, cost_of  # noqa: E402
 
 
 class Display:
@@ -77,8 +80,12 @@ def behind(arguments):
           f"{100 * used['rasteriser']:.1f} %, all of the process {100 * used['process']:.1f} %")
 
 
-def step_seconds(arguments, with_window):
-    """Median step of a run, and the processors that the window took beside it."""
+def processor_seconds(pid):
+    ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(int(one) for one in ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def slowdown(arguments):
     folder = pathlib.Path(arguments.dir) / "run"
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"output": folder, "text": pathlib.Path(arguments.text).resolve(),
@@ -87,47 +94,37 @@ def step_seconds(arguments, with_window):
     run = subprocess.Popen(
         [str(part) for part in (arguments.bin / "sluice", "train",
                                 ROOT / "sample_models/runs/tiny.toml", "--json", "--steps",
-                                arguments.steps, *setting_arguments(settings))],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    window, begin, used = None, time.monotonic(), 0.0
-    if with_window:
-        wait_for(folder / "run.db", run)
-        window = subprocess.Popen([arguments.bin / "sluice-gui", folder / "run.db", "--settings",
-                                   "-", "--size", arguments.size], stderr=subprocess.DEVNULL)
-        begin = time.monotonic()
-    report = json.loads(run.communicate()[0])
-    if run.returncode != 0:
-        sys.exit("the run failed")
-    if window is not None:
-        seconds = time.monotonic() - begin
+                                1_000_000, *setting_arguments(settings))],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    line = connected(folder / "run.db.socket", run)
+    drawn = {"GALLIUM_NOOP": "1"} if arguments.without_rasteriser else {}
+    window = subprocess.Popen([arguments.bin / "sluice-gui", folder / "run.db", "--settings", "-",
+                               "--size", arguments.size], stderr=subprocess.DEVNULL,
+                              env={**os.environ, **drawn})
+    line.send(id=0, do="subscribe")
+    for _ in range(10):
+        line.next_step_seconds()
+    used, since = [], [time.monotonic(), 0.0]
+
+    def switch(is_on):
         if window.poll() is not None:
             sys.exit("the window was gone before the run ended")
-        window.terminate()
-        _, _, usage = os.wait4(window.pid, 0)
-        used = (usage.ru_utime + usage.ru_stime) / seconds
-    return report["seconds"]["total"], used
+        now, seconds = time.monotonic(), processor_seconds(window.pid)
+        if not is_on:
+            used.append((seconds - since[1]) / (now - since[0]))
+        since[:] = now, seconds
+        window.send_signal(signal.SIGCONT if is_on else signal.SIGSTOP)
 
-
-def slowdown(arguments):
-    step_seconds(argparse.Namespace(**{**vars(arguments), "steps": 5}), False)
-    differences, bases, used = [], [], []
-    for pair in range(arguments.pairs):
-        seconds = {}
-        for with_window in (False, True) if pair % 2 == 0 else (True, False):
-            seconds[with_window], share = step_seconds(arguments, with_window)
-            if with_window:
-                used.append(share)
-        bases.append(seconds[False])
-        differences.append(seconds[True] - seconds[False])
-        print(f"  pair {pair + 1}: {seconds[False] * 1e3:.2f} ms, with the window "
-              f"{seconds[True] * 1e3:.2f} ms", file=sys.stderr)
-    base, middle = statistics.median(bases), statistics.median(differences)
-    spread = 1.4826 * statistics.median(abs(d - middle) for d in differences)
-    noise = 3 * 1.2533 * spread / len(differences) ** 0.5
+    base, more, noise = cost_of(block_medians(line, arguments.pairs, arguments.steps, switch))
+    line.send(id=1, do="stop")
+    window.kill()
+    window.wait()
+    run.wait()
+    mode = " without the rasteriser (GALLIUM_NOOP)" if arguments.without_rasteriser else ""
     print(f"tiny, clock={arguments.clock}, {arguments.size}, {arguments.pairs} pairs of "
           f"{arguments.steps} steps, {base * 1e3:.2f} ms a step without a window\n"
-          f"  with one  {100 * middle / base:+.2f} %, noise {100 * noise / base:.2f} %; the window "
-          f"and its driver took {100 * statistics.median(used):.1f} % of a processor")
+          f"  with one{mode}  {100 * more:+.2f} %, noise {100 * noise:.2f} %; it and its driver "
+          f"took {100 * statistics.median(used[1:]):.1f} % of a processor")
 
 
 def main():
@@ -141,8 +138,10 @@ def main():
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--clock", default="real", choices=["real", "emulated"])
     parser.add_argument("--size", default="1920x1080", help="of the window (slowdown)")
-    parser.add_argument("--pairs", type=int, default=9)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--pairs", type=int, default=40, help="of blocks of steps (slowdown)")
+    parser.add_argument("--steps", type=int, default=6, help="of a block (slowdown)")
+    parser.add_argument("--without-rasteriser", action="store_true",
+                        help="what the window draws is dropped (slowdown)")
     arguments = parser.parse_args()
     pathlib.Path(arguments.dir).mkdir(parents=True, exist_ok=True)
     with Display():

@@ -1,0 +1,71 @@
+"""A run's control socket as a bench uses it, and steps with something switched on and off in turns.
+
+What a run costs more with something beside it is less than what this machine's pace changes within
+a minute. So both are measured in one run, some steps of each in turns, each block of steps beside
+the two around it.
+"""
+import json
+import os
+import socket
+import statistics
+import sys
+import time
+
+UNSETTLED = 2  # steps behind a switch: the one under way, and the one in which it takes effect
+
+
+class Line:
+    def __init__(self, path):
+        here = os.getcwd()
+        os.chdir(path.parent)  # the address of a socket is short
+        try:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(path.name)
+        finally:
+            os.chdir(here)
+        self.file = self.socket.makefile("rw")
+        self.file.readline()  # the greeting
+
+    def send(self, **request):
+        self.file.write(json.dumps(request) + "\n")
+        self.file.flush()
+
+    def next(self, wanted):
+        while True:
+            message = json.loads(self.file.readline())
+            if wanted(message):
+                return message
+
+    def next_step_seconds(self):
+        return self.next(lambda m: m.get("event") == "step")["step_seconds"]
+
+
+def connected(path, process):
+    while process.poll() is None:
+        try:
+            return Line(path)
+        except OSError:
+            time.sleep(0.02)
+    sys.exit(f"the run ended before it listened: {process.stderr.read().decode()}")
+
+
+def block_medians(line, pairs, steps_a_block, switch):
+    """Of 2 `pairs` + 1 blocks, off first and last; `switch(is_on)` is called before each."""
+    medians = []
+    for block in range(2 * pairs + 1):
+        switch(block % 2 == 1)
+        steps = [line.next_step_seconds() for _ in range(UNSETTLED + steps_a_block)]
+        medians.append(statistics.median(steps[UNSETTLED:]))
+        if block > 0 and block % 10 == 0:
+            print(f"  {block} of {2 * pairs} blocks", file=sys.stderr)
+    return medians
+
+
+def cost_of(medians):
+    """Median step when off; the median of what blocks that are on take more than those around
+    them, and three standard errors of it, from the median absolute deviation: as shares of it."""
+    base = statistics.median(medians[::2])
+    more = [medians[b] - (medians[b - 1] + medians[b + 1]) / 2 for b in range(1, len(medians), 2)]
+    middle = statistics.median(more)
+    spread = 1.4826 * statistics.median(abs(one - middle) for one in more)
+    return base, middle / base, 3 * 1.2533 * spread / len(more) ** 0.5 / base
