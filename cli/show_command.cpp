@@ -95,7 +95,7 @@ std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format(
 
 void print_steps(const Shown& shown, std::int64_t last, int columns) {
   if (shown.steps.empty()) {
-    fmt::print("\nNo step has ended yet.\n");
+    fmt::print("\nNo step has ended.\n");
     return;
   }
   const bool is_wide = columns >= 50;

@@ -51,7 +51,7 @@ Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   verdict.findings = analyze::findings(verdict.analysis);
   verdict.suggestions = analyze::suggestions(verdict.analysis, facts.info);
   if (verdict.analysis.steps.empty()) {
-    verdict.why_empty = "No step has ended yet.";
+    verdict.why_empty = "No step has ended.";
   } else if (!verdict.analysis.has_spans()) {
     verdict.why_empty =
         "The run recorded its steps but no operations; record=transfers or record=all records "

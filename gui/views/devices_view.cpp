@@ -37,6 +37,14 @@ double share_of(TimeNs busy_ns, double steps_ns) {
   return steps_ns > 0 ? static_cast<double>(busy_ns) / steps_ns : 0;
 }
 
+// Of the whole run; 0 until the statistics have been read.
+TimeNs time_of(const Session& session, std::string_view name) {
+  if (session.statistics == nullptr) return 0;
+  for (const StatisticRow& row : session.statistics->rows[0])
+    if (session.facts().string_of(row.name_id) == name) return row.sum_ns;
+  return 0;
+}
+
 // From the trunk at the left to the card that was drawn from `top` on.
 void draw_branch(float trunk_x, float trunk_top, float card_top) {
   const ImU32 colour = look().colours.line;
@@ -150,14 +158,11 @@ void DevicesView::draw_tools(const Session& session, const Shares& shares) {
 void DevicesView::draw_host(const Session& session) const {
   if (begin_card("host", look().colours.inset)) {
     draw_name("host");
-    if (session.statistics != nullptr) {
-      double all_ns = 0;
-      for (const rundb::StepRow& step : session.steps()) all_ns += static_cast<double>(step.dur);
-      for (const StatisticRow& row : session.statistics->rows[0]) {
-        const std::string& name = session.facts().string_of(row.name_id);
-        if (name == "forward" || name == "backward")
-          draw_load(name.c_str(), share_of(row.sum_ns, all_ns), stage_colour(name));
-      }
+    double all_ns = 0;
+    for (const rundb::StepRow& step : session.steps()) all_ns += static_cast<double>(step.dur);
+    for (const char* phase : {"forward", "backward"}) {
+      draw_load(phase, share_of(time_of(session, phase), all_ns), stage_colour(phase));
+      ImGui::SetItemTooltip("of all steps so far");
     }
     for (const analyze::LinkLoad& load : session.verdict->analysis.links) {
       if (!load.is_shared) continue;
@@ -181,6 +186,12 @@ void DevicesView::draw_device(Session& session, const Shares& shares, std::size_
   const ImU32 border = is_slowest || is_pending ? colours.amber : colours.inset;
   if (begin_card(device.name.c_str(), border, ImGuiWindowFlags_NoInputs)) {
     draw_name(device.name);
+    // Not in a line of its own: a card that is aimed at must not move as figures change.
+    if (is_slowest && !is_pending) {
+      ImGui::SameLine();
+      const FontScope font(look().text, Look::kSmallSize);
+      draw_coloured(colours.amber, "busiest of all", false);
+    }
     if (has_share) {
       ImGui::SameLine();
       const std::string text = share_text(shares.in_force, index);
@@ -190,7 +201,6 @@ void DevicesView::draw_device(Session& session, const Shares& shares, std::size_
     draw_load("drive, read", share_of(device.read_ns, steps_ns), stage_colour("state_read"));
     draw_load("drive, write", share_of(device.write_ns, steps_ns), stage_colour("state_write"));
     draw_load("engine", share_of(device.update_ns, steps_ns), stage_colour("update"));
-    if (is_slowest) draw_coloured(colours.amber, "busiest of all", false);
   }
   end_card();
   const ImVec2 size = ImGui::GetItemRectSize();

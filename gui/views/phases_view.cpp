@@ -90,7 +90,7 @@ void PhasesView::draw_content(Session& session) {
     if (statistics == nullptr || statistics->seen_count < statistics->span_count) {
       draw_empty("The operations are being read\u2026");
     } else if (session.steps().empty()) {
-      draw_empty("No step has ended yet.");
+      draw_empty("No step has ended.");
     } else {
       draw_empty(
           "No step has all of its phases in the record: operations were not recorded, or only in "

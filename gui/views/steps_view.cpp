@@ -78,7 +78,7 @@ void StepsView::draw_content(Session& session) {
   const std::vector<rundb::StepRow>& steps = session.steps();
   if (steps.empty()) {
     draw_title("Steps");
-    draw_empty("No step has ended yet.");
+    draw_empty("No step has ended.");
     return;
   }
   if (steps.data() != shown_of_ || steps.size() != shown_count_) {

@@ -15,7 +15,7 @@ const char* direction_name(rundb::Direction direction) {
 }
 
 std::string why_nothing(const analyze::RunAnalysis& analysis) {
-  if (analysis.steps.empty()) return "No step has ended yet.";
+  if (analysis.steps.empty()) return "No step has ended.";
   return "The run recorded its steps but no operations; record=transfers or record=all records "
          "them.";
 }

@@ -79,7 +79,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   const auto none = [](std::string why) {
     return Json{{"bars", Json::array()}, {"why_empty", std::move(why)}};
   };
-  if (steps.empty()) return none("No step has ended yet.");
+  if (steps.empty()) return none("No step has ended.");
   std::int64_t span_count = 0;
   RETURN_IF_ERROR(reader.each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
                                   [&span_count](std::span<const rundb::Cell> row) {

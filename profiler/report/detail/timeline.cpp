@@ -184,7 +184,7 @@ Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
   }
   std::string why_empty;
   if (chosen.empty()) {
-    why_empty = "No step has ended yet.";
+    why_empty = "No step has ended.";
   } else if (span_count == 0) {
     why_empty =
         "The run recorded its steps but no operations; record=transfers or record=all records "

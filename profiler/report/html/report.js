@@ -406,8 +406,8 @@ function drawPlots() {
 function drawCurves() {
   const { points, skipped } = data.curves;
   if (points.length === 0) {
-    sayEmpty(byId('time-plot'), 'No step has ended yet.');
-    sayEmpty(byId('loss-plot'), 'No step has ended yet.');
+    sayEmpty(byId('time-plot'), 'No step has ended.');
+    sayEmpty(byId('loss-plot'), 'No step has ended.');
     return;
   }
   const steps = points.map((point) => point[0]);

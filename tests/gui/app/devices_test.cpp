@@ -12,8 +12,10 @@ namespace {
 void drag_share(const Drive& d, int amount, const char* from, const char* to,
                 const std::string& wanted) {
   Turning& turning = d.session().turning;
-  IM_CHECK(d.comes_true([&] { return d.session().verdict != nullptr; }));
-  d.test->Yield(4);
+  // Drawn once a verdict is there that knows of a step.
+  IM_CHECK(d.has_item("//Devices/##amount"));
+  IM_CHECK(d.has_item(from));
+  IM_CHECK(d.has_item(to));
   d.test->ItemInputValue("//Devices/##amount", amount);
   const auto is_chosen = [&] {
     const std::string* chosen = turning.pending.chosen("device_map");

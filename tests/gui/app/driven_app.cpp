@@ -3,6 +3,7 @@
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace sluice::gui {
@@ -11,6 +12,7 @@ namespace {
 // The engine calls a plain function, so what it works on stands here; one program at a time.
 struct Running {
   ImGuiTestEngine* engine = nullptr;
+  ImGuiTest* test = nullptr;
   Shell* shell = nullptr;
   const std::function<void(const Drive&)>* script = nullptr;
   std::string wanted_picture;
@@ -35,9 +37,19 @@ void begin_engine(Shell& shell) {
     if (g_running.problem.empty()) g_running.problem = std::string("ImGui: ") + words;
   };
   ImGuiTestEngine_Start(g_running.engine, ImGui::GetCurrentContext());
-  ImGuiTest* test = IM_REGISTER_TEST(g_running.engine, "sluice-gui", "script");
-  test->TestFunc = run_script;
-  ImGuiTestEngine_QueueTest(g_running.engine, test);
+  g_running.test = IM_REGISTER_TEST(g_running.engine, "sluice-gui", "script");
+  g_running.test->TestFunc = run_script;
+  ImGuiTestEngine_QueueTest(g_running.engine, g_running.test);
+}
+
+// What the engine logged as errors, in one line; all of its log stands on the terminal.
+std::string what_failed() {
+  ImGuiTextBuffer lines;
+  g_running.test->Output.Log.ExtractLinesForVerboseLevels(ImGuiTestVerboseLevel_Error,
+                                                          ImGuiTestVerboseLevel_Error, &lines);
+  std::string text = lines.c_str();
+  std::ranges::replace(text, '\n', ' ');
+  return "the script failed: " + text;
 }
 
 // While the frame is in the buffer that is drawn into: the one that is shown cannot be read.
@@ -58,8 +70,7 @@ void after_show() {
   ImGuiTestEngineResultSummary summary;
   ImGuiTestEngine_GetResultSummary(g_running.engine, &summary);
   g_running.has_run = summary.CountTested == 1;
-  if (g_running.has_run && summary.CountSuccess != 1)
-    g_running.problem = "the script failed: the engine's log is above";
+  if (g_running.has_run && summary.CountSuccess != 1) g_running.problem = what_failed();
   glfwSetWindowShouldClose(glfwGetCurrentContext(), GLFW_TRUE);
 }
 
@@ -69,6 +80,10 @@ bool Drive::comes_true(const std::function<bool()>& condition, std::chrono::seco
   const auto until = std::chrono::steady_clock::now() + within;
   while (!condition() && std::chrono::steady_clock::now() < until) test->Yield();
   return condition();
+}
+
+bool Drive::has_item(const char* item) const {
+  return comes_true([&] { return test->ItemExists(item); });
 }
 
 bool Drive::settles() const {

@@ -21,6 +21,8 @@ struct Drive {
   // Frames go by until it is so; false after so long.
   bool comes_true(const std::function<bool()>& condition,
                   std::chrono::seconds within = std::chrono::minutes(1)) const;
+  // As comes_true, until it is drawn.
+  bool has_item(const char* item) const;
   bool settles() const;
   void save_picture(const std::string& path) const;
 };

@@ -118,7 +118,7 @@ TEST_CASE("a run without steps has a page that says so") {
   const nlohmann::json data = data_of(Folder().page_of({.step_count = 0}));
   CHECK(data["step_count"] == 0);
   for (const char* part : {"verdict", "links", "devices", "phases", "timeline"})
-    CHECK(data[part]["why_empty"] == "No step has ended yet.");
+    CHECK(data[part]["why_empty"] == "No step has ended.");
 }
 
 TEST_CASE("a run of one step, and one without operations, say what there is") {
