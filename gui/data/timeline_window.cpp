@@ -143,22 +143,31 @@ Status read_long_spans(rundb::Reader& reader, int level, const TimelineWindow& w
       });
 }
 
+// Of each track those in order of time, as they come chunk by chunk.
+Result<std::unordered_map<std::int64_t, std::vector<rundb::LodRow>>> bins_by_track(
+    rundb::Reader& reader, int level, TimeNs begin, TimeNs end) {
+  ASSIGN_OR_RETURN(const std::vector<rundb::LodRow> bins,
+                   reader.lod_of_all_tracks(level, begin, end));
+  std::unordered_map<std::int64_t, std::vector<rundb::LodRow>> by_track;
+  for (const rundb::LodRow& bin : bins) by_track[bin.track_id].push_back(bin);
+  return by_track;
+}
+
 Status read_bins(rundb::Reader& reader, TimelineWindow& window) {
   const int level = rundb::lod_level_for(window.request.column_ns);
   const TimeNs width_ns = rundb::lod_width_ns(level);
+  ASSIGN_OR_RETURN(auto bins, bins_by_track(reader, level, window.begin, window.end));
   for (TrackBoxes& track : window.tracks) {
     RETURN_IF_ERROR(read_long_spans(reader, level, window, track));
-    ASSIGN_OR_RETURN(const std::vector<rundb::LodRow> bins,
-                     reader.lod(track.track_id, level, window.begin, window.end));
     const std::size_t long_count = track.boxes.size();
-    for (const rundb::LodRow& bin : bins) {
+    for (const rundb::LodRow& bin : bins[track.track_id]) {
       track.boxes.push_back({.ts = bin.bin * width_ns,
                              .end_ts = (bin.bin + 1) * width_ns,
                              .busy_ns = bin.busy_ns,
                              .name_id = static_cast<std::int32_t>(bin.longest_name_id),
                              .count = static_cast<std::int32_t>(bin.count)});
     }
-    if (!bins.empty()) track.longest_ns = std::max(track.longest_ns, width_ns);
+    if (track.boxes.size() > long_count) track.longest_ns = std::max(track.longest_ns, width_ns);
     std::ranges::inplace_merge(
         track.boxes, track.boxes.begin() + static_cast<std::ptrdiff_t>(long_count), {}, &Box::ts);
   }
@@ -219,12 +228,11 @@ Result<Minimap> read_minimap(rundb::Reader& reader, const RunFacts& facts, TimeN
       minimap.columns[c].name_id = static_cast<std::int32_t>(name_id);
     }
   };
+  ASSIGN_OR_RETURN(auto bins, bins_by_track(reader, level, begin, end));
+  const TimeNs width_ns = rundb::lod_width_ns(level);
   for (const TrackFacts& track : facts.tracks) {
     if (track.is_counter || track.kind == "recorder") continue;
-    ASSIGN_OR_RETURN(const std::vector<rundb::LodRow> bins,
-                     reader.lod(track.id, level, begin, end));
-    const TimeNs width_ns = rundb::lod_width_ns(level);
-    for (const rundb::LodRow& bin : bins)
+    for (const rundb::LodRow& bin : bins[track.id])
       add(bin.bin * width_ns, (bin.bin + 1) * width_ns, static_cast<double>(bin.busy_ns),
           bin.longest_name_id);
     TrackBoxes long_ones{.track_id = track.id, .boxes = {}};

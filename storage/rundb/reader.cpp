@@ -221,14 +221,24 @@ Result<std::vector<SpanRow>> Reader::spans_of_track(std::int64_t track_id, TimeN
   return by_begin(std::move(rows));
 }
 
+namespace {
+LodRow lod_from(const Statement& row) {
+  return {row.int64_at(0), static_cast<int>(row.int64_at(1)),
+          row.int64_at(2), row.int64_at(3),
+          row.int64_at(4), row.int64_at(5),
+          row.int64_at(6)};
+}
+}  // namespace
+
+Result<std::vector<LodRow>> Reader::lod_of_all_tracks(int level, TimeNs begin, TimeNs end) {
+  const std::int64_t first = begin >> lod_shift(level);
+  const std::int64_t last = end >> lod_shift(level);
+  return impl_->read("lod_of_all_tracks", lod_from, std::int64_t{level}, first, last,
+                     lod_chunk_of(first), lod_chunk_of(last));
+}
+
 Result<std::vector<LodRow>> Reader::lod(std::int64_t track_id, int level, TimeNs begin,
                                         TimeNs end) {
-  const auto lod_from = [](const Statement& row) {
-    return LodRow{row.int64_at(0), static_cast<int>(row.int64_at(1)),
-                  row.int64_at(2), row.int64_at(3),
-                  row.int64_at(4), row.int64_at(5),
-                  row.int64_at(6)};
-  };
   const std::int64_t first = begin >> lod_shift(level);
   const std::int64_t last = end >> lod_shift(level);
   return impl_->read("lod", lod_from, track_id, std::int64_t{level}, first, last,

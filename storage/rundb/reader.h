@@ -114,6 +114,8 @@ class Reader {
   Result<TrackView> view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end, int columns);
   // What a track is drawn from at a level, from `begin` to `end`: storage/rundb/lod.h.
   Result<std::vector<LodRow>> lod(std::int64_t track_id, int level, TimeNs begin, TimeNs end);
+  // Bins of all tracks, in one go; those of a track in order of time.
+  Result<std::vector<LodRow>> lod_of_all_tracks(int level, TimeNs begin, TimeNs end);
   Result<std::vector<LongSpanRow>> long_spans(std::int64_t track_id, int level, TimeNs begin,
                                               TimeNs end);
   // Samples from `begin` to `end`, by track and time, each track's with the last one before them.

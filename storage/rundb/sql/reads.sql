@@ -77,6 +77,13 @@ CROSS JOIN lod USING (chunk)
 WHERE level = ?2 AND track_id = ?1 AND bin BETWEEN ?3 AND ?4
 ORDER BY bin;
 
+-- As they stand in the file: by chunk, track and bin.
+-- name: lod_of_all_tracks
+SELECT track_id, level, bin, count, busy, longest, longest_name_id
+FROM lod
+WHERE level = ?1 AND chunk BETWEEN ?4 AND ?5 AND bin BETWEEN ?2 AND ?3
+ORDER BY level, chunk, track_id, bin;
+
 -- A long span begins at most the longest one's length before what it reaches into.
 -- name: long_spans
 SELECT track_id, level, ts, end_ts, span_id

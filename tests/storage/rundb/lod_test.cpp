@@ -70,7 +70,12 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
   for (std::int64_t track = 1; track <= 3; ++track) {
     for (int level = 0; level < kLodLevels; ++level) {
       std::int64_t counted = 0;
-      for (const LodRow& row : require_ok(reader->lod(track, level, 0, 1'000'000'000'000))) {
+      const auto bins = require_ok(reader->lod(track, level, 0, 1'000'000'000'000));
+      auto of_all = require_ok(reader->lod_of_all_tracks(level, 0, 1'000'000'000'000));
+      std::erase_if(of_all, [&](const LodRow& row) { return row.track_id != track; });
+      CHECK(std::ranges::equal(bins, of_all, {}, &LodRow::bin, &LodRow::bin));
+      CHECK(std::ranges::is_sorted(bins, {}, &LodRow::bin));
+      for (const LodRow& row : bins) {
         const PlainBin plain = plain_bin(spans, track, level, row.bin);
         CHECK(row.count == plain.count);
         CHECK(row.busy_ns == plain.busy_ns);
@@ -90,6 +95,15 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
     // A window finds what reaches into it, and of one track the spans.
     for (const LongSpanRow& span : require_ok(reader->long_spans(track, 0, 5'000'000, 6'000'000))) {
       CHECK((span.ts <= 6'000'000 && span.end_ts >= 5'000'000));
+    }
+    for (const TimeNs begin : {TimeNs{0}, TimeNs{33'000'000}, TimeNs{7'000'000'000}}) {
+      const TimeNs end = begin + 100'000'000;
+      auto inside = require_ok(reader->lod(track, 0, 0, 1'000'000'000'000));
+      std::erase_if(inside, [&](const LodRow& row) {
+        return row.bin < begin >> lod_shift(0) || row.bin > end >> lod_shift(0);
+      });
+      CHECK(std::ranges::equal(require_ok(reader->lod(track, 0, begin, end)), inside, {},
+                               &LodRow::bin, &LodRow::bin));
     }
     const auto found = require_ok(reader->spans_of_track(track, 20'000'000'000, 30'000'000'000));
     const auto expected = std::ranges::count_if(spans, [&](const SpanRow& span) {
