@@ -9,7 +9,7 @@ Prints
 
   by pairs    median of what a block of steps that are recorded takes more than the two blocks
               around it, as a share of the step without recording, with three standard errors
-  by itself   the verdicts' share `recorder` of the steps that were recorded: the collector's time
+  by itself   the verdicts' share `recorder` of the last recorded steps: the collector's time
               that steps spent beside it; and what it takes of one processor, by its own counter
   pushing     records a step, times what pushing one takes at most (bench_record spans)
 
@@ -66,7 +66,8 @@ def said_of_itself(arguments, path):
             "WHERE name = 'recorder: share of a processor'").fetchone()
         (records,) = db.execute("SELECT (SELECT count(*) FROM span) + (SELECT count(*) FROM flow) "
                                 "+ (SELECT count(*) FROM counter)").fetchone()
-    return shares, processor, records / len(shares)
+        (recorded,) = db.execute("SELECT count(DISTINCT step_id) FROM span").fetchone()
+    return shares, processor, records / recorded
 
 
 def main():
