@@ -6,10 +6,15 @@ the two around it.
 """
 import json
 import os
+import pathlib
 import socket
 import statistics
+import subprocess
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "train"))
+from bench_run import ROOT, setting_arguments  # noqa: E402  (the line above finds it)
 
 UNSETTLED = 2  # steps behind a switch: the one under way, and the one in which it takes effect
 
@@ -47,6 +52,19 @@ def connected(path, process):
         except OSError:
             time.sleep(0.02)
     sys.exit(f"the run ended before it listened: {process.stderr.read().decode()}")
+
+
+def started(sluice, folder, text, steps=1_000_000, **settings):
+    """Tiny, training into `folder`, and its control socket, which tells of steps."""
+    settings = {"output": folder, "text": pathlib.Path(text).resolve(), "sample_tokens": 0,
+                "validation_every": 0, **settings}
+    command = (sluice, "train", ROOT / "sample_models/runs/tiny.toml", "--steps", steps,
+               *setting_arguments(settings))
+    run = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE)
+    line = connected(folder / "run.db.socket", run)
+    line.send(id=0, do="subscribe")
+    return run, line
 
 
 def block_medians(line, pairs, steps_a_block, switch):

@@ -16,31 +16,17 @@ import pathlib
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 
-from live_line import connected
+from live_line import ROOT, started
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAPS = ["2,1,1,1", "even"]
 STEPS_APART = 8
 
 
-def train_command(arguments, folder, steps):
-    settings = {"output": folder, "text": pathlib.Path(arguments.text).resolve(),
-                "clock": arguments.clock, "validation_every": 0, "sample_tokens": 0}
-    command = [arguments.sluice, "train", ROOT / "sample_models/runs/tiny.toml", "--steps", steps]
-    for key, value in settings.items():
-        command += ["--set", f"{key}={value}"]
-    return [str(part) for part in command]
-
-
 def turned_run(arguments, folder, steps):
     """Steps by number, and the numbers of those in which each map was in force first."""
-    run = subprocess.Popen(train_command(arguments, folder, steps), stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE)
-    line = connected(folder / "run.db.socket", run)
-    line.send(id=0, do="subscribe")
+    run, line = started(arguments.sluice, folder, arguments.text, steps, clock=arguments.clock)
     seen, moves, due = {}, [], 2 * STEPS_APART
     while len(seen) == 0 or max(seen) < steps:
         message = line.next(lambda m: "event" in m)
@@ -80,8 +66,9 @@ def main():
     steps = (arguments.moves + 4) * STEPS_APART
     seen, moves = turned_run(arguments, folder / "turned", steps)
     turned = losses_of(folder / "turned/run.db")
-    subprocess.run(train_command(arguments, folder / "plain", steps), check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run, _ = started(arguments.sluice, folder / "plain", arguments.text, steps,
+                     clock=arguments.clock)
+    run.wait()
     plain = losses_of(folder / "plain/run.db")
     for name in ("2,1,1,1", "even"):
         first = [m for i, m in enumerate(moves) if MAPS[i % 2] == name]

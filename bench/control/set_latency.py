@@ -15,21 +15,17 @@ import random
 import shutil
 import signal
 import statistics
-import subprocess
-import sys
 import time
 
-from live_line import connected
+from live_line import ROOT, started
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASES = [("idle (emulated clock)", ["--set", "clock=emulated", "--set", "time_scale=24"]),
-         ("computing (real clock)", ["--set", "clock=real"])]
+CASES = [("idle (emulated clock)", {"clock": "emulated", "time_scale": 24}),
+         ("computing (real clock)", {"clock": "real"})]
 
 
 def measure(line, sets):
     chance = random.Random(1)
     answers, effects, steps = [], [], []
-    line.send(id=0, do="subscribe")
     for _ in range(4):  # the first steps take memory
         steps.append(line.next_step_seconds())
     for i in range(1, sets + 1):
@@ -59,14 +55,8 @@ def main():
     for name, settings in CASES:
         folder = pathlib.Path(arguments.dir).resolve()
         shutil.rmtree(folder, ignore_errors=True)
-        command = [arguments.sluice, "train", ROOT / "sample_models/runs/tiny.toml", "--steps",
-                   "1000000", "--set", f"output={folder}", "--set",
-                   f"text={pathlib.Path(arguments.text).resolve()}", "--set",
-                   "validation_every=0", *settings]
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE)
-        answers, effects, step = measure(connected(folder / "run.db.socket", process),
-                                         arguments.sets)
+        process, line = started(arguments.sluice, folder, arguments.text, **settings)
+        answers, effects, step = measure(line, arguments.sets)
         process.send_signal(signal.SIGKILL)
         process.wait()
         print(f"{name:24} {1e3 * step:7.1f}ms {1e3 * statistics.median(answers):13.2f}ms "

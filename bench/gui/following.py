@@ -27,8 +27,8 @@ import time
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(BENCH / "train"), str(BENCH / "control")]
-from bench_run import ROOT, setting_arguments, sh  # noqa: E402  (the line above finds it)
-from live_line import block_medians, connected, cost_of  # noqa: E402
+from bench_run import ROOT, sh  # noqa: E402  (the line above finds it)
+from live_line import block_medians, cost_of, started  # noqa: E402
 
 
 class Display:
@@ -88,20 +88,12 @@ def processor_seconds(pid):
 def slowdown(arguments):
     folder = pathlib.Path(arguments.dir) / "run"
     shutil.rmtree(folder, ignore_errors=True)
-    settings = {"output": folder, "text": pathlib.Path(arguments.text).resolve(),
-                "clock": arguments.clock, "record": "all", "sample_tokens": 0,
-                "validation_every": 0, "host_memory": 0}
-    run = subprocess.Popen(
-        [str(part) for part in (arguments.bin / "sluice", "train",
-                                ROOT / "sample_models/runs/tiny.toml", "--json", "--steps",
-                                1_000_000, *setting_arguments(settings))],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    line = connected(folder / "run.db.socket", run)
+    run, line = started(arguments.bin / "sluice", folder, arguments.text, clock=arguments.clock,
+                        record="all", host_memory=0)
     drawn = {"GALLIUM_NOOP": "1"} if arguments.without_rasteriser else {}
     window = subprocess.Popen([arguments.bin / "sluice-gui", folder / "run.db", "--settings", "-",
                                "--size", arguments.size], stderr=subprocess.DEVNULL,
                               env={**os.environ, **drawn})
-    line.send(id=0, do="subscribe")
     for _ in range(10):
         line.next_step_seconds()
     used, since = [], [time.monotonic(), 0.0]

@@ -22,26 +22,19 @@ import pathlib
 import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(BENCH / "train"), str(BENCH / "control")]
-from bench_run import ROOT, setting_arguments, sh  # noqa: E402  (the line above finds it)
-from live_line import block_medians, connected, cost_of  # noqa: E402
+from bench_run import ROOT, sh  # noqa: E402  (the line above finds it)
+from live_line import block_medians, cost_of, started  # noqa: E402
 
 PUSH_NS = 40  # at most, where reading the clock takes 15: what bench_record spans is held to
 
 
 def cost_by_pairs(arguments, folder):
-    settings = {"output": folder, "text": pathlib.Path(arguments.text).resolve(), "clock": "real",
-                "record": "all", "sample_tokens": 0, "validation_every": 0, "host_memory": 0}
-    run = subprocess.Popen(
-        [str(part) for part in (arguments.sluice, "train", ROOT / "sample_models/runs/tiny.toml",
-                                "--json", "--steps", 1_000_000, *setting_arguments(settings))],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    line = connected(folder / "run.db.socket", run)
-    line.send(id=0, do="subscribe")
+    run, line = started(arguments.sluice, folder, arguments.text, clock="real", record="all",
+                        host_memory=0)
 
     def switch(is_on):
         line.send(id=1, do="set", knobs={"record": "all" if is_on else "off"})

@@ -15,10 +15,11 @@ std::string refusal_of(std::string_view line) {
 
 TEST_CASE("a set keeps its values as --set would take them") {
   std::int64_t id = 0;
-  const auto request = parse_request(
-      R"({"id":7,"do":"set","knobs":{"buffers":4,"density":0.05,"pipeline":"serial","prefetch":false},)"
-      R"("who":"gui","revert_if":"step_time>+5%","watch_steps":9})",
-      id);
+  const auto request =
+      parse_request(R"({"id":7,"do":"set","knobs":{"buffers":4,"density":0.05,"pipeline":"serial",)"
+                    R"("prefetch":false},)"
+                    R"("who":"gui","revert_if":"step_time>+5%","watch_steps":9})",
+                    id);
   REQUIRE(request.ok());
   CHECK(id == 7);
   CHECK(request->kind == RequestKind::set);

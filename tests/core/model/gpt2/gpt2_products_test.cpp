@@ -46,7 +46,7 @@ TEST_CASE("a widened product is that of its factors, rounded once") {
   }
 }
 
-TEST_CASE("a product of several pieces has the bits of one of fewer") {
+TEST_CASE("a product of several pieces is that of one of fewer, within a rounding") {
   // Each piece holds at most 1 Mi elements: these are six of one factor and ten of the other.
   const at::Tensor a = made({5000, 2000}, at::kBFloat16);
   const at::Tensor b = made({2000, 3000}, at::kBFloat16);
