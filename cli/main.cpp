@@ -27,11 +27,13 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
 }
 
 // libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage
-// in the meantime. It reads its policy when it is loaded, before main(), so the program starts
-// itself again with the policy set. A policy that the user has chosen is left alone.
-void start_with_passive_waiting(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+// in the meantime. Not to spin at all costs a wake-up at every small kernel: they do it for some
+// tenths of a millisecond (docs/decisions.md, 48). libgomp reads this when it is loaded, before
+// main(), so the program starts itself again. What the user has chosen is left alone.
+void start_with_short_spinning(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   if (setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
+  if (setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
   std::array<char, PATH_MAX> path{};  // by its name, so that ps shows `sluice`, not `exe`
   if (readlink("/proc/self/exe", path.data(), path.size() - 1) > 0) execv(path.data(), argv);
   // Where /proc is missing the program goes on as it is: slower, and right.
@@ -40,7 +42,7 @@ void start_with_passive_waiting(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  start_with_passive_waiting(argv);
+  start_with_short_spinning(argv);
   CLI::App app(
       "Sluice trains language models whose optimizer state is too big for memory, on storage and "
       "computational storage devices, and shows where every byte and every kernel goes.");

@@ -4,8 +4,8 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 
+#include "core/model/gpt2/attention.h"
 #include "core/model/gpt2/products.h"
 
 namespace sluice::model {
@@ -17,19 +17,6 @@ constexpr double kLayerNormEps = 1e-5;
 // (3 % off at 1024 tokens, 8 % at 8192), addcmul's in fp32.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   return at::addcmul(bias, at::layer_norm(x, {x.size(1)}, {}, {}, kLayerNormEps), weight);
-}
-
-at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {
-  const std::int64_t hidden = qkv.size(1) / 3;
-  // split, whose backward is one concatenation; views, so that nothing is copied on the way in.
-  const std::vector<at::Tensor> parts = qkv.split(hidden, 1);
-  const auto as_heads = [&](const at::Tensor& part) {  // (batch, heads, sequence, hidden / heads)
-    return part.view({window.batch, window.sequence, heads, hidden / heads}).transpose(1, 2);
-  };
-  const at::Tensor mixed = at::scaled_dot_product_attention(as_heads(parts[0]), as_heads(parts[1]),
-                                                            as_heads(parts[2]), std::nullopt,
-                                                            /*dropout_p=*/0.0, /*is_causal=*/true);
-  return mixed.transpose(1, 2).reshape({window.tokens(), hidden});
 }
 
 }  // namespace

@@ -8,14 +8,9 @@
 #include <cstdint>
 
 #include "core/model/gpt2/flat_views.h"
+#include "core/model/gpt2/window_shape.h"
 
 namespace sluice::model {
-
-struct WindowShape {
-  std::int64_t batch = 0;
-  std::int64_t sequence = 0;
-  std::int64_t tokens() const { return batch * sequence; }
-};
 
 // x and the result are (batch * sequence, hidden).
 at::Tensor block_forward(const at::Tensor& x, const BlockTensors& weights, WindowShape window,

@@ -3,10 +3,9 @@
 // not include it.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
-// thread. They wait for one another by spinning unless the environment says OMP_WAIT_POLICY=passive
-// when the program starts; where other threads want the same cores (updates beside backward, other
-// programs), say so: at a load of 6 on two cores, steps of tiny took 0.20 and 0.35 s with it, 0.92
-// and 1.39 s without.
+// thread. How long they spin while they wait for one another is the environment's when the
+// program starts (OMP_WAIT_POLICY, GOMP_SPINCOUNT; docs/decisions.md, 48); where other threads
+// want the same cores, spinning without end makes steps several times longer.
 
 #include <memory>
 #include <string>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/model/gpt2/attention.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/gpt2/head_chunk.h"
 #include "core/model/gpt2/products.h"
@@ -34,10 +35,9 @@ constexpr std::int64_t kKeptWidths = 19;
 // attention's.
 constexpr std::int64_t kBackwardWidths = 24;
 
-std::int64_t library_bytes(const Gpt2Options& options) {
-  const bool widens = widens_products(
-      options.compute == ComputeKind::fp16 ? at::ScalarType::Half : at::ScalarType::BFloat16);
-  return widens ? kWideningLibraryBytes : kLibraryBytes;
+bool widens(const Gpt2Options& options) {
+  return widens_products(options.compute == ComputeKind::fp16 ? at::ScalarType::Half
+                                                              : at::ScalarType::BFloat16);
 }
 
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
@@ -57,6 +57,14 @@ std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& option
   return options.micro_step_count * (row + blocks + head + numbers);
 }
 
+// As much again for the holes that its pieces leave between activations that stay.
+std::int64_t attention_bytes(const ModelShape& shape, const Gpt2Options& options) {
+  if (!widens(options)) return 0;
+  const std::int64_t pieces =
+      widened_attention_bytes({options.batch, options.sequence}, shape.hidden);
+  return options.activations == Activations::keep ? 2 * pieces : pieces;
+}
+
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
 // what is added in fp32 is widened first, a tensor at a time.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
@@ -66,7 +74,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& o
       options.activations == Activations::recompute ? block_kept_bytes(shape, tokens) : 0;
   const std::int64_t widened =
       options.micro_step_count > 1 ? 4 * shape.hidden * shape.hidden * kFp32Bytes : 0;
-  return gradients * k16BitBytes + widened + recomputed +
+  return gradients * k16BitBytes + widened + recomputed + attention_bytes(shape, options) +
          tokens * shape.hidden * kBackwardWidths * k16BitBytes;
 }
 
@@ -97,7 +105,7 @@ ComputeMemory gpt2_memory(const ModelShape& shape, const Gpt2Options& options) {
   const std::int64_t temporary =
       std::max({block_temporary_bytes(shape, options), head_temporary_bytes(shape, options),
                 embedding_temporary_bytes(shape, options)});
-  return {.library_bytes = library_bytes(options),
+  return {.library_bytes = widens(options) ? kWideningLibraryBytes : kLibraryBytes,
           .activation_bytes = activation_bytes(shape, options),
           .temporary_bytes = temporary + kSmallBytes,
           .tied_gradient_bytes = tied_gradient_bytes(shape, options)};

@@ -1,0 +1,26 @@
+#pragma once
+// Causal attention of the windows of a batch.
+//
+// Where 16-bit products are widened (products.h), so is attention, a few windows at a time:
+// libtorch's kernel multiplies by the same plain loop then. Kept for backward are the 16-bit
+// tensors that are kept anyway and a number a row.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "core/model/gpt2/window_shape.h"
+
+namespace sluice::model {
+
+// What a widened attention has in fp32 at once, in backward: query, key, value, the result, its
+// gradient and theirs.
+std::int64_t widened_attention_bytes(WindowShape window, std::int64_t hidden);
+
+// qkv (tokens, 3 hidden) to (tokens, hidden), both of one type; with gradients where watched.
+at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);
+
+// The widened one, on any processor: for tests of it.
+at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);
+
+}  // namespace sluice::model
