@@ -115,12 +115,14 @@ class Walk {
   // Of those that ended by then, and began before: the last. Of several that ended at the same time
   // the one that has most to do with `effect`.
   const Span* latest_ended(TimeNs by_ts, const Span* effect) const {
-    auto end = std::ranges::upper_bound(by_end_, by_ts, {}, &Ended::end_ts);
+    auto end = ended_by(by_ts);
     const Span* best = nullptr;
+    TimeNs latest_ts = by_ts;
     while (end != by_end_.begin()) {
       const Span* span = (--end)->span;
-      if (best != nullptr && span->end_ts < best->end_ts) break;
+      if (best != nullptr && span->end_ts < latest_ts - kSameInstantNs) break;
       if (span == effect || span->ts >= by_ts) continue;
+      if (best == nullptr) latest_ts = std::min(by_ts, span->end_ts);
       if (best == nullptr || relation(*span, effect) > relation(*best, effect)) best = span;
     }
     return best;
@@ -158,9 +160,14 @@ class Walk {
            std::ranges::find_first_of(a.track->links, b.track->links) != a.track->links.end();
   }
 
+  // Behind the last that ended by then.
+  std::vector<Ended>::const_iterator ended_by(TimeNs ts) const {
+    return std::ranges::upper_bound(by_end_, ts + kSameInstantNs, {}, &Ended::end_ts);
+  }
+
   // What used the same until this began, though this had been asked for.
   const Span* queue_holder(const Span& span) const {
-    auto end = std::ranges::upper_bound(by_end_, span.ts, {}, &Ended::end_ts);
+    auto end = ended_by(span.ts);
     while (end != by_end_.begin()) {
       const Span* before = (--end)->span;
       if (before->end_ts <= span.submit_ts) return nullptr;
@@ -172,7 +179,7 @@ class Walk {
   const Span* latest_cause(const Span& span, TimeNs by_ts) const {
     const Span* best = nullptr;
     for (const auto& [effect_id, cause] : causes_.of(span)) {
-      if (cause->end_ts > by_ts || cause->ts >= by_ts) continue;
+      if (cause->end_ts > by_ts + kSameInstantNs || cause->ts >= by_ts) continue;
       if (best == nullptr || cause->end_ts > best->end_ts) best = cause;
     }
     return best;
@@ -222,6 +229,10 @@ class Walk {
     }
     return reads->second;
   }
+
+  // A begin may lie a little before the end that it follows: the emulated clock rounds it to a
+  // nanosecond of the platform, which is time_scale nanoseconds.
+  static constexpr TimeNs kSameInstantNs = 1'000;
 
   // Between the end of a cause and what it sets off lie wake-ups of threads.
   static constexpr TimeNs kAtOnceNs = 200'000;

@@ -278,6 +278,24 @@ TEST_CASE("22: and costs nothing where the step waits for drives") {
   check(made, {{Cause::read, 1.0}});
 }
 
+TEST_CASE("25: begun some nanoseconds before the end that it follows, it follows it all the same") {
+  MadeStep made(100);
+  made.add("stage_gradient", 0, 10);
+  const std::int64_t forward = made.add("forward", 10, 40);
+  const std::int64_t backward = made.add("backward", 40, 70);
+  const std::int64_t read = made.add("state_read", 70, 90, {.device = 0});
+  const std::int64_t update = made.add("update", 90, 100, {.device = 0});
+  made.flow(backward, read);
+  made.flow(read, update);
+  for (const std::int64_t id : {forward, backward, read, update}) made.begin_earlier(id, 11);
+  const StepVerdict verdict = verdict_of(made.data());
+  CHECK(verdict.share_of(Cause::other) == 0);
+  CHECK(verdict.share_of(Cause::processor) == Approx(0.1).margin(1e-6));
+  CHECK(verdict.share_of(Cause::compute) == Approx(0.6).margin(1e-6));
+  CHECK(verdict.share_of(Cause::read) == Approx(0.2).margin(1e-6));
+  CHECK(verdict.share_of(Cause::update_engine) == Approx(0.1).margin(1e-6));
+}
+
 TEST_CASE("an accelerator's link is a host link, not a drive's, also where it is the fuller one") {
   MadeStep made(100);
   const auto in = made.add("layer_in", 0, 40, {.layer = 1, .bytes = 160'000'000});
