@@ -55,8 +55,9 @@ bool EmulatedClock::collect(OperationQueue& completed) {
   }
   if (collect_charged(wall, completed)) return true;
   if (late_.empty()) return false;
+  // They end at an instant of the model, not at `wall`: what they set off does not begin before.
   model_now_ns_ = std::max(model_now_ns_, model_ns(wall));
-  while (!late_.empty()) complete(late_.pop(), wall, completed);
+  while (!late_.empty()) complete(late_.pop(), wall_ns(model_now_ns_), completed);
   return true;
 }
 
