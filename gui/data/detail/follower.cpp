@@ -17,7 +17,10 @@ namespace {
 
 constexpr TimeNs kReopenNs = 500'000'000;
 constexpr TimeNs kLiveCheckNs = 500'000'000;
-constexpr TimeNs kMinimapNs = 1'000'000'000;  // a live run's strip is drawn anew so often
+// A live run's strip is drawn anew with such pauses: a hundredth of a processor, within bounds.
+constexpr TimeNs kMinimapPauseMinNs = 1'000'000'000;
+constexpr TimeNs kMinimapPauseMaxNs = 10'000'000'000;
+constexpr TimeNs kMinimapPauses = 100;  // of the time that the last one took
 constexpr std::size_t kMinimapColumns = 800;
 
 struct FileIdentity {
@@ -57,7 +60,7 @@ class Follower {
     counters_ = CounterStore();
     counters_seen_ = nullptr;
     data_version_ = -1;
-    live_checked_ns_ = minimap_made_ns_ = 0;
+    live_checked_ns_ = next_minimap_ns_ = 0;
     timeline_made_ = {};
     lacks_room_ = false;
     chosen_made_ = 0;
@@ -238,12 +241,13 @@ class Follower {
 
   Status read_strip(bool has_more) {
     const TimeNs now_ns = monotonic_now_ns();
-    is_strip_old_ = is_strip_old_ || has_more || minimap_made_ns_ == 0;
-    if (!is_strip_old_ || (minimap_made_ns_ != 0 && now_ns - minimap_made_ns_ < kMinimapNs))
-      return ok_status();
+    is_strip_old_ = is_strip_old_ || has_more || next_minimap_ns_ == 0;
+    if (!is_strip_old_ || now_ns < next_minimap_ns_) return ok_status();
     ASSIGN_OR_RETURN(Minimap minimap,
                      read_minimap(*reader_, *facts_, begin_ts(), end_ts(), kMinimapColumns));
-    minimap_made_ns_ = now_ns;
+    const TimeNs took_ns = monotonic_now_ns() - now_ns;
+    next_minimap_ns_ =
+        now_ns + std::clamp(took_ns * kMinimapPauses, kMinimapPauseMinNs, kMinimapPauseMaxNs);
     is_strip_old_ = false;
     channel_->minimap.publish(std::make_shared<const Minimap>(std::move(minimap)));
     channel_->options.wake();
@@ -259,7 +263,7 @@ class Follower {
   bool lacks_room_ = false;  // the timeline: only what is shown was read
   bool has_news_ = false;    // published, and nobody woken yet
   TimeNs live_checked_ns_ = 0;
-  TimeNs minimap_made_ns_ = 0;
+  TimeNs next_minimap_ns_ = 0;
   TimeNs end_before_ns_ = 0;
   std::int64_t data_version_ = -1;
   std::int64_t stretch_count_ = 0;
