@@ -25,8 +25,8 @@ PHASES = ("forward", "backward", "update", "step")
 
 # What a case sets over its model's; the simulation is given all of it too.
 MODELS = {
-    "tiny": {"batch": 256, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
-    "gpt2-124m": {"batch": 4, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
+    "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
+    "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
 }
 STEPS = {"tiny": 6, "gpt2-124m": 5}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
