@@ -181,10 +181,13 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
   text += fmt::format("  update, elements a second     adamw {}, sgd {}, adagrad {}\n",
                       rate(measured.update[0].value), rate(measured.update[1].value),
                       rate(measured.update[2].value));
-  text += fmt::format(
-      "  forward and backward          {}FLOP/s, {} single values a second; worst fit {:.0f} %\n",
-      rate(measured.compute.matmul), rate(measured.compute.elementwise),
-      100 * measured.compute.worst_error);
+  const std::string single_values =
+      measured.compute.elementwise > 0
+          ? fmt::format("{} single values a second", rate(measured.compute.elementwise))
+          : "single values not told apart from products";
+  text +=
+      fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} %\n",
+                  rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
   for (const std::string& note : measured.notes) text += "\nNote: " + note + ".";
   text += arguments_.emulated_csds
               ? "\nEMULATED: engine and internal link of each device are the host's processor and "

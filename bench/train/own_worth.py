@@ -3,8 +3,9 @@
 
     bench/train/own_worth.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
 
-Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with the
-settings that `sluice tune` finds for it, and prints the median of the steps after the first three
+Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with what
+is simulated to be its best of 17 subgroup sizes (0.3 to 4.2 million elements) and 18 buffer counts
+(2 to 32), and prints the median of the steps after the first three
 (only then does a step begin with all that the one before leaves) beside the simulated one. Modelled
 times, so a busy machine does not change them as long as the emulation keeps up; it says how many
 operations were late. `host` is stated twice: with the gradients on the drives, as a model that does
@@ -24,12 +25,12 @@ PLATFORM = ROOT / "sample_models/platforms/smartssd-a100.toml"
 MODEL = {"devices": 10, "batch": 1, "sequence": 256, "bounce_memory": "256MiB",
          "activations": "keep", "wire": "native"}
 CASES = [
-    ("host", {"method": "host", "gradient_tier": "storage", "subgroup_elements": 1000000,
-              "buffers": 8}),
+    ("host", {"method": "host", "gradient_tier": "storage", "subgroup_elements": 500000,
+              "buffers": 15}),
     ("host, gradients in memory", {"method": "host", "gradient_tier": "memory",
-                                   "subgroup_elements": 4000000, "buffers": 3}),
-    ("csd, density 0.01", {"method": "csd", "density": 0.01, "subgroup_elements": 4194304,
-                           "buffers": 3}),
+                                   "subgroup_elements": 2080000, "buffers": 5}),
+    ("csd, density 0.01", {"method": "csd", "density": 0.01, "subgroup_elements": 1250000,
+                           "buffers": 10}),
 ]
 
 
