@@ -2,10 +2,11 @@
 """What compressed updates on CSDs are worth against the host's own update, pipelined as well.
 
     bench/train/own_worth.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
+    bench/train/own_worth.py --search
 
 Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with what
 is simulated to be its best of 17 subgroup sizes (0.3 to 4.2 million elements) and 18 buffer counts
-(2 to 32), and prints the median of the steps after the first three
+(2 to 32; --search prints them), csd with fewer buffers at 0.2 % more, and prints the median of the steps after the first three
 (only then does a step begin with all that the one before leaves) beside the simulated one. Modelled
 times, so a busy machine does not change them as long as the emulation keeps up; it says how many
 operations were late. `host` is stated twice: with the gradients on the drives, as a model that does
@@ -57,6 +58,30 @@ def simulated(arguments, settings):
                          *setting_arguments(settings)))["seconds"]["total"]
 
 
+SIZES = [300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 1_000_000, 1_100_000,
+         1_250_000, 1_400_000, 1_560_000, 1_800_000, 2_080_000, 2_500_000, 3_120_000, 4_194_304]
+BUFFERS = [*range(2, 17), 20, 24, 32]
+
+
+def search(arguments):
+    """The shortest simulated step of each method, and its settings."""
+    for name, case in CASES:
+        found = []
+        for size in SIZES:
+            settings = {key: value for key, value in (MODEL | case).items() if key != "buffers"}
+            settings["subgroup_elements"] = size
+            report = json.loads(sh(
+                arguments.sluice, "simulate", ROOT / "sample_models/models/gpt2-124m.toml",
+                "--platform", PLATFORM, "--json", "--sweep",
+                f"buffers={','.join(map(str, BUFFERS))}", *setting_arguments(settings)))
+            found += [(row["seconds"]["total"], size, int(row["value"]))
+                      for row in report["rows"] if "seconds" in row]
+        seconds, size, buffers = min(found)
+        print(f"{name:<28} SIMULATED {seconds * 1e3:6.1f} ms   subgroup_elements={size} "
+              f"buffers={buffers}   best of {len(found)}", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -65,7 +90,10 @@ def main():
     parser.add_argument("--dir", default="/tmp/sluice-own-worth")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--time-scale", type=float, default=60)
+    parser.add_argument("--search", action="store_true", help="simulate the grid; train nothing")
     arguments = parser.parse_args()
+    if arguments.search:
+        return search(arguments)
     print("EMULATED CLOCK: modelled milliseconds a step, gpt2-124m, ten SmartSSDs, A100")
     times = []
     for name, case in CASES:

@@ -209,7 +209,7 @@ Result<Minimap> read_minimap(rundb::Reader& reader, const RunFacts& facts, TimeN
   const double columns_a_ns = static_cast<double>(column_count) / static_cast<double>(end - begin);
   // Bins finer than a column are more to read, coarser ones would show as steps.
   const auto column_ns = static_cast<TimeNs>(1 / columns_a_ns);
-  const int level = std::max(0, rundb::lod_level_for(std::max<TimeNs>(1, column_ns / 4)));
+  const int level = std::max(0, rundb::lod_level_for(std::max<TimeNs>(1, column_ns / 8)));
   std::vector<double> busy_ns(column_count, 0);
   std::vector<double> most_ns(column_count, 0);
   const auto add = [&](TimeNs from, TimeNs to, double busy, std::int64_t name_id) {

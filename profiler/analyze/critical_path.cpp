@@ -230,8 +230,9 @@ class Walk {
     return reads->second;
   }
 
-  // A begin may lie a little before the end that it follows: the emulated clock rounds it to a
-  // nanosecond of the platform, which is time_scale nanoseconds.
+  // A begin may lie a little before the end that it follows: times of other clocks are converted
+  // and rounded, and runs recorded before the emulated clock ended late work at an instant of the
+  // model have begins up to time_scale nanoseconds early.
   static constexpr TimeNs kSameInstantNs = 1'000;
 
   // Between the end of a cause and what it sets off lie wake-ups of threads.

@@ -2,8 +2,8 @@
 // Causal attention of the windows of a batch.
 //
 // Where 16-bit products are widened (products.h), so is attention, a few windows at a time:
-// libtorch's kernel multiplies by the same plain loop then. Kept for backward are the 16-bit
-// tensors that are kept anyway and a number a row.
+// libtorch's kernel is slow in backward then (docs/decisions.md, 47). Kept for backward are the
+// 16-bit tensors that are kept anyway and a number a row.
 
 #include <ATen/core/Tensor.h>
 
