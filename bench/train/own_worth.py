@@ -6,11 +6,11 @@
 
 Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with what
 is simulated to be its best of 17 subgroup sizes (0.3 to 4.2 million elements) and 18 buffer counts
-(2 to 32; --search prints them), csd with fewer buffers at 0.2 % more, and prints the median of the steps after the first three
-(only then does a step begin with all that the one before leaves) beside the simulated one. Modelled
-times, so a busy machine does not change them as long as the emulation keeps up; it says how many
-operations were late. `host` is stated twice: with the gradients on the drives, as a model that does
-not fit asks for, and in memory.
+(2 to 32); csd has fewer buffers, at 0.2 % more. --search prints the best. Prints the median of the
+steps after the first three (only then does a step begin with all that the one before leaves) beside
+the simulated one. Modelled times, so a busy machine does not change them as long as the emulation
+keeps up; it says how many operations were late. `host` is stated twice: with the gradients on the
+drives, as a model that does not fit asks for, and in memory.
 """
 import argparse
 import json
