@@ -1,5 +1,6 @@
-// Seconds of forward and backward of a model file on this machine (median of n steps), and the
-// memory it took against the plan. Random tokens: the arithmetic does not depend on them.
+// Seconds of forward and backward of a model file on this machine (median of n steps), by kind of
+// layer, and the memory it took against the plan. Random tokens: the arithmetic does not depend on
+// them.
 //
 //   bench_model sample_models/models/gpt2-124m.toml --batch 1 --sequence 256
 
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <vector>
 
 #include "base/clock.h"
@@ -65,9 +67,10 @@ std::int64_t process_memory(std::string_view key) {
   return 0;
 }
 
+// Of each layer.
 struct StepSeconds {
-  double forward = 0;
-  double backward = 0;
+  std::vector<double> forward;
+  std::vector<double> backward;
 };
 
 class Bench {
@@ -88,23 +91,28 @@ class Bench {
     const int micro_steps = settings_.options.micro_step_count;
     const std::int32_t layers = gpt2_.layout().layer_count();
     for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.set_batch(m, batch));
-    const TimeNs begin = monotonic_now_ns();
+    StepSeconds seconds;
     for (std::int32_t layer = 0; layer < layers; ++layer) {
+      const TimeNs begin = monotonic_now_ns();
       for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.forward(LayerId{layer}, m));
+      seconds.forward.push_back(since(begin));
     }
-    const TimeNs middle = monotonic_now_ns();
+    seconds.backward.resize(seconds.forward.size());
     for (std::int32_t layer = layers - 1; layer >= 0; --layer) {
+      const TimeNs begin = monotonic_now_ns();
       std::fill(gradient_fp32_.begin(), gradient_fp32_.end(), 0.0f);
       for (int m = 0; m < micro_steps; ++m) {
         RETURN_IF_ERROR(gpt2_.backward(LayerId{layer}, m, 1.0 / micro_steps, target(layer)));
       }
+      seconds.backward[static_cast<std::size_t>(layer)] = since(begin);
     }
-    const TimeNs end = monotonic_now_ns();
-    return StepSeconds{static_cast<double>(middle - begin) * 1e-9,
-                       static_cast<double>(end - middle) * 1e-9};
+    return seconds;
   }
 
  private:
+  static double since(TimeNs begin) {
+    return static_cast<double>(monotonic_now_ns() - begin) * 1e-9;
+  }
   bool several() const { return settings_.options.micro_step_count > 1; }
   model::LayerGradient target(std::int32_t layer) {
     return {.values_16bit = several() ? nullptr : gradient_16bit_.data(),
@@ -117,6 +125,29 @@ class Bench {
   std::vector<std::uint16_t> gradient_16bit_;
   std::vector<float> gradient_fp32_;
 };
+
+using Phase = std::vector<double> StepSeconds::*;
+
+// The median over steps of layers [first, last), together.
+double median_of(const std::vector<StepSeconds>& steps, Phase phase, std::size_t first,
+                 std::size_t last) {
+  std::vector<double> sums;
+  for (const StepSeconds& step : steps) {
+    const auto begin = (step.*phase).begin();
+    sums.push_back(std::accumulate(begin + static_cast<std::ptrdiff_t>(first),
+                                   begin + static_cast<std::ptrdiff_t>(last), 0.0));
+  }
+  return median(std::move(sums));
+}
+
+void print_phase(std::string_view name, const std::vector<StepSeconds>& steps, Phase phase) {
+  const std::size_t head = (steps.front().*phase).size() - 1;
+  const auto block_count = static_cast<double>(head - 1);
+  fmt::print("{} {:.4f} s: embedding {:.2f} ms, a block {:.2f} ms, head {:.2f} ms\n", name,
+             median_of(steps, phase, 0, head + 1), 1e3 * median_of(steps, phase, 0, 1),
+             1e3 * median_of(steps, phase, 1, head) / block_count,
+             1e3 * median_of(steps, phase, head, head + 1));
+}
 
 void print_memory(const Settings& settings, const model::ModelShape& shape,
                   std::int64_t parameter_bytes, std::int64_t gradient_bytes) {
@@ -147,18 +178,17 @@ Status run(const Settings& settings) {
   const model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
 
   Bench bench(*gpt2, settings);
-  std::vector<double> forward, backward;
+  std::vector<StepSeconds> steps;
   for (int step = -1; step < settings.step_count; ++step) {  // the first one warms up
-    ASSIGN_OR_RETURN(const StepSeconds seconds, bench.step(batch));
-    if (step < 0) continue;
-    forward.push_back(seconds.forward);
-    backward.push_back(seconds.backward);
+    ASSIGN_OR_RETURN(StepSeconds seconds, bench.step(batch));
+    if (step >= 0) steps.push_back(std::move(seconds));
   }
   fmt::print("{}: {} parameters, {} micro-batch(es) of {} x {} tokens, loss {:.4f}\n", shape.name,
              gpt2->layout().parameter_count, settings.options.micro_step_count,
              settings.options.batch, settings.options.sequence, gpt2->loss(0));
-  fmt::print("forward  {:.4f} s\nbackward {:.4f} s   (median of {} steps)\n", median(forward),
-             median(backward), settings.step_count);
+  fmt::print("medians of {} steps:\n", settings.step_count);
+  print_phase("forward ", steps, &StepSeconds::forward);
+  print_phase("backward", steps, &StepSeconds::backward);
   print_memory(settings, shape, parameter_bytes, bench.gradient_bytes());
   return ok_status();
 }

@@ -1,5 +1,6 @@
 #include "core/model/gpt2/products.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/cpu/Utils.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
@@ -8,12 +9,13 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-
 namespace sluice::model {
 namespace {
 
-constexpr std::int64_t kPieceElements = kWidenedBytes / 3 / 4;
+// Rows, columns and depth of what is multiplied at once: a piece of each factor and one of the
+// result, in fp32. Large enough that a widened value is used a thousand times.
+constexpr std::int64_t kPieceSide = 1024;
+static_assert(3 * kPieceSide * kPieceSide * 4 == kWidenedBytes);
 
 bool has_capability(const char* name) {
   static const auto capabilities = at::cpu::get_cpu_capabilities();
@@ -34,9 +36,9 @@ bool has_products_of(at::ScalarType dtype) {
 
 // Kept by the thread: what came and went between activations that stay would leave holes.
 struct Scratch {
-  at::Tensor a = at::empty({kPieceElements}, at::kFloat);
-  at::Tensor b = at::empty({kPieceElements}, at::kFloat);
-  at::Tensor out = at::empty({kPieceElements}, at::kFloat);
+  at::Tensor a = at::empty({kPieceSide * kPieceSide}, at::kFloat);
+  at::Tensor b = at::empty({kPieceSide * kPieceSide}, at::kFloat);
+  at::Tensor out = at::empty({kPieceSide * kPieceSide}, at::kFloat);
 };
 
 at::Tensor shaped(const at::Tensor& scratch, std::int64_t rows, std::int64_t columns) {
@@ -51,28 +53,38 @@ at::Tensor widen(const at::Tensor& scratch, const at::Tensor& piece) {
   return wide.copy_(piece);
 }
 
-// A piece of the result at a time, over all of k, so that each sum is made in fp32 as a whole.
+template <typename Function>
+void for_each_piece(std::int64_t extent, Function&& function) {
+  for (std::int64_t first = 0; first < extent; first += kPieceSide) {
+    function(first, std::min(kPieceSide, extent - first));
+  }
+}
+
+// Rows of `a` by columns of `b`, a piece at most each; the sums stay in fp32 over all of k.
+void add_products(at::Tensor& sums, const at::Tensor& a, const at::Tensor& b,
+                  const Scratch& scratch) {
+  for_each_piece(a.size(1), [&](std::int64_t first, std::int64_t depth) {
+    const at::Tensor b_piece = widen(scratch.b, b.narrow(0, first, depth));
+    const at::Tensor a_piece = widen(scratch.a, a.narrow(1, first, depth));
+    sums.addmm_(a_piece, b_piece);
+  });
+}
+
 void widened_into(at::Tensor& out, const at::Tensor& bias, const at::Tensor& a,
                   const at::Tensor& b) {
   thread_local const Scratch scratch;
-  CHECK_LE(a.size(1), kPieceElements);
-  const std::int64_t most = kPieceElements / std::max<std::int64_t>(1, a.size(1));
-  const std::int64_t columns = std::clamp<std::int64_t>(b.size(1), 1, most);
-  const std::int64_t rows = std::min(most, kPieceElements / columns);
-  for (std::int64_t column = 0; column < b.size(1); column += columns) {
-    const std::int64_t width = std::min(columns, b.size(1) - column);
-    const at::Tensor b_piece = widen(scratch.b, b.narrow(1, column, width));
-    for (std::int64_t row = 0; row < a.size(0); row += rows) {
-      const std::int64_t height = std::min(rows, a.size(0) - row);
-      const at::Tensor a_piece = widen(scratch.a, a.narrow(0, row, height));
+  for_each_piece(b.size(1), [&](std::int64_t column, std::int64_t width) {
+    const at::Tensor b_columns = b.narrow(1, column, width);
+    for_each_piece(a.size(0), [&](std::int64_t row, std::int64_t height) {
       at::Tensor sums = shaped(scratch.out, height, width);
       if (bias.defined())
-        at::addmm_out(sums, bias.narrow(0, column, width).to(at::kFloat), a_piece, b_piece);
+        sums.copy_(bias.narrow(0, column, width));
       else
-        at::mm_out(sums, a_piece, b_piece);
+        sums.zero_();
+      add_products(sums, a.narrow(0, row, height), b_columns, scratch);
       out.narrow(0, row, height).narrow(1, column, width).copy_(sums);
-    }
-  }
+    });
+  });
 }
 
 at::Tensor widened(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {

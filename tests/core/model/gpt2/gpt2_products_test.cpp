@@ -47,7 +47,7 @@ TEST_CASE("a widened product is that of its factors, rounded once") {
 }
 
 TEST_CASE("a product of several pieces is that of one of fewer, within a rounding") {
-  // Each piece holds at most 1 Mi elements: these are six of one factor and ten of the other.
+  // A piece has at most 1024 a side: of the result these are 5 x 3, of 2 along k.
   const at::Tensor a = made({5000, 2000}, at::kBFloat16);
   const at::Tensor b = made({2000, 3000}, at::kBFloat16);
   const at::Tensor whole = widened_product(a, b);
