@@ -1,7 +1,5 @@
 #include "gui/data/counter_store.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -75,11 +73,9 @@ Result<bool> CounterStore::update(rundb::Reader& reader) {
     return false;
   }
   const std::int64_t before = count_;
-  RETURN_IF_ERROR(reader.each_row(
-      fmt::format("SELECT rowid, track_id, ts, value FROM counter WHERE rowid > {} ORDER BY rowid "
-                  "LIMIT {}",
-                  last_row_, room),
-      [this](std::span<const rundb::Cell> row) {
+  RETURN_IF_ERROR(reader.each_row_with(
+      "SELECT rowid, track_id, ts, value FROM counter WHERE rowid > ?1 ORDER BY rowid LIMIT ?2",
+      {last_row_, room}, [this](std::span<const rundb::Cell> row) {
         last_row_ = integer_of(row[0]);
         count_ += 1;
         const double value = number_of(row[3]);

@@ -118,8 +118,8 @@ std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
 Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
                                                         const analyze::RunInfo& info) {
   std::vector<std::int64_t> counts(info.devices.size(), 0);
-  RETURN_IF_ERROR(reader.each_row(
-      "SELECT device_id, count(*) FROM subgroup GROUP BY device_id",
+  RETURN_IF_ERROR(reader.each_row_with(
+      "SELECT device_id, count(*) FROM subgroup GROUP BY device_id", {},
       [&](std::span<const rundb::Cell> row) {
         const auto device =
             std::ranges::find(info.devices, integer_of(row[0], -1), &rundb::DeviceRow::id);

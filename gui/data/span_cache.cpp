@@ -52,13 +52,12 @@ Result<const std::vector<rundb::SpanRow>*> SpanCache::between(rundb::Reader& rea
 Status SpanCache::add_new(rundb::Reader& reader, std::int64_t last_id) {
   if (last_id == last_id_) return ok_status();
   const std::ptrdiff_t old_count = std::ssize(rows_);
-  RETURN_IF_ERROR(
-      reader.each_row(fmt::format("SELECT {} FROM span WHERE id > {} AND id <= {} ORDER BY id",
-                                  kSpanColumns, last_id_, last_id),
-                      [this](std::span<const rundb::Cell> row) {
-                        rows_.push_back(span_of(row));
-                        return ok_status();
-                      }));
+  RETURN_IF_ERROR(reader.each_row_with(
+      fmt::format("SELECT {} FROM span WHERE id > ?1 AND id <= ?2 ORDER BY id", kSpanColumns),
+      {last_id_, last_id}, [this](std::span<const rundb::Cell> row) {
+        rows_.push_back(span_of(row));
+        return ok_status();
+      }));
   read_count_ += std::ssize(rows_) - old_count;
   const auto first_new = rows_.begin() + old_count;
   std::ranges::sort(first_new, rows_.end(), comes_before);

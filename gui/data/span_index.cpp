@@ -1,7 +1,5 @@
 #include "gui/data/span_index.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "gui/data/cells.h"
@@ -9,12 +7,10 @@
 namespace sluice::gui {
 
 Status SpanIndex::update(rundb::Reader& reader) {
-  return reader.each_row(
-      fmt::format(
-          "SELECT first_id, last_id, ts, end_ts, track_id FROM span_run WHERE first_id > {} "
-          "ORDER BY first_id",
-          last_first_id_),
-      [this](std::span<const rundb::Cell> row) {
+  return reader.each_row_with(
+      "SELECT first_id, last_id, ts, end_ts, track_id FROM span_run WHERE first_id > ?1 "
+      "ORDER BY first_id",
+      {last_first_id_}, [this](std::span<const rundb::Cell> row) {
         last_first_id_ = integer_of(row[0]);
         last_id_ = std::max(last_id_, integer_of(row[1]));
         const Run run{.ts = integer_of(row[2]),

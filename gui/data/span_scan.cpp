@@ -1,7 +1,5 @@
 #include "gui/data/span_scan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -12,11 +10,10 @@ namespace sluice::gui {
 Result<bool> SpanScan::advance(rundb::Reader& reader, const RunFacts& facts,
                                std::int64_t count_max) {
   const std::int64_t before = seen_count_;
-  RETURN_IF_ERROR(reader.each_row(
-      fmt::format("SELECT id, track_id, name_id, ts, dur, step_id, device_id, layer_id, "
-                  "bytes + padding_bytes, subgroup_id FROM span WHERE id > {} ORDER BY id LIMIT {}",
-                  last_id_, count_max),
-      [this, &facts](std::span<const rundb::Cell> row) {
+  RETURN_IF_ERROR(reader.each_row_with(
+      "SELECT id, track_id, name_id, ts, dur, step_id, device_id, layer_id, bytes + padding_bytes, "
+      "subgroup_id FROM span WHERE id > ?1 ORDER BY id LIMIT ?2",
+      {last_id_, count_max}, [this, &facts](std::span<const rundb::Cell> row) {
         add(facts, row);
         return ok_status();
       }));

@@ -1,7 +1,5 @@
 #include "gui/data/timeline_window.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -118,14 +116,13 @@ Status read_spans(rundb::Reader& reader, const SpanIndex& index, SpanCache& cach
 Status read_long_spans(rundb::Reader& reader, int level, const TimelineWindow& window,
                        TrackBoxes& track) {
   TrackFolding folding(track, 1);
-  return reader.each_row(
-      fmt::format(
-          "SELECT span.id, span.name_id, span.submit_ts, span.ts, span.dur, span.step_id, "
-          "span.subgroup_id, span.device_id, span.layer_id, span.bytes, span.padding_bytes, "
-          "span.status FROM long_span CROSS JOIN span ON span.id = long_span.span_id "
-          "WHERE long_span.track_id = {} AND long_span.ts <= {} AND long_span.end_ts >= {} AND "
-          "long_span.level >= {} ORDER BY long_span.ts",
-          track.track_id, window.end, window.begin, level),
+  return reader.each_row_with(
+      "SELECT span.id, span.name_id, span.submit_ts, span.ts, span.dur, span.step_id, "
+      "span.subgroup_id, span.device_id, span.layer_id, span.bytes, span.padding_bytes, "
+      "span.status FROM long_span CROSS JOIN span ON span.id = long_span.span_id "
+      "WHERE long_span.track_id = ?1 AND long_span.ts <= ?2 AND long_span.end_ts >= ?3 AND "
+      "long_span.level >= ?4 ORDER BY long_span.ts",
+      {track.track_id, window.end, window.begin, level},
       [&folding](std::span<const rundb::Cell> row) {
         folding.add(box_of({.id = integer_of(row[0]),
                             .name_id = integer_of(row[1]),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "storage/rundb/detail/connection.h"
@@ -26,20 +28,47 @@ Severity severity_from(std::string_view text) {
 }  // namespace
 
 struct Reader::Impl {
+  using Statements = std::map<std::string, Statement, std::less<>>;  // by their text
+
+  // A statement that is being run. Idle again afterwards; asked for meanwhile, it is made anew.
+  class Asked {
+   public:
+    Asked(Statements& idle, Statements::node_type node) : idle_(&idle), node_(std::move(node)) {}
+    Asked(Asked&&) noexcept = default;
+    Asked& operator=(Asked&&) = delete;
+    ~Asked() {
+      if (node_ && node_.mapped().reset().ok()) idle_->insert(std::move(node_));
+    }
+    Statement* operator->() { return &node_.mapped(); }
+    Statement& operator*() { return node_.mapped(); }
+
+   private:
+    Statements* idle_;
+    Statements::node_type node_;
+  };
+
   Connection connection;
+  Statements idle;  // a window asks the same many times a second, and to prepare them is a tenth
+
+  Result<Asked> ask(std::string_view sql) {
+    if (const auto found = idle.find(sql); found != idle.end())
+      return Asked(idle, idle.extract(found));
+    ASSIGN_OR_RETURN(Statement statement, connection.prepare(sql));
+    Statements made;
+    return Asked(idle, made.extract(made.emplace(sql, std::move(statement)).first));
+  }
 
   // The rows of one query of reads.sql, each made by `row_from`.
   template <typename RowFrom, typename... Parameters>
   auto read(const char* query_name, RowFrom&& row_from, const Parameters&... parameters)
       -> Result<std::vector<decltype(row_from(std::declval<const Statement&>()))>> {
-    ASSIGN_OR_RETURN(Statement statement,
-                     connection.prepare(detail::named_sql(detail::kReadsSql, query_name)));
-    RETURN_IF_ERROR(statement.bind_all(parameters...));
+    ASSIGN_OR_RETURN(Asked statement, ask(detail::named_sql(detail::kReadsSql, query_name)));
+    RETURN_IF_ERROR(statement->bind_all(parameters...));
     std::vector<decltype(row_from(std::declval<const Statement&>()))> rows;
     while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, statement.step());
+      ASSIGN_OR_RETURN(const bool has_row, statement->step());
       if (!has_row) return rows;
-      rows.push_back(row_from(statement));
+      rows.push_back(row_from(*statement));
     }
   }
 };
@@ -60,7 +89,7 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::read));
   RETURN_IF_ERROR(detail::check_schema(connection));
   return std::unique_ptr<Reader>(
-      new Reader(std::unique_ptr<Impl>(new Impl{.connection = std::move(connection)})));
+      new Reader(std::unique_ptr<Impl>(new Impl{.connection = std::move(connection), .idle = {}})));
 }
 
 Result<Reader::Snapshot> Reader::snapshot() {
@@ -204,13 +233,13 @@ Result<std::vector<SpanRow>> Reader::spans_between(TimeNs begin, TimeNs end) {
 
 Status Reader::each_span_between(TimeNs begin, TimeNs end,
                                  const std::function<void(const SpanRow&)>& use_span) {
-  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(
-                                            detail::named_sql(detail::kReadsSql, "spans_between")));
-  RETURN_IF_ERROR(statement.bind_all(std::int64_t{begin}, std::int64_t{end}));
+  ASSIGN_OR_RETURN(Impl::Asked statement,
+                   impl_->ask(detail::named_sql(detail::kReadsSql, "spans_between")));
+  RETURN_IF_ERROR(statement->bind_all(std::int64_t{begin}, std::int64_t{end}));
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement.step());
+    ASSIGN_OR_RETURN(const bool has_row, statement->step());
     if (!has_row) return ok_status();
-    use_span(span_from(statement));
+    use_span(span_from(*statement));
   }
 }
 
@@ -375,9 +404,9 @@ Result<TextTable> Reader::query(const std::string& sql) {
   }
 }
 
-Status Reader::each_row(const std::string& sql,
-                        const std::function<Status(std::span<const Cell>)>& use_row) {
-  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(sql));
+namespace {
+Status each_row_of(Statement& statement,
+                   const std::function<Status(std::span<const Cell>)>& use_row) {
   std::vector<Cell> cells(static_cast<std::size_t>(statement.column_count()));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.step());
@@ -386,6 +415,22 @@ Status Reader::each_row(const std::string& sql,
       cells[i] = statement.cell_at(static_cast<int>(i));
     RETURN_IF_ERROR(use_row(cells));
   }
+}
+}  // namespace
+
+Status Reader::each_row(const std::string& sql,
+                        const std::function<Status(std::span<const Cell>)>& use_row) {
+  ASSIGN_OR_RETURN(Statement statement, impl_->connection.prepare(sql));
+  return each_row_of(statement, use_row);
+}
+
+Status Reader::each_row_with(std::string_view sql, std::initializer_list<std::int64_t> parameters,
+                             const std::function<Status(std::span<const Cell>)>& use_row) {
+  ASSIGN_OR_RETURN(Impl::Asked statement, impl_->ask(sql));
+  int index = 0;
+  for (const std::int64_t parameter : parameters)
+    RETURN_IF_ERROR(statement->bind_from(++index, parameter));
+  return each_row_of(*statement, use_row);
 }
 
 }  // namespace sluice::rundb

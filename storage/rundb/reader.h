@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -138,6 +140,10 @@ class Reader {
   // `use_row` ends it.
   Status each_row(const std::string& sql,
                   const std::function<Status(std::span<const Cell>)>& use_row);
+  // The same for a text that is asked again and again, with other parameters ?1, ?2, ...: it is
+  // kept, ready to run, as those of the calls above are.
+  Status each_row_with(std::string_view sql, std::initializer_list<std::int64_t> parameters,
+                       const std::function<Status(std::span<const Cell>)>& use_row);
 
  private:
   struct Impl;  // keeps SQLite out of this header

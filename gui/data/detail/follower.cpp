@@ -1,6 +1,5 @@
 // Keeps what must come quickly up with the file: see gui/data/run_feed.h.
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@ namespace {
 
 constexpr TimeNs kReopenNs = 500'000'000;
 constexpr TimeNs kLiveCheckNs = 500'000'000;
+constexpr TimeNs kFactsPauseNs = 500'000'000;
 // A live run's strip is drawn anew with such pauses: a hundredth of a processor, within bounds.
 constexpr TimeNs kMinimapPauseMinNs = 1'000'000'000;
 constexpr TimeNs kMinimapPauseMaxNs = 10'000'000'000;
@@ -61,6 +61,8 @@ class Follower {
     counters_seen_ = nullptr;
     data_version_ = -1;
     live_checked_ns_ = next_minimap_ns_ = 0;
+    facts_ = nullptr;
+    are_facts_old_ = false;
     timeline_made_ = {};
     lacks_room_ = false;
     chosen_made_ = 0;
@@ -129,24 +131,21 @@ class Follower {
       live_checked_ns_ = now_ns;
     }
     std::int64_t version = 0;
-    RETURN_IF_ERROR(reader_->each_row("PRAGMA data_version", [&](std::span<const rundb::Cell> row) {
-      version = integer_of(row[0]);
-      return ok_status();
-    }));
+    RETURN_IF_ERROR(read_integer("PRAGMA data_version", version));
     const bool has_more = version != data_version_;
-    if (!has_more && was_live == is_live_) return false;
-    if (has_more) {
+    const bool is_quiet = !has_more && was_live == is_live_;
+    if (is_quiet && !(are_facts_old_ && now_ns - facts_read_ns_ >= kFactsPauseNs)) return false;
+    if (has_more || are_facts_old_) {
       ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
-      RETURN_IF_ERROR(read_all());
+      RETURN_IF_ERROR(read_all(now_ns));
       data_version_ = version;
     }
     publish();
     return has_more;
   }
 
-  Status read_all() {
-    ASSIGN_OR_RETURN(RunFacts facts, load_run_facts(*reader_));
-    facts_ = std::make_shared<const RunFacts>(std::move(facts));
+  Status read_all(TimeNs now_ns) {
+    RETURN_IF_ERROR(read_facts(now_ns));
     RETURN_IF_ERROR(read_steps());
     end_before_ns_ = index_.end_ts();
     RETURN_IF_ERROR(index_.update(*reader_));
@@ -155,22 +154,42 @@ class Follower {
     return ok_status();
   }
 
+  Status read_integer(std::string_view sql, std::int64_t& value) {
+    return reader_->each_row_with(sql, {}, [&value](std::span<const rundb::Cell> row) {
+      value = integer_of(row[0]);
+      return ok_status();
+    });
+  }
+
+  // At once where there are names, tracks or changes of knobs that a picture lacks; figures, like
+  // what was lost, with a pause.
+  Status read_facts(TimeNs now_ns) {
+    std::int64_t name_count = 0;
+    RETURN_IF_ERROR(read_integer(
+        "SELECT (SELECT ifnull(max(id), 0) FROM string) + (SELECT ifnull(max(id), 0) FROM track) + "
+        "(SELECT count(*) FROM knob_change)",
+        name_count));
+    are_facts_old_ =
+        facts_ != nullptr && name_count == name_count_ && now_ns - facts_read_ns_ < kFactsPauseNs;
+    if (are_facts_old_) return ok_status();
+    ASSIGN_OR_RETURN(RunFacts facts, load_run_facts(*reader_));
+    facts_ = std::make_shared<const RunFacts>(std::move(facts));
+    name_count_ = name_count;
+    facts_read_ns_ = now_ns;
+    return ok_status();
+  }
+
   // Those behind the last one; all, where a resumed run went back and wrote some again.
   Status read_steps() {
     std::int64_t stretch_count = 0;
-    RETURN_IF_ERROR(reader_->each_row("SELECT count(*) FROM clock_snapshot",
-                                      [&](std::span<const rundb::Cell> row) {
-                                        stretch_count = integer_of(row[0]);
-                                        return ok_status();
-                                      }));
+    RETURN_IF_ERROR(read_integer("SELECT count(*) FROM clock_snapshot", stretch_count));
     const bool goes_on = stretch_count == stretch_count_ && !steps_->empty();
     stretch_count_ = stretch_count;
     std::vector<rundb::StepRow> more;
-    RETURN_IF_ERROR(reader_->each_row(
-        fmt::format("SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped FROM step "
-                    "WHERE id > {} ORDER BY id",
-                    goes_on ? steps_->back().id : -1),
-        [&more](std::span<const rundb::Cell> row) {
+    RETURN_IF_ERROR(reader_->each_row_with(
+        "SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped FROM step WHERE id > ?1 "
+        "ORDER BY id",
+        {goes_on ? steps_->back().id : -1}, [&more](std::span<const rundb::Cell> row) {
           more.push_back({.id = integer_of(row[0]),
                           .ts = integer_of(row[1]),
                           .dur = integer_of(row[2]),
@@ -260,13 +279,16 @@ class Follower {
   std::string problem_;
   bool is_live_ = false;
   bool is_strip_old_ = false;
-  bool lacks_room_ = false;  // the timeline: only what is shown was read
-  bool has_news_ = false;    // published, and nobody woken yet
+  bool are_facts_old_ = false;  // rows came since they were read
+  bool lacks_room_ = false;     // the timeline: only what is shown was read
+  bool has_news_ = false;       // published, and nobody woken yet
   TimeNs live_checked_ns_ = 0;
   TimeNs next_minimap_ns_ = 0;
+  TimeNs facts_read_ns_ = 0;
   TimeNs end_before_ns_ = 0;
   std::int64_t data_version_ = -1;
   std::int64_t stretch_count_ = 0;
+  std::int64_t name_count_ = 0;  // of strings, tracks and changes of knobs
   std::int64_t chosen_made_ = 0;
   std::uint64_t own_nudges_ = 0;
   TimelineRequest timeline_made_;

@@ -46,4 +46,35 @@ TEST_CASE("rows are read one by one, as the types that they have") {
   CHECK(stopped.error().message() == "enough");
 }
 
+TEST_CASE("a text that is asked again gives each answer whole, also from within its own") {
+  const TempFolder folder;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  require_ok(writer->append(whole_step(*writer, 0, 3)));
+  require_ok(writer->close());
+  const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const auto ids_behind = [&reader](std::int64_t id, const auto& use_id) {
+    return reader->each_row_with(
+        "SELECT id FROM span WHERE id > ?1 ORDER BY id", {id},
+        [&use_id](std::span<const Cell> row) { return use_id(std::get<std::int64_t>(row[0])); });
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+    require_ok(ids_behind(0, [&](std::int64_t outer) {
+      return ids_behind(outer, [&](std::int64_t inner) {
+        pairs.emplace_back(outer, inner);
+        return ok_status();
+      });
+    }));
+    CHECK(pairs == std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 2}, {1, 3}, {2, 3}});
+    // One that ended early begins anew.
+    CHECK(!ids_behind(0, [](std::int64_t) {
+             return Status(make_error(ErrorCode::cancelled, "enough"));
+           }).ok());
+  }
+  CHECK(!reader
+             ->each_row_with("SELECT nothing FROM span", {},
+                             [](std::span<const Cell>) { return ok_status(); })
+             .ok());
+}
+
 }  // namespace sluice::rundb
