@@ -6,9 +6,12 @@
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
-medians of the steps after the first two. Nothing else should run meanwhile: forward and backward
-are measured twice, at different times. The devices' images lie in memory (up to 6 GB): writing
-them back to the machine's own drive would take processor time from forward.
+medians of the steps after the first two. Nothing else should run meanwhile. A virtual machine's
+processor may be a quarter slower a minute later, so its rates are measured anew before and after
+each real run (on --beside, the drives' figures stay), and the simulated figure is the mean of the
+two; the last column says how far those are apart in forward and backward. The devices' images lie
+in memory (up to 6 GB): writing them back to the machine's own drive would take processor time from
+forward.
 """
 import argparse
 import json
@@ -79,20 +82,43 @@ def simulate(arguments, model, platform, settings):
     return {phase: report["total" if phase == "step" else phase] for phase in PHASES}
 
 
+def section(text, name):
+    """Where a table of a platform file begins and ends."""
+    begin = text.index(f"\n[{name}]") + 1
+    return begin, text.index("\n[", begin) + 1
+
+
+def with_processor_of_now(arguments, platform):
+    """The platform with what the processor does at this moment."""
+    os.makedirs(arguments.beside, exist_ok=True)
+    now = pathlib.Path(arguments.dir, "now.toml")
+    sh(arguments.sluice, "calibrate", arguments.beside, "--force", "--quick", "--size", "256MiB",
+       "-o", now)
+    text, measured = pathlib.Path(platform).read_text(), now.read_text()
+    for name in ("host", "compute"):
+        begin, end = section(text, name)
+        text = text[:begin] + measured[slice(*section(measured, name))] + text[end:]
+    now.write_text(text)
+    return now
+
+
 def compare(arguments, name, model, drives_dir, count, platform, case):
     settings = COMMON | MODELS[model] | {"devices": count} | case
     if case.get("buffers"):  # a factor
         settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
+    before = simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
     real = train(arguments, model, drives_dir, platform, settings)
-    simulated = simulate(arguments, model, platform, settings)
+    after = simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
     cells = []
     for phase in PHASES:
-        difference = simulated[phase] / real[phase] - 1
-        cells.append(f"{real[phase] * 1e3:7.0f} {simulated[phase] * 1e3:7.0f} {difference:+6.1%}")
+        simulated = (before[phase] + after[phase]) / 2
+        difference = simulated / real[phase] - 1
+        cells.append(f"{real[phase] * 1e3:7.0f} {simulated * 1e3:7.0f} {difference:+6.1%}")
     what = f"{name} {settings['method']} b{settings['buffers']} d{settings['devices']}"
     what += "".join(f" {case[key]}" for key in ("bounce_memory", "pipeline", "density")
                     if key in case)
-    print(f"{what:<30} | {' | '.join(cells)}   load {os.getloadavg()[0]:.1f}", flush=True)
+    apart = "  ".join(f"{after[phase] / before[phase] - 1:+4.0%}" for phase in PHASES[:2])
+    print(f"{what:<28} | {' | '.join(cells)}   {apart}", flush=True)
 
 
 def measure(arguments, name, model, count, rate, size, cases):
@@ -105,7 +131,7 @@ def measure(arguments, name, model, count, rate, size, cases):
         quick = ["--quick"] if arguments.quick else []
         print(sh(THROTTLE, "run", drives_dir, arguments.sluice, "calibrate", *drives, "--force",
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
-        print(f"{model + ', ms: real, sim':<30} | " +
+        print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
         for case in cases:
             compare(arguments, name, model, drives_dir, count, platform, case)
@@ -120,6 +146,8 @@ def main():
     parser.add_argument("--sluice", default=str(ROOT / "build/release/bin/sluice"))
     parser.add_argument("--dir", default="/dev/shm/sluice-drives")
     parser.add_argument("--quick", action="store_true", help="calibrate --quick")
+    parser.add_argument("--beside", default="/var/tmp/sluice-calibrate",
+                        help="a folder that is not in memory and not throttled")
     parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
                         help="only the drives of this name")
     arguments = parser.parse_args()

@@ -6,11 +6,12 @@
 
 Trains gpt2-124m by the emulated clock on ten modelled SmartSSDs and an A100, each method with what
 is simulated to be its best of 17 subgroup sizes (0.3 to 4.2 million elements) and 18 buffer counts
-(2 to 32); csd has fewer buffers, at 0.2 % more. --search prints the best. Prints the median of the
-steps after the first three (only then does a step begin with all that the one before leaves) beside
-the simulated one. Modelled times, so a busy machine does not change them as long as the emulation
-keeps up; it says how many operations were late. `host` is stated twice: with the gradients on the
-drives, as a model that does not fit asks for, and in memory.
+(2 to 32); csd has fewer buffers, at 0.2 % more. --search prints the best. Prints the medians of
+steps and of their update phases after the first three steps (only then does a step begin with all
+that the one before leaves) beside the simulated ones. Modelled times, so a busy machine does not
+change them as long as the emulation keeps up; it says how many operations were late. `host` is
+stated twice: with the gradients on the drives, as a model that does not fit asks for, and in
+memory.
 """
 import argparse
 import json
@@ -36,7 +37,7 @@ CASES = [
 
 
 def emulated(arguments, settings):
-    """Modelled seconds a step, and the share of operations that ended late."""
+    """Modelled seconds of a step and of its update, and the share of operations that ended late."""
     folder = pathlib.Path(arguments.dir)
     shutil.rmtree(folder, ignore_errors=True)
     files = {"output": folder, "platform": PLATFORM, "text": pathlib.Path(arguments.text).resolve(),
@@ -46,16 +47,21 @@ def emulated(arguments, settings):
                            "--json", "--steps", 3 + arguments.steps,
                            *setting_arguments(files | settings)))
     with sqlite3.connect(f"file:{folder}/run.db?mode=ro", uri=True) as database:
-        steps = [row[0] for row in database.execute("SELECT dur FROM step ORDER BY id")]
+        steps = database.execute("SELECT dur, update_dur FROM step_phase JOIN step "
+                                 "ON step.id = step_id ORDER BY step.id").fetchall()[3:]
     shutil.rmtree(folder)
     late = report["emulation"]["late"] / report["emulation"]["operations"]
-    return statistics.median(steps[3:]) / 1e9 / arguments.time_scale, late
+    step, update = (statistics.median(column) / 1e9 / arguments.time_scale
+                    for column in zip(*steps))
+    return step, update, late
 
 
 def simulated(arguments, settings):
-    return json.loads(sh(arguments.sluice, "simulate", ROOT / "sample_models/models/gpt2-124m.toml",
-                         "--platform", PLATFORM, "--json",
-                         *setting_arguments(settings)))["seconds"]["total"]
+    """Modelled seconds of a step and of its update."""
+    seconds = json.loads(sh(arguments.sluice, "simulate",
+                            ROOT / "sample_models/models/gpt2-124m.toml", "--platform", PLATFORM,
+                            "--json", *setting_arguments(settings)))["seconds"]
+    return seconds["total"], seconds["update"]
 
 
 SIZES = [300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 1_000_000, 1_100_000,
@@ -98,10 +104,12 @@ def main():
     times = []
     for name, case in CASES:
         settings = MODEL | case
-        seconds, late = emulated(arguments, settings)
-        times.append(seconds)
-        beside = simulated(arguments, settings)
-        print(f"{name:<28} emulated {seconds * 1e3:6.1f}   simulated {beside * 1e3:6.1f}   "
+        step, update, late = emulated(arguments, settings)
+        times.append(step)
+        beside_step, beside_update = simulated(arguments, settings)
+        print(f"{name:<28} step: emulated {step * 1e3:6.1f}, simulated {beside_step * 1e3:6.1f} "
+              f"({step / beside_step - 1:+.1%})   update: {update * 1e3:6.1f}, "
+              f"{beside_update * 1e3:6.1f} ({update / beside_update - 1:+.1%})   "
               f"late operations {late:.1%}", flush=True)
     print(f"speed-up {times[0] / times[-1]:.2f}, with the host's gradients in memory "
           f"{times[1] / times[-1]:.2f}")
