@@ -13,7 +13,7 @@ namespace sluice::model {
 namespace {
 
 // Rows, columns and depth of what is multiplied at once: a piece of each factor and one of the
-// result, in fp32. Large enough that a widened value is used a thousand times.
+// result, in fp32. A widened value is used up to a thousand times.
 constexpr std::int64_t kPieceSide = 1024;
 static_assert(3 * kPieceSide * kPieceSide * 4 == kWidenedBytes);
 
