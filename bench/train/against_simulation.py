@@ -8,10 +8,10 @@ cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny an
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
 medians of the steps after the first two. Nothing else should run meanwhile. A virtual machine's
 processor may be a quarter slower a minute later, so its rates are measured anew before and after
-each real run (on --beside, the drives' figures stay), and the simulated figure is the mean of the
-two; the last column says how far those are apart in forward and backward. The devices' images lie
-in memory (up to 6 GB): writing them back to the machine's own drive would take processor time from
-forward.
+each real run (on --beside; the figures of drives and emulated engines stay), and the simulated
+figure is the mean of the two; the last column says how far those are apart in forward and backward.
+The devices' images lie in memory (up to 6 GB): writing them back to the machine's own drive would
+take processor time from forward.
 """
 import argparse
 import json
