@@ -2,7 +2,21 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace sluice::rundb {
+namespace {
+
+void add_to(LodRow& row, std::int64_t count, TimeNs busy_ns, TimeNs longest_ns,
+            std::int64_t longest_name_id) {
+  row.count += count;
+  row.busy_ns += busy_ns;
+  if (row.longest_name_id != 0 && longest_ns <= row.longest_ns) return;
+  row.longest_ns = longest_ns;
+  row.longest_name_id = longest_name_id;
+}
+
+}  // namespace
 
 int lod_level_for(TimeNs width_ns) {
   int level = 0;
@@ -13,34 +27,25 @@ int lod_level_for(TimeNs width_ns) {
 void LodBatch::clear() {
   by_bin_.clear();
   latest_ = {};
+  bins_.clear();
   long_spans_.clear();
 }
 
 void LodBatch::add(const SpanRow& span) {
+  CHECK(bins_.empty());
   const TimeNs end_ts = span.ts + span.dur;
-  int long_level = -1;
-  for (int level = 0; level < kLodLevels; ++level) {
-    if (span.dur >= kLongBins * lod_width_ns(level) && level + 1 < kLodLevels) {
-      long_level = level;
-      continue;
-    }
-    const int shift = lod_shift(level);
-    // Arithmetic shifts: times of a simulated run may begin before 0.
-    const std::int64_t first = span.ts >> shift;
-    const std::int64_t last = std::max(first, (end_ts - 1) >> shift);
-    for (std::int64_t bin = first; bin <= last; ++bin) {
-      LodRow& row = row_of(span.track_id, level, bin);
-      if (bin == first) row.count += 1;
-      row.busy_ns += std::max<TimeNs>(
-          0, std::min(end_ts, (bin + 1) << shift) - std::max(span.ts, bin << shift));
-      if (row.longest_name_id == 0 || span.dur > row.longest_ns) {
-        row.longest_ns = span.dur;
-        row.longest_name_id = span.name_id;
-      }
-    }
-  }
-  if (long_level >= 0) {
-    long_spans_.push_back({span.track_id, long_level, span.ts, end_ts, span.id});
+  int level = 0;
+  while (level + 1 < kLodLevels && span.dur >= kLongBins * lod_width_ns(level)) ++level;
+  if (level > 0) long_spans_.push_back({span.track_id, level - 1, span.ts, end_ts, span.id});
+  const int shift = lod_shift(level);
+  // Arithmetic shifts: times of a simulated run may begin before 0.
+  const std::int64_t first = span.ts >> shift;
+  const std::int64_t last = std::max(first, (end_ts - 1) >> shift);
+  for (std::int64_t bin = first; bin <= last; ++bin) {
+    const TimeNs busy_ns =
+        std::max<TimeNs>(0, std::min(end_ts, (bin + 1) << shift) - std::max(span.ts, bin << shift));
+    add_to(row_of(span.track_id, level, bin), bin == first ? 1 : 0, busy_ns, span.dur,
+           span.name_id);
   }
 }
 
@@ -56,9 +61,22 @@ LodRow& LodBatch::row_of(std::int64_t track_id, int level, std::int64_t bin) {
   return *latest;
 }
 
+// A bin of a level is what its eight bins of the finer one hold, and the spans that were long
+// there.
+void LodBatch::add_to_coarser(const LodRow& row) {
+  if (row.level + 1 == kLodLevels) return;
+  const int shift = lod_shift(1) - lod_shift(0);
+  add_to(row_of(row.track_id, row.level + 1, row.bin >> shift), row.count, row.busy_ns,
+         row.longest_ns, row.longest_name_id);
+}
+
 const std::vector<LodRow>& LodBatch::bins() {
-  bins_.clear();
-  for (const auto& [key, row] : by_bin_) bins_.push_back(row);
+  if (!bins_.empty()) return bins_;
+  // Rows of a coarser level stand behind those of a finer one, so the loop comes to them, too.
+  for (const auto& [key, row] : by_bin_) {
+    add_to_coarser(row);
+    bins_.push_back(row);
+  }
   return bins_;
 }
 

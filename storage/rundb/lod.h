@@ -58,14 +58,16 @@ class LodBatch {
   void clear();
   void add(const SpanRow& span);
 
-  // In the order of the table: by level, chunk, track and bin.
+  // After the last add(). In the order of the table: by level, chunk, track and bin.
   const std::vector<LodRow>& bins();
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 
  private:
   LodRow& row_of(std::int64_t track_id, int level, std::int64_t bin);
+  void add_to_coarser(const LodRow& row);
 
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
+  // Until bins(): of each span at the finest level in which it is short.
   std::map<Key, LodRow> by_bin_;
   // By level, the one touched last: a batch's spans come sorted, so the next one mostly wants it,
   // too.

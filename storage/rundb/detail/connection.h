@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/rundb/rows.h"
@@ -73,7 +74,8 @@ class Statement {
   Statement(std::string path, sqlite3_stmt* statement);
 
   // SQLite's code, 0 if all is well: a recording binds thirteen values a span, and a Status each
-  // is a tenth of what it costs.
+  // is a tenth of what it costs. A value that a parameter holds already is not bound again: of a
+  // span's values most are those of the span before it, or of the one 32 rows before.
   int bind(int index, std::int64_t value);
   int bind(int index, std::optional<std::int64_t> value);
   int bind(int index, double value);            // NaN becomes NULL: SQLite has no NaN
@@ -81,7 +83,19 @@ class Statement {
   int bind_cell(int index, const Cell& value);  // the same
   Error bind_error(int code) const;
 
+  // What parameter `index` holds, if it is an integer or NULL; `unknown` before it was bound.
+  struct Bound {
+    enum class Kind : std::uint8_t { unknown, integer, null };
+    std::int64_t value = 0;
+    Kind kind = Kind::unknown;
+    bool operator==(const Bound&) const = default;
+  };
+  template <typename Bind>
+  int bind_unless_held(int index, const Bound& bound, Bind&& bind);
+  void forget_bound(int index);
+
   std::string path_;
+  std::vector<Bound> bound_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
