@@ -349,9 +349,9 @@ void Collector::Drain::map_new_names() {
   }
 }
 
-// What to add to the counts in the file.
+// What to add to the counts in the file. The first batch brings zeros, too, so that there is a row.
 std::vector<rundb::StatRow> Collector::Drain::losses_since_written(std::uint64_t dropped) const {
-  return {
+  std::vector<rundb::StatRow> losses{
       {"records_dropped_ring_full", rundb::Severity::loss,
        static_cast<std::int64_t>(dropped - dropped_count_written_),
        "records dropped because their thread's ring was full: the collector did not drain it "
@@ -362,6 +362,9 @@ std::vector<rundb::StatRow> Collector::Drain::losses_since_written(std::uint64_t
       {"records_lost_write_failed", rundb::Severity::loss,
        static_cast<std::int64_t>(unwritten_record_count_.load()),
        "records that were recorded but could not be written; stat recording_stopped says why"}};
+  if (batch_count_ > 0)
+    std::erase_if(losses, [](const rundb::StatRow& row) { return row.value == 0; });
+  return losses;
 }
 
 std::uint64_t Collector::Drain::dropped_count() const {

@@ -1,22 +1,42 @@
 #include "storage/rundb/lod.h"
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace sluice::rundb {
 namespace {
 
-void add_to(LodRow& row, std::int64_t count, TimeNs busy_ns, TimeNs longest_ns,
-            std::int64_t longest_name_id) {
-  row.count += count;
-  row.busy_ns += busy_ns;
-  if (row.longest_name_id != 0 && longest_ns <= row.longest_ns) return;
-  row.longest_ns = longest_ns;
-  row.longest_name_id = longest_name_id;
+auto key_of(const LodRow& row) {
+  return std::tuple(row.level, lod_chunk_of(row.bin), row.track_id, row.bin);
+}
+
+void merge_into(LodRow& sum, const LodRow& row) {
+  sum.count += row.count;
+  sum.busy_ns += row.busy_ns;
+  if (sum.longest_name_id != 0 && row.longest_ns <= sum.longest_ns) return;
+  sum.longest_ns = row.longest_ns;
+  sum.longest_name_id = row.longest_name_id;
+}
+
+// A batch's spans come sorted, so that most rows are of the bin of the row before.
+void append(std::vector<LodRow>& rows, const LodRow& row) {
+  if (!rows.empty() && key_of(rows.back()) == key_of(row)) {
+    merge_into(rows.back(), row);
+  } else {
+    rows.push_back(row);
+  }
 }
 
 }  // namespace
+
+int finest_lod_level(std::int64_t span_count, TimeNs ts, TimeNs end_ts) {
+  const int shift = lod_shift(0);
+  const std::int64_t bin_count = ((end_ts - 1) >> shift) - (ts >> shift) + 1;
+  return span_count < bin_count ? kFinestLodLevelMax : 0;
+}
 
 int lod_level_for(TimeNs width_ns) {
   int level = 0;
@@ -25,57 +45,64 @@ int lod_level_for(TimeNs width_ns) {
 }
 
 void LodBatch::clear() {
-  by_bin_.clear();
-  latest_ = {};
+  for (std::vector<LodRow>& rows : rows_) rows.clear();
   bins_.clear();
   long_spans_.clear();
 }
 
-void LodBatch::add(const SpanRow& span) {
+void LodBatch::add(const SpanRow& span, int finest_level) {
   CHECK(bins_.empty());
   const TimeNs end_ts = span.ts + span.dur;
   int level = 0;
   while (level + 1 < kLodLevels && span.dur >= kLongBins * lod_width_ns(level)) ++level;
   if (level > 0) long_spans_.push_back({span.track_id, level - 1, span.ts, end_ts, span.id});
+  level = std::max(level, finest_level);
   const int shift = lod_shift(level);
   // Arithmetic shifts: times of a simulated run may begin before 0.
   const std::int64_t first = span.ts >> shift;
   const std::int64_t last = std::max(first, (end_ts - 1) >> shift);
   for (std::int64_t bin = first; bin <= last; ++bin) {
-    const TimeNs busy_ns =
-        std::max<TimeNs>(0, std::min(end_ts, (bin + 1) << shift) - std::max(span.ts, bin << shift));
-    add_to(row_of(span.track_id, level, bin), bin == first ? 1 : 0, busy_ns, span.dur,
-           span.name_id);
+    const TimeNs busy_ns = std::min(end_ts, (bin + 1) << shift) - std::max(span.ts, bin << shift);
+    add({.track_id = span.track_id,
+         .level = level,
+         .bin = bin,
+         .count = bin == first ? 1 : 0,
+         .busy_ns = std::max<TimeNs>(0, busy_ns),
+         .longest_ns = span.dur,
+         .longest_name_id = span.name_id});
   }
 }
 
-LodRow& LodBatch::row_of(std::int64_t track_id, int level, std::int64_t bin) {
-  LodRow*& latest = latest_[static_cast<std::size_t>(level)];
-  if (latest == nullptr || latest->track_id != track_id || latest->bin != bin) {
-    latest =
-        &by_bin_[{level, lod_chunk_of(bin), track_id, bin}];  // nodes of a map stay where they are
-    latest->track_id = track_id;
-    latest->level = level;
-    latest->bin = bin;
+void LodBatch::add(const LodRow& row) { append(rows_[static_cast<std::size_t>(row.level)], row); }
+
+const std::vector<LodRow>& LodBatch::bins_of(int level) {
+  std::vector<LodRow>& rows = rows_[static_cast<std::size_t>(level)];
+  if (std::ranges::is_sorted(rows, std::ranges::less_equal(), key_of)) return rows;
+  std::ranges::sort(rows, {}, key_of);
+  std::size_t count = 0;  // of the bins whose rows are together
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (key_of(rows[count]) == key_of(rows[i])) {
+      merge_into(rows[count], rows[i]);
+    } else {
+      rows[++count] = rows[i];
+    }
   }
-  return *latest;
+  rows.resize(count + 1);
+  return rows;
 }
 
 // A bin of a level is what its eight bins of the finer one hold, and the spans that were long
 // there.
-void LodBatch::add_to_coarser(const LodRow& row) {
-  if (row.level + 1 == kLodLevels) return;
-  const int shift = lod_shift(1) - lod_shift(0);
-  add_to(row_of(row.track_id, row.level + 1, row.bin >> shift), row.count, row.busy_ns,
-         row.longest_ns, row.longest_name_id);
-}
-
 const std::vector<LodRow>& LodBatch::bins() {
   if (!bins_.empty()) return bins_;
-  // Rows of a coarser level stand behind those of a finer one, so the loop comes to them, too.
-  for (const auto& [key, row] : by_bin_) {
-    add_to_coarser(row);
-    bins_.push_back(row);
+  const int shift = lod_shift(1) - lod_shift(0);
+  for (int level = 0; level < kLodLevels; ++level) {
+    for (LodRow row : bins_of(level)) {
+      bins_.push_back(row);
+      row.level += 1;
+      row.bin >>= shift;
+      if (row.level < kLodLevels) add(row);
+    }
   }
   return bins_;
 }

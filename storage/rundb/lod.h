@@ -8,16 +8,17 @@
 // coarsest level in which it is long; in coarser ones it is short. So a span touches at most
 // kLongBins + 1 bins a level, and one row of `long_span`.
 //
-// To draw a track at level L: its rows of `lod` with that level, and its long spans of level L and
-// coarser ones.
+// Where a batch has fewer spans of a track than bins of level 0 for them, those have no rows there:
+// `span_run` says so, and a reader makes the bins from the spans. Of a training step that is a
+// fifth of what recording it would cost.
+//
+// To draw a track at level L: its bins of that level (Reader::lod), and its long spans of level L
+// and coarser ones.
 //
 // Thread contract: plain data and free functions.
 
 #include <array>
 #include <cstdint>
-#include <map>
-#include <span>
-#include <tuple>
 #include <vector>
 
 #include "storage/rundb/rows.h"
@@ -30,6 +31,9 @@ constexpr int lod_shift(int level) { return 20 + 3 * level; }
 constexpr TimeNs lod_width_ns(int level) { return TimeNs{1} << lod_shift(level); }
 // Bins of a chunk stand side by side in the file, those of one track after those of another.
 constexpr std::int64_t lod_chunk_of(std::int64_t bin) { return bin >> 5; }
+// In which levels spans of one track that a batch has side by side have rows: this one and coarser.
+int finest_lod_level(std::int64_t span_count, TimeNs ts, TimeNs end_ts);
+inline constexpr int kFinestLodLevelMax = 1;
 // The finest level whose bins are at least this wide; the coarsest if none is.
 int lod_level_for(TimeNs width_ns);
 
@@ -52,26 +56,26 @@ struct LongSpanRow {
   std::int64_t span_id = 0;
 };
 
-// What a batch of spans adds, bins that several spans touch once.
+// What a batch of spans adds, bins that several spans touch once. All in the order of the table: by
+// level, chunk, track and bin.
 class LodBatch {
  public:
   void clear();
-  void add(const SpanRow& span);
+  void add(const SpanRow& span, int finest_level);
+  void add(const LodRow& row);
 
-  // After the last add(). In the order of the table: by level, chunk, track and bin.
+  // What was added to the bins of one level: of spans, only those added with that finest level.
+  const std::vector<LodRow>& bins_of(int level);
+
+  // Of all levels, after the last add().
   const std::vector<LodRow>& bins();
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 
  private:
-  LodRow& row_of(std::int64_t track_id, int level, std::int64_t bin);
-  void add_to_coarser(const LodRow& row);
-
-  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t>;
-  // Until bins(): of each span at the finest level in which it is short.
-  std::map<Key, LodRow> by_bin_;
-  // By level, the one touched last: a batch's spans come sorted, so the next one mostly wants it,
-  // too.
-  std::array<LodRow*, kLodLevels> latest_{};
+  // By level. A span stands at the finest of its levels in which it is short, until bins() has
+  // brought it to the coarser ones. Until they are asked for, rows are in any order, and a bin may
+  // have several.
+  std::array<std::vector<LodRow>, kLodLevels> rows_;
   std::vector<LodRow> bins_;
   std::vector<LongSpanRow> long_spans_;
 };

@@ -8,6 +8,7 @@
 
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/detail/schema.h"
+#include "storage/rundb/lod.h"
 #include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb {
@@ -24,6 +25,17 @@ Severity severity_from(std::string_view text) {
   if (text == "info") return Severity::info;
   return text == "loss" ? Severity::loss : Severity::error;
 }
+
+// The bins of a level that a window of time touches.
+struct LodWindow {
+  int level;
+  std::int64_t first_bin;
+  std::int64_t last_bin;
+  LodWindow(int of_level, TimeNs begin, TimeNs end)
+      : level(of_level), first_bin(begin >> lod_shift(level)), last_bin(end >> lod_shift(level)) {}
+  TimeNs begin() const { return first_bin << lod_shift(level); }
+  TimeNs end() const { return (last_bin + 1) << lod_shift(level); }
+};
 
 }  // namespace
 
@@ -57,6 +69,11 @@ struct Reader::Impl {
     Statements made;
     return Asked(idle, made.extract(made.emplace(sql, std::move(statement)).first));
   }
+
+  // `rows` are those that the file has.
+  Result<std::vector<LodRow>> with_spans_without_lod(std::vector<LodRow> rows,
+                                                     const LodWindow& window,
+                                                     std::optional<std::int64_t> track_id);
 
   // The rows of one query of reads.sql, each made by `row_from`.
   template <typename RowFrom, typename... Parameters>
@@ -260,18 +277,46 @@ LodRow lod_from(const Statement& row) {
 }  // namespace
 
 Result<std::vector<LodRow>> Reader::lod_of_all_tracks(int level, TimeNs begin, TimeNs end) {
-  const std::int64_t first = begin >> lod_shift(level);
-  const std::int64_t last = end >> lod_shift(level);
-  return impl_->read("lod_of_all_tracks", lod_from, std::int64_t{level}, first, last,
-                     lod_chunk_of(first), lod_chunk_of(last));
+  const LodWindow window(level, begin, end);
+  ASSIGN_OR_RETURN(
+      std::vector<LodRow> rows,
+      impl_->read("lod_of_all_tracks", lod_from, std::int64_t{level}, window.first_bin,
+                  window.last_bin, lod_chunk_of(window.first_bin), lod_chunk_of(window.last_bin)));
+  return impl_->with_spans_without_lod(std::move(rows), window, std::nullopt);
 }
 
 Result<std::vector<LodRow>> Reader::lod(std::int64_t track_id, int level, TimeNs begin,
                                         TimeNs end) {
-  const std::int64_t first = begin >> lod_shift(level);
-  const std::int64_t last = end >> lod_shift(level);
-  return impl_->read("lod", lod_from, track_id, std::int64_t{level}, first, last,
-                     lod_chunk_of(first), lod_chunk_of(last));
+  const LodWindow window(level, begin, end);
+  ASSIGN_OR_RETURN(
+      std::vector<LodRow> rows,
+      impl_->read("lod", lod_from, track_id, std::int64_t{level}, window.first_bin, window.last_bin,
+                  lod_chunk_of(window.first_bin), lod_chunk_of(window.last_bin)));
+  return impl_->with_spans_without_lod(std::move(rows), window, track_id);
+}
+
+Result<std::vector<LodRow>> Reader::Impl::with_spans_without_lod(
+    std::vector<LodRow> rows, const LodWindow& window, std::optional<std::int64_t> track_id) {
+  if (window.level >= kFinestLodLevelMax) return rows;
+  const auto span_from = [](const Statement& row) {
+    return SpanRow{.id = row.int64_at(0),
+                   .track_id = row.int64_at(1),
+                   .name_id = row.int64_at(2),
+                   .ts = row.int64_at(3),
+                   .dur = row.int64_at(4)};
+  };
+  ASSIGN_OR_RETURN(const std::vector<SpanRow> spans,
+                   read("spans_without_lod", span_from, std::int64_t{window.level},
+                        std::int64_t{window.begin()}, std::int64_t{window.end()}, track_id));
+  if (spans.empty()) return rows;
+  LodBatch together;
+  for (const LodRow& row : rows) together.add(row);
+  for (const SpanRow& span : spans) together.add(span, window.level);
+  rows = together.bins_of(window.level);
+  std::erase_if(rows, [&](const LodRow& row) {
+    return row.bin < window.first_bin || row.bin > window.last_bin;
+  });
+  return rows;
 }
 
 Result<std::vector<LongSpanRow>> Reader::long_spans(std::int64_t track_id, int level, TimeNs begin,

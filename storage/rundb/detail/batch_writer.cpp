@@ -32,13 +32,13 @@ Result<Statement> prepare_rows(Connection& connection, std::string_view name,
                                std::size_t row_count) {
   std::string sql(named_sql(kWritesSql, name));
   const std::size_t begin = sql.find('(', sql.find("VALUES"));
-  const std::size_t end = sql.rfind(')') + 1;
+  const std::size_t end = sql.find(')', begin) + 1;
   const std::string row = ", " + sql.substr(begin, end - begin);
   for (std::size_t i = 1; i < row_count; ++i) sql.insert(end, row);
   return connection.prepare(sql);
 }
 
-// The tables that get a row an operation. A statement of many rows costs SQLite less a row than as
+// The tables that get many rows a batch. A statement of many rows costs SQLite less a row than as
 // many statements do (bench_record ingest).
 class RowInserts {
  public:
@@ -82,6 +82,7 @@ struct SpanRun {
   std::int64_t track_id;
   TimeNs ts;
   TimeNs end_ts;
+  int lod_level() const { return finest_lod_level(last_id - first_id + 1, ts, end_ts); }
 };
 
 std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
@@ -108,9 +109,9 @@ struct BatchWriter::Statements {
   Statement step;
   Statement first_span;
   RowInserts next_spans;
-  Statement span_run;
+  RowInserts span_run;
   Statement span_batch;
-  Statement lod;
+  RowInserts lod;
   Statement long_span;
   RowInserts flow;
   RowInserts counter;
@@ -124,9 +125,9 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
     ASSIGN_OR_RETURN(Statement first_span, prepare_write(connection, "insert_first_span"));
     ASSIGN_OR_RETURN(RowInserts next_spans, RowInserts::prepare(connection, "insert_next_span"));
-    ASSIGN_OR_RETURN(Statement span_run, prepare_write(connection, "insert_span_run"));
+    ASSIGN_OR_RETURN(RowInserts span_run, RowInserts::prepare(connection, "insert_span_run"));
     ASSIGN_OR_RETURN(Statement span_batch, prepare_write(connection, "insert_span_batch"));
-    ASSIGN_OR_RETURN(Statement lod, prepare_write(connection, "add_to_lod"));
+    ASSIGN_OR_RETURN(RowInserts lod, RowInserts::prepare(connection, "add_to_lod"));
     ASSIGN_OR_RETURN(Statement long_span, prepare_write(connection, "insert_long_span"));
     ASSIGN_OR_RETURN(RowInserts flow, RowInserts::prepare(connection, "insert_flow"));
     ASSIGN_OR_RETURN(RowInserts counter, RowInserts::prepare(connection, "insert_counter"));
@@ -172,8 +173,11 @@ struct BatchWriter::Statements {
       return insert.bind_from(first, row.track_id, row.ts, row.value);
     });
   }
-  Status add(const SpanRun& run) {
-    return span_run.run(run.first_id, run.last_id, run.track_id, run.ts, run.end_ts);
+  Status add_all(std::span<const SpanRun> rows) {
+    return span_run.add_all(rows, 6, [](Statement& insert, int first, const SpanRun& run) {
+      return insert.bind_from(first, run.first_id, run.last_id, run.track_id, run.ts, run.end_ts,
+                              std::int64_t{run.lod_level()});
+    });
   }
   Status add_batch(std::span<const SpanRun> runs) {
     if (runs.empty()) return ok_status();
@@ -181,9 +185,11 @@ struct BatchWriter::Statements {
     const auto end = std::ranges::max_element(runs, {}, &SpanRun::end_ts);
     return span_batch.run(runs.front().first_id, runs.back().last_id, begin->ts, end->end_ts);
   }
-  Status add(const LodRow& row) {
-    return lod.run(std::int64_t{row.level}, lod_chunk_of(row.bin), row.track_id, row.bin, row.count,
-                   row.busy_ns, row.longest_ns, row.longest_name_id);
+  Status add_all(std::span<const LodRow> rows) {
+    return lod.add_all(rows, 8, [](Statement& insert, int first, const LodRow& row) {
+      return insert.bind_from(first, std::int64_t{row.level}, lod_chunk_of(row.bin), row.track_id,
+                              row.bin, row.count, row.busy_ns, row.longest_ns, row.longest_name_id);
+    });
   }
   Status add(const LongSpanRow& row) {
     return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});
@@ -218,7 +224,12 @@ struct BatchWriter::Statements {
     RETURN_IF_ERROR(add_all(runs));
     RETURN_IF_ERROR(add_batch(runs));
     lod_batch.clear();
-    for (const SpanRow& span : spans) lod_batch.add(span);
+    std::size_t i = 0;
+    for (const SpanRun& run : runs) {
+      const int lod_level = run.lod_level();
+      for (; i < spans.size() && spans[i].id <= run.last_id; ++i)
+        lod_batch.add(spans[i], lod_level);
+    }
     RETURN_IF_ERROR(add_all(lod_batch.bins()));
     return add_all(lod_batch.long_spans());
   }

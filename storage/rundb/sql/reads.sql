@@ -77,6 +77,17 @@ CROSS JOIN lod USING (chunk)
 WHERE level = ?2 AND track_id = ?1 AND bin BETWEEN ?3 AND ?4
 ORDER BY bin;
 
+-- Those that have no rows in lod of a level: of all tracks, or of ?4.
+-- name: spans_without_lod
+SELECT span.id, span.track_id, span.name_id, span.ts, span.dur
+FROM span_batch
+CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
+CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
+WHERE span_batch.end_ts >= ?2 AND span_batch.ts <= ?3
+  AND span_run.lod_level > ?1 AND span_run.end_ts >= ?2 AND span_run.ts <= ?3
+  AND (?4 IS NULL OR +span_run.track_id = ?4)
+  AND span.ts + span.dur >= ?2 AND span.ts <= ?3;
+
 -- As they stand in the file: by chunk, track and bin.
 -- name: lod_of_all_tracks
 SELECT track_id, level, bin, count, busy, longest, longest_name_id

@@ -73,7 +73,8 @@ CREATE TABLE span_run (
   last_id INTEGER NOT NULL,
   track_id INTEGER NOT NULL,
   ts INTEGER NOT NULL,
-  end_ts INTEGER NOT NULL
+  end_ts INTEGER NOT NULL,
+  lod_level INTEGER NOT NULL
 ) STRICT;
 
 -- Where a batch's spans and their runs are: the index of table span_run, some rows a second.

@@ -38,7 +38,7 @@ INSERT INTO span (
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_span_run
-INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts) VALUES (?, ?, ?, ?, ?);
+INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts, lod_level) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: insert_span_batch
 INSERT INTO span_batch (first_id, last_id, ts, end_ts) VALUES (?, ?, ?, ?);

@@ -114,6 +114,39 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
   }
 }
 
+TEST_CASE("bins of the finest level are the same, whether their spans have rows there or not") {
+  const TempFolder folder;
+  std::vector<SpanRow> spans;
+  const auto append = [&](Writer& writer, TimeNs begin, TimeNs apart_ns, int count, TimeNs dur) {
+    Batch batch;
+    for (int i = 0; i < count; ++i)
+      batch.spans.push_back({.track_id = 1, .name_id = 1, .ts = begin + i * apart_ns, .dur = dur});
+    spans.insert(spans.end(), batch.spans.begin(), batch.spans.end());
+    require_ok(writer.append(batch));
+  };
+  {
+    const auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+    append(*writer, 50'000, 100'000, 1000, 90'000);  // more spans than bins: a tenth of a second
+    append(*writer, 30'000'000, 9'000'000, 5, 1'500'000);   // in the same tenth fewer
+    append(*writer, 60'000'000, 20'000'000, 3, 7'000'000);  // long ones of this level
+    append(*writer, 98'000'000, 30'000'000, 4, 0);
+  }
+  const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  REQUIRE(table_of(*reader, "SELECT lod_level FROM span_run") == "0\n1\n1\n1\n");
+  const auto bins = require_ok(reader->lod(1, 0, 0, 300'000'000));
+  CHECK(std::ranges::is_sorted(bins, {}, &LodRow::bin));
+  std::int64_t counted = 0;
+  for (const LodRow& row : bins) {
+    const PlainBin plain = plain_bin(spans, 1, 0, row.bin);
+    CHECK(row.count == plain.count);
+    CHECK(row.busy_ns == plain.busy_ns);
+    CHECK(row.longest_ns == plain.longest_ns);
+    counted += row.count;
+  }
+  CHECK(counted == 1009);
+  CHECK(require_ok(reader->long_spans(1, 0, 0, 300'000'000)).size() == 3);
+}
+
 TEST_CASE("a view of a track has its spans where they are few, and bins of the window else") {
   const TempFolder folder;
   const auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
@@ -152,7 +185,7 @@ TEST_CASE("a span touches few bins, however long it is") {
   for (const TimeNs dur :
        {TimeNs{0}, TimeNs{1}, TimeNs{1} << 21, TimeNs{1} << 30, TimeNs{1} << 42}) {
     LodBatch batch;
-    batch.add({.id = 7, .track_id = 1, .name_id = 1, .ts = 12345, .dur = dur});
+    batch.add(SpanRow{.id = 7, .track_id = 1, .name_id = 1, .ts = 12345, .dur = dur}, 0);
     CHECK(std::ssize(batch.bins()) <= kLodLevels * (kLongBins + 1));
     CHECK(batch.long_spans().size() <= 1);
     CHECK(batch.long_spans().size() == (dur >= kLongBins * lod_width_ns(0) ? 1 : 0));
