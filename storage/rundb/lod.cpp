@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <tuple>
 
 #include "base/check.h"
@@ -32,10 +33,19 @@ void append(std::vector<LodRow>& rows, const LodRow& row) {
 
 }  // namespace
 
-int finest_lod_level(std::int64_t span_count, TimeNs ts, TimeNs end_ts) {
+int finest_lod_level(std::span<const SpanRow> spans) {
   const int shift = lod_shift(0);
-  const std::int64_t bin_count = ((end_ts - 1) >> shift) - (ts >> shift) + 1;
-  return span_count < bin_count ? kFinestLodLevelMax : 0;
+  std::int64_t short_count = 0;
+  std::int64_t bin_count = 0;
+  std::int64_t last_bin = std::numeric_limits<std::int64_t>::min();
+  for (const SpanRow& span : spans) {
+    if (span.dur >= kLongBins * lod_width_ns(0)) continue;
+    const std::int64_t first = std::max(span.ts >> shift, last_bin + 1);
+    last_bin = std::max(last_bin, (span.ts + std::max<TimeNs>(span.dur, 1) - 1) >> shift);
+    short_count += 1;
+    bin_count += std::max<std::int64_t>(0, last_bin - first + 1);
+  }
+  return short_count < 2 * bin_count ? kFinestLodLevelMax : 0;
 }
 
 int lod_level_for(TimeNs width_ns) {

@@ -8,9 +8,9 @@
 // coarsest level in which it is long; in coarser ones it is short. So a span touches at most
 // kLongBins + 1 bins a level, and one row of `long_span`.
 //
-// Where a batch has fewer spans of a track than bins of level 0 for them, those have no rows there:
-// `span_run` says so, and a reader makes the bins from the spans. Of a training step that is a
-// fifth of what recording it would cost.
+// Where a batch has a track's spans so far apart that bins of level 0 would hold fewer than two
+// each, they have no rows there: `span_run` says so, and a reader makes the bins from the spans. Of
+// a training step that is a fifth of what recording it would cost.
 //
 // To draw a track at level L: its bins of that level (Reader::lod), and its long spans of level L
 // and coarser ones.
@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "storage/rundb/rows.h"
@@ -31,8 +32,8 @@ constexpr int lod_shift(int level) { return 20 + 3 * level; }
 constexpr TimeNs lod_width_ns(int level) { return TimeNs{1} << lod_shift(level); }
 // Bins of a chunk stand side by side in the file, those of one track after those of another.
 constexpr std::int64_t lod_chunk_of(std::int64_t bin) { return bin >> 5; }
-// In which levels spans of one track that a batch has side by side have rows: this one and coarser.
-int finest_lod_level(std::int64_t span_count, TimeNs ts, TimeNs end_ts);
+// In which levels spans of one track, by begin, have rows: this one and coarser ones.
+int finest_lod_level(std::span<const SpanRow> spans);
 inline constexpr int kFinestLodLevelMax = 1;
 // The finest level whose bins are at least this wide; the coarsest if none is.
 int lod_level_for(TimeNs width_ns);

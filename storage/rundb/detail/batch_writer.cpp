@@ -82,15 +82,20 @@ struct SpanRun {
   std::int64_t track_id;
   TimeNs ts;
   TimeNs end_ts;
-  int lod_level() const { return finest_lod_level(last_id - first_id + 1, ts, end_ts); }
+  int lod_level;
 };
+
+std::span<const SpanRow> spans_of(const SpanRun& run, std::span<const SpanRow> spans) {
+  const auto first = static_cast<std::size_t>(run.first_id - spans.front().id);
+  return spans.subspan(first, static_cast<std::size_t>(run.last_id - run.first_id + 1));
+}
 
 std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
   std::vector<SpanRun> runs;
   for (const SpanRow& span : spans) {
     const TimeNs end_ts = span.ts + span.dur;
     if (runs.empty() || runs.back().track_id != span.track_id) {
-      runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts});
+      runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts, 0});
       continue;
     }
     SpanRun& run = runs.back();
@@ -99,6 +104,7 @@ std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
     run.ts = std::min(run.ts, span.ts);
     run.end_ts = std::max(run.end_ts, end_ts);
   }
+  for (SpanRun& run : runs) run.lod_level = finest_lod_level(spans_of(run, spans));
   return runs;
 }
 
@@ -176,7 +182,7 @@ struct BatchWriter::Statements {
   Status add_all(std::span<const SpanRun> rows) {
     return span_run.add_all(rows, 6, [](Statement& insert, int first, const SpanRun& run) {
       return insert.bind_from(first, run.first_id, run.last_id, run.track_id, run.ts, run.end_ts,
-                              std::int64_t{run.lod_level()});
+                              std::int64_t{run.lod_level});
     });
   }
   Status add_batch(std::span<const SpanRun> runs) {
@@ -224,12 +230,8 @@ struct BatchWriter::Statements {
     RETURN_IF_ERROR(add_all(runs));
     RETURN_IF_ERROR(add_batch(runs));
     lod_batch.clear();
-    std::size_t i = 0;
-    for (const SpanRun& run : runs) {
-      const int lod_level = run.lod_level();
-      for (; i < spans.size() && spans[i].id <= run.last_id; ++i)
-        lod_batch.add(spans[i], lod_level);
-    }
+    for (const SpanRun& run : runs)
+      for (const SpanRow& span : spans_of(run, spans)) lod_batch.add(span, run.lod_level);
     RETURN_IF_ERROR(add_all(lod_batch.bins()));
     return add_all(lod_batch.long_spans());
   }
