@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near a simulated step on a calibrated platform comes to a real one, phase by phase.
 
-    bench/train/against_simulation.py [--sluice PROGRAM] [--dir /dev/shm/sluice-drives]
+    bench/train/against_simulation.py [--turns 1] [--drives 4x100] [--rows N]
 
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
@@ -9,9 +9,9 @@ by the real clock and simulates the same settings on the calibrated platform. Re
 medians of the steps after the first two. Nothing else should run meanwhile. A virtual machine's
 processor may be a quarter slower a minute later, so its rates are measured anew before and after
 each real run (on --beside; the figures of drives and emulated engines stay), and the simulated
-figure is the mean of the two; the last column says how far those are apart in forward and backward.
-The devices' images lie in memory (up to 6 GB): writing them back to the machine's own drive would
-take processor time from forward.
+figure is the mean of the two; the last column says how far those are apart in forward and backward
+(with --turns, at most). The devices' images lie in memory (up to 6 GB): writing them back to the
+machine's own drive would take processor time from forward.
 """
 import argparse
 import json
@@ -102,23 +102,40 @@ def with_processor_of_now(arguments, platform):
     return now
 
 
+def in_turns(arguments, model, drives_dir, platform, settings):
+    """Real phases, and the simulated ones of the calibrations before and after, of each turn."""
+    def simulated():
+        return simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
+
+    turns = []
+    before = simulated()
+    for _ in range(arguments.turns):
+        real = train(arguments, model, drives_dir, platform, settings)
+        after = simulated()
+        turns.append((real, before, after))
+        before = after
+    return turns
+
+
 def compare(arguments, name, model, drives_dir, count, platform, case):
     settings = COMMON | MODELS[model] | {"devices": count} | case
     if case.get("buffers"):  # a factor
         settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
-    before = simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
-    real = train(arguments, model, drives_dir, platform, settings)
-    after = simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
+    turns = in_turns(arguments, model, drives_dir, platform, settings)
     cells = []
     for phase in PHASES:
-        simulated = (before[phase] + after[phase]) / 2
-        difference = simulated / real[phase] - 1
-        cells.append(f"{real[phase] * 1e3:7.0f} {simulated * 1e3:7.0f} {difference:+6.1%}")
+        real = [turn[0][phase] for turn in turns]
+        simulated = [(before[phase] + after[phase]) / 2 for _, before, after in turns]
+        difference = statistics.median(sim / one - 1 for sim, one in zip(simulated, real))
+        cells.append(f"{statistics.median(real) * 1e3:7.0f} "
+                     f"{statistics.median(simulated) * 1e3:7.0f} {difference:+6.1%}")
     what = f"{name} {settings['method']} b{settings['buffers']} d{settings['devices']}"
     what += "".join(f" {case[key]}" for key in ("bounce_memory", "pipeline", "density")
                     if key in case)
-    apart = "  ".join(f"{after[phase] / before[phase] - 1:+4.0%}" for phase in PHASES[:2])
-    print(f"{what:<28} | {' | '.join(cells)}   {apart}", flush=True)
+    apart = (max((after[phase] / before[phase] - 1 for _, before, after in turns), key=abs)
+             for phase in PHASES[:2])
+    print(f"{what:<28} | {' | '.join(cells)}   {'  '.join(f'{one:+4.0%}' for one in apart)}",
+          flush=True)
 
 
 def measure(arguments, name, model, count, rate, size, cases):
@@ -133,7 +150,7 @@ def measure(arguments, name, model, count, rate, size, cases):
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
-        for case in cases:
+        for case in cases[:arguments.rows]:
             compare(arguments, name, model, drives_dir, count, platform, case)
     finally:
         sh(THROTTLE, "down", drives_dir)
@@ -148,6 +165,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="calibrate --quick")
     parser.add_argument("--beside", default="/var/tmp/sluice-calibrate",
                         help="a folder that is not in memory and not throttled")
+    parser.add_argument("--turns", type=int, default=1,
+                        help="runs of each row, a calibration between any two; medians are shown")
+    parser.add_argument("--rows", type=int, default=None, help="only the first of each table")
     parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
                         help="only the drives of this name")
     arguments = parser.parse_args()
