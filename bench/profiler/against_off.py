@@ -2,7 +2,7 @@
 """What recording everything costs a step: steps with record=all beside steps with record=off, and
 what the recorder says of itself.
 
-    bench/profiler/against_off.py [--sluice build/release/bin/sluice] [--pairs 60] [--steps 6]
+    bench/profiler/against_off.py [--clock real] [--pairs 60] [--steps 6]
 
 Trains tiny by the real clock (or the emulated one), and turns `record` in that run: some steps of
 each level in turns. Prints

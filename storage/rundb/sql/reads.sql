@@ -77,7 +77,7 @@ CROSS JOIN lod USING (chunk)
 WHERE level = ?2 AND track_id = ?1 AND bin BETWEEN ?3 AND ?4
 ORDER BY bin;
 
--- Those that have no rows in lod of a level: of all tracks, or of ?4.
+-- Spans that have no rows in lod of level ?1: of all tracks, or of ?4.
 -- name: spans_without_lod
 SELECT span.id, span.track_id, span.name_id, span.ts, span.dur
 FROM span_batch
