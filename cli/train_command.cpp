@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 
 #include "base/log.h"
@@ -16,6 +17,11 @@
 
 namespace sluice::cli {
 namespace {
+
+// How far the database is behind the run where a window or another program follows it, and where
+// nobody does: then it is what a crash loses, and the price of a commit is paid less often.
+constexpr std::chrono::milliseconds kFlushWatched{100};
+constexpr std::chrono::milliseconds kFlushUnwatched{250};
 
 struct TrainArguments {
   std::string run_path;
@@ -125,7 +131,9 @@ class TrainCommand {
   // A run that nobody can change while it goes on is a run all the same.
   Status listen() {
     RETURN_IF_ERROR(make_folder_of(config_.files.database));
-    auto live = train::LiveControl::start(*run_);
+    auto live = train::LiveControl::start(*run_, [collector = collector_.get()](bool watched) {
+      if (collector) collector->set_flush_interval(watched ? kFlushWatched : kFlushUnwatched);
+    });
     if (live.ok()) {
       live_ = *std::move(live);
     } else {
@@ -147,7 +155,8 @@ class TrainCommand {
     writer->set_retention({config_.record_steps, config_.record_size_bytes});
     const collect::RunFacts facts =
         run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(), run_->store().layout());
-    ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts));
+    ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
+                                                           {.flush_interval = kFlushUnwatched}));
     collector_->add(changes);
     return ok_status();
   }

@@ -14,7 +14,6 @@ constexpr int kBarMax = 28;
 struct BarLine {
   std::string_view name;
   double share = 0;
-  std::int64_t tenths = 0;  // of a per cent, as printed
 };
 
 // Causes worth a line, the largest first, and what is left as one.
@@ -35,34 +34,21 @@ std::vector<BarLine> bar_lines(const analyze::RunAnalysis& analysis) {
   return lines;
 }
 
-// Rounded so that they add up to 100.0 %: those with the largest remainders are rounded up.
-void round_to_tenths(std::vector<BarLine>& lines) {
-  std::int64_t left = 1000;
-  std::vector<std::pair<double, BarLine*>> remainders;
-  for (BarLine& line : lines) {
-    line.tenths = static_cast<std::int64_t>(line.share * 1000);
-    left -= line.tenths;
-    remainders.emplace_back(line.share * 1000 - static_cast<double>(line.tenths), &line);
-  }
-  std::ranges::stable_sort(remainders, std::greater<>(), [](const auto& r) { return r.first; });
-  for (const auto& [remainder, line] : remainders) {
-    if (left-- <= 0) break;
-    line->tenths += 1;
-  }
-}
-
 std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   std::vector<BarLine> lines = bar_lines(analysis);
-  round_to_tenths(lines);
+  std::vector<double> shares;
+  for (const BarLine& line : lines) shares.push_back(line.share);
+  const std::vector<int> tenths = analyze::rounded_shares(shares, 1000);  // of a per cent
   const int bar_max = std::clamp(columns - 36, 4, kBarMax);
   double most = 0;
   for (const BarLine& line : lines) most = std::max(most, line.share);
   std::string text;
-  for (const BarLine& line : lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const BarLine& line = lines[i];
     const auto length = static_cast<std::size_t>(std::lround(line.share / most * bar_max));
     text += fmt::format(
         "  {:<14} {:<{}} {:>5.1f} %  {:>9}\n", line.name, std::string(length, '#'), bar_max,
-        static_cast<double>(line.tenths) / 10,
+        tenths[i] / 10.0,
         format_duration(static_cast<TimeNs>(line.share * static_cast<double>(analysis.dur))));
   }
   return text;

@@ -6,7 +6,9 @@
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
-medians of the steps after the first two. Nothing else should run meanwhile. A virtual machine's
+means of the steps after the first three: with nbuffer a step begins with what the one before has
+left, so the first ones are shorter, and a long one is followed by a short one. Nothing else should
+run meanwhile. A virtual machine's
 processor may be a quarter slower a minute later, so its rates are measured anew before and after
 each real run (on --beside; the figures of drives and emulated engines stay), and the simulated
 figure is the mean of the two; the last column says how far those are apart in forward and backward
@@ -31,7 +33,7 @@ MODELS = {
     "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
     "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
 }
-STEPS = {"tiny": 6, "gpt2-124m": 5}
+STEPS = {"tiny": 9, "gpt2-124m": 11}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
 CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
@@ -49,12 +51,12 @@ DRIVES = [
 
 
 def real_phases(database):
-    """Medians of the steps after the first two, in which caches and buffers fill."""
+    """Means of the steps that have all of a step's update before them."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     rows = connection.execute(
         "SELECT forward_dur, backward_dur, update_dur, dur FROM step_phase "
-        "JOIN step ON step.id = step_id WHERE step.id > 1").fetchall()
-    return {phase: statistics.median(row[i] for row in rows) / 1e9
+        "JOIN step ON step.id = step_id WHERE step.id > 2").fetchall()
+    return {phase: statistics.mean(row[i] for row in rows) / 1e9
             for i, phase in enumerate(PHASES)}
 
 

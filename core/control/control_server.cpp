@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <list>
 #include <thread>
@@ -88,6 +89,7 @@ class Server final : public ControlServer {
   void put(Client& client, std::string_view text);
   static void write(Client& client);
   void spread_events();
+  void tell_whether_watched();
   void say_goodbye();
 
   const std::string path_;
@@ -96,7 +98,8 @@ class Server final : public ControlServer {
   Descriptor wake_;
   const Greeting greeting_;
   const RunSeam seam_;
-  std::list<Client> clients_;  // the server's thread only
+  std::list<Client> clients_;  // the server's thread only, as the next one
+  bool is_watched_ = false;
   std::thread thread_;
 
   Mutex mutex_;
@@ -177,9 +180,17 @@ void Server::serve() {
     }
     spread_events();
     clients_.remove_if([](const Client& client) { return client.is_over; });
+    tell_whether_watched();
     if (is_closing) break;
   }
   say_goodbye();
+}
+
+void Server::tell_whether_watched() {
+  const bool is_watched = std::ranges::any_of(clients_, &Client::subscribes);
+  if (is_watched == is_watched_) return;
+  is_watched_ = is_watched;
+  if (seam_.watched) seam_.watched(is_watched);
 }
 
 void Server::poll_once(int timeout_ms) {

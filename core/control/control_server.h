@@ -45,6 +45,9 @@ struct RunSeam {
   std::function<Status(const std::vector<std::string>& waiting,
                        const std::vector<std::string>& settings)>
       check;
+  // Whether anybody has subscribed to events, each time that this changes; at first nobody has. May
+  // be none.
+  std::function<void(bool)> watched = {};
 };
 
 class ControlServer {

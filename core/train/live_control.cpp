@@ -64,7 +64,8 @@ LiveControl::LiveControl(TrainingRun& run, std::string socket_path)
 
 LiveControl::~LiveControl() { close("the run has ended"); }
 
-Result<std::unique_ptr<LiveControl>> LiveControl::start(TrainingRun& run) {
+Result<std::unique_ptr<LiveControl>> LiveControl::start(TrainingRun& run,
+                                                        std::function<void(bool)> watched) {
   const std::string& database = run.config().files.database;
   std::unique_ptr<LiveControl> live(new LiveControl(run, control::socket_path_of(database)));
   control::Greeting greeting;
@@ -76,6 +77,7 @@ Result<std::unique_ptr<LiveControl>> LiveControl::start(TrainingRun& run) {
   seam.check = [shared = live->shared_](const auto& waiting, const auto& settings) {
     return shared->check(waiting, settings);
   };
+  seam.watched = std::move(watched);
   ASSIGN_OR_RETURN(live->server_,
                    control::ControlServer::start(live->socket_path_, greeting, std::move(seam)));
   return live;

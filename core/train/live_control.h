@@ -5,6 +5,7 @@
 //
 // Thread contract: the schedule's thread; the socket has its own.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +18,11 @@ namespace sluice::train {
 
 class LiveControl {
  public:
-  // Listens beside the run's database. The run outlives it.
-  static Result<std::unique_ptr<LiveControl>> start(TrainingRun& run);
+  // Listens beside the run's database. The run outlives it. `watched` is told, on the socket's
+  // thread, each time that somebody begins to follow the run while nobody did, and each time that
+  // the last one has gone.
+  static Result<std::unique_ptr<LiveControl>> start(TrainingRun& run,
+                                                    std::function<void(bool)> watched = {});
   ~LiveControl();
 
   const std::string& socket_path() const { return socket_path_; }

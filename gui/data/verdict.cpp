@@ -1,9 +1,7 @@
 #include "gui/data/verdict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <numeric>
 
 namespace sluice::gui {
 namespace {
@@ -20,30 +18,12 @@ std::vector<CauseShare> causes_of(const analyze::RunAnalysis& analysis) {
   std::ranges::stable_sort(causes, std::greater<>(), &CauseShare::share);
   std::vector<double> shares;
   for (const CauseShare& cause : causes) shares.push_back(cause.share);
-  const std::vector<int> percents = whole_percents(shares);
+  const std::vector<int> percents = analyze::rounded_shares(shares, 100);
   for (std::size_t c = 0; c < causes.size(); ++c) causes[c].percent = percents[c];
   return causes;
 }
 
 }  // namespace
-
-std::vector<int> whole_percents(const std::vector<double>& shares) {
-  std::vector<int> whole;
-  std::vector<std::size_t> order(shares.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (const double share : shares) whole.push_back(static_cast<int>(share * 100));
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  int left =
-      static_cast<int>(std::lround(sum * 100)) - std::accumulate(whole.begin(), whole.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) {
-    return shares[i] * 100 - static_cast<double>(whole[i]);
-  });
-  for (const std::size_t i : order) {
-    if (left-- <= 0) break;
-    whole[i] += 1;
-  }
-  return whole;
-}
 
 Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   Verdict verdict;

@@ -30,7 +30,4 @@ struct Verdict {
 
 Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts);
 
-// Whole per cent that add to those of the sum: the largest remainders are rounded up.
-std::vector<int> whole_percents(const std::vector<double>& shares);
-
 }  // namespace sluice::gui

@@ -1,5 +1,10 @@
 #include "profiler/analyze/cause.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
 namespace sluice::analyze {
 namespace {
 
@@ -25,5 +30,22 @@ constexpr std::array<Words, kCauseCount> kWords = {{
 
 std::string_view cause_name(Cause cause) { return kWords[index_of(cause)].name; }
 std::string_view cause_phrase(Cause cause) { return kWords[index_of(cause)].phrase; }
+
+std::vector<int> rounded_shares(std::span<const double> shares, int parts) {
+  std::vector<int> whole;
+  for (const double share : shares) whole.push_back(static_cast<int>(share * parts));
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t i) { return shares[i] * parts - whole[i]; });
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  int left =
+      static_cast<int>(std::lround(sum * parts)) - std::accumulate(whole.begin(), whole.end(), 0);
+  for (const std::size_t i : order) {
+    if (left-- <= 0) break;
+    whole[i] += 1;
+  }
+  return whole;
+}
 
 }  // namespace sluice::analyze

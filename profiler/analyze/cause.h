@@ -5,8 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace sluice::analyze {
 
@@ -31,5 +32,9 @@ constexpr std::size_t index_of(Cause cause) { return static_cast<std::size_t>(ca
 std::string_view cause_name(Cause cause);
 // "waiting for a buffer", for a sentence: "47 % of a step is ...".
 std::string_view cause_phrase(Cause cause);
+
+// Shares of 1 as whole numbers of `parts` (100: per cent) that add to those of their sum: those
+// with the largest remainders are rounded up.
+std::vector<int> rounded_shares(std::span<const double> shares, int parts);
 
 }  // namespace sluice::analyze

@@ -8,7 +8,10 @@
 namespace sluice::collect {
 
 Collector::Collector(std::unique_ptr<Drain> drain, const CollectorOptions& options)
-    : drain_(std::move(drain)), options_(options), thread_([this] { run(); }) {}
+    : drain_(std::move(drain)),
+      options_(options),
+      flush_interval_(options.flush_interval),
+      thread_([this] { run(); }) {}
 
 Result<std::unique_ptr<Collector>> Collector::start(record::Recorder& recorder,
                                                     std::unique_ptr<rundb::Writer> writer,
@@ -27,7 +30,7 @@ Collector::~Collector() {
 void Collector::run() {
   std::unique_lock lock(mutex_);
   while (!stop_asked_ || flush_asked_ > flush_done_) {
-    wake_.wait_for(lock, options_.flush_interval,
+    wake_.wait_for(lock, flush_interval_,
                    [this] { return stop_asked_ || flush_asked_ > flush_done_; });
     const std::uint64_t answers = flush_asked_;
     hand_over();
@@ -60,6 +63,14 @@ void Collector::add(std::span<const rundb::VerdictRow> verdicts) {
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }
 
 std::uint64_t Collector::unwritten_count() const { return drain_->unwritten_count(); }
+
+void Collector::set_flush_interval(std::chrono::milliseconds interval) {
+  const std::lock_guard lock(mutex_);
+  if (interval == flush_interval_) return;
+  flush_interval_ = interval;
+  ++flush_asked_;
+  wake_.notify_one();
+}
 
 Status Collector::flush() {
   std::unique_lock lock(mutex_);

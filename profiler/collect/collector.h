@@ -49,7 +49,7 @@ struct RunFacts {
 };
 
 struct CollectorOptions {
-  // How far the file is behind the run. The rings must hold what is recorded meanwhile.
+  // How far the file is behind the run, at first. The rings must hold what is recorded meanwhile.
   std::chrono::milliseconds flush_interval{100};
   // Most records in a transaction: 16 Ki are 1 MiB as records and some 3 MiB as rows.
   std::size_t batch_record_count = 16 * 1024;
@@ -81,6 +81,11 @@ class Collector {
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.
   void attach(const record::SideRecorder& side);
 
+  // From now on, and with a pass at once: what somebody waits for comes soon, what nobody looks at
+  // comes in fewer and larger batches, since each has its own price (a commit, the bins it
+  // touches).
+  void set_flush_interval(std::chrono::milliseconds interval);
+
   // Returns when all that was pushed before the call is committed (or the recording has stopped:
   // then with the reason).
   Status flush();
@@ -106,6 +111,7 @@ class Collector {
   const CollectorOptions options_;
 
   mutable std::mutex mutex_;
+  std::chrono::milliseconds flush_interval_;
   std::condition_variable wake_;
   std::condition_variable flushed_;
   std::uint64_t flush_asked_ = 0;  // guarded by mutex_, as are the next four

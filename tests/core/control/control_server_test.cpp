@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/control/control_client.h"
 #include "core/control/socket_address.h"
@@ -69,6 +70,27 @@ TEST_CASE("what the run would refuse is refused at once, with what waits taken i
   watched.set.revert_if = "steptime>+5%";
   CHECK(client->ask(watched, kLong).error().message().find("did you mean 'step_time'?") !=
         std::string::npos);
+}
+
+TEST_CASE("the run is told when somebody begins to follow it and when the last one has gone") {
+  ServedRun run;
+  const auto wait_for = [&](const std::vector<bool>& told) {  // ends, or hangs
+    while (run.watched() != told) std::this_thread::yield();
+  };
+  auto asks = run.connect();
+  REQUIRE(asks->ask({.kind = RequestKind::status}, kLong).ok());
+  auto first = run.connect();
+  REQUIRE(first->ask({.kind = RequestKind::subscribe}, kLong).ok());
+  wait_for({true});
+  auto second = run.connect();
+  REQUIRE(second->ask({.kind = RequestKind::subscribe}, kLong).ok());
+  first.reset();
+  REQUIRE(second->ask({.kind = RequestKind::status}, kLong).ok());
+  second.reset();
+  wait_for({true, false});
+  auto third = run.connect();
+  REQUIRE(third->ask({.kind = RequestKind::subscribe}, kLong).ok());
+  wait_for({true, false, true});
 }
 
 TEST_CASE("stop waits for the next safe point") {

@@ -43,6 +43,10 @@ class ServedRun {
       if (settings.front() != "buffers=400") return ok_status();
       return make_error(ErrorCode::memory, "buffers=400 is refused");
     };
+    seam.watched = [this](bool is_watched) {
+      MutexLock lock(mutex_);
+      watched_.push_back(is_watched);
+    };
     return ControlServer::start(path, {kProtocolVersion, "made", "/nowhere/run.db", getpid()},
                                 std::move(seam));
   }
@@ -56,6 +60,12 @@ class ServedRun {
   std::vector<std::string> last_waiting() {
     MutexLock lock(mutex_);
     return waiting_;
+  }
+
+  // What the run was told of whether anybody follows it.
+  std::vector<bool> watched() {
+    MutexLock lock(mutex_);
+    return watched_;
   }
 
   std::string path;
@@ -72,6 +82,7 @@ class ServedRun {
   std::string folder_;
   Mutex mutex_;
   std::vector<std::string> waiting_ GUARDED_BY(mutex_);
+  std::vector<bool> watched_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::control

@@ -55,12 +55,6 @@ TEST_CASE("changes and losses are facts") {
   CHECK(lost_count(facts.losses) == 12);
 }
 
-TEST_CASE("whole per cent add to a hundred") {
-  CHECK(whole_percents({0.335, 0.335, 0.33}) == std::vector<int>{34, 33, 33});
-  CHECK(whole_percents({1}) == std::vector<int>{100});
-  CHECK(whole_percents({}).empty());
-}
-
 TEST_CASE("the verdict names causes by share, and says why it knows nothing") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {});

@@ -284,6 +284,20 @@ TEST_CASE("without being asked, the collector flushes each interval") {
   require_ok(collector->stop());
 }
 
+TEST_CASE("a shorter flush interval is in force at once") {
+  const TempFolder folder;
+  Recorder recorder;
+  auto collector = start(recorder, folder.file("run.db"));  // an hour
+  Ring& ring = recorder.add_ring(64);
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  ring.try_push(StepRecord{.step = 1});
+  collector->set_flush_interval(std::chrono::milliseconds(1));
+  while (require_ok(reader->steps()).empty()) std::this_thread::yield();  // ends, or hangs
+  ring.try_push(StepRecord{.step = 2});
+  while (require_ok(reader->steps()).size() < 2) std::this_thread::yield();
+  require_ok(collector->stop());
+}
+
 TEST_CASE("more records than a batch holds, from several threads: all arrive") {
   const TempFolder folder;
   Recorder recorder;
