@@ -16,6 +16,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "train"))
 from bench_run import ROOT, setting_arguments  # noqa: E402  (the line above finds it)
 
+POLL_SECONDS = 0.02
 UNSETTLED = 2  # steps behind a switch: the one under way, and the one in which it takes effect
 
 
@@ -30,6 +31,8 @@ class Line:
             os.chdir(here)
         self.file = self.socket.makefile("rw")
         self.file.readline()  # the greeting
+        self.follows = False
+        self.step = 0
 
     def send(self, **request):
         self.file.write(json.dumps(request) + "\n")
@@ -41,8 +44,21 @@ class Line:
             if wanted(message):
                 return message
 
+    def follow(self):
+        self.send(id=0, do="subscribe")
+        self.follows = True
+
     def next_step_seconds(self):
-        return self.next(lambda m: m.get("event") == "step")["step_seconds"]
+        """A run that nobody follows flushes its recording less often; it is asked instead."""
+        if self.follows:
+            return self.next(lambda m: m.get("event") == "step")["step_seconds"]
+        while True:
+            self.send(id=0, do="status")
+            status = self.next(lambda m: "status" in m)["status"]
+            if status["step"] != self.step:
+                self.step = status["step"]
+                return status["step_seconds"]
+            time.sleep(POLL_SECONDS)
 
 
 def connected(path, process):
@@ -54,8 +70,8 @@ def connected(path, process):
     sys.exit(f"the run ended before it listened: {process.stderr.read().decode()}")
 
 
-def started(sluice, folder, text, steps=1_000_000, **settings):
-    """Tiny, training into `folder`, and its control socket, which tells of steps."""
+def started(sluice, folder, text, steps=1_000_000, follows=True, **settings):
+    """Tiny, training into `folder`, and its control socket, which tells of steps or is asked."""
     settings = {"output": folder, "text": pathlib.Path(text).resolve(), "sample_tokens": 0,
                 "validation_every": 0, **settings}
     command = (sluice, "train", ROOT / "sample_models/runs/tiny.toml", "--steps", steps,
@@ -63,7 +79,8 @@ def started(sluice, folder, text, steps=1_000_000, **settings):
     run = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
                            stderr=subprocess.PIPE)
     line = connected(folder / "run.db.socket", run)
-    line.send(id=0, do="subscribe")
+    if follows:
+        line.follow()
     return run, line
 
 

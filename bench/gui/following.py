@@ -3,6 +3,7 @@
 
     bench/gui/following.py behind   [--rate 20000] [--seconds 30]
     bench/gui/following.py slowdown [--clock real] [--pairs 40] [--steps 6] [--without-rasteriser]
+                                    [--set KEY=VALUE]...
 
 `behind` follows a made-up recording of that many spans a second (bench_record ingest) with
 bench_follow, which is sluice-gui's window beside a stopwatch. `slowdown` trains tiny with
@@ -20,6 +21,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -85,11 +87,22 @@ def processor_seconds(pid):
     return sum(int(one) for one in ticks) / os.sysconf("SC_CLK_TCK")
 
 
+def spans_a_second(database):
+    """Of the last ten steps."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        (rate,) = db.execute(
+            "SELECT 1e9 * (SELECT count(*) FROM span WHERE ts >= begin AND ts < end) "
+            "/ (end - begin) FROM (SELECT min(ts) AS begin, max(ts + dur) AS end FROM "
+            "(SELECT ts, dur FROM step ORDER BY id DESC LIMIT 10))").fetchone()
+    return rate
+
+
 def slowdown(arguments):
     folder = pathlib.Path(arguments.dir) / "run"
     shutil.rmtree(folder, ignore_errors=True)
     run, line = started(arguments.bin / "sluice", folder, arguments.text, clock=arguments.clock,
-                        record="all", host_memory=0)
+                        record="all", host_memory=0,
+                        **dict(one.split("=", 1) for one in arguments.set))
     drawn = {"GALLIUM_NOOP": "1"} if arguments.without_rasteriser else {}
     window = subprocess.Popen([arguments.bin / "sluice-gui", folder / "run.db", "--settings", "-",
                                "--size", arguments.size], stderr=subprocess.DEVNULL,
@@ -113,8 +126,9 @@ def slowdown(arguments):
     window.wait()
     run.wait()
     mode = " without the rasteriser (GALLIUM_NOOP)" if arguments.without_rasteriser else ""
-    print(f"tiny, clock={arguments.clock}, {arguments.size}, {arguments.pairs} pairs of "
-          f"{arguments.steps} steps, {base * 1e3:.2f} ms a step without a window\n"
+    print(f"tiny, clock={arguments.clock} {' '.join(arguments.set)}, {arguments.size}, "
+          f"{arguments.pairs} pairs of {arguments.steps} steps, {base * 1e3:.2f} ms a step without "
+          f"a window, {spans_a_second(folder / 'run.db'):.0f} spans a second\n"
           f"  with one{mode}  {100 * more:+.2f} %, noise {100 * noise:.2f} %; it and its driver "
           f"took {100 * statistics.median(used[1:]):.1f} % of a processor")
 
@@ -132,6 +146,8 @@ def main():
     parser.add_argument("--size", default="1920x1080", help="of the window (slowdown)")
     parser.add_argument("--pairs", type=int, default=40, help="of blocks of steps (slowdown)")
     parser.add_argument("--steps", type=int, default=6, help="of a block (slowdown)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="a setting of the run, such as subgroup_elements=1024 (slowdown)")
     parser.add_argument("--without-rasteriser", action="store_true",
                         help="what the window draws is dropped (slowdown)")
     arguments = parser.parse_args()

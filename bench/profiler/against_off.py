@@ -37,7 +37,7 @@ PUSH_NS = 40  # at most, where reading the clock takes 15: what bench_record spa
 
 def cost_by_pairs(arguments, folder):
     run, line = started(arguments.sluice, folder, arguments.text, clock=arguments.clock,
-                        record="all", host_memory=0)
+                        record="all", host_memory=0, follows=arguments.followed)
 
     def switch(is_on):
         line.send(id=1, do="set", knobs={"record": "all" if is_on else "off"})
@@ -80,6 +80,8 @@ def main():
     parser.add_argument("--text", default=ROOT / "out/data/kjv.txt")
     parser.add_argument("--dir", default="/tmp/sluice-bench-recording", help="removed in the end")
     parser.add_argument("--clock", choices=["real", "emulated"], default="real")
+    parser.add_argument("--followed", action="store_true",
+                        help="as if a window followed the run: it is flushed more often")
     parser.add_argument("--pairs", type=int, default=60, help="of blocks of steps")
     parser.add_argument("--steps", type=int, default=6, help="of a block")
     arguments = parser.parse_args()
