@@ -54,8 +54,8 @@ class Discarding {
   std::thread thread_;
 };
 
-// What a span needs stands in locals, as where spans are recorded: captures of a lambda would be
-// loaded anew for each.
+// What a span needs stands in locals: a lambda would load its captures anew for each span, which is
+// not the span's own cost.
 void push_spans(const record::Recorder& recorder, const Producer& producer, record::NameId name) {
   record::Ring& ring = *producer.ring;
   const record::TrackId track = producer.track;

@@ -8,12 +8,11 @@ cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny an
 by the real clock and simulates the same settings on the calibrated platform. Real figures are
 means of the steps after the first three: with nbuffer a step begins with what the one before has
 left, so the first ones are shorter, and a long one is followed by a short one. Nothing else should
-run meanwhile. A virtual machine's
-processor may be a quarter slower a minute later, so its rates are measured anew before and after
-each real run (on --beside; the figures of drives and emulated engines stay), and the simulated
-figure is the mean of the two; the last column says how far those are apart in forward and backward
-(with --turns, at most). The devices' images lie in memory (up to 6 GB): writing them back to the
-machine's own drive would take processor time from forward.
+run meanwhile. A virtual machine's processor may be a quarter slower a minute later, so its rates
+are measured anew before and after each real run (on --beside; the figures of drives and emulated
+engines stay), and the simulated figure is the mean of the two; the last column says how far those
+are apart in forward and backward (with --turns, at most). The devices' images lie in memory (up to
+6 GB): writing them back to the machine's own drive would take processor time from forward.
 """
 import argparse
 import json
