@@ -188,6 +188,9 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
   text +=
       fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} %\n",
                   rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
+  text += fmt::format("  layers beside transfers       {:+.0f} % longer beside {}{}\n",
+                      100 * measured.toll.longer.value, format_rate(measured.toll.bytes_per_s),
+                      measured.toll.processor_bytes_per_s > 0 ? "" : ", which may be chance");
   for (const std::string& note : measured.notes) text += "\nNote: " + note + ".";
   text += arguments_.emulated_csds
               ? "\nEMULATED: engine and internal link of each device are the host's processor and "
@@ -207,6 +210,9 @@ std::string CalibrateCommand::json(const calibrate::Calibration& measured) const
   json["together"] = nullptr;
   if (measured.together) json["together"] = json_of(*measured.together);
   json["kernels"] = kernels_json(measured);
+  json["transfer_toll"] = {{"longer", json_of(measured.toll.longer)},
+                           {"bytes_per_s", measured.toll.bytes_per_s},
+                           {"processor_bytes_per_s", measured.toll.processor_bytes_per_s}};
   json["compute"] = {{"matmul_flop_per_s", measured.compute.matmul},
                      {"elementwise_per_s", measured.compute.elementwise},
                      {"worst_error", measured.compute.worst_error},

@@ -7,6 +7,7 @@
 #include "core/calibrate/drive_load.h"
 #include "core/calibrate/host_kernels.h"
 #include "core/calibrate/machine_facts.h"
+#include "core/calibrate/processor_toll.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -123,6 +124,14 @@ void Measurement::plan() {
                       result_.compute_samples = std::move(times.samples);
                       result_.compute = fit_compute(result_.compute_samples);
                       result_.wake = fit_wake(times.wake_samples);
+                      return ok_status();
+                    }});
+  const TollOptions toll{is_quick_ ? 8 : 12, is_quick_ ? 0.5 : 0.8};
+  steps_.push_back({"computing beside transfers", (toll.pair_count + 1) * (2 * toll.seconds + 0.3),
+                    [this, toll]() -> Status {
+                      ASSIGN_OR_RETURN(
+                          result_.toll,
+                          measure_toll(*load_, all_files(), options_.compute.pass_seconds, toll));
                       return ok_status();
                     }});
 }

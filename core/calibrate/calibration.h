@@ -29,6 +29,8 @@ struct ComputeTimes {
 struct ComputeTimer {
   double estimated_seconds = 0;
   std::function<Result<ComputeTimes>()> time;
+  // A pass over some layers, forward: seconds it took, on average over at least `seconds`.
+  std::function<Result<double>(double seconds)> pass_seconds;
 };
 
 struct CalibrationOptions {
@@ -98,6 +100,7 @@ struct Calibration {
   std::vector<ComputeSample> compute_samples;
   ComputeRates compute;
   Wake wake;
+  Toll toll;                       // of all drives at once
   std::vector<std::string> notes;  // what was not measured or not as asked, what was pooled
 };
 

@@ -170,11 +170,12 @@ Result<std::vector<FileRates>> DriveLoad::run(std::span<const TestFile* const> f
   while (engine->inflight_count() > 0) {
     const std::size_t count = engine->reap(completions, 1);
     requests.clear();
+    const bool goes_on = !windows.is_over() || (shape.goes_on && shape.goes_on());
     for (io::IoCompletion& completion : std::span(completions).first(count)) {
       RETURN_IF_ERROR(std::move(completion.status));
       Lane& lane = lanes[completion.user_data];
       lane.done_bytes += request_bytes;
-      if (!windows.is_over()) requests.push_back(next_request(lane, completion.user_data));
+      if (goes_on) requests.push_back(next_request(lane, completion.user_data));
     }
     windows.on_completions();
     engine->submit(requests);

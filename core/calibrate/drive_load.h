@@ -43,9 +43,10 @@ struct LoadShape {
   std::int64_t inflight_bytes = kRunInflightBytes;  // a lane
   bool reads = true;
   bool writes = false;
-  int window_count = 5;             // repeats, one after another under one load
-  double window_seconds = 0.3;      // each, at least
-  double window_seconds_max = 1.0;  // however little was moved
+  int window_count = 5;                // repeats, one after another under one load
+  double window_seconds = 0.3;         // each, at least
+  double window_seconds_max = 1.0;     // however little was moved
+  std::function<bool()> goes_on = {};  // if given, the load ends no sooner than this is false
 };
 
 // Of one file and direction, or of the sum of several.

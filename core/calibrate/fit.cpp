@@ -108,4 +108,23 @@ Wake fit_wake(std::span<const WakeSample> samples) {
   return {seconds, seconds + most_lost_seconds};
 }
 
+Toll fit_toll(std::span<const TollSample> samples) {
+  std::vector<double> longer, rates;
+  double sum = 0, squares = 0;
+  for (const TollSample& sample : samples) {
+    longer.push_back(sample.beside_seconds / sample.alone_seconds - 1);
+    rates.push_back(sample.bytes_per_s);
+    sum += longer.back();
+    squares += longer.back() * longer.back();
+  }
+  const auto count = static_cast<double>(samples.size());
+  const double variance = std::max(0.0, squares / count - sum / count * (sum / count));
+  Toll toll{figure_of(std::move(longer)), figure_of(std::move(rates)).value, 0};
+  const double share = toll.longer.value;
+  if (share <= 2 * std::sqrt(variance / count)) return toll;
+  // What is left of the processor is 1 / (1 + share).
+  toll.processor_bytes_per_s = toll.bytes_per_s * (1 + share) / share;
+  return toll;
+}
+
 }  // namespace sluice::calibrate

@@ -145,7 +145,19 @@ std::string burst_lines(std::string_view direction, const platform::Burst& burst
       direction, burst.size_bytes, rate_text(burst.bytes_per_s, "B/s"));
 }
 
-std::string drive_table(const DriveFigures& drive) {
+std::string toll_lines(const Toll& toll) {
+  const std::string beside = fmt::format(
+      "layers took {:+.0f} % longer beside {} of all drives (middle of {}; {:+.0f} to {:+.0f} %)",
+      100 * toll.longer.value, format_rate(toll.bytes_per_s), toll.longer.count,
+      100 * toll.longer.low, 100 * toll.longer.high);
+  if (toll.processor_bytes_per_s == 0) {
+    return fmt::format("# processor_bandwidth: none was seen: {}\n", beside);
+  }
+  return fmt::format("processor_bandwidth = {}  # measured: {}\n",
+                     rate_text(toll.processor_bytes_per_s, "B/s"), beside);
+}
+
+std::string drive_table(const DriveFigures& drive, const Toll& toll) {
   const Figure read = drive.best(&CurvePoint::read);
   const Figure write = drive.best(&CurvePoint::write);
   std::string text = "\n[device.drive]\n" + rate_line("read", read, "B/s") +
@@ -157,6 +169,7 @@ std::string drive_table(const DriveFigures& drive) {
       "latency = \"{:.4g} us\"  # measured: a read of 4 KiB, median of {}, {:.4g} to {:.4g} us\n",
       latency.value * 1e6, latency.count, latency.low * 1e6, latency.high * 1e6);
   text += burst_lines("read", drive.read_burst) + burst_lines("write", drive.write_burst);
+  text += toll_lines(toll);
   text += "# In flight at once (io_bytes x queue_depth, or a smaller transfer), read, write.\n";
   text += "chunk_curve = [\n";
   for (const CurvePoint& point : drive.curve) {
@@ -191,7 +204,7 @@ std::string device_tables(const Calibration& calibration, std::size_t index, Dev
   } else {
     text += "# No update engine was found: method=host only.\n";
   }
-  text += drive_table(drive);
+  text += drive_table(drive, calibration.toll);
   if (devices == DevicesAre::emulated_csds) text += emulated_tables(calibration, drive);
   return text;
 }

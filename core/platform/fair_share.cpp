@@ -66,51 +66,63 @@ void FairShare::assign(std::span<const Claim> claims, std::vector<double>& rates
 
 void FairShare::list_members(std::span<const Claim> claims) {
   for (const std::int32_t i : used_) {
-    Resource& resource = resources_[static_cast<std::size_t>(i)];
+    Resource& resource = at(i);
     resource.open = {};
     resource.given = {};
+    resource.open_tolls = 0;
+    resource.open_toll = 0;
   }
   used_.clear();
   std::int32_t hop_count = 0;
   for (const Claim& claim : claims) {
     for (const std::int32_t i : claim.resources) {
-      Resource& resource = resources_[static_cast<std::size_t>(i)];
-      if (resource.open[0] + resource.open[1] == 0) used_.push_back(i);
-      ++resource.open[side(claim.direction)];
+      ++open_at(i).open[side(claim.direction)];
       ++hop_count;
     }
+    if (claim.toll_resource < 0) continue;
+    Resource& resource = open_at(claim.toll_resource);
+    ++resource.open_tolls;
+    resource.open_toll += claim.toll;
+    ++hop_count;
   }
   std::int32_t begin = 0;
   for (const std::int32_t i : used_) {
-    Resource& resource = resources_[static_cast<std::size_t>(i)];
+    Resource& resource = at(i);
     resource.left = resource.capacity;
     resource.level = kStale;
     resource.members_begin = resource.members_end = begin;
-    begin += resource.open[0] + resource.open[1];
+    begin += resource.open_count();
   }
   members_.resize(static_cast<std::size_t>(hop_count));
   for (std::size_t c = 0; c < claims.size(); ++c) {
-    for (const std::int32_t i : claims[c].resources) {
-      Resource& resource = resources_[static_cast<std::size_t>(i)];
+    const auto add_to = [&](Resource& resource) {
       members_[static_cast<std::size_t>(resource.members_end++)] = static_cast<std::int32_t>(c);
-    }
+    };
+    for (const std::int32_t i : claims[c].resources) add_to(at(i));
+    if (claims[c].toll_resource >= 0) add_to(at(claims[c].toll_resource));
   }
   open_ = used_;
+}
+
+FairShare::Resource& FairShare::open_at(std::int32_t index) {
+  Resource& resource = at(index);
+  if (resource.open_count() == 0) used_.push_back(index);
+  return resource;
 }
 
 // The resource that is full first while the open claims rise. Forgets the resources that have none.
 FairShare::Resource& FairShare::tightest() {
   Resource* lowest = nullptr;
   for (std::size_t i = 0; i < open_.size();) {
-    Resource& resource = resources_[static_cast<std::size_t>(open_[i])];
-    if (resource.open[0] + resource.open[1] == 0) {
+    Resource& resource = at(open_[i]);
+    if (resource.open_count() == 0) {
       open_[i] = open_.back();
       open_.pop_back();
       continue;
     }
     if (resource.level < 0) {
-      resource.level = resource.left /
-                       (resource.open[0] * resource.cost[0] + resource.open[1] * resource.cost[1]);
+      resource.level = resource.left / (resource.open[0] * resource.cost[0] +
+                                        resource.open[1] * resource.cost[1] + resource.open_toll);
     }
     if (lowest == nullptr || resource.level < lowest->level) lowest = &resource;
     ++i;
@@ -122,12 +134,18 @@ FairShare::Resource& FairShare::tightest() {
 void FairShare::settle(const Claim& claim, double rate) {
   const std::size_t direction = side(claim.direction);
   for (const std::int32_t i : claim.resources) {
-    Resource& resource = resources_[static_cast<std::size_t>(i)];
+    Resource& resource = at(i);
     resource.left = std::max(0.0, resource.left - rate * resource.cost[direction]);
     resource.given[direction] += rate;
     --resource.open[direction];
     resource.level = kStale;
   }
+  if (claim.toll_resource < 0) return;
+  Resource& resource = at(claim.toll_resource);
+  resource.left = std::max(0.0, resource.left - rate * claim.toll);
+  resource.given[side(Direction::read)] += rate * claim.toll;
+  resource.open_toll = --resource.open_tolls > 0 ? resource.open_toll - claim.toll : 0;
+  resource.level = kStale;
 }
 
 double FairShare::utilisation(LinkId link, Direction direction) const {

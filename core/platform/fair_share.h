@@ -4,7 +4,8 @@
 // Networks, section 6.5.2). Knows nothing of time.
 //
 // A resource is what flows compete for: one direction of a full-duplex link, or the whole of a
-// half-duplex one, where a byte written costs read_bandwidth / write_bandwidth bytes read.
+// half-duplex one, where a byte written costs read_bandwidth / write_bandwidth bytes read. A claim
+// may also pay a toll: each of its bytes takes so much of a resource that it does not cross.
 //
 // Thread contract: one thread. Allocates only while the numbers of flows and resources in use grow.
 
@@ -22,7 +23,9 @@ class FairShare {
   struct Claim {
     std::span<const std::int32_t> resources;  // at least one, see `resource_of`
     Direction direction;
-    double cap_bytes_per_s;  // may be infinite
+    double cap_bytes_per_s;           // may be infinite
+    std::int32_t toll_resource = -1;  // -1: no toll
+    double toll = 0;                  // of that resource's capacity, which is in bytes read, a byte
   };
 
   explicit FairShare(std::span<const Link> links);
@@ -41,16 +44,22 @@ class FairShare {
     std::array<double, 2> cost{};        // capacity that one byte takes, by direction
     double left = 0;                     // capacity not yet given to settled claims
     std::array<std::int32_t, 2> open{};  // hops of claims not yet settled, by direction
+    std::int32_t open_tolls = 0;         // claims not yet settled that pay toll here
+    double open_toll = 0;                // what they take together of each byte of theirs
     std::array<double, 2> given{};       // bytes a second of settled claims, by direction
     double level = 0;                    // rate at which it is full; stale when negative
     std::int32_t members_begin = 0;      // in members_
     std::int32_t members_end = 0;
+
+    std::int32_t open_count() const { return open[0] + open[1] + open_tolls; }
   };
 
   static std::size_t side(Direction direction) { return static_cast<std::size_t>(direction); }
   void list_members(std::span<const Claim> claims);
   Resource& tightest();
   void settle(const Claim& claim, double rate);
+  Resource& at(std::int32_t index) { return resources_[static_cast<std::size_t>(index)]; }
+  Resource& open_at(std::int32_t index);
 
   std::vector<Duplex> duplex_;
   std::vector<Resource> resources_;

@@ -35,6 +35,11 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   }
   latency_ns = std::max<TimeNs>(0, latency_ns - request.waited_ns);
   if (request.size_bytes == 0) resources.clear();
+  FairShare::Claim claim{resources, request.direction, cap};
+  if (index_of(request.toll_link) >= 0) {
+    claim.toll_resource = fair_share_.resource_of(request.toll_link, Direction::read);
+    claim.toll = request.toll;
+  }
 
   const FlowId flow{next_flow_++};
   timeline_.add({.join_ns = now_ns + latency_ns,
@@ -42,7 +47,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
                  .slot = slot,
                  .size_bytes = burst_credit_.begin(request.route, request.direction,
                                                    request.size_bytes, now_ns),
-                 .claim = {resources, request.direction, cap}});
+                 .claim = claim});
   forget_ahead();
   run_until(now_ns);
   return flow;

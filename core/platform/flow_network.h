@@ -27,6 +27,8 @@ struct FlowRequest {
       0;  // size of the requests that move it, for the links' chunk curves; 0 = no cap
   TimeNs extra_latency_ns = 0;  // added to the links' latencies
   TimeNs waited_ns = 0;         // of the latencies, what went by before
+  LinkId toll_link{-1};  // if not -1, each byte takes `toll` bytes of this one's reading, too
+  double toll = 0;
 };
 
 class FlowNetwork {

@@ -99,9 +99,17 @@ Result<double> check_rate(double per_second, std::string_view written) {
 }
 
 Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_keys) {
-  static const std::array<std::string, 10> kKeys = {
-      "read",        "write",      "duplex",          "sharing",     "latency",
-      "chunk_curve", "read_burst", "read_burst_rate", "write_burst", "write_burst_rate"};
+  static const std::array<std::string, 11> kKeys = {"read",
+                                                    "write",
+                                                    "duplex",
+                                                    "sharing",
+                                                    "latency",
+                                                    "chunk_curve",
+                                                    "read_burst",
+                                                    "read_burst_rate",
+                                                    "write_burst",
+                                                    "write_burst_rate",
+                                                    "processor_bandwidth"};
   other_keys.insert(other_keys.end(), kKeys.begin(), kKeys.end());
   RETURN_IF_ERROR(table.allow_only(other_keys));
   Link link;
@@ -113,6 +121,10 @@ Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_k
   ASSIGN_OR_RETURN(link.chunk_curve, parse_chunk_curve(table));
   ASSIGN_OR_RETURN(link.read_burst, parse_burst(table, "read", link.read_bytes_per_s));
   ASSIGN_OR_RETURN(link.write_burst, parse_burst(table, "write", link.write_bytes_per_s));
+  if (table.has("processor_bandwidth")) {
+    ASSIGN_OR_RETURN(link.processor_bytes_per_s,
+                     table.quantity("processor_bandwidth", parse_link_rate));
+  }
   return link;
 }
 

@@ -59,6 +59,9 @@ struct Link {
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
   Burst read_burst = {};
   Burst write_burst = {};
+  // So many bytes a second across this link would take all of the host processor's time; 0: its
+  // transfers take none.
+  double processor_bytes_per_s = 0;
 };
 
 // Runs one kernel at a time, in the order asked. Engines of one processor share its time.

@@ -43,6 +43,9 @@ std::string link_lines(const Link& link) {
   if (link.sharing == Sharing::in_order) text += "sharing = \"in_order\"\n";
   if (link.latency_ns > 0) text += fmt::format("latency = \"{} ns\"\n", link.latency_ns);
   text += burst_lines("read", link.read_burst) + burst_lines("write", link.write_burst);
+  if (link.processor_bytes_per_s > 0) {
+    text += fmt::format("processor_bandwidth = {}\n", rate(link.processor_bytes_per_s, "B/s"));
+  }
   if (link.chunk_curve.empty()) return text;
   text += "chunk_curve = [\n";
   for (const ChunkPoint& point : link.chunk_curve) {

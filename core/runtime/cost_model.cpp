@@ -9,18 +9,31 @@ namespace sluice::runtime {
 
 namespace {
 
+// A processor's time is a link whose bytes are parts of a nanosecond. Rates of flows rise together
+// until something is full, so with parts this small what transfers take of it is settled before
+// kernels have filled it, as a kernel's workers are soon let in where threads compute all the time.
+// A power of two, so that times are to the bit what they are in nanoseconds.
+constexpr TimeNs kTimeParts = 1024;
+constexpr double kTimePartsPerS = 1e9 * static_cast<double>(kTimeParts);
+
+std::size_t processor_of(const platform::Platform& platform, std::size_t engine) {
+  const std::int32_t processor = index_of(platform.engines[engine].processor);
+  return processor >= 0 ? static_cast<std::size_t>(processor) : engine;
+}
+
+bool pays_toll(const platform::Link& link) { return link.processor_bytes_per_s > 0; }
+
 // Its kernels do not simply follow one another.
 bool shares_or_wakes(const platform::Platform& platform, std::size_t engine) {
   const auto is_of = [engine](const platform::Engine& other) {
     return index_of(other.processor) == static_cast<std::int32_t>(engine);
   };
+  const auto host = static_cast<std::size_t>(index_of(platform.host_engine));
+  const bool has_tolls = processor_of(platform, engine) == processor_of(platform, host) &&
+                         std::ranges::any_of(platform.links, pays_toll);
   return index_of(platform.engines[engine].processor) >= 0 ||
-         platform.engines[engine].wake_ns > 0 || std::ranges::any_of(platform.engines, is_of);
-}
-
-std::size_t processor_of(const platform::Platform& platform, std::size_t engine) {
-  const std::int32_t processor = index_of(platform.engines[engine].processor);
-  return processor >= 0 ? static_cast<std::size_t>(processor) : engine;
+         platform.engines[engine].wake_ns > 0 || has_tolls ||
+         std::ranges::any_of(platform.engines, is_of);
 }
 
 std::int64_t asked_at_once(const Operation& operation) {
@@ -29,16 +42,19 @@ std::int64_t asked_at_once(const Operation& operation) {
 
 }  // namespace
 
-// Behind the links stand two for each engine, whose bytes are nanoseconds: the time of its
-// processor, which engines may share, and its own, which says whether it is awake.
+// Behind the links stand two for each engine: the time of its processor, which engines may share,
+// and its own, which says whether it is awake.
 std::vector<platform::Link> CostModel::links_and_processors(const platform::Platform& platform) {
   std::vector<platform::Link> links = platform.links;
   for (const platform::Engine& engine : platform.engines) {
-    platform::Link time{.name = engine.name, .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9};
+    platform::Link time{.name = engine.name,
+                        .read_bytes_per_s = kTimePartsPerS,
+                        .write_bytes_per_s = kTimePartsPerS};
     links.push_back(time);
     if (engine.wake_ns > 0) {
-      time.read_burst = {engine.wake_ns, 1e9 * static_cast<double>(engine.wake_ns) /
-                                             static_cast<double>(engine.wake_takes_ns)};
+      time.read_burst = {engine.wake_ns * kTimeParts,
+                         kTimePartsPerS * static_cast<double>(engine.wake_ns) /
+                             static_cast<double>(engine.wake_takes_ns)};
     }
     links.push_back(std::move(time));
   }
@@ -51,6 +67,7 @@ CostModel::CostModel(const platform::Platform& platform)
     const bool is_in_order = link.sharing == platform::Sharing::in_order;
     first_queue_.push_back(is_in_order ? queues_.size() : kNoQueue);
     if (is_in_order) queues_.resize(queues_.size() + 2);
+    toll_.push_back(pays_toll(link) ? kTimePartsPerS / link.processor_bytes_per_s : 0);
   }
   add_engines(platform);
   for (Queue& queue : queues_) {
@@ -64,14 +81,18 @@ CostModel::CostModel(const platform::Platform& platform)
 }
 
 void CostModel::add_engines(const platform::Platform& platform) {
+  const auto own_links = [&](std::size_t engine) {
+    const auto first = static_cast<std::int32_t>(platform.links.size() + 2 * engine);
+    return std::pair{platform::LinkId{first}, platform::LinkId{first + 1}};
+  };
+  const auto time_of = [&](std::size_t engine) {
+    return own_links(processor_of(platform, engine)).first;
+  };
+  host_time_ = time_of(static_cast<std::size_t>(index_of(platform.host_engine)));
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     if (!shares_or_wakes(platform, e)) continue;
-    const auto link = [&](std::size_t engine, std::size_t which) {
-      return platform::LinkId{
-          static_cast<std::int32_t>(platform.links.size() + 2 * engine + which)};
-    };
-    engines_[e].time = {link(processor_of(platform, e), 0)};
-    if (platform.engines[e].wake_ns > 0) engines_[e].time.push_back(link(e, 1));
+    engines_[e].time = {time_of(e)};
+    if (platform.engines[e].wake_ns > 0) engines_[e].time.push_back(own_links(e).second);
     engines_[e].queue = queues_.size();
     queues_.emplace_back();
   }
@@ -140,12 +161,16 @@ void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
   request.waited_ns = now_ns - sharer.asked_ns;
   if (cost.route.empty()) {
     request.route = engine_of(cost).time;
-    request.size_bytes = cost.engine_dur_ns;
+    request.size_bytes = cost.engine_dur_ns * kTimeParts;
   } else {
     request.route = cost.route;
     request.direction = cost.direction;
     request.size_bytes = label.size_bytes + label.padding_bytes;
     request.chunk_bytes = inflight_bytes(sharer);
+    for (const platform::LinkId link : cost.route) {
+      request.toll += toll_[static_cast<std::size_t>(index_of(link))];
+    }
+    if (request.toll > 0) request.toll_link = host_time_;
   }
   flows_.push_back({network_.start(request, now_ns), sharer});
   flows_.back().sharer.begin_ns = now_ns;

@@ -5,8 +5,9 @@
 // many bytes may be in the drive's queue, so what is asked of one file passes what waits for
 // another. Engines of one
 // processor share its time as transfers share a link: kernels of two take twice as long each while
-// both are under way. One piece of code for the emulated and the simulated clock (D1). Times are
-// the model's own nanoseconds.
+// both are under way. Transfers over links with a processor_bandwidth take of the host processor's
+// time what they need, and its kernels have the rest. One piece of code for the emulated and the
+// simulated clock (D1). Times are the model's own nanoseconds.
 //
 // Thread contract: owner thread only. Deterministic.
 
@@ -89,6 +90,8 @@ class CostModel {
 
   platform::FlowNetwork network_;
   std::vector<std::size_t> first_queue_;  // by link: of its two directions; kNoQueue: fair
+  std::vector<double> toll_;              // by link: of the host processor's time, a byte
+  platform::LinkId host_time_{-1};
   std::vector<Queue> queues_;
   std::vector<Engine> engines_;
   std::vector<Pending> pending_;  // a heap: other kernels, and operations that cost nothing

@@ -1,6 +1,7 @@
 #pragma once
 // What a kernel costs on an engine: its launch, and its elements or FLOP at the engine's rate.
 
+#include <algorithm>
 #include <string>
 
 #include "core/platform/platform.h"
@@ -9,7 +10,7 @@
 namespace sluice::runtime {
 
 // `amount` in the unit of the engine's rate for that kernel. An engine without a rate for it is
-// charged its launch only.
+// charged its launch only. Ten days at most, so that sums stay within what 64 bits hold.
 inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
                         const std::string& kernel, double amount) {
   Cost cost;
@@ -17,7 +18,7 @@ inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
   cost.engine_dur_ns = engine.launch_ns;
   const auto rate = engine.rate.find(kernel);
   if (rate != engine.rate.end()) {
-    cost.engine_dur_ns += static_cast<TimeNs>(amount / rate->second * 1e9);
+    cost.engine_dur_ns += static_cast<TimeNs>(std::min(amount / rate->second * 1e9, 864e12));
   }
   return cost;
 }

@@ -27,10 +27,12 @@ def a_calibrated_platform_simulates_and_trains(place):
                     place / "b", "-o", place / "mine.toml").json()
     require_equal(len(report["drives"]), 2, "drives")
     require(report["compute"]["matmul_flop_per_s"] > 0, f"{report['compute']}")
+    toll = report["transfer_toll"]
+    require(toll["bytes_per_s"] > 0 and toll["longer"]["repeats"] > 1, f"{toll}")
     require_words(" ".join(report["notes"]), ["one file system"], "the notes")
     require_equal(left_in(place / "a") + left_in(place / "b"), [], "files left")
     text = (place / "mine.toml").read_text()
-    require_words(text, ["repeats", "EMULATED", "# drive1:"], "the file")
+    require_words(text, ["repeats", "EMULATED", "# drive1:", "processor_bandwidth"], "the file")
     for method in ("host", "csd"):
         step = sluice("simulate", TINY, "--platform", place / "mine.toml", "--json", "--set",
                       "devices=2", "--set", f"method={method}").json()

@@ -97,6 +97,23 @@ TEST_CASE("how long a processor takes to wake is found again") {
   CHECK(fit_wake(std::array{WakeSample{0.010, 0.011}, WakeSample{0.050, 0.049}}).seconds == 0);
 }
 
+TEST_CASE("what transfers take of a processor is found again, and chance is not") {
+  // A fifth of its time for 800 MB/s: layers take a quarter longer.
+  std::vector<TollSample> samples;
+  for (const double noise : {-0.02, 0.0, 0.0, 0.03, -0.01}) {
+    samples.push_back({0.1, 0.1 * (1.25 + noise), 800e6});
+  }
+  const Toll toll = fit_toll(samples);
+  CHECK(toll.longer.value == Approx(0.25));
+  CHECK(toll.longer.low == Approx(0.23));
+  CHECK(toll.bytes_per_s == Approx(800e6));
+  CHECK(toll.processor_bytes_per_s == Approx(4e9));
+
+  for (TollSample& sample : samples) sample.beside_seconds -= 0.025;
+  CHECK(fit_toll(samples).processor_bytes_per_s == 0);
+  CHECK(fit_toll(samples).longer.count == 5);
+}
+
 TEST_CASE("rates of products and of single values are found again") {
   const std::array<ComputeSample, 4> samples = {
       made_sample(64e9, 130e6, 300e9, 1.5e9), made_sample(7e9, 22e6, 300e9, 1.5e9),

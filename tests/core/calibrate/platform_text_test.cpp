@@ -103,6 +103,18 @@ TEST_CASE("a drive's burst is in the file, and that none was seen") {
   CHECK(platform.links[0].write_burst.bytes_per_s == Approx(4e9));
 }
 
+TEST_CASE("what transfers take from computing is in the file, and that nothing was seen") {
+  Calibration made = made_calibration(2);
+  CHECK_THAT(platform_text(made, DevicesAre::plain_drives),
+             Catch::Contains("# processor_bandwidth: none was seen"));
+  made.toll = {about(0.25), 800e6, 4e9};
+  const std::string text = platform_text(made, DevicesAre::plain_drives);
+  CHECK_THAT(text, Catch::Contains("layers took +25 % longer beside 800 MB/s"));
+  for (const platform::Link& link : parsed(text).links) {
+    CHECK(link.processor_bytes_per_s == Approx(4e9));
+  }
+}
+
 TEST_CASE("how long forward takes to wake is in the file") {
   Calibration made = made_calibration(1);
   CHECK_THAT(platform_text(made, DevicesAre::plain_drives),

@@ -1,4 +1,4 @@
-// The network against reference_sharing.h on random links, routes, caps and joins.
+// The network against reference_sharing.h on random links, routes, caps, tolls and joins.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -23,6 +23,8 @@ struct Request {
   std::int64_t chunk_bytes = 0;
   TimeNs extra_latency_ns = 0;
   TimeNs start_ns = 0;
+  LinkId toll_link{-1};
+  double toll = 0;
 };
 
 struct Scenario {
@@ -77,6 +79,10 @@ Scenario random_scenario(unsigned seed) {
     request.extra_latency_ns = random.one_in(2) ? 0 : random.below(100'000);
     request.start_ns = now_ns;
     scenario.requests.push_back(request);
+    if (random.one_in(4)) {
+      request.toll_link = LinkId{random.below(link_count)};
+      request.toll = std::pow(10.0, random.below(4000) / 1000.0 - 2);
+    }
     if (random.one_in(2)) now_ns += random.below(300'000);
   }
   return scenario;
@@ -87,7 +93,9 @@ reference::Transfer transfer_of(const Scenario& scenario, const Request& request
                                .direction = request.direction,
                                .bytes = static_cast<long double>(request.size_bytes),
                                .cap = std::numeric_limits<long double>::infinity(),
-                               .join_ns = request.start_ns + request.extra_latency_ns};
+                               .join_ns = request.start_ns + request.extra_latency_ns,
+                               .toll_link = index_of(request.toll_link),
+                               .toll = request.toll};
   for (const LinkId id : request.route) {
     const Link& link = scenario.links[static_cast<std::size_t>(index_of(id))];
     transfer.route.push_back(index_of(id));
@@ -98,6 +106,16 @@ reference::Transfer transfer_of(const Scenario& scenario, const Request& request
     }
   }
   return transfer;
+}
+
+FlowRequest flow_request(const Request& request) {
+  return {.route = request.route,
+          .direction = request.direction,
+          .size_bytes = request.size_bytes,
+          .chunk_bytes = request.chunk_bytes,
+          .extra_latency_ns = request.extra_latency_ns,
+          .toll_link = request.toll_link,
+          .toll = request.toll};
 }
 
 // What one run of a scenario has shown.
@@ -116,6 +134,7 @@ void check_utilisation(const Scenario& scenario, const FlowNetwork& network,
       const Request& request = scenario.requests[i];
       if (std::find(request.route.begin(), request.route.end(), id) != request.route.end())
         sums[request.direction == Direction::write] += rates[i];
+      if (request.toll_link == id) sums[0] += rates[i] * request.toll;
     }
     const Link& link = scenario.links[l];
     for (const Direction direction : {Direction::read, Direction::write}) {
@@ -153,12 +172,7 @@ Run run(const Scenario& scenario) {
   };
   for (const Request& request : scenario.requests) {
     advance_to(request.start_ns);
-    flows.push_back(network.start({.route = request.route,
-                                   .direction = request.direction,
-                                   .size_bytes = request.size_bytes,
-                                   .chunk_bytes = request.chunk_bytes,
-                                   .extra_latency_ns = request.extra_latency_ns},
-                                  request.start_ns));
+    flows.push_back(network.start(flow_request(request), request.start_ns));
     look(request.start_ns);
   }
   advance_to(FlowNetwork::kNever);
@@ -166,25 +180,40 @@ Run run(const Scenario& scenario) {
   return result;
 }
 
-// Every flow is at its cap, or crosses something that is full and on which nobody is faster.
+// What a transfer takes a byte of one direction of a link, in that direction's bytes.
+long double taken(const reference::Transfer& transfer, int link, Direction direction) {
+  const bool crosses =
+      transfer.direction == direction &&
+      std::find(transfer.route.begin(), transfer.route.end(), link) != transfer.route.end();
+  const bool pays = direction == Direction::read && transfer.toll_link == link;
+  return (crosses ? 1 : 0) + (pays ? transfer.toll : 0);
+}
+
+// Every flow is at its cap, or takes of something that is full and of which nobody is faster.
 void check_max_min(const Scenario& scenario, const std::vector<reference::Transfer>& transfers,
                    const std::vector<double>& rates) {
   for (std::size_t i = 0; i < rates.size(); ++i) {
     if (rates[i] == 0 || rates[i] >= transfers[i].cap * (1 - 1e-9L)) continue;
     bool held_back = false;
-    for (const int l : transfers[i].route) {
+    for (int l = 0; l < static_cast<int>(scenario.links.size()); ++l) {
       const Link& link = scenario.links[static_cast<std::size_t>(l)];
-      long double sums[2] = {0, 0};
-      double fastest = 0;
-      for (std::size_t j = 0; j < rates.size(); ++j) {
-        const auto& other = transfers[j];
-        if (std::find(other.route.begin(), other.route.end(), l) == other.route.end()) continue;
-        sums[other.direction == Direction::write] += rates[j];
-        if (link.duplex == Duplex::half || other.direction == transfers[i].direction)
-          fastest = std::max(fastest, rates[j]);
+      for (const Direction direction : {Direction::read, Direction::write}) {
+        if (taken(transfers[i], l, direction) == 0) continue;
+        long double sums[2] = {0, 0};
+        double fastest = 0;
+        for (std::size_t j = 0; j < rates.size(); ++j) {
+          const long double read = taken(transfers[j], l, Direction::read);
+          const long double write = taken(transfers[j], l, Direction::write);
+          sums[0] += rates[j] * read;
+          sums[1] += rates[j] * write;
+          const bool competes = link.duplex == Duplex::half    ? read + write > 0
+                                : direction == Direction::read ? read > 0
+                                                               : write > 0;
+          if (competes) fastest = std::max(fastest, rates[j]);
+        }
+        const auto load = reference::load(link, direction, sums[0], sums[1]);
+        held_back |= load >= 1 - 1e-9L && rates[i] >= fastest * (1 - 1e-9);
       }
-      const auto load = reference::load(link, transfers[i].direction, sums[0], sums[1]);
-      held_back |= load >= 1 - 1e-9L && rates[i] >= fastest * (1 - 1e-9);
     }
     REQUIRE(held_back);
   }
@@ -249,12 +278,7 @@ TEST_CASE("the same calls give the same times, however often time is looked at i
     for (const Request& request : scenario.requests) {
       for (; now_ns < request.start_ns; now_ns += 777) restless.advance(now_ns, completed);
       now_ns = request.start_ns;
-      restless.start({.route = request.route,
-                      .direction = request.direction,
-                      .size_bytes = request.size_bytes,
-                      .chunk_bytes = request.chunk_bytes,
-                      .extra_latency_ns = request.extra_latency_ns},
-                     now_ns);
+      restless.start(flow_request(request), now_ns);
     }
     restless.advance(FlowNetwork::kNever - 1, completed);
     REQUIRE(completed.size() == first.completions.size());

@@ -54,6 +54,33 @@ TEST_CASE("a flow alone has the whole link") {
   CHECK(network.utilisation(kA, Direction::read) == 0);
 }
 
+TEST_CASE("a toll leaves others of its link what is left, and no more once it is paid") {
+  FlowNetwork network(std::vector{link(1e9, 1e9), link(10e9, 10e9)});
+  const FlowId paying = network.start({.route = std::vector{kA},
+                                       .direction = Direction::write,
+                                       .size_bytes = 1000,
+                                       .toll_link = kB,
+                                       .toll = 2.5},
+                                      0);
+  const FlowId other = start(network, {kB}, Direction::read, 10'000);
+  CHECK(network.rate_bytes_per_s(paying) == 1e9);
+  CHECK(network.rate_bytes_per_s(other) == 7.5e9);
+  CHECK(network.utilisation(kB, Direction::read) == 1);
+  CHECK(drain(network) == Completions{{0, 1000}, {1, 1250}});
+}
+
+TEST_CASE("a flow whose toll is all there is goes no faster than it can pay") {
+  FlowNetwork network(std::vector{link(8e9, 8e9), link(1e9, 1e9)});
+  const FlowId paying = network.start({.route = std::vector{kA},
+                                       .direction = Direction::read,
+                                       .size_bytes = 1000,
+                                       .toll_link = kB,
+                                       .toll = 0.5},
+                                      0);
+  CHECK(network.rate_bytes_per_s(paying) == 2e9);
+  CHECK(drain(network) == Completions{{0, 500}});
+}
+
 TEST_CASE("two flows share a link, and the longer one has it alone when the shorter is done") {
   FlowNetwork network(std::vector{link(2e9, 2e9)});
   const FlowId small = start(network, {kA}, Direction::read, 1000);

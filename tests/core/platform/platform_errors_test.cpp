@@ -53,6 +53,14 @@ std::string with_line(int line, const std::string& text) {
   return message_of(toml);
 }
 
+TEST_CASE("a processor_bandwidth is a rate above nothing") {
+  const std::string drive = R"(drive = { read = "3 GB/s", write = "1 GB/s", duplex = "half", )";
+  CHECK(with_line(19, drive + R"(processor_bandwidth = "20 GB/s" })").empty());
+  CHECK(with_line(19, drive + R"(processor_bandwidth = "0 GB/s" })") ==
+        "p.toml:19: device.drive.processor_bandwidth: '0 GB/s' is out of range: a rate is 1 to "
+        "10^18 a second");
+}
+
 TEST_CASE("the file that the bad ones are made of is good") { CHECK(message_of(kGood).empty()); }
 
 TEST_CASE("text that is not TOML names file and line") {

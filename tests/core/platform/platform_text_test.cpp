@@ -14,6 +14,7 @@ void check_same(const Link& a, const Link& b) {
   CHECK(a.latency_ns == b.latency_ns);
   CHECK(a.duplex == b.duplex);
   CHECK(a.sharing == b.sharing);
+  CHECK(a.processor_bytes_per_s == Approx(b.processor_bytes_per_s).epsilon(1e-5));
   for (const auto burst : {&Link::read_burst, &Link::write_burst}) {
     CHECK((a.*burst).size_bytes == (b.*burst).size_bytes);
     CHECK((a.*burst).bytes_per_s == Approx((b.*burst).bytes_per_s).epsilon(1e-5));
@@ -81,7 +82,7 @@ processor = "host"
 name = "nvme"
 count = 2
 via = ["root", "switch"]
-drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "in_order", write_burst = "20 GB", write_burst_rate = "5 GB/s" }
+drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "in_order", processor_bandwidth = "48 GB/s", write_burst = "20 GB", write_burst_rate = "5 GB/s" }
 )";
 
 TEST_CASE("what is written of a platform is read as the same platform") {

@@ -22,6 +22,9 @@ std::vector<LinkRates> sum_rates(std::size_t link_count, const std::vector<Trans
       LinkRates& sum = sums.at(static_cast<std::size_t>(l));
       (transfer.direction == Direction::read ? sum.read : sum.write) += rate;
     }
+    if (transfer.toll_link >= 0) {
+      sums.at(static_cast<std::size_t>(transfer.toll_link)).read += rate * transfer.toll;
+    }
   }
   return sums;
 }
@@ -56,6 +59,13 @@ std::map<int, long double> rates_of(const std::vector<Link>& links,
         const Direction direction = transfer(i).direction;
         const long double used = load(links[at], direction, sums[at].read, sums[at].write);
         const long double slope = load(links[at], direction, slopes[at].read, slopes[at].write);
+        step = std::min(step, (1 - used) / slope);
+      }
+      if (transfer(i).toll_link >= 0) {
+        const auto at = static_cast<std::size_t>(transfer(i).toll_link);
+        const long double used = load(links[at], Direction::read, sums[at].read, sums[at].write);
+        const long double slope =
+            load(links[at], Direction::read, slopes[at].read, slopes[at].write);
         step = std::min(step, (1 - used) / slope);
       }
       return step;

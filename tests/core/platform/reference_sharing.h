@@ -18,6 +18,8 @@ struct Transfer {
   long double bytes;
   long double cap;  // infinite: none
   TimeNs join_ns;
+  int toll_link = -1;  // each byte also takes of this one's bandwidth for reading
+  long double toll = 0;
 };
 
 // Rate of each transfer that is in `moving` (indices into `all`).

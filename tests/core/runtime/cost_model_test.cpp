@@ -111,6 +111,32 @@ TEST_CASE("engines work at the same time unless they are one processor") {
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{2'000'000, 2'000'000});
 }
 
+TEST_CASE("kernels of the host have what transfers leave them of its time") {
+  platform::Platform platform = test_platform();
+  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
+      .processor = platform.host_engine;
+  const auto ends = [&] {  // of a layer of 200 ms, and of a read of 40 MB at 400 MB/s beside it
+    CostModel model(platform);
+    OperationState layer, read;
+    layer.operation.cost.engine = platform.compute_engine;
+    layer.operation.cost.engine_dur_ns = 200'000'000;
+    read.operation.cost.route = platform.devices[0].host_route;
+    read.operation.label.size_bytes = 40'000'000;
+    model.start(&read, 0, 0);
+    model.start(&layer, 0, 0);
+    std::vector<CostModel::Completion> completed;
+    while (completed.size() < 2) model.advance(model.next_completion_ns(), completed);
+    CHECK(completed[0].state == &read);
+    return std::vector<TimeNs>{completed[0].at_ns, completed[1].at_ns};
+  };
+  const TimeNs latency_ns = 11'000;  // of link and drive
+  CHECK(ends() == std::vector<TimeNs>{100'000'000 + latency_ns, 200'000'000});
+  for (platform::Link& link : platform.links) {
+    if (link.name.ends_with(".drive")) link.processor_bytes_per_s = 1.6e9;  // of which 0.4 are read
+  }
+  CHECK(ends() == std::vector<TimeNs>{100'000'000 + latency_ns, 225'000'000});
+}
+
 TEST_CASE("a short kernel does not wait for a long one of the same processor") {
   platform::Platform platform = test_platform();
   platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
