@@ -63,8 +63,11 @@ void print_figures(const Comparison& comparison, bool is_wide) {
 
 void print_text(const CompareArguments& arguments, const Comparison& comparison) {
   const int columns = terminal_columns();
-  fmt::print("a: {} ({} steps)\nb: {} ({} steps)\n\n", arguments.a, comparison.steps_a, arguments.b,
-             comparison.steps_b);
+  const auto of_steps = [](auto count) {
+    return fmt::format("{} step{}", count, count == 1 ? "" : "s");
+  };
+  fmt::print("a: {} ({})\nb: {} ({})\n\n", arguments.a, of_steps(comparison.steps_a), arguments.b,
+             of_steps(comparison.steps_b));
   print_figures(comparison, columns >= 72);
   if (comparison.differences.empty()) {
     fmt::print("\n{}",

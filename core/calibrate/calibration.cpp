@@ -126,7 +126,7 @@ void Measurement::plan() {
                       result_.wake = fit_wake(times.wake_samples);
                       return ok_status();
                     }});
-  const TollOptions toll{is_quick_ ? 8 : 12, is_quick_ ? 0.5 : 0.8};
+  const TollOptions toll{is_quick_ ? 11 : 15, is_quick_ ? 0.4 : 0.8};
   steps_.push_back({"computing beside transfers", (toll.pair_count + 1) * (2 * toll.seconds + 0.3),
                     [this, toll]() -> Status {
                       ASSIGN_OR_RETURN(

@@ -74,7 +74,9 @@ class DriveLoad::Windows {
   Windows(std::vector<Lane>& lanes, const LoadShape& shape)
       : lanes_(lanes), shape_(shape), start_ns_(monotonic_now_ns()) {}
 
-  bool is_over() const { return windows_done_ == shape_.window_count; }
+  bool is_over() const {
+    return windows_done_ >= shape_.window_count && !(shape_.goes_on && shape_.goes_on());
+  }
 
   void on_completions() {
     const TimeNs now_ns = monotonic_now_ns();
@@ -170,12 +172,12 @@ Result<std::vector<FileRates>> DriveLoad::run(std::span<const TestFile* const> f
   while (engine->inflight_count() > 0) {
     const std::size_t count = engine->reap(completions, 1);
     requests.clear();
-    const bool goes_on = !windows.is_over() || (shape.goes_on && shape.goes_on());
+    const bool is_over = windows.is_over();
     for (io::IoCompletion& completion : std::span(completions).first(count)) {
       RETURN_IF_ERROR(std::move(completion.status));
       Lane& lane = lanes[completion.user_data];
       lane.done_bytes += request_bytes;
-      if (goes_on) requests.push_back(next_request(lane, completion.user_data));
+      if (!is_over) requests.push_back(next_request(lane, completion.user_data));
     }
     windows.on_completions();
     engine->submit(requests);

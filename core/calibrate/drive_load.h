@@ -46,7 +46,7 @@ struct LoadShape {
   int window_count = 5;                // repeats, one after another under one load
   double window_seconds = 0.3;         // each, at least
   double window_seconds_max = 1.0;     // however little was moved
-  std::function<bool()> goes_on = {};  // if given, the load ends no sooner than this is false
+  std::function<bool()> goes_on = {};  // if given, windows follow one another while this is true
 };
 
 // Of one file and direction, or of the sum of several.

@@ -27,7 +27,6 @@ Result<Beside> compute_beside(DriveLoad& load, std::span<const TestFile* const> 
   shape.inflight_bytes = kInflightBytes;
   shape.writes = true;
   shape.window_count = 1;
-  shape.window_seconds = 0.2;
   shape.goes_on = [&] { return is_computing.load(); };
   const Result<std::vector<FileRates>> rates = load.run(files, shape);
   computing.join();

@@ -14,7 +14,7 @@
 namespace sluice::calibrate {
 
 struct TollOptions {
-  int pair_count = 12;
+  int pair_count = 15;
   double seconds = 0.8;  // of computing, each time
 };
 

@@ -255,7 +255,7 @@ void Shell::lay_out(ImGuiID dock) {
   const ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
   ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, 0.36F, nullptr, &rest);
   ImGuiID left = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Left, side, nullptr, &rest);
-  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, 0.45F, nullptr, &left);
+  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, 0.35F, nullptr, &left);
   const ImGuiID steps = ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.25F, nullptr, &bottom);
   const ImGuiID phases =
       ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.36F, nullptr, &bottom);
