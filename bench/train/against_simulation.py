@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near a simulated step on a calibrated platform comes to a real one, phase by phase.
 
-    bench/train/against_simulation.py [--turns 1] [--drives 4x100] [--rows N]
+    bench/train/against_simulation.py [--turns 1] [--drives 4x100] [--rows 3:8]
 
 Makes loop devices that the kernel throttles (bench/throttle/throttled_devices.sh; needs root and
 cgroup v1), lets `sluice calibrate --emulated-csds` measure them, trains tiny and gpt2-124m on them
@@ -151,11 +151,16 @@ def measure(arguments, name, model, count, rate, size, cases):
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
-        for case in cases[:arguments.rows]:
+        for case in cases[arguments.rows]:
             compare(arguments, name, model, drives_dir, count, platform, case)
     finally:
         sh(THROTTLE, "down", drives_dir)
         shutil.rmtree(drives_dir, ignore_errors=True)
+
+
+def row_slice(text):
+    begin, _, end = text.partition(":")
+    return slice(int(begin or 0), int(end) if end else None)
 
 
 def main():
@@ -168,7 +173,8 @@ def main():
                         help="a folder that is not in memory and not throttled")
     parser.add_argument("--turns", type=int, default=1,
                         help="runs of each row, a calibration between any two; medians are shown")
-    parser.add_argument("--rows", type=int, default=None, help="only the first of each table")
+    parser.add_argument("--rows", type=row_slice, default=slice(None),
+                        help="of each table only these, such as :2 or 3:8, counted from 0")
     parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
                         help="only the drives of this name")
     arguments = parser.parse_args()

@@ -1,6 +1,7 @@
 #include "core/calibrate/calibration.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/clock.h"
 #include "core/calibrate/alike_drives.h"
@@ -96,6 +97,7 @@ class Measurement {
   Status measure_bursts(std::size_t drive);
   Result<platform::Burst> measure_burst(std::size_t drive, bool writes, double bytes_per_s);
   Status measure_together();
+  Status measure_processor_toll();
 
   const CalibrationOptions& options_;
   bool is_quick_;
@@ -126,14 +128,8 @@ void Measurement::plan() {
                       result_.wake = fit_wake(times.wake_samples);
                       return ok_status();
                     }});
-  const TollOptions toll{is_quick_ ? 11 : 15, is_quick_ ? 0.4 : 0.8};
-  steps_.push_back({"computing beside transfers", (toll.pair_count + 1) * (2 * toll.seconds + 0.3),
-                    [this, toll]() -> Status {
-                      ASSIGN_OR_RETURN(
-                          result_.toll,
-                          measure_toll(*load_, all_files(), options_.compute.pass_seconds, toll));
-                      return ok_status();
-                    }});
+  steps_.push_back({"computing beside transfers", is_quick_ ? 13.0 : 30.0,
+                    [this] { return measure_processor_toll(); }});
 }
 
 void Measurement::plan_drive(std::size_t drive) {
@@ -260,6 +256,25 @@ Status Measurement::measure_together() {
                    {together.mixed_read.value, together.mixed_write.value});
   }
   result_.together = together;
+  return ok_status();
+}
+
+// In flight is what the slowest drive moves in a fifth of a second, so that the load is soon over
+// when computing is.
+Status Measurement::measure_processor_toll() {
+  double slowest = std::numeric_limits<double>::max();
+  for (const DriveFigures& drive : result_.drives) {
+    slowest = std::min({slowest, drive.alone().read, drive.alone().write});
+  }
+  TollOptions toll;
+  const auto requests = static_cast<std::int64_t>(slowest * 0.2 / kRequestBytes);
+  toll.inflight_bytes = std::clamp<std::int64_t>(requests, 1, 16) * kRequestBytes;
+  if (is_quick_) {
+    toll.pair_count = 11;
+    toll.seconds = 0.4;
+  }
+  ASSIGN_OR_RETURN(result_.toll,
+                   measure_toll(*load_, all_files(), options_.compute.pass_seconds, toll));
   return ok_status();
 }
 

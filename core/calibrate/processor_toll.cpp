@@ -7,16 +7,14 @@
 namespace sluice::calibrate {
 namespace {
 
-// Enough for a drive's full rate, and soon done when computing is.
-constexpr std::int64_t kInflightBytes = 16 << 20;
-
 struct Beside {
   double pass_seconds = 0;
   double bytes_per_s = 0;  // of all drives, both ways
 };
 
 Result<Beside> compute_beside(DriveLoad& load, std::span<const TestFile* const> files,
-                              const std::function<Result<double>()>& pass_seconds) {
+                              const std::function<Result<double>()>& pass_seconds,
+                              std::int64_t inflight_bytes) {
   std::atomic<bool> is_computing = true;
   Result<double> seconds = 0.0;
   std::thread computing([&] {
@@ -24,7 +22,7 @@ Result<Beside> compute_beside(DriveLoad& load, std::span<const TestFile* const> 
     is_computing = false;
   });
   LoadShape shape;
-  shape.inflight_bytes = kInflightBytes;
+  shape.inflight_bytes = inflight_bytes;
   shape.writes = true;
   shape.window_count = 1;
   shape.goes_on = [&] { return is_computing.load(); };
@@ -48,7 +46,8 @@ Result<Toll> measure_toll(DriveLoad& load, std::span<const TestFile* const> file
   std::vector<TollSample> samples;
   ASSIGN_OR_RETURN(double before, compute());
   for (int pair = 0; pair < options.pair_count; ++pair) {
-    ASSIGN_OR_RETURN(const Beside beside, compute_beside(load, files, compute));
+    ASSIGN_OR_RETURN(const Beside beside,
+                     compute_beside(load, files, compute, options.inflight_bytes));
     ASSIGN_OR_RETURN(const double after, compute());
     samples.push_back({(before + after) / 2, beside.pass_seconds, beside.bytes_per_s});
     before = after;

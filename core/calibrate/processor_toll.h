@@ -15,7 +15,8 @@ namespace sluice::calibrate {
 
 struct TollOptions {
   int pair_count = 15;
-  double seconds = 0.8;  // of computing, each time
+  double seconds = 0.8;                    // of computing, each time
+  std::int64_t inflight_bytes = 16 << 20;  // each way of each drive
 };
 
 // `pass_seconds` computes for at least so long, and returns how long one pass over its layers took.
