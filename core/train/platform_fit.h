@@ -8,8 +8,10 @@
 //
 // Kernels (kernel_fit.h). The simulation knows what each kernel is charged. The rate of a kernel is
 // multiplied by charged time / recorded time of the same kernels, the recorded time being the part
-// of the processor's time that they took (recorded_steps.h). Forward and backward have two rates,
-// products and values handled one by one, told apart by their different shares in the layers.
+// of the processor's time that they took (recorded_steps.h), less what the file's
+// processor_bandwidth says that transfers took of it meanwhile. Forward and backward have two
+// rates, products and values handled one by one, told apart by their different shares in the
+// layers.
 //
 // Links (link_fit.h). Transfers share links, wait for buffers and read and write in turn on a half
 // duplex drive, so that bytes / time is the rate of no single link. Instead each link's rate is

@@ -5,7 +5,8 @@ namespace {
 
 class ChargeSink final : public runtime::OperationSink {
  public:
-  explicit ChargeSink(ChargedStep& charged) : charged_(charged) {}
+  ChargeSink(const platform::Platform& platform, ChargedStep& charged)
+      : platform_(platform), charged_(charged) {}
   void on_submit(const runtime::OperationState& /*state*/) override {}
   void on_finish(const runtime::OperationState& state) override {
     const runtime::OperationLabel& label = state.operation.label;
@@ -18,6 +19,7 @@ class ChargeSink final : public runtime::OperationSink {
                                label.size_bytes + label.padding_bytes};
     charged_.times.operations.push_back(times);
     const runtime::Cost& cost = state.operation.cost;
+    add_toll(label, cost.route);
     if (platform::index_of(cost.engine) < 0) return;
     KernelCharge& charge = charged_.kernels[key_of(times)];
     charge.engine = cost.engine;
@@ -26,6 +28,17 @@ class ChargeSink final : public runtime::OperationSink {
   }
 
  private:
+  void add_toll(const runtime::OperationLabel& label, std::span<const platform::LinkId> route) {
+    double toll = 0;
+    for (const platform::LinkId id : route) {
+      const double bytes_per_s =
+          platform_.links[static_cast<std::size_t>(platform::index_of(id))].processor_bytes_per_s;
+      if (bytes_per_s > 0) toll += 1 / bytes_per_s;
+    }
+    if (toll > 0) charged_.tolls[{label.stage, label.device}] = toll;
+  }
+
+  const platform::Platform& platform_;
   ChargedStep& charged_;
 };
 
@@ -33,7 +46,7 @@ class ChargeSink final : public runtime::OperationSink {
 
 Result<ChargedStep> simulate_charged(const RunPlan& plan) {
   ChargedStep charged;
-  ChargeSink sink(charged);
+  ChargeSink sink(plan.platform, charged);
   ASSIGN_OR_RETURN(charged.step, simulate_step(plan, nullptr, &sink));
   const TimeNs start_ns = charged.step.start_ns;
   charged.times.steps = {

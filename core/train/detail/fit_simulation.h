@@ -29,6 +29,8 @@ struct ChargedStep {
   SimulatedStep step;
   RecordedSteps times;
   std::map<KernelKey, KernelCharge> kernels;
+  // Of transfers that take of the host processor's time: seconds of it a byte.
+  std::map<std::pair<runtime::Stage, DeviceId>, double> tolls;
 };
 
 Result<ChargedStep> simulate_charged(const RunPlan& plan);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/model/flop.h"
+#include "core/train/detail/transfer_tolls.h"
 
 namespace sluice::train::detail {
 namespace {
@@ -35,13 +36,19 @@ class KernelFit {
       const platform::EngineId processor = engine(id).processor;
       by_processor[platform::index_of(processor) < 0 ? id : processor].push_back(operation);
     }
+    const TransferTolls tolls(charged_, recorded);
     for (const auto& [processor, kernels] : by_processor) {
       const bool is_shared = std::ranges::any_of(
           plan_.platform.engines,
           [&](const platform::Engine& other) { return other.processor == processor; });
       const std::vector<double> own =
           own_seconds(kernels, is_shared ? KernelOrder::at_once : recorded.kernel_order);
-      for (std::size_t i = 0; i < kernels.size(); ++i) add(kernels[i], own[i]);
+      for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const double taken = processor == plan_.platform.host_engine
+                                 ? tolls.share(kernels[i].start_ns, kernels[i].end_ns)
+                                 : 0;
+        add(kernels[i], own[i] * (1 - taken));
+      }
     }
     return rates();
   }

@@ -207,6 +207,34 @@ TEST_CASE("products and values handled one by one are told apart by the layers")
   CHECK(rate_of(fit.platform, "compute", "matmul") == Approx(420e9).epsilon(0.01));
 }
 
+TEST_CASE("kernels are not taken for slower because transfers took of their processor") {
+  const Case of{"gpt2-124m",
+                "laptop",
+                {"devices=4", "pipeline=nbuffer", "subgroup_elements=2621440"},
+                {},
+                {}};
+  Truth truth = truth_of(of);
+  // Slow enough for transfers to go on beside all of forward and backward.
+  truth.platform =
+      with_wrong_rates(truth.platform, {{"drive", "read", 0.05}, {"drive", "write", 0.05}});
+  const auto compute = static_cast<std::size_t>(platform::index_of(truth.platform.compute_engine));
+  truth.platform.engines[compute].processor = truth.platform.host_engine;
+  for (platform::Link& link : truth.platform.links) {
+    if (link.name.ends_with(".drive")) link.processor_bytes_per_s = 4 * link.read_bytes_per_s;
+  }
+  const RecordedSteps recorded = recorded_on(truth);
+  Truth without = truth;
+  for (platform::Link& link : without.platform.links) link.processor_bytes_per_s = 0;
+  const double longer = phase_seconds(recorded)[0][1] / phase_seconds(recorded_on(without))[0][1];
+  CHECK(longer > 1.05);  // there is something to be mistaken
+
+  const platform::Platform wrong = with_wrong_rates(truth.platform, {{"compute", "matmul", 0.7}});
+  const PlatformFit fit = fit_platform(truth.config, truth.shape, wrong, recorded).value();
+  CHECK(rate_of(fit.platform, "compute", "matmul") ==
+        Approx(rate_of(truth.platform, "compute", "matmul")).epsilon(0.03));
+  CHECK(worst_error(fit) < 0.03);
+}
+
 TEST_CASE("steps without operations are refused") {
   const Case of{"tiny", "laptop", {"devices=1"}, {}, {}};
   const Truth truth = truth_of(of);
