@@ -11,8 +11,8 @@ namespace {
 
 // A processor's time is a link whose bytes are parts of a nanosecond. Rates of flows rise together
 // until something is full, so with parts this small what transfers take of it is settled before
-// kernels have filled it, as a kernel's workers are soon let in where threads compute all the time.
-// A power of two, so that times are to the bit what they are in nanoseconds.
+// compute kernels have filled it (docs/decisions.md, 49). A power of two, so that times are to the
+// bit what they are in nanoseconds.
 constexpr TimeNs kTimeParts = 1024;
 constexpr double kTimePartsPerS = 1e9 * static_cast<double>(kTimeParts);
 
