@@ -10,7 +10,7 @@
 namespace sluice::runtime {
 
 // `amount` in the unit of the engine's rate for that kernel. An engine without a rate for it is
-// charged its launch only. Ten days at most, so that sums stay within what 64 bits hold.
+// charged its launch only. A hundred days at most: what the cost model counts in 64 bits.
 inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
                         const std::string& kernel, double amount) {
   Cost cost;
@@ -18,7 +18,7 @@ inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
   cost.engine_dur_ns = engine.launch_ns;
   const auto rate = engine.rate.find(kernel);
   if (rate != engine.rate.end()) {
-    cost.engine_dur_ns += static_cast<TimeNs>(std::min(amount / rate->second * 1e9, 864e12));
+    cost.engine_dur_ns += static_cast<TimeNs>(std::min(amount / rate->second * 1e9, 8.64e15));
   }
   return cost;
 }
