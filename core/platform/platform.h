@@ -62,6 +62,9 @@ struct Link {
   // So many bytes a second across this link would take all of the host processor's time; 0: its
   // transfers take none.
   double processor_bytes_per_s = 0;
+
+  // Of the host processor's time, in seconds.
+  double toll_per_byte() const { return processor_bytes_per_s > 0 ? 1 / processor_bytes_per_s : 0; }
 };
 
 // Runs one kernel at a time, in the order asked. Engines of one processor share its time.

@@ -67,7 +67,7 @@ CostModel::CostModel(const platform::Platform& platform)
     const bool is_in_order = link.sharing == platform::Sharing::in_order;
     first_queue_.push_back(is_in_order ? queues_.size() : kNoQueue);
     if (is_in_order) queues_.resize(queues_.size() + 2);
-    toll_.push_back(pays_toll(link) ? kTimePartsPerS / link.processor_bytes_per_s : 0);
+    toll_.push_back(kTimePartsPerS * link.toll_per_byte());
   }
   add_engines(platform);
   for (Queue& queue : queues_) {

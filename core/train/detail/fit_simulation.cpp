@@ -31,9 +31,7 @@ class ChargeSink final : public runtime::OperationSink {
   void add_toll(const runtime::OperationLabel& label, std::span<const platform::LinkId> route) {
     double toll = 0;
     for (const platform::LinkId id : route) {
-      const double bytes_per_s =
-          platform_.links[static_cast<std::size_t>(platform::index_of(id))].processor_bytes_per_s;
-      if (bytes_per_s > 0) toll += 1 / bytes_per_s;
+      toll += platform_.links[static_cast<std::size_t>(platform::index_of(id))].toll_per_byte();
     }
     if (toll > 0) charged_.tolls[{label.stage, label.device}] = toll;
   }
