@@ -28,6 +28,7 @@ class CAPABILITY("mutex") Mutex {
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:
+  friend class CondVar;
   std::mutex mutex_;
 };
 
@@ -42,20 +43,31 @@ class SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
+// Not std::condition_variable_any, whose own lock a woken thread meets before it has been let go.
 class CondVar {
  public:
   // Waits until notified; may wake without cause, so call it in a loop over the condition.
-  void wait(Mutex& mutex) REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS { condition_.wait(mutex); }
+  void wait(Mutex& mutex) REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS {
+    Held held(mutex.mutex_);
+    condition_.wait(held.lock);
+  }
   // The same, for about so long at the most.
   void wait_for(Mutex& mutex, std::chrono::nanoseconds dur)
       REQUIRES(mutex) NO_THREAD_SAFETY_ANALYSIS {
-    condition_.wait_for(mutex, dur);
+    Held held(mutex.mutex_);
+    condition_.wait_for(held.lock, dur);
   }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }
 
  private:
-  std::condition_variable_any condition_;
+  // A mutex that the caller has locked and keeps locked.
+  struct Held {
+    explicit Held(std::mutex& mutex) : lock(mutex, std::adopt_lock) {}
+    ~Held() { lock.release(); }
+    std::unique_lock<std::mutex> lock;
+  };
+  std::condition_variable condition_;
 };
 
 }  // namespace sluice

@@ -30,7 +30,6 @@ void IoLanes::start(OperationState* state) {
     return;
   }
   lane_of(state->operation.work).waiting.push(state);
-  issue();
 }
 
 void IoLanes::collect(OperationQueue& done) {
@@ -53,7 +52,6 @@ void IoLanes::collect(OperationQueue& done) {
     }
     if (count < completions_.size()) break;
   }
-  issue();
 }
 
 IoLanes::Lane& IoLanes::lane_of(const Work& work) {

@@ -24,9 +24,11 @@ class IoLanes {
 
   // Only while idle; forgets the files, which may be closed by now.
   void set_options(const Options& options);
+  // Begins with the next issue(), so that one call of the kernel takes what one instant sets off.
   void start(OperationState* state);
-  // Reaps what has finished without waiting, issues what there is room for, and moves transfers
-  // that are complete to `done`.
+  // Hands the engine what there is room for.
+  void issue();
+  // Reaps what has finished without waiting, and moves transfers that are complete to `done`.
   void collect(OperationQueue& done);
   int completion_fd() const { return engine_->completion_fd(); }
   std::string_view engine_name() const { return engine_->name(); }
@@ -40,7 +42,6 @@ class IoLanes {
     OperationQueue waiting;  // the front one is being issued
   };
   Lane& lane_of(const Work& work);
-  void issue();
   void issue_from(Lane& lane);
   void flush_requests();
   void finish_if_complete(OperationState* state, OperationQueue& done);

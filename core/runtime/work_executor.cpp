@@ -13,6 +13,13 @@
 #include "base/clock.h"
 
 namespace sluice::runtime {
+namespace {
+
+// An owner that is behind with its work has more to do instead of sleeping. What it starts then is
+// begun so many rounds later at most, together, which is how it catches up.
+constexpr int kCollectsAnIssue = 8;
+
+}  // namespace
 
 Result<std::unique_ptr<WorkExecutor>> WorkExecutor::make(std::unique_ptr<io::IoEngine> engine,
                                                          const Options& options) {
@@ -53,9 +60,18 @@ void WorkExecutor::collect(OperationQueue& done) {
   lanes_.collect(done);
   compute_.collect(done);
   host_.collect(done);
+  if (++collects_since_issue_ >= kCollectsAnIssue) issue();
+}
+
+void WorkExecutor::issue() {
+  collects_since_issue_ = 0;
+  lanes_.issue();
+  compute_.issue();
+  host_.issue();
 }
 
 void WorkExecutor::sleep(TimeNs timeout_ns) {
+  issue();
   pollfd fds[2] = {{done_fd_.fd, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
   timeout_ns = std::max<TimeNs>(timeout_ns, 0);
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),

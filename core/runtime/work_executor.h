@@ -21,10 +21,12 @@ class WorkExecutor {
                                                     const Options& options);
   ~WorkExecutor();
 
+  // Begins when the owner goes to sleep, or after a few more collect().
   void start(OperationState* state);
   // What has finished by now; does not wait.
   void collect(OperationQueue& done);
-  // Sleeps until something may have finished or `timeout_ns` has passed.
+  // Begins what was started, then sleeps until something may have finished or `timeout_ns` has
+  // passed.
   void sleep(TimeNs timeout_ns);
   // Only while no transfer is under way.
   void set_lanes(const IoLanes::Options& options) { lanes_.set_options(options); }
@@ -32,6 +34,7 @@ class WorkExecutor {
 
  private:
   WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd);
+  void issue();
 
   // The workers' eventfd. Closed last: a worker may still be writing to it when the run ends.
   struct EventFd {
@@ -42,6 +45,7 @@ class WorkExecutor {
   WorkerPool compute_;
   WorkerPool host_;
   OperationQueue without_work_;
+  int collects_since_issue_ = 0;
 };
 
 }  // namespace sluice::runtime

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/clock.h"
 
@@ -21,16 +23,20 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::start(OperationState* state) {
+void WorkerPool::issue() {
+  if (asked_.empty()) return;
+  std::size_t count = 0;
   {
     MutexLock lock(mutex_);
-    waiting_.push(state);
+    for (; !asked_.empty(); ++count) waiting_.push(asked_.pop());
   }
-  wake_.notify_one();
+  for (std::size_t i = 0; i < std::min(count, threads_.size()); ++i) wake_.notify_one();
 }
 
 void WorkerPool::collect(OperationQueue& done) {
+  if (!any_done_.load(std::memory_order_acquire)) return;
   MutexLock lock(mutex_);
+  any_done_.store(false, std::memory_order_relaxed);
   while (!done_.empty()) done.push(done_.pop());
 }
 
@@ -49,6 +55,7 @@ void WorkerPool::work() {
     {
       MutexLock lock(mutex_);
       done_.push(state);
+      any_done_.store(true, std::memory_order_release);
     }
     const std::uint64_t one = 1;
     // An eventfd takes any write until its counter is near 2^64: there is no failure to handle.

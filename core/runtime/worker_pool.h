@@ -3,8 +3,10 @@
 // queue through their own link, so there is no limit to hit and no memory to take: what is in
 // flight is bounded by the schedule's buffers.
 //
-// Thread contract: start() and collect() from the owner thread. A function runs on one worker.
+// Thread contract: start(), issue() and collect() from the owner thread. A function runs on one
+// worker.
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -21,7 +23,10 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  void start(OperationState* state);
+  // Begins with the next issue(): waking a worker costs tens of microseconds, which the operations
+  // that one instant sets off share.
+  void start(OperationState* state) { asked_.push(state); }
+  void issue();
   // Moves finished operations to `done`, with start_ns, end_ns and status set.
   void collect(OperationQueue& done);
 
@@ -29,6 +34,8 @@ class WorkerPool {
   void work();
 
   const int done_fd_;
+  OperationQueue asked_;  // not issued yet; the owner's
+  std::atomic<bool> any_done_ = false;
   Mutex mutex_;
   CondVar wake_;
   OperationQueue waiting_ GUARDED_BY(mutex_);
