@@ -103,26 +103,25 @@ def with_processor_of_now(arguments, platform):
     return now
 
 
-def in_turns(arguments, model, drives_dir, platform, settings):
-    """Real phases, and the simulated ones of the calibrations before and after, of each turn."""
-    def simulated():
-        return simulate(arguments, model, with_processor_of_now(arguments, platform), settings)
-
+def in_turns(arguments, model, drives_dir, platform, now, settings):
+    """Real phases, and the simulated ones of the calibrations before and after, of each turn.
+    `now` is that of the last calibration, and is made anew."""
     turns = []
-    before = simulated()
+    before = simulate(arguments, model, now, settings)
     for _ in range(arguments.turns):
         real = train(arguments, model, drives_dir, platform, settings)
-        after = simulated()
+        with_processor_of_now(arguments, platform)
+        after = simulate(arguments, model, now, settings)
         turns.append((real, before, after))
         before = after
     return turns
 
 
-def compare(arguments, name, model, drives_dir, count, platform, case):
+def compare(arguments, name, model, drives_dir, count, platform, now, case):
     settings = COMMON | MODELS[model] | {"devices": count} | case
     if case.get("buffers"):  # a factor
         settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
-    turns = in_turns(arguments, model, drives_dir, platform, settings)
+    turns = in_turns(arguments, model, drives_dir, platform, now, settings)
     cells = []
     for phase in PHASES:
         real = [turn[0][phase] for turn in turns]
@@ -151,8 +150,9 @@ def measure(arguments, name, model, count, rate, size, cases):
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
+        now = with_processor_of_now(arguments, platform)
         for case in cases[arguments.rows]:
-            compare(arguments, name, model, drives_dir, count, platform, case)
+            compare(arguments, name, model, drives_dir, count, platform, now, case)
     finally:
         sh(THROTTLE, "down", drives_dir)
         shutil.rmtree(drives_dir, ignore_errors=True)
