@@ -66,7 +66,10 @@ class ImguiSession {
 class App {
  public:
   App(const AppOptions& options, const AppHooks& hooks, Window& window, Settings& settings)
-      : options_(options), hooks_(hooks), window_(window), shell_(settings, options.sluice) {
+      : options_(options),
+        hooks_(hooks),
+        window_(window),
+        shell_(settings, options.sluice, options.gives_way) {
     if (!options.theme.empty())
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();

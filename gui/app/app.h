@@ -21,6 +21,7 @@ struct AppOptions {
   std::string view;           // brought forward
   std::string sluice;         // the program that predicts; empty: beside this one, else in PATH
   std::string settings_path;  // empty: settings_path(); "-": nothing is kept
+  bool gives_way = true;      // to a live run that is open (gui/app/spare_time.h)
 };
 
 // For tests, which drive the program from within; the program itself has none.

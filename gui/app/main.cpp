@@ -14,8 +14,9 @@ constexpr const char* kFooter = R"(Examples:
   sluice-gui out/tiny/run.db                   a run, also while it goes on
   sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
 
-Closing or ending it does nothing to a run; knobs of a live one are turned in it. ? shows all
-shortcuts, Ctrl+P all commands. Layout, theme and recent runs are kept in
+Closing or ending it does nothing to a run; knobs of a live one are turned in it. While a run goes
+on it takes only processor time that nothing else on this machine wants. ? shows all shortcuts,
+Ctrl+P all commands. Layout, theme and recent runs are kept in
 ${XDG_CONFIG_HOME:-~/.config}/sluice/gui.ini.
 Exit code: 0 done; 1 no display, no OpenGL 3.3, or no picture; 2 usage.)";
 
@@ -49,6 +50,10 @@ int run(int argc, char** argv) {
                  "when everything is read, save a picture of the window (PNG) and leave");
   app.add_option("--settings", options.settings_path,
                  "where layout and theme are kept; - keeps nothing");
+  bool keeps_priority = false;
+  app.add_flag("--ordinary-priority", keeps_priority,
+               "do not leave the processors to a live run first: for a machine that something else "
+               "keeps busy");
   app.footer(kFooter);
   try {
     app.parse(argc, argv);
@@ -57,6 +62,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  options.gives_way = !keeps_priority;
   const Status status = run_app(options);
   if (status.ok()) return 0;
   fmt::print(stderr, "sluice-gui: {}\n", status.error().message());

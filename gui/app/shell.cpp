@@ -55,8 +55,11 @@ bool draw_fitting(const std::string& text, ImU32 colour = 0) {
 
 }  // namespace
 
-Shell::Shell(Settings& settings, std::string program)
-    : settings_(&settings), program_(std::move(program)), views_(all_views()) {
+Shell::Shell(Settings& settings, std::string program, bool gives_way)
+    : settings_(&settings),
+      program_(std::move(program)),
+      gives_way_(gives_way),
+      views_(all_views()) {
   for (const std::unique_ptr<View>& view : views_)
     view->is_open = std::ranges::find(settings.closed, view->title()) == settings.closed.end();
   make_commands();
@@ -121,6 +124,7 @@ bool Shell::is_settled() const {
 
 void Shell::draw(const FrameCost& cost) {
   session_.pick_up();
+  if (gives_way_ && session_.run != nullptr && session_.run->is_live) spare_time_.give_way();
   if (session_.verdict != nullptr)
     session_.turning.ask_for_advice(*session_.verdict, ImGui::GetTime());
   run_pressed(commands_);
@@ -380,8 +384,9 @@ void Shell::draw_new_runs() {
 }
 
 void Shell::begin_run(const SampleRun& run) {
-  const Result<StartedRun> started =
-      start_run(program_.empty() ? find_sluice() : program_, run, "out");
+  Result<StartedRun> started = make_error(ErrorCode::internal, "it was not tried");
+  spare_time_.do_ordinarily(
+      [&] { started = start_run(program_.empty() ? find_sluice() : program_, run, "out"); });
   start_problem_ = started.ok() ? "" : started.error().message();
   if (!started.ok()) return;
   open_run(started->database);

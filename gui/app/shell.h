@@ -11,6 +11,7 @@
 
 #include "gui/app/commands.h"
 #include "gui/app/settings.h"
+#include "gui/app/spare_time.h"
 #include "gui/data/background.h"
 #include "gui/data/new_run.h"
 #include "gui/views/view.h"
@@ -26,7 +27,8 @@ struct FrameCost {
 class Shell {
  public:
   // `program`: the command `sluice`, which predicts; empty: as found (gui/data/child_process.h).
-  explicit Shell(Settings& settings, std::string program = {});
+  // `gives_way`: to a live run that is open (gui/app/spare_time.h).
+  Shell(Settings& settings, std::string program, bool gives_way);
   ~Shell();
 
   void open_run(const std::string& path);
@@ -69,6 +71,7 @@ class Shell {
 
   Settings* settings_;
   std::string program_;
+  bool gives_way_;
   Session session_;
   std::vector<std::unique_ptr<View>> views_;
   std::vector<Command> commands_;
@@ -83,6 +86,7 @@ class Shell {
   std::string typed_path_;
   std::vector<std::string> live_;
   double live_seen_at_ = -1e9;
+  SpareTime spare_time_;
   Background<std::vector<SampleRun>> samples_;
   std::string start_problem_;  // why a run could not be begun
   std::string started_log_;    // of the run that is open, if it was begun here

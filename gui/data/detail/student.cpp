@@ -1,8 +1,5 @@
 // Works out what takes longer: see gui/data/run_feed.h.
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/clock.h"
@@ -18,9 +15,6 @@ constexpr TimeNs kIdleNs = 1'000'000'000;
 // processor.
 constexpr TimeNs kVerdictNs = 1'000'000'000;
 constexpr TimeNs kVerdictRest = 49;
-// Beside a run that goes on, what may come later gives way to it, and that stays so: only root may
-// take it back.
-constexpr int kNiceness = 19;
 
 class Student {
  public:
@@ -45,10 +39,6 @@ class Student {
 
  private:
   Result<bool> work(const RunSnapshot& run, const Requests& requests) {
-    if (run.is_live && !is_nice_) {
-      is_nice_ = true;
-      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);  // of this thread
-    }
     if (reader_ == nullptr) {
       ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
       scan_ = SpanScan();
@@ -109,7 +99,6 @@ class Student {
   TimeNs published_ns_ = 0;
   bool is_unpublished_ = false;
   bool has_published_ = false;
-  bool is_nice_ = false;
   std::string searched_;
 };
 
