@@ -84,6 +84,7 @@ void Shell::open_run(const std::string& path) {
 }
 
 void Shell::close_run() {
+  spans_at_opening_.reset();
   std::unique_ptr<RunFeed> feed = std::move(session_.feed);
   std::unique_ptr<Advisor> advisor = std::move(session_.turning.advisor);
   session_.close();
@@ -114,9 +115,14 @@ bool Shell::is_settled() const {
   if (session_.run == nullptr) return false;
   if (!session_.run->problem.empty()) return true;
   if (!session_.brings_forward.empty()) return false;
+  // A run that goes on is ahead of what is read of it; what it had when it was opened counts.
+  const bool is_live = session_.run->is_live;
+  const std::int64_t span_count =
+      is_live ? spans_at_opening_.value_or(0) : session_.run->span_count;
   const bool has_statistics =
-      session_.statistics != nullptr && session_.statistics->seen_count >= session_.run->span_count;
-  const bool has_timeline = session_.run->span_count == 0 || session_.has_timeline();
+      session_.statistics != nullptr && session_.statistics->seen_count >= span_count;
+  const bool has_timeline = session_.run->span_count == 0 || session_.has_timeline() ||
+                            (is_live && session_.timeline != nullptr);
   const bool has_advice = !session_.turning.advisor->is_working(Question::suggest);
   return has_statistics && has_timeline && has_advice && session_.verdict != nullptr &&
          session_.minimap != nullptr;
@@ -124,6 +130,7 @@ bool Shell::is_settled() const {
 
 void Shell::draw(const FrameCost& cost) {
   session_.pick_up();
+  if (session_.run != nullptr && !spans_at_opening_) spans_at_opening_ = session_.run->span_count;
   if (gives_way_ && session_.run != nullptr && session_.run->is_live) spare_time_.give_way();
   if (session_.verdict != nullptr)
     session_.turning.ask_for_advice(*session_.verdict, ImGui::GetTime());

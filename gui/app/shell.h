@@ -6,6 +6,7 @@
 #include <deque>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ class Shell {
   std::string program_;
   bool gives_way_;
   Session session_;
+  std::optional<std::int64_t> spans_at_opening_;
   std::vector<std::unique_ptr<View>> views_;
   std::vector<Command> commands_;
   CommandPalette palette_;

@@ -33,6 +33,21 @@ TEST_CASE("real events of the window system reach the program") {
   CHECK(program.wait() == 0);
 }
 
+TEST_CASE("a picture is taken of a run that goes on") {
+  const char* name = "a picture is taken of a run that goes on";
+  if (!can_run(name)) return;
+  const std::string database = test_path("pictured") + "/run.db";
+  const std::string picture = test_path("pictured.png");
+  ChildProcess training(train_command("pictured", 400));
+  REQUIRE(
+      ChildProcess("timeout 60 sh -c 'until [ -s " + database + " ]; do sleep 0.1; done'").wait() ==
+      0);
+  CHECK(ChildProcess("timeout 90 " + gui_program() + " " + database +
+                     " --settings - --screenshot " + picture)
+            .wait() == 0);
+  CHECK(fs::file_size(picture) > 10'000);
+}
+
 TEST_CASE("without a display the program says so and ends with 1") {
   if (!fs::exists(program_folder() + "/sluice-gui")) {
     std::cout << "SKIPPED: without a display the program says so and ends with 1: no sluice-gui\n";
