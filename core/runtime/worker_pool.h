@@ -23,8 +23,8 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Begins with the next issue(): waking a worker costs tens of microseconds, which the operations
-  // that one instant sets off share.
+  // Begins with the next issue(): waking a worker costs more than starting a small operation does
+  // otherwise, and the operations that one instant sets off share it.
   void start(OperationState* state) { asked_.push(state); }
   void issue();
   // Moves finished operations to `done`, with start_ns, end_ns and status set.

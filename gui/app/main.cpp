@@ -47,7 +47,8 @@ int run(int argc, char** argv) {
   app.add_option("--size", size, "of the window, as 1600x1000");
   app.add_option("--view", options.view, "the view to bring forward, as \"Statistics\"");
   app.add_option("--screenshot", options.screenshot,
-                 "when everything is read, save a picture of the window (PNG) and leave");
+                 "when everything is read (of a live run: what it had when it was opened), save a "
+                 "picture of the window (PNG) and leave");
   app.add_option("--settings", options.settings_path,
                  "where layout and theme are kept; - keeps nothing");
   bool keeps_priority = false;
