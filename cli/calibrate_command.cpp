@@ -188,7 +188,7 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
   text +=
       fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} %\n",
                   rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
-  text += fmt::format("  layers beside transfers       {:+.0f} % longer beside {}{}\n",
+  text += fmt::format("  computing beside transfers    {:+.1f} % longer beside {}{}\n",
                       100 * measured.toll.longer.value, format_rate(measured.toll.bytes_per_s),
                       measured.toll.processor_bytes_per_s > 0 ? "" : ", which may be chance");
   for (const std::string& note : measured.notes) text += "\nNote: " + note + ".";

@@ -90,16 +90,6 @@ class TimedModel {
     return seconds;
   }
 
-  // Of the blocks' forward, each time on the same batch.
-  Result<double> forward_pass() {
-    RETURN_IF_ERROR(gpt2_->set_batch(0, {case_.batch, case_.sequence, tokens_, tokens_}));
-    const TimeNs start_ns = monotonic_now_ns();
-    for (std::int32_t l = 0; l + 1 < gpt2_->layout().layer_count(); ++l) {
-      RETURN_IF_ERROR(gpt2_->forward(LayerId{l}, 0));
-    }
-    return since(start_ns);
-  }
-
   // Of one layer of `forward` done before, so that what it reads is there.
   Result<double> forward_after_idling(std::int32_t layer) {
     RETURN_IF_ERROR(gpt2_->set_batch(0, {case_.batch, case_.sequence, tokens_, tokens_}));
@@ -208,37 +198,12 @@ Result<calibrate::ComputeTimes> time_all(const std::vector<Case>& cases, int thr
 
 // On a thread of its own, as a run's compute worker is: the C library gives such a thread memory
 // from another place than the main one, and large tensors come and go with it.
-template <typename Value>
-Result<Value> on_own_thread(const std::function<Result<Value>()>& work) {
-  Result<Value> result = Value();
-  std::thread([&] { result = work(); }).join();
-  return result;
+Result<calibrate::ComputeTimes> time_on_own_thread(const std::vector<Case>& cases, int thread_count,
+                                                   int repeat_count) {
+  Result<calibrate::ComputeTimes> times = calibrate::ComputeTimes();
+  std::thread([&] { times = time_all(cases, thread_count, repeat_count); }).join();
+  return times;
 }
-
-// Passes over the blocks of one model, which is made when it is first asked for.
-class Passes {
- public:
-  Passes(Case of, int thread_count) : case_(std::move(of)), thread_count_(thread_count) {}
-
-  Result<double> seconds(double at_least) {
-    if (model_ == nullptr) {
-      ASSIGN_OR_RETURN(model_, TimedModel::make(case_, thread_count_));
-      RETURN_IF_ERROR(model_->forward_pass());  // what comes first takes longer
-    }
-    double sum = 0;
-    int count = 0;
-    for (; sum < at_least; ++count) {
-      ASSIGN_OR_RETURN(const double pass, model_->forward_pass());
-      sum += pass;
-    }
-    return sum / count;
-  }
-
- private:
-  Case case_;
-  int thread_count_;
-  std::unique_ptr<TimedModel> model_;
-};
 
 }  // namespace
 
@@ -256,11 +221,7 @@ Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
   return calibrate::ComputeTimer{
       static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 1.6,
       [cases, thread_count = timing.thread_count, repeat_count] {
-        return on_own_thread<calibrate::ComputeTimes>(
-            [&] { return time_all(cases, thread_count, repeat_count); });
-      },
-      [passes = std::make_shared<Passes>(cases.front(), timing.thread_count)](double seconds) {
-        return on_own_thread<double>([&] { return passes->seconds(seconds); });
+        return time_on_own_thread(cases, thread_count, repeat_count);
       }};
 }
 

@@ -88,8 +88,8 @@ def processor_seconds(pid):
 
 
 def spans_a_second(database):
-    """Of all steps after the first ten; and of the last ten, where less says that the recorder took
-    more of a processor than it may and recorded less from some step on."""
+    """Of all steps after the first ten; and of the last ten, where less says that from some step on
+    less was recorded."""
     def rate(steps):
         with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
             (rate,) = db.execute(
@@ -99,6 +99,18 @@ def spans_a_second(database):
         return rate
     return (rate("SELECT ts, dur FROM step WHERE id >= 10"),
             rate("SELECT ts, dur FROM step ORDER BY id DESC LIMIT 10"))
+
+
+def recorded_less(database):
+    """What the recorder says of that: levels it lowered, and when, and what it lost."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        levels = db.execute(
+            "SELECT (ts - (SELECT min(ts) FROM step)) / 1e9, value FROM span JOIN string "
+            "ON string.id = name_id WHERE value LIKE 'level %' ORDER BY ts").fetchall()
+        losses = db.execute(
+            "SELECT value, description FROM stat WHERE severity <> 'info' AND value > 0").fetchall()
+    return ([f"after {seconds:.1f} s: {text}" for seconds, text in levels] +
+            [f"{value} {description}" for value, description in losses])
 
 
 def slowdown(arguments):
@@ -136,6 +148,8 @@ def slowdown(arguments):
           f"a window, {all_spans:.0f} spans a second, {last_spans:.0f} in the last ten steps\n"
           f"  with one{mode}  {100 * more:+.2f} %, noise {100 * noise:.2f} %; it and its driver "
           f"took {100 * statistics.median(used[1:]):.1f} % of a processor")
+    for line in recorded_less(folder / "run.db"):
+        print(f"  {line}")
 
 
 def main():

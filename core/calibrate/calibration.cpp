@@ -267,14 +267,14 @@ Status Measurement::measure_processor_toll() {
     slowest = std::min({slowest, drive.alone().read, drive.alone().write});
   }
   TollOptions toll;
+  toll.thread_count = options_.thread_count;
   const auto requests = static_cast<std::int64_t>(slowest * 0.2 / kRequestBytes);
   toll.inflight_bytes = std::clamp<std::int64_t>(requests, 1, 16) * kRequestBytes;
   if (is_quick_) {
     toll.pair_count = 11;
     toll.seconds = 0.4;
   }
-  ASSIGN_OR_RETURN(result_.toll,
-                   measure_toll(*load_, all_files(), options_.compute.pass_seconds, toll));
+  ASSIGN_OR_RETURN(result_.toll, measure_toll(*load_, all_files(), toll));
   return ok_status();
 }
 

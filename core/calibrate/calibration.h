@@ -29,8 +29,6 @@ struct ComputeTimes {
 struct ComputeTimer {
   double estimated_seconds = 0;
   std::function<Result<ComputeTimes>()> time;
-  // A pass over some layers, forward: seconds it took, on average over at least `seconds`.
-  std::function<Result<double>(double seconds)> pass_seconds;
 };
 
 struct CalibrationOptions {

@@ -83,7 +83,7 @@ struct Wake {
 inline constexpr double kWakeLostSeconds = 2e-3;
 Wake fit_wake(std::span<const WakeSample> samples);
 
-// A pass over some layers, alone and beside transfers of so many bytes a second.
+// The same computation, alone and beside transfers of so many bytes a second.
 struct TollSample {
   double alone_seconds = 0;
   double beside_seconds = 0;
@@ -91,11 +91,11 @@ struct TollSample {
 };
 // What transfers take of the processor's time.
 struct Toll {
-  Figure longer;                     // a pass takes longer beside them by this share of it
+  Figure longer;                     // computing takes longer beside them by this share of it
   double bytes_per_s = 0;            // of those transfers
   double processor_bytes_per_s = 0;  // so many would take all of its time; 0: none was seen
 };
-// By medians. None was seen where the middle pass is not longer by more than twice the standard
+// By medians. None was seen where the middle one is not longer by more than twice the standard
 // error of the mean, which may be chance. At least one sample.
 Toll fit_toll(std::span<const TollSample> samples);
 

@@ -147,7 +147,8 @@ std::string burst_lines(std::string_view direction, const platform::Burst& burst
 
 std::string toll_lines(const Toll& toll) {
   const std::string beside = fmt::format(
-      "layers took {:+.0f} % longer beside {} of all drives (middle of {}; {:+.0f} to {:+.0f} %)",
+      "computing took {:+.1f} % longer beside {} of all drives (middle of {}; {:+.1f} to {:+.1f} "
+      "%)",
       100 * toll.longer.value, format_rate(toll.bytes_per_s), toll.longer.count,
       100 * toll.longer.low, 100 * toll.longer.high);
   if (toll.processor_bytes_per_s == 0) {

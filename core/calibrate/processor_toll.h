@@ -1,11 +1,14 @@
 #pragma once
-// What transfers take of the processor's time, as computing notices it: layers of a model alone and
-// beside reads and writes of all drives, in turns, since a processor may change its pace in
-// between.
+// What transfers take of the processors' time, as computing notices it: threads in lock step alone
+// and beside reads and writes of all drives, in turns.
 //
-// Thread contract: one call at a time; computing has a thread of its own meanwhile.
+// The kernel's own account (/proc/stat) does not do: where it is made at each timer's tick, what a
+// timer sets off (a throttle, a completion that is polled for) comes just after one and is missed.
+// Nor do layers of a model: a processor changes its pace by more than this from one second to the
+// next.
+//
+// Thread contract: one call at a time; computing has threads of its own meanwhile.
 
-#include <functional>
 #include <span>
 
 #include "core/calibrate/drive_load.h"
@@ -14,14 +17,13 @@
 namespace sluice::calibrate {
 
 struct TollOptions {
+  int thread_count = 1;  // that compute
   int pair_count = 15;
   double seconds = 0.8;                    // of computing, each time
   std::int64_t inflight_bytes = 16 << 20;  // each way of each drive
 };
 
-// `pass_seconds` computes for at least so long, and returns how long one pass over its layers took.
 Result<Toll> measure_toll(DriveLoad& load, std::span<const TestFile* const> files,
-                          const std::function<Result<double>(double)>& pass_seconds,
                           const TollOptions& options);
 
 }  // namespace sluice::calibrate

@@ -109,7 +109,7 @@ TEST_CASE("what transfers take from computing is in the file, and that nothing w
              Catch::Contains("# processor_bandwidth: none was seen"));
   made.toll = {about(0.25), 800e6, 4e9};
   const std::string text = platform_text(made, DevicesAre::plain_drives);
-  CHECK_THAT(text, Catch::Contains("layers took +25 % longer beside 800 MB/s"));
+  CHECK_THAT(text, Catch::Contains("computing took +25.0 % longer beside 800 MB/s"));
   for (const platform::Link& link : parsed(text).links) {
     CHECK(link.processor_bytes_per_s == Approx(4e9));
   }
