@@ -9,10 +9,11 @@ by the real clock and simulates the same settings on the calibrated platform. Re
 means of the steps after the first three: with nbuffer a step begins with what the one before has
 left, so the first ones are shorter, and a long one is followed by a short one. Nothing else should
 run meanwhile. A virtual machine's processor may be a quarter slower a minute later, so its rates
-are measured anew before and after each real run (on --beside; the figures of drives and emulated
-engines stay), and the simulated figure is the mean of the two; the last column says how far those
-are apart in forward and backward (with --turns, at most). The devices' images lie in memory (up to
-6 GB): writing them back to the machine's own drive would take processor time from forward.
+are measured anew before and after each real run (of the model that runs, on --beside; the figures
+of drives and emulated engines stay), and the simulated figure is the mean of the two; the last
+column says how far those are apart in forward and backward (with --turns, at most). The devices'
+images lie in memory (up to 6 GB): writing them back to the machine's own drive would take processor
+time from forward.
 """
 import argparse
 import json
@@ -30,7 +31,7 @@ PHASES = ("forward", "backward", "update", "step")
 # What a case sets over its model's; the simulation is given all of it too.
 MODELS = {
     "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
-    "gpt2-124m": {"batch": 1, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
+    "gpt2-124m": {"batch": 8, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
 }
 STEPS = {"tiny": 9, "gpt2-124m": 11}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
@@ -41,7 +42,8 @@ CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
                  {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01}]
 # Model, drives, megabytes a second of each, the test files' size and the cases. The throttle hands
 # out a tenth of a second's worth at a time; where in that tenth a transfer comes decides how long
-# it takes. tiny, which moves 52 MB a step, therefore gets a drive on which a tenth is little.
+# it takes. tiny, which moves 52 MB a step, therefore gets a drive on which a tenth is little, and
+# gpt2-124m a batch whose forward takes several of them.
 DRIVES = [
     ("1x200", "gpt2-124m", 1, 200, "256MiB", CASES_OF_ONE),
     ("4x100", "gpt2-124m", 4, 100, "256MiB", CASES_OF_FOUR),
@@ -76,9 +78,13 @@ def train(arguments, model, drives_dir, platform, settings):
     return phases
 
 
+def model_file(model):
+    return ROOT / f"sample_models/models/{model}.toml"
+
+
 def simulate(arguments, model, platform, settings):
     report = json.loads(sh(arguments.sluice, "simulate",
-                           ROOT / f"sample_models/models/{model}.toml", "--platform", platform,
+                           model_file(model), "--platform", platform,
                            "--json", *setting_arguments(settings)))["seconds"]
     return {phase: report["total" if phase == "step" else phase] for phase in PHASES}
 
@@ -89,12 +95,12 @@ def section(text, name):
     return begin, text.index("\n[", begin) + 1
 
 
-def with_processor_of_now(arguments, platform):
-    """The platform with what the processor does at this moment."""
+def with_processor_of_now(arguments, model, platform):
+    """The platform with what the processor does with this model at this moment."""
     os.makedirs(arguments.beside, exist_ok=True)
     now = pathlib.Path(arguments.dir, "now.toml")
     sh(arguments.sluice, "calibrate", arguments.beside, "--force", "--quick", "--size", "256MiB",
-       "-o", now)
+       "--model", model_file(model), "-o", now)
     text, measured = pathlib.Path(platform).read_text(), now.read_text()
     for name in ("host", "compute"):
         begin, end = section(text, name)
@@ -110,7 +116,7 @@ def in_turns(arguments, model, drives_dir, platform, now, settings):
     before = simulate(arguments, model, now, settings)
     for _ in range(arguments.turns):
         real = train(arguments, model, drives_dir, platform, settings)
-        with_processor_of_now(arguments, platform)
+        with_processor_of_now(arguments, model, platform)
         after = simulate(arguments, model, now, settings)
         turns.append((real, before, after))
         before = after
@@ -150,7 +156,7 @@ def measure(arguments, name, model, count, rate, size, cases):
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
-        now = with_processor_of_now(arguments, platform)
+        now = with_processor_of_now(arguments, model, platform)
         for case in cases[arguments.rows]:
             compare(arguments, name, model, drives_dir, count, platform, now, case)
     finally:

@@ -33,6 +33,62 @@ Range range_of(const std::vector<double>& values, bool begins_at_zero) {
   return {range.low - std::max(room, least), range.high + std::max(room, least)};
 }
 
+double axis_room(const StepAxis& axis) { return std::max(0.5, (axis.last - axis.first) * 0.01); }
+
+float mark_row_height() { return ImGui::GetFontSize() + px(4); }
+std::size_t mark_row_max(float height) {
+  return static_cast<std::size_t>(std::clamp(height * 0.4F / mark_row_height(), 1.0F, 3.0F));
+}
+
+struct MarkText {
+  const StepMark* mark;
+  float begin;
+  float width;
+  std::size_t row;
+};
+
+// In so many rows between two sides of the plot; one that would cover another goes without.
+template <typename XOf>
+std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left, float right,
+                                  std::size_t row_max, XOf&& x_of) {
+  std::vector<MarkText> texts;
+  std::vector<float> free_from(row_max, left);
+  for (const StepMark& mark : marks) {
+    if (mark.text.empty()) continue;
+    const float x = x_of(mark.step);
+    const float width = ImGui::CalcTextSize(mark.text.c_str()).x;
+    const bool is_left = x + width + px(6) > right;
+    // Of a change in a step that has not ended, whose line is not there yet, the text is.
+    const float end = std::min(x, right) - px(4);
+    const float begin = is_left ? end - width : x + px(4);
+    const auto row = std::ranges::find_if(free_from, [begin](float free) { return begin >= free; });
+    if (row == free_from.end()) continue;
+    texts.push_back({&mark, begin, width, static_cast<std::size_t>(row - free_from.begin())});
+    *row = begin + width + px(8);
+  }
+  return texts;
+}
+
+// Higher, so that the texts of marks have their rows above the values. Where the plot will lie is
+// not known yet; labels of the axis take about so much.
+Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Range range) {
+  const ImVec2 free = ImGui::GetContentRegionAvail();
+  const float height = plot.size.y > 0 ? plot.size.y : free.y;
+  const float left = px(40);
+  const double steps = plot.axis.last - plot.axis.first + 2 * axis_room(plot.axis);
+  const auto x_of = [&](double step) {
+    const double share = (step - plot.axis.first + axis_room(plot.axis)) / steps;
+    return left + static_cast<float>(share) * (free.x - left);
+  };
+  std::size_t rows = 0;
+  for (const MarkText& text : place_texts(marks, left, free.x, mark_row_max(height), x_of)) {
+    rows = std::max(rows, text.row + 1);
+  }
+  const double share = std::min(0.4F, static_cast<float>(rows) * mark_row_height() / height);
+  range.high += (range.high - range.low) * share / (1 - share);
+  return range;
+}
+
 bool begin_plot(const CurvePlot& plot, const Range& range) {
   const ImPlotFlags flags = ImPlotFlags_NoTitle | ImPlotFlags_NoLegend | ImPlotFlags_NoMenus |
                             ImPlotFlags_NoBoxSelect | ImPlotFlags_NoMouseText;
@@ -49,7 +105,7 @@ bool begin_plot(const CurvePlot& plot, const Range& range) {
     ImPlot::SetupAxisTicks(ImAxis_X1, first, std::max(first, last),
                            static_cast<int>(std::max(0.0, last - first)) + 1);
   }
-  const double room = std::max(0.5, (plot.axis.last - plot.axis.first) * 0.01);
+  const double room = axis_room(plot.axis);
   ImPlot::SetupAxisLimits(ImAxis_X1, plot.axis.first - room, plot.axis.last + room,
                           ImPlotCond_Always);
   ImPlot::SetupAxisLimits(ImAxis_Y1, range.low, range.high, ImPlotCond_Always);
@@ -57,37 +113,25 @@ bool begin_plot(const CurvePlot& plot, const Range& range) {
   return true;
 }
 
-// Texts lie over all lines, in up to three rows; one that would cover another goes without.
 void draw_marks(const std::vector<StepMark>& marks) {
   const ImU32 amber = look().colours.amber;
   const ImVec2 at = ImPlot::GetPlotPos();
   const ImVec2 size = ImPlot::GetPlotSize();
   ImDrawList* list = ImPlot::GetPlotDrawList();
+  const auto x_of = [](double step) { return ImPlot::PlotToPixels(step, 0).x; };
   ImPlot::PushPlotClipRect();
   for (const StepMark& mark : marks) {
-    const float x = ImPlot::PlotToPixels(mark.step, 0).x;
+    const float x = x_of(mark.step);
     for (float y = at.y; y < at.y + size.y; y += px(7))
       list->AddLine({x, y}, {x, std::min(y + px(4), at.y + size.y)}, amber, px(1));
   }
-  const float row_height = ImGui::GetFontSize() + px(4);
-  const auto row_count =
-      static_cast<std::size_t>(std::clamp(size.y * 0.4F / row_height, 1.0F, 3.0F));
-  std::vector<float> free_from(row_count, at.x);
-  for (const StepMark& mark : marks) {
-    if (mark.text.empty()) continue;
-    const float x = ImPlot::PlotToPixels(mark.step, 0).x;
-    const float width = ImGui::CalcTextSize(mark.text.c_str()).x;
-    const bool is_left = x + width + px(6) > at.x + size.x;
-    // Of a change in a step that has not ended, whose line is not there yet, the text is.
-    const float end = std::min(x, at.x + size.x) - px(4);
-    const float begin = is_left ? end - width : x + px(4);
-    const auto row = std::ranges::find_if(free_from, [begin](float free) { return begin >= free; });
-    if (row == free_from.end()) continue;
-    const float y = at.y + px(1) + static_cast<float>(row - free_from.begin()) * row_height;
-    list->AddRectFilled({begin - px(2), y}, {begin + width + px(2), y + row_height - px(1)},
+  const float right = at.x + size.x;
+  for (const MarkText& text : place_texts(marks, at.x, right, mark_row_max(size.y), x_of)) {
+    const float y = at.y + px(1) + static_cast<float>(text.row) * mark_row_height();
+    list->AddRectFilled({text.begin - px(2), y},
+                        {text.begin + text.width + px(2), y + mark_row_height() - px(1)},
                         look().colours.panel, px(2));
-    list->AddText({begin, y + px(1)}, amber, mark.text.c_str());
-    *row = begin + width + px(8);
+    list->AddText({text.begin, y + px(1)}, amber, text.mark->text.c_str());
   }
   ImPlot::PopPlotClipRect();
 }
@@ -139,7 +183,8 @@ StepCurve thinned(StepCurve curve, std::size_t count_max) {
 bool draw_step_curve(const CurvePlot& plot, const StepCurve& curve,
                      const std::vector<StepMark>& marks, double* hovered_step) {
   const FontScope font(look().mono, Look::kSmallSize);
-  if (!begin_plot(plot, range_of(curve.values, plot.begins_at_zero))) return false;
+  const Range range = range_of(curve.values, plot.begins_at_zero);
+  if (!begin_plot(plot, below_texts(plot, marks, range))) return false;
   ImPlotSpec line;
   line.LineColor = vec(look().colours.accent);
   line.LineWeight = px(1.5F);
@@ -170,7 +215,7 @@ bool draw_step_bars(const CurvePlot& plot, const StackedBars& bars,
   for (const std::vector<double>& values : bars.values) {
     for (std::size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
   }
-  if (!begin_plot(plot, range_of(sums, true))) return false;
+  if (!begin_plot(plot, below_texts(plot, marks, range_of(sums, true)))) return false;
   ImDrawList* list = ImPlot::GetPlotDrawList();
   ImPlot::PushPlotClipRect();
   for (std::size_t i = 0; i < bars.steps.size(); ++i) {

@@ -16,6 +16,10 @@ namespace {
 using record::Record;
 using record::RecordKind;
 
+// Looks at the cost in a row: one that is too high may be a moment in which a drive or the machine
+// was busy.
+constexpr int kOverToLower = 3;
+
 static_assert(static_cast<int>(record::SpanStatus::ok) == static_cast<int>(rundb::SpanStatus::ok));
 static_assert(static_cast<int>(record::SpanStatus::failed) ==
               static_cast<int>(rundb::SpanStatus::failed));
@@ -171,7 +175,9 @@ void Collector::Drain::watch_cost(const CollectorOptions& options) {
     own_counters_.push_back({.track = share_track_, .ts = now_ts, .value = share});
     share_waits_ = true;
   }
-  if (share <= options.cost_share_max || level <= record::Level::steps) return;
+  over_count_ = share > options.cost_share_max ? over_count_ + 1 : 0;
+  if (over_count_ < kOverToLower || level <= record::Level::steps) return;
+  over_count_ = 0;
   recorder_.set_level(static_cast<record::Level>(static_cast<int>(level) - 1), "collector");
   lowered_count_ += 1;
 }

@@ -103,6 +103,7 @@ class Collector::Drain {
   bool level_changed_ = false;  // and is not yet written
   TimeNs cost_ns_ = 0;          // since watched_ts_
   TimeNs watched_ts_ = 0;
+  int over_count_ = 0;              // watches in a row in which that was too much
   std::int64_t lowered_count_ = 0;  // not yet written
   SideRows sides_;
   // The database's ids, by the recorder's.
