@@ -10,10 +10,10 @@ means of the steps after the first three: with nbuffer a step begins with what t
 left, so the first ones are shorter, and a long one is followed by a short one. Nothing else should
 run meanwhile. A virtual machine's processor may be a quarter slower a minute later, so its rates
 are measured anew before and after each real run (of the model that runs, on --beside; the figures
-of drives and emulated engines stay), and the simulated figure is the mean of the two; the last
-column says how far those are apart in forward and backward (with --turns, at most). The devices'
-images lie in memory (up to 6 GB): writing them back to the machine's own drive would take processor
-time from forward.
+of drives and emulated engines stay). Medians of the runs and of the simulations are shown; the last
+columns say how far runs and simulations are apart in forward and in backward. The devices' images
+lie in memory (up to 6 GB): writing them back to the machine's own drive would take processor time
+from forward.
 """
 import argparse
 import json
@@ -31,19 +31,21 @@ PHASES = ("forward", "backward", "update", "step")
 # What a case sets over its model's; the simulation is given all of it too.
 MODELS = {
     "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
-    "gpt2-124m": {"batch": 8, "sequence": 256, "subgroup_elements": 2621440, "buffers": 6},
+    "gpt2-124m": {"batch": 8, "sequence": 256, "subgroup_elements": 10485760, "buffers": 3},
 }
-STEPS = {"tiny": 9, "gpt2-124m": 11}
+STEPS = {"tiny": 9, "gpt2-124m": 9}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
 CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
-                 {"method": "host", "bounce_memory": "128MiB"},
+                 {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01},
+                 {"method": "host", "pipeline": "handover"},
+                 {"method": "csd", "pipeline": "handover"},
                  {"method": "host", "pipeline": "serial"},
-                 {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01}]
+                 {"method": "host", "bounce_memory": "128MiB"}]
 # Model, drives, megabytes a second of each, the test files' size and the cases. The throttle hands
 # out a tenth of a second's worth at a time; where in that tenth a transfer comes decides how long
 # it takes. tiny, which moves 52 MB a step, therefore gets a drive on which a tenth is little, and
-# gpt2-124m a batch whose forward takes several of them.
+# gpt2-124m subgroups whose parts take four tenths each and a batch whose forward takes ten.
 DRIVES = [
     ("1x200", "gpt2-124m", 1, 200, "256MiB", CASES_OF_ONE),
     ("4x100", "gpt2-124m", 4, 100, "256MiB", CASES_OF_FOUR),
@@ -95,53 +97,54 @@ def section(text, name):
     return begin, text.index("\n[", begin) + 1
 
 
-def with_processor_of_now(arguments, model, platform):
-    """The platform with what the processor does with this model at this moment."""
+def processor_of_now(arguments, model, platform):
+    """The platform with what the processor does with this model at this moment: three times, since
+    one in ten calibrations falls into a moment in which it is half as fast."""
     os.makedirs(arguments.beside, exist_ok=True)
-    now = pathlib.Path(arguments.dir, "now.toml")
-    sh(arguments.sluice, "calibrate", arguments.beside, "--force", "--quick", "--size", "256MiB",
-       "--model", model_file(model), "-o", now)
-    text, measured = pathlib.Path(platform).read_text(), now.read_text()
-    for name in ("host", "compute"):
-        begin, end = section(text, name)
-        text = text[:begin] + measured[slice(*section(measured, name))] + text[end:]
-    now.write_text(text)
-    return now
+    text, found = pathlib.Path(platform).read_text(), []
+    for i in range(3):
+        now = pathlib.Path(arguments.dir, f"now{i}.toml")
+        sh(arguments.sluice, "calibrate", arguments.beside, "--force", "--quick", "--size",
+           "256MiB", "--model", model_file(model), "-o", now)
+        measured, both = now.read_text(), text
+        for name in ("host", "compute"):
+            begin, end = section(both, name)
+            both = both[:begin] + measured[slice(*section(measured, name))] + both[end:]
+        now.write_text(both)
+        found.append(now)
+    return found
 
 
-def in_turns(arguments, model, drives_dir, platform, now, settings):
-    """Real phases, and the simulated ones of the calibrations before and after, of each turn.
-    `now` is that of the last calibration, and is made anew."""
-    turns = []
-    before = simulate(arguments, model, now, settings)
+def in_turns(arguments, model, drives_dir, platform, before, settings):
+    """Real phases of each turn, and the simulated ones of the calibrations around and between them.
+    `before` is those of the row before; returns the last, too."""
+    real, simulated = [], [simulate(arguments, model, now, settings) for now in before]
     for _ in range(arguments.turns):
-        real = train(arguments, model, drives_dir, platform, settings)
-        with_processor_of_now(arguments, model, platform)
-        after = simulate(arguments, model, now, settings)
-        turns.append((real, before, after))
-        before = after
-    return turns
+        real.append(train(arguments, model, drives_dir, platform, settings))
+        after = processor_of_now(arguments, model, platform)
+        simulated += [simulate(arguments, model, now, settings) for now in after]
+    return real, simulated, after
 
 
-def compare(arguments, name, model, drives_dir, count, platform, now, case):
+def compare(arguments, name, model, drives_dir, count, platform, before, case):
     settings = COMMON | MODELS[model] | {"devices": count} | case
     if case.get("buffers"):  # a factor
         settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
-    turns = in_turns(arguments, model, drives_dir, platform, now, settings)
-    cells = []
+    real, simulated, after = in_turns(arguments, model, drives_dir, platform, before, settings)
+    cells, apart = [], []
     for phase in PHASES:
-        real = [turn[0][phase] for turn in turns]
-        simulated = [(before[phase] + after[phase]) / 2 for _, before, after in turns]
-        difference = statistics.median(sim / one - 1 for sim, one in zip(simulated, real))
-        cells.append(f"{statistics.median(real) * 1e3:7.0f} "
-                     f"{statistics.median(simulated) * 1e3:7.0f} {difference:+6.1%}")
+        measured = [one[phase] for one in real]
+        predicted = [one[phase] for one in simulated]
+        ratio = statistics.median(predicted) / statistics.median(measured)
+        cells.append(f"{statistics.median(measured) * 1e3:7.0f} "
+                     f"{statistics.median(predicted) * 1e3:7.0f} {ratio - 1:+6.1%}")
+        apart.append(f"{max(measured) / min(measured) - 1:3.0%} "
+                     f"{max(predicted) / min(predicted) - 1:3.0%}")
     what = f"{name} {settings['method']} b{settings['buffers']} d{settings['devices']}"
     what += "".join(f" {case[key]}" for key in ("bounce_memory", "pipeline", "density")
                     if key in case)
-    apart = (max((after[phase] / before[phase] - 1 for _, before, after in turns), key=abs)
-             for phase in PHASES[:2])
-    print(f"{what:<28} | {' | '.join(cells)}   {'  '.join(f'{one:+4.0%}' for one in apart)}",
-          flush=True)
+    print(f"{what:<28} | {' | '.join(cells)}   {', '.join(apart[:2])}", flush=True)
+    return after
 
 
 def measure(arguments, name, model, count, rate, size, cases):
@@ -156,9 +159,9 @@ def measure(arguments, name, model, count, rate, size, cases):
                  "--emulated-csds", "--size", size, *quick, "-o", platform), flush=True)
         print(f"{model + ', ms: real, sim':<28} | " +
               " | ".join(f"{phase:^22}" for phase in PHASES))
-        now = with_processor_of_now(arguments, model, platform)
+        now = processor_of_now(arguments, model, platform)
         for case in cases[arguments.rows]:
-            compare(arguments, name, model, drives_dir, count, platform, now, case)
+            now = compare(arguments, name, model, drives_dir, count, platform, now, case)
     finally:
         sh(THROTTLE, "down", drives_dir)
         shutil.rmtree(drives_dir, ignore_errors=True)
@@ -178,7 +181,7 @@ def main():
     parser.add_argument("--beside", default="/var/tmp/sluice-calibrate",
                         help="a folder that is not in memory and not throttled")
     parser.add_argument("--turns", type=int, default=1,
-                        help="runs of each row, a calibration between any two; medians are shown")
+                        help="runs of each row, a calibration between any two")
     parser.add_argument("--rows", type=row_slice, default=slice(None),
                         help="of each table only these, such as :2 or 3:8, counted from 0")
     parser.add_argument("--drives", default="", choices=["", *(row[0] for row in DRIVES)],
