@@ -73,7 +73,7 @@ std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left
 // not known yet; labels of the axis take about so much.
 Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Range range) {
   const ImVec2 free = ImGui::GetContentRegionAvail();
-  const float height = plot.size.y > 0 ? plot.size.y : free.y;
+  const float height = std::max(px(40), (plot.size.y > 0 ? plot.size.y : free.y) - px(26));
   const float left = px(40);
   const double steps = plot.axis.last - plot.axis.first + 2 * axis_room(plot.axis);
   const auto x_of = [&](double step) {
@@ -84,7 +84,7 @@ Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Ran
   for (const MarkText& text : place_texts(marks, left, free.x, mark_row_max(height), x_of)) {
     rows = std::max(rows, text.row + 1);
   }
-  const double share = std::min(0.4F, static_cast<float>(rows) * mark_row_height() / height);
+  const double share = std::min(0.5F, static_cast<float>(rows) * mark_row_height() / height);
   range.high += (range.high - range.low) * share / (1 - share);
   return range;
 }
