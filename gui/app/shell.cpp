@@ -147,6 +147,7 @@ void Shell::draw(const FrameCost& cost) {
     }
   }
   draw_open_box();
+  if (shows_export_) draw_export();
   palette_.draw(commands_);
   draw_shortcut_sheet(commands_, &shows_shortcuts_);
 }
@@ -441,6 +442,48 @@ void Shell::draw_problem() {
       if (ImGui::Button("Close the run")) close_run();
       ImGui::SameLine();
       if (ImGui::Button("Open another\u2026")) opens_box_ = true;
+    }
+    ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+}
+
+// Exporting
+// ----------------------------------------------------------------------------------------
+
+void Shell::begin_export(ExportForm form) {
+  shows_export_ = true;
+  exported_.forget();
+  exported_.begin([program = program_, database = session_.feed->path(),
+                   form] { return export_run(program, database, form); },
+                  Window::wake);
+}
+
+void Shell::draw_export() {
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(px(620), viewport->WorkSize.x - px(40));
+  ImGui::SetNextWindowPos({viewport->GetCenter().x - width / 2, viewport->WorkPos.y + px(40)});
+  ImGui::SetNextWindowSize({width, 0});
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoDocking |
+                                 ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
+  const std::shared_ptr<const Exported> exported = exported_.result();
+  const bool is_bad = exported != nullptr && !exported->problem.empty();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
+  ImGui::PushStyleColor(ImGuiCol_Border, is_bad ? look().colours.red : look().colours.line);
+  if (ImGui::Begin("Export", nullptr, flags)) {
+    if (exported == nullptr) {
+      draw_title("Exporting the run");
+      draw_note("It takes what processor time nothing else wants. Hidden, it goes on.");
+    } else {
+      draw_title(is_bad ? "The run was not exported" : "The run was exported");
+      draw_coloured(look().colours.text, is_bad ? exported->problem : exported->path);
+    }
+    if (ImGui::Button(exported == nullptr ? "Hide" : "Close")) shows_export_ = false;
+    if (exported != nullptr && !is_bad) {
+      ImGui::SameLine();
+      if (ImGui::Button("Copy the path")) ImGui::SetClipboardText(exported->path.c_str());
     }
     ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
   }

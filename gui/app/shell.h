@@ -14,6 +14,7 @@
 #include "gui/app/settings.h"
 #include "gui/app/spare_time.h"
 #include "gui/data/background.h"
+#include "gui/data/export_run.h"
 #include "gui/data/new_run.h"
 #include "gui/views/view.h"
 
@@ -67,6 +68,8 @@ class Shell {
   void draw_problem();
   void draw_starting();
   void draw_open_box();
+  void begin_export(ExportForm form);
+  void draw_export();
   void draw_path_list(const char* id, const std::vector<std::string>& paths);
   void look_for_live_runs();
 
@@ -94,6 +97,8 @@ class Shell {
   std::string started_log_;    // of the run that is open, if it was begun here
   Background<std::string> log_line_;
   double log_seen_at_ = -1e9;
+  Background<Exported> exported_;
+  bool shows_export_ = false;
   // Runs that are being closed: their threads end the read they are at, and nobody waits for that.
   std::deque<std::future<void>> closing_;
 };

@@ -17,15 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-// The last line that says anything: errors come there, whatever progress was shown before.
-std::string last_line(const std::string& text) {
-  const std::size_t end = text.find_last_not_of(" \n\r");
-  if (end == std::string::npos) return {};
-  const std::size_t begin = text.find_last_of("\n\r", end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
-}
-
 std::vector<std::string> arguments_of(const std::string& program, const std::string& database,
                                       Question question, const std::vector<std::string>& settings) {
   std::vector<std::string> arguments = {program};
@@ -144,9 +135,7 @@ Advice Advisor::Shared::answer(Question question, const std::vector<std::string>
   if (!output.ok()) {
     advice.problem = output.error().message();
   } else if (output->exit_code != 0) {
-    advice.problem = last_line(output->err);
-    if (advice.problem.empty())
-      advice.problem = fmt::format("{} ended with {} and no message", program, output->exit_code);
+    advice.problem = why_failed(program, *output);
   } else {
     Result<Advice> parsed =
         question == Question::tune ? parse_proposal(output->out) : parse_prediction(output->out);

@@ -123,6 +123,16 @@ Result<ChildOutput> run_child(const std::vector<std::string>& arguments, int sto
   return output;
 }
 
+std::string why_failed(const std::string& program, const ChildOutput& output) {
+  const std::string& text = output.err;
+  const std::size_t end = text.find_last_not_of(" \n\r");
+  if (end == std::string::npos)
+    return fmt::format("{} ended with {} and no message", program, output.exit_code);
+  const std::size_t before = text.find_last_of("\n\r", end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, end - begin + 1);
+}
+
 std::string find_sluice() {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -21,6 +21,11 @@ struct ChildOutput {
 // killed: ErrorCode::cancelled. Output beyond kChildOutputMax is an error, too.
 Result<ChildOutput> run_child(const std::vector<std::string>& arguments, int stop_descriptor);
 inline constexpr std::size_t kChildOutputMax = 16 << 20;
+inline constexpr int kNeverStopped = -1;  // as stop_descriptor
+
+// Of a program that ended with another code than 0: the last line it wrote to its standard error,
+// where errors come whatever progress was shown before.
+std::string why_failed(const std::string& program, const ChildOutput& output);
 
 // The program `sluice`: beside this one, else in PATH. Empty: in neither.
 std::string find_sluice();

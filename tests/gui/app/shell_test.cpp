@@ -141,6 +141,29 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
   CHECK(problem == "");
 }
 
+TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
+  if (!can_run("a run is exported: a page, a trace, tables")) return;
+  const std::string database = trained_run();
+  const std::filesystem::path folder = std::filesystem::path(database).parent_path();
+  const std::string problem = drive(options_for(database), [&folder](const Drive& d) {
+    IM_CHECK(d.settles());
+    const auto is_exported = [&d](const char* command, const std::filesystem::path& path) {
+      d.test->MenuClick(command);
+      IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
+      d.save_picture(picture_folder() + "/exported.png");
+      d.test->ItemClick("//Export/Copy the path");
+      IM_CHECK(path.string() == ImGui::GetClipboardText());
+      IM_CHECK(std::filesystem::exists(path));
+      d.test->ItemClick("//Export/Close");
+    };
+    is_exported("//##MainMenuBar/Run/Save a report page", folder / "run.html");
+    is_exported("//##MainMenuBar/Run/Save a report page", folder / "run-2.html");
+    is_exported("//##MainMenuBar/Run/Export a trace for Perfetto", folder / "run.trace.json");
+    is_exported("//##MainMenuBar/Run/Export the tables as CSV", folder / "run-tables");
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("every view can be brought forward") {
   if (!can_run("every view can be brought forward")) return;
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {

@@ -1,0 +1,61 @@
+#include "gui/data/export_run.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "gui/data/child_process.h"
+
+namespace sluice::gui {
+namespace {
+
+struct Form {
+  const char* ending;
+  std::vector<std::string> arguments;  // between the program and the database
+};
+
+Form form_of(ExportForm form) {
+  switch (form) {
+    case ExportForm::report:
+      return {".html", {"report"}};
+    case ExportForm::trace:
+      return {".trace.json", {"export", "--format", "chrome"}};
+    case ExportForm::tables:
+      break;
+  }
+  return {"-tables", {"export", "--format", "csv"}};
+}
+
+}  // namespace
+
+std::string export_path(const std::string& database, ExportForm form) {
+  namespace fs = std::filesystem;
+  const fs::path file(database);
+  const std::string ending = form_of(form).ending;
+  std::error_code error;
+  fs::path path = file.parent_path() / (file.stem().string() + ending);
+  for (int number = 2; fs::exists(path, error); ++number)
+    path = file.parent_path() / fmt::format("{}-{}{}", file.stem().string(), number, ending);
+  return path.string();
+}
+
+Exported export_run(const std::string& program, const std::string& database, ExportForm form) {
+  Exported exported{export_path(database, form), {}};
+  std::vector<std::string> arguments = {program.empty() ? find_sluice() : program};
+  if (arguments.front().empty()) {
+    exported.problem =
+        "The program `sluice` is neither beside sluice-gui nor in PATH; it does the exporting.";
+    return exported;
+  }
+  for (const std::string& word : form_of(form).arguments) arguments.push_back(word);
+  arguments.insert(arguments.end(), {database, "-o", exported.path});
+  const auto output = run_child(arguments, kNeverStopped);
+  if (!output.ok()) {
+    exported.problem = output.error().message();
+  } else if (output->exit_code != 0) {
+    exported.problem = why_failed(arguments.front(), *output);
+  }
+  return exported;
+}
+
+}  // namespace sluice::gui

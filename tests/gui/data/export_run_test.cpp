@@ -1,0 +1,34 @@
+#include "gui/data/export_run.h"
+
+#include "tests/gui/data/feed_fixture.h"
+
+namespace sluice::gui {
+
+TEST_CASE("what is exported lies beside the run, under a name that was free") {
+  const TempFolder folder;
+  const std::string database = folder.file("run.db");
+  CHECK(export_path(database, ExportForm::report) == folder.file("run.html"));
+  CHECK(export_path(database, ExportForm::trace) == folder.file("run.trace.json"));
+  CHECK(export_path(database, ExportForm::tables) == folder.file("run-tables"));
+  std::ofstream(folder.file("run.html")) << "somebody's";
+  CHECK(export_path(database, ExportForm::report) == folder.file("run-2.html"));
+}
+
+TEST_CASE("the program is asked for the form, and a refusal is its own sentence") {
+  const TempFolder folder;
+  const std::string program = folder.file("sluice");
+  std::ofstream(program) << "#!/bin/sh\necho '1 % of it' >&2\necho \"error: $@\" >&2\nexit 2\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string database = folder.file("run.db");
+  CHECK(export_run(program, database, ExportForm::trace).problem ==
+        "error: export --format chrome " + database + " -o " + folder.file("run.trace.json"));
+  CHECK(export_run(program, database, ExportForm::report).problem ==
+        "error: report " + database + " -o " + folder.file("run.html"));
+  CHECK_FALSE(export_run(folder.file("none"), database, ExportForm::report).problem.empty());
+  std::ofstream(program) << "#!/bin/sh\nexit 0\n";
+  const Exported exported = export_run(program, database, ExportForm::tables);
+  CHECK(exported.problem.empty());
+  CHECK(exported.path == folder.file("run-tables"));
+}
+
+}  // namespace sluice::gui
