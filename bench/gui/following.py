@@ -106,7 +106,7 @@ def recorded_less(database):
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
         levels = db.execute(
             "SELECT (ts - (SELECT min(ts) FROM step)) / 1e9, value FROM span JOIN string "
-            "ON string.id = name_id WHERE value LIKE 'level %' ORDER BY ts").fetchall()
+            "ON string.id = name_id WHERE value LIKE 'level % (from %' ORDER BY ts").fetchall()
         losses = db.execute(
             "SELECT value, description FROM stat WHERE severity <> 'info' AND value > 0").fetchall()
     return ([f"after {seconds:.1f} s: {text}" for seconds, text in levels] +

@@ -99,7 +99,7 @@ def section(text, name):
 
 def processor_of_now(arguments, model, platform):
     """The platform with what the processor does with this model at this moment: three times, since
-    one in ten calibrations falls into a moment in which it is half as fast."""
+    a calibration may fall into a moment in which it is half as fast."""
     os.makedirs(arguments.beside, exist_ok=True)
     text, found = pathlib.Path(platform).read_text(), []
     for i in range(3):

@@ -12,7 +12,7 @@ namespace sluice::calibrate {
 namespace {
 
 constexpr TimeNs kTurnNs = 1'000'000;  // about what a product of matrices in a layer takes
-constexpr TimeNs kGapMinNs = 2'000;    // a timer's interrupt takes more
+constexpr TimeNs kGapMinNs = 2'000;    // less than a switch to another thread and back
 constexpr int kSpinsAYield = 1024;
 
 // Of two readings that follow at once; more is a gap. Some clocks take a microsecond to read.

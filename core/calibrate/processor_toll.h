@@ -2,10 +2,9 @@
 // What transfers take of the processors' time, as computing notices it: threads in lock step alone
 // and beside reads and writes of all drives, in turns.
 //
-// The kernel's own account (/proc/stat) does not do: where it is made at each timer's tick, what a
-// timer sets off (a throttle, a completion that is polled for) comes just after one and is missed.
-// Nor do layers of a model: a processor changes its pace by more than this from one second to the
-// next.
+// The kernel's own account (/proc/stat) does not do: made at a timer's ticks it had a third of that
+// on a machine where both were compared (docs/calibration.md). Nor do layers of a model: a
+// processor changes its pace by more than this.
 //
 // Thread contract: one call at a time; computing has threads of its own meanwhile.
 

@@ -44,6 +44,32 @@ void draw_badge(const std::string& text, ImU32 colour) {
   ImGui::Dummy({size.x + 2 * pad.x, size.y});
 }
 
+constexpr ImGuiWindowFlags kPanelFlags = ImGuiWindowFlags_NoDecoration |
+                                         ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoMove |
+                                         ImGuiWindowFlags_NoSavedSettings;
+
+// In the middle, so far below the menu, as high as what is in it.
+void place_panel(float width_max, float below) {
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float width = std::min(width_max, viewport->WorkSize.x - px(40));
+  ImGui::SetNextWindowPos({viewport->GetCenter().x - width / 2, viewport->WorkPos.y + below});
+  ImGui::SetNextWindowSize({width, 0});
+}
+
+// Says something above all else, whatever is docked below; end_notice() follows in any case.
+bool begin_notice(const char* name, float width_max, float below, ImU32 border) {
+  place_panel(width_max, below);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
+  ImGui::PushStyleColor(ImGuiCol_Border, border);
+  return ImGui::Begin(name, nullptr, kPanelFlags);
+}
+void end_notice() {
+  ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
+  ImGui::End();
+  ImGui::PopStyleColor();
+  ImGui::PopStyleVar();
+}
+
 // Right of what is there. What does not fit as a whole is left out: false.
 bool draw_fitting(const std::string& text, ImU32 colour = 0) {
   ImGui::SameLine(0, px(14));
@@ -340,13 +366,8 @@ void Shell::draw_path_list(const char* id, const std::vector<std::string>& paths
 
 void Shell::draw_start_page() {
   look_for_live_runs();
-  const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const float width = std::min(px(760), viewport->WorkSize.x - px(40));
-  ImGui::SetNextWindowPos({viewport->GetCenter().x - width / 2, viewport->WorkPos.y + px(80)});
-  ImGui::SetNextWindowSize({width, 0});
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoDocking |
-                                 ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
-  if (ImGui::Begin("Start", nullptr, flags)) {
+  place_panel(px(760), px(80));
+  if (ImGui::Begin("Start", nullptr, kPanelFlags)) {
     {
       const FontScope font(look().bold, 22);
       ImGui::TextUnformatted("Sluice");
@@ -418,17 +439,9 @@ void Shell::draw_starting() {
 void Shell::draw_problem() {
   const bool is_waiting = session_.run == nullptr;
   if (!is_waiting && session_.run->problem.empty()) return;
-  const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const bool has_rest = session_.has_facts();
-  const float width = std::min(px(760), viewport->WorkSize.x - px(40));
-  ImGui::SetNextWindowPos(
-      {viewport->GetCenter().x - width / 2, viewport->WorkPos.y + px(has_rest ? 40 : 120)});
-  ImGui::SetNextWindowSize({width, 0});
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoDocking |
-                                 ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
-  ImGui::PushStyleColor(ImGuiCol_Border, is_waiting ? look().colours.line : look().colours.red);
-  if (ImGui::Begin("Problem", nullptr, flags)) {
+  if (begin_notice("Problem", px(760), px(has_rest ? 40 : 120),
+                   is_waiting ? look().colours.line : look().colours.red)) {
     if (is_waiting) {
       draw_title("Opening");
       draw_empty(session_.feed->path());
@@ -443,11 +456,8 @@ void Shell::draw_problem() {
       ImGui::SameLine();
       if (ImGui::Button("Open another\u2026")) opens_box_ = true;
     }
-    ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
   }
-  ImGui::End();
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
+  end_notice();
 }
 
 // Exporting
@@ -462,34 +472,23 @@ void Shell::begin_export(ExportForm form) {
 }
 
 void Shell::draw_export() {
-  const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const float width = std::min(px(620), viewport->WorkSize.x - px(40));
-  ImGui::SetNextWindowPos({viewport->GetCenter().x - width / 2, viewport->WorkPos.y + px(40)});
-  ImGui::SetNextWindowSize({width, 0});
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoDocking |
-                                 ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings;
   const std::shared_ptr<const Exported> exported = exported_.result();
   const bool is_bad = exported != nullptr && !exported->problem.empty();
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
-  ImGui::PushStyleColor(ImGuiCol_Border, is_bad ? look().colours.red : look().colours.line);
-  if (ImGui::Begin("Export", nullptr, flags)) {
+  if (begin_notice("Export", px(620), px(40), is_bad ? look().colours.red : look().colours.line)) {
     if (exported == nullptr) {
       draw_title("Exporting the run");
-      draw_note("It takes what processor time nothing else wants. Hidden, it goes on.");
+      draw_note("A process of low priority does it.");
     } else {
       draw_title(is_bad ? "The run was not exported" : "The run was exported");
       draw_coloured(look().colours.text, is_bad ? exported->problem : exported->path);
+      if (ImGui::Button("Close")) shows_export_ = false;
+      if (!is_bad) {
+        ImGui::SameLine();
+        if (ImGui::Button("Copy the path")) ImGui::SetClipboardText(exported->path.c_str());
+      }
     }
-    if (ImGui::Button(exported == nullptr ? "Hide" : "Close")) shows_export_ = false;
-    if (exported != nullptr && !is_bad) {
-      ImGui::SameLine();
-      if (ImGui::Button("Copy the path")) ImGui::SetClipboardText(exported->path.c_str());
-    }
-    ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
   }
-  ImGui::End();
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
+  end_notice();
 }
 
 }  // namespace sluice::gui

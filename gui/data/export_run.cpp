@@ -1,10 +1,10 @@
 #include "gui/data/export_run.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
+#include <vector>
 
 #include "gui/data/child_process.h"
+#include "gui/data/free_path.h"
 
 namespace sluice::gui {
 namespace {
@@ -29,14 +29,8 @@ Form form_of(ExportForm form) {
 }  // namespace
 
 std::string export_path(const std::string& database, ExportForm form) {
-  namespace fs = std::filesystem;
-  const fs::path file(database);
-  const std::string ending = form_of(form).ending;
-  std::error_code error;
-  fs::path path = file.parent_path() / (file.stem().string() + ending);
-  for (int number = 2; fs::exists(path, error); ++number)
-    path = file.parent_path() / fmt::format("{}-{}{}", file.stem().string(), number, ending);
-  return path.string();
+  const std::filesystem::path file(database);
+  return free_path(file.parent_path(), file.stem().string(), form_of(form).ending).string();
 }
 
 Exported export_run(const std::string& program, const std::string& database, ExportForm form) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "gui/data/child_process.h"
+#include "gui/data/free_path.h"
 
 namespace sluice::gui {
 namespace {
@@ -23,15 +24,6 @@ std::string first_sentence(const fs::path& path) {
   }
   const std::size_t end = text.find(". ");
   return end == std::string::npos ? text : text.substr(0, end + 1);
-}
-
-// NAME, else the first of NAME-2, NAME-3 that is not there.
-fs::path free_folder(const fs::path& parent, const std::string& name) {
-  std::error_code error;
-  fs::path folder = parent / name;
-  for (int number = 2; fs::exists(folder, error); ++number)
-    folder = parent / fmt::format("{}-{}", name, number);
-  return folder;
 }
 
 }  // namespace
@@ -70,7 +62,7 @@ Result<StartedRun> start_run(const std::string& program, const SampleRun& run,
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return make_error(ErrorCode::io, "{}: {}", folder, error.message());
-  const fs::path output = free_folder(fs::absolute(folder), run.name);
+  const fs::path output = free_path(fs::absolute(folder), run.name);
   StartedRun started;
   started.database = (output / "run.db").string();
   started.log = output.string() + ".log";
