@@ -18,7 +18,7 @@ class Analysis {
     if (steps_.empty()) return std::move(result_);
     std::vector<double> durs;
     for (const rundb::StepRow& step : steps_) durs.push_back(seconds(step.dur));
-    result_.trend = trend_of(durs);
+    result_.trend = trend_of(durs, knob_change_indices());
     ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
                      steps_with_operations(reader_, steps_));
     first_with_operations_ = steps_.size() - with_operations.size();
@@ -38,6 +38,21 @@ class Analysis {
   }
 
  private:
+  // Of the first step of each.
+  std::vector<std::size_t> knob_change_indices() const {
+    std::vector<std::size_t> indices;
+    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
+      indices.push_back(index_of(change.step_id));
+    }
+    return indices;
+  }
+
+  // Of a step or, where it is not in the record, of the next; their number where all are before it.
+  std::size_t index_of(std::int64_t step_id) const {
+    const auto it = std::ranges::lower_bound(steps_, step_id, {}, &rundb::StepRow::id);
+    return static_cast<std::size_t>(it - steps_.begin());
+  }
+
   std::vector<std::size_t> typical_steps(std::size_t at_most) const {
     std::size_t begin = result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
     begin = std::max({begin, settled_after_last_change(), first_with_operations_});
@@ -60,9 +75,7 @@ class Analysis {
   std::size_t settled_after_last_change() const {
     const std::vector<rundb::KnobChangeRow>& changes = info_.knob_changes;
     const std::int64_t last = changes.empty() ? -1 : changes.back().step_id;
-    const auto changed = std::ranges::find_if(
-        steps_, [last](const rundb::StepRow& step) { return step.id >= last; });
-    const auto begin = static_cast<std::size_t>(changed - steps_.begin()) + kSettling;
+    const std::size_t begin = index_of(last) + kSettling;
     return begin < steps_.size() ? begin : 0;
   }
 

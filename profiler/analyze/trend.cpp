@@ -78,6 +78,45 @@ void split(std::span<const double> values, Stretch stretch, std::vector<std::siz
   split(values, {cut, stretch.end}, cuts);
 }
 
+// Known ones that leave a stretch on each side; of two that are closer, the later.
+std::vector<std::size_t> apart(std::span<const std::size_t> known, std::size_t value_count) {
+  std::vector<std::size_t> cuts;
+  for (const std::size_t cut : known) {
+    if (cut < kStretchSteps || cut + kStretchSteps > value_count) continue;
+    if (!cuts.empty() && cut < cuts.back() + kStretchSteps) cuts.pop_back();
+    cuts.push_back(cut);
+  }
+  return cuts;
+}
+
+// A known cut may have changed nothing: what is left are those on whose two sides values differ.
+void drop_idle(std::span<const double> values, std::vector<std::size_t>& cuts) {
+  for (std::size_t i = 0; i < cuts.size();) {
+    const std::size_t begin = i == 0 ? 0 : cuts[i - 1];
+    const std::size_t end = i + 1 == cuts.size() ? values.size() : cuts[i + 1];
+    if (is_change(values, {begin, cuts[i]}, {cuts[i], end})) {
+      ++i;
+    } else {
+      cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i));
+      i -= i > 0 ? 1 : 0;  // the one before it has another right side now
+    }
+  }
+}
+
+std::vector<std::size_t> find_cuts(std::span<const double> values,
+                                   std::span<const std::size_t> known) {
+  std::vector<std::size_t> cuts;
+  std::size_t begin = 0;
+  for (const std::size_t cut : apart(known, values.size())) {
+    split(values, {begin, cut}, cuts);
+    cuts.push_back(cut);
+    begin = cut;
+  }
+  split(values, {begin, values.size()}, cuts);
+  if (!known.empty()) drop_idle(values, cuts);
+  return cuts;
+}
+
 }  // namespace
 
 double median_of(std::vector<double> values) {
@@ -103,12 +142,11 @@ double noise_of_difference(std::span<const double> a, std::span<const double> b)
   return kErrors * std::hypot(error(a), error(b));
 }
 
-Trend trend_of(std::span<const double> values) {
+Trend trend_of(std::span<const double> values, std::span<const std::size_t> known) {
   Trend trend;
   if (values.empty()) return trend;
   trend.median = median_of({values.begin(), values.end()});
-  std::vector<std::size_t> cuts;
-  split(values, {0, values.size()}, cuts);
+  std::vector<std::size_t> cuts = find_cuts(values, known);
   cuts.push_back(values.size());
   std::vector<double> deviations;
   std::vector<double> medians;

@@ -41,7 +41,10 @@ inline constexpr double kChangeShare = 0.03;
 inline constexpr double kOutlierNoise = 6;
 inline constexpr double kOutlierShare = 0.2;
 
-// Of any number of values; fewer than two stretches have no change.
-Trend trend_of(std::span<const double> values);
+// Of any number of values; fewer than two stretches have no change. `known` are indices at which
+// something was done that may have changed them (in order; of those closer than kStretchSteps the
+// last counts): a bump that ends about where it began is found by its ends alone, since one cut of
+// all values at either of them gains nothing.
+Trend trend_of(std::span<const double> values, std::span<const std::size_t> known = {});
 
 }  // namespace sluice::analyze

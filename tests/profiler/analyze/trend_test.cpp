@@ -51,6 +51,32 @@ TEST_CASE("a change is found where it was made, up and down") {
   }
 }
 
+TEST_CASE("a bump between two known cuts is a change and back, not fifteen slow steps") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<double> values;
+    add(values, 35, 1.0, seed);
+    add(values, 15, 1.4, seed + 100);
+    add(values, 50, 1.0, seed + 200);
+    const Trend trend = trend_of(values, std::vector<std::size_t>{35, 50});
+    REQUIRE(trend.changes.size() == 2);
+    CHECK(trend.changes[0].index == 35);
+    CHECK(trend.changes[1].index == 50);
+    CHECK(trend.outliers.empty());
+  }
+}
+
+TEST_CASE("a known cut that changed nothing is no change, and hides none") {
+  std::vector<double> values;
+  add(values, 60, 1.0, 1);
+  add(values, 60, 1.5, 2);
+  // Too near each other or to an end, changing nothing, far off.
+  const std::vector<std::size_t> known = {0, 2, 20, 22, 40, 90, 118, 120, 500};
+  const Trend trend = trend_of(values, known);
+  REQUIRE(trend.changes.size() == 1);
+  CHECK(trend.changes[0].index == 60);
+  CHECK(trend_of(std::vector<double>{1.0}, known).changes.empty());
+}
+
 TEST_CASE("a change of less than the noise is none") {
   std::vector<double> values;
   add(values, 100, 1.0, 1);
