@@ -84,7 +84,13 @@ Status Gpt2Model::check_batch(const TokenBatch& batch) const {
 Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
   RETURN_IF_ERROR(check_batch(batch));
   // A step that was given up may have left something; it goes.
-  micro_batch(micro_step) = begin(batch);
+  MicroBatch& micro = micro_batch(micro_step);
+  const std::vector<HeadChunk> before = std::exchange(micro.head_chunks, {});
+  micro = begin(batch);
+  for (std::size_t i = 0; i < std::min(before.size(), micro.head_chunks.size()); ++i) {
+    if (before[i].count == micro.head_chunks[i].count)
+      micro.head_chunks[i].logits = before[i].logits;
+  }
   tied_gradient_.drop();
   return ok_status();
 }
@@ -109,7 +115,11 @@ at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape 
 }
 
 at::Tensor Gpt2Model::logits_of(const at::Tensor& normed, const HeadChunk& chunk) const {
-  return product(normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
+  const at::Tensor rows = normed.narrow(0, chunk.first, chunk.count);
+  if (!chunk.logits.defined()) return product(rows, views_.token_table.t());
+  at::Tensor logits = chunk.logits;
+  product_into(logits, rows, views_.token_table.t());
+  return logits;
 }
 
 // ---- forward
@@ -220,8 +230,8 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
     const at::NoGradGuard no_grad;
     const at::Tensor targets = as_tensor(micro.targets);
     for (HeadChunk& chunk : micro.head_chunks) {
-      at::Tensor logits = std::exchange(chunk.logits, at::Tensor());
-      if (!logits.defined()) logits = logits_of(normed, chunk);
+      // Kept ones become their gradient, and stay for the next step.
+      const at::Tensor logits = chunk.logits.defined() ? chunk.logits : logits_of(normed, chunk);
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);

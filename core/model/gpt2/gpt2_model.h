@@ -47,7 +47,7 @@ class Gpt2Model final : public Gpt2 {
   struct HeadChunk {  // of at most kHeadChunkTokens tokens
     std::int64_t first = 0;
     std::int64_t count = 0;
-    at::Tensor logits;  // empty with recompute
+    at::Tensor logits;  // empty with recompute; kept ones' memory serves the next step, too
   };
   struct MicroBatch {
     WindowShape window;
