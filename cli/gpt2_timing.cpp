@@ -1,6 +1,7 @@
 #include "cli/gpt2_timing.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -18,6 +19,8 @@ using calibrate::WakeSample;
 
 // Blocks are alike: a few are timed, and stand for all.
 constexpr std::int64_t kTimedBlocks = 3;
+// A step whose memory was never touched before takes up to twice as long, and so may the next.
+constexpr int kWarmUps = 3;
 // As between two layers of a run that waits for its drives.
 constexpr std::chrono::milliseconds kIdle{400};
 
@@ -119,34 +122,49 @@ double median_layer(const std::vector<StepSeconds>& steps, std::size_t layer,
   return calibrate::figure_of(std::move(values)).value;
 }
 
-// The whole phase of the whole model, of medians.
-double phase_seconds(const Case& of, const std::vector<StepSeconds>& steps,
-                     std::vector<double> StepSeconds::* phase) {
-  const std::size_t layer_count = steps.front().forward.size();
-  double blocks = 0;
-  for (std::size_t l = 1; l + 1 < layer_count; ++l) blocks += median_layer(steps, l, phase);
-  const double timed_blocks = static_cast<double>(layer_count - 2);
-  return median_layer(steps, 0, phase) + median_layer(steps, layer_count - 1, phase) +
-         blocks / timed_blocks * static_cast<double>(of.shape.layers);
-}
+// What the model has of a kind of layer, and where that is timed. The embedding takes too little
+// to tell anything of a rate.
+struct Part {
+  const char* name;
+  std::int32_t layer;       // one of them
+  std::size_t first, last;  // of the timed ones
+  double count;             // in the whole model
+};
 
-std::vector<ComputeSample> samples_of(const Case& of, const std::vector<StepSeconds>& steps) {
-  ComputeSample forward, backward;
-  const std::string what = fmt::format("{} {} x {}", of.shape.name, of.batch, of.sequence);
-  forward.what = what + ", forward";
-  backward.what = what + ", backward";
-  for (std::int32_t l = 0; l < of.shape.layers + 2; ++l) {
-    const LayerId id{l};
-    forward.flop += model::forward_flop(of.shape, id, of.batch, of.sequence);
-    forward.elements += model::forward_elements(of.shape, id, of.batch, of.sequence);
-    backward.flop +=
-        model::backward_flop(of.shape, id, of.batch, of.sequence, model::Activations::keep);
-    backward.elements +=
-        model::backward_elements(of.shape, id, of.batch, of.sequence, model::Activations::keep);
+// One direction of each part of the whole model, of medians. Apart, since they tell products and
+// single values apart, and a pass's two directions hardly do.
+std::vector<ComputeSample> samples_of(const Case& of, const std::vector<StepSeconds>& steps,
+                                      std::vector<double> StepSeconds::* phase) {
+  const bool is_forward = phase == &StepSeconds::forward;
+  const std::size_t head = (steps.front().*phase).size() - 1;
+  const auto block_count = static_cast<std::int32_t>(of.shape.layers);
+  const std::array<Part, 2> parts = {
+      Part{"its blocks", 1, 1, head - 1, static_cast<double>(block_count)},
+      Part{"its head", block_count + 1, head, head, 1}};
+  std::vector<ComputeSample> samples;
+  double phase_seconds = 0;
+  for (const Part& part : parts) {
+    ComputeSample& sample = samples.emplace_back();
+    sample.what = fmt::format("{} {} x {}, {} of {}", of.shape.name, of.batch, of.sequence,
+                              is_forward ? "forward" : "backward", part.name);
+    const LayerId id{part.layer};
+    sample.flop =
+        part.count * (is_forward ? model::forward_flop(of.shape, id, of.batch, of.sequence)
+                                 : model::backward_flop(of.shape, id, of.batch, of.sequence,
+                                                        model::Activations::keep));
+    sample.elements =
+        part.count * (is_forward ? model::forward_elements(of.shape, id, of.batch, of.sequence)
+                                 : model::backward_elements(of.shape, id, of.batch, of.sequence,
+                                                            model::Activations::keep));
+    for (std::size_t l = part.first; l <= part.last; ++l) {
+      sample.seconds += median_layer(steps, l, phase);
+    }
+    sample.seconds *= part.count / static_cast<double>(part.last - part.first + 1);
+    phase_seconds += sample.seconds;
   }
-  forward.seconds = phase_seconds(of, steps, &StepSeconds::forward);
-  backward.seconds = phase_seconds(of, steps, &StepSeconds::backward);
-  return {forward, backward};
+  // What takes little time may be wrong by much.
+  for (ComputeSample& sample : samples) sample.weight = sample.seconds / phase_seconds;
+  return samples;
 }
 
 // The first block and the head, forward, each after a pause: what a run does that waits for its
@@ -180,7 +198,7 @@ Result<calibrate::ComputeTimes> time_all(const std::vector<Case>& cases, int thr
   }
   // They take turns, so that a machine that is disturbed for a while disturbs all alike.
   std::vector<std::vector<StepSeconds>> steps(cases.size());
-  for (int repeat = -1; repeat < repeat_count; ++repeat) {
+  for (int repeat = -kWarmUps; repeat < repeat_count; ++repeat) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       ASSIGN_OR_RETURN(StepSeconds seconds, models[i]->step());
       if (repeat >= 0) steps[i].push_back(std::move(seconds));
@@ -188,8 +206,10 @@ Result<calibrate::ComputeTimes> time_all(const std::vector<Case>& cases, int thr
   }
   calibrate::ComputeTimes times;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    for (ComputeSample& sample : samples_of(cases[i], steps[i])) {
-      times.samples.push_back(std::move(sample));
+    for (const auto phase : {&StepSeconds::forward, &StepSeconds::backward}) {
+      for (ComputeSample& sample : samples_of(cases[i], steps[i], phase)) {
+        times.samples.push_back(std::move(sample));
+      }
     }
   }
   ASSIGN_OR_RETURN(times.wake_samples, time_after_idling(models, steps, repeat_count));
@@ -217,9 +237,9 @@ Result<calibrate::ComputeTimer> gpt2_timer(const Gpt2Timing& timing) {
   }
   const bool is_quick = timing.effort == calibrate::Effort::quick;
   if (is_quick) cases.resize(2);
-  const int repeat_count = is_quick ? 3 : 7;
+  const int repeat_count = is_quick ? 5 : 7;
   return calibrate::ComputeTimer{
-      static_cast<double>(repeat_count + 1) * static_cast<double>(cases.size()) * 1.6,
+      static_cast<double>(repeat_count + kWarmUps) * static_cast<double>(cases.size()) * 1.6,
       [cases, thread_count = timing.thread_count, repeat_count] {
         return time_on_own_thread(cases, thread_count, repeat_count);
       }};

@@ -69,11 +69,11 @@ ComputeRates fit_compute(std::span<const ComputeSample> samples) {
   for (const ComputeSample& sample : samples) {
     const double a = sample.flop / sample.seconds;
     const double b = sample.elements / sample.seconds;
-    aa += a * a;
-    ab += a * b;
-    bb += b * b;
-    a1 += a;
-    b1 += b;
+    aa += sample.weight * a * a;
+    ab += sample.weight * a * b;
+    bb += sample.weight * b * b;
+    a1 += sample.weight * a;
+    b1 += sample.weight * b;
   }
   CHECK_GT(aa, 0.0);
   const double determinant = aa * bb - ab * ab;

@@ -50,13 +50,13 @@ double fit_rate(std::span<const Progress> progress);
 inline constexpr double kBurstAheadSeconds = 0.015;
 platform::Burst fit_burst(std::span<const Progress> progress, double bytes_per_s);
 
-// Forward or backward of a model, or a part of it: seconds = flop / matmul + elements /
-// elementwise.
+// Forward or backward of a part of a model: seconds = flop / matmul + elements / elementwise.
 struct ComputeSample {
-  std::string what;  // "gpt2-124m 1 x 256, forward"
+  std::string what;  // "gpt2-124m 1 x 256, forward of its blocks"
   double flop = 0;
   double elements = 0;
   double seconds = 0;
+  double weight = 1;
 };
 struct ComputeRates {
   double matmul = 0;       // FLOP/s
@@ -65,7 +65,8 @@ struct ComputeRates {
 
   double predict(const ComputeSample& sample) const;
 };
-// Least squares of the relative errors, neither rate negative. At least one sample with FLOP.
+// Least squares of the relative errors, each times its weight, neither rate negative. At least one
+// sample with FLOP.
 ComputeRates fit_compute(std::span<const ComputeSample> samples);
 
 // One layer, when others went before it at once, and when nothing did for a while.
