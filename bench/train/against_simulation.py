@@ -31,13 +31,17 @@ PHASES = ("forward", "backward", "update", "step")
 # What a case sets over its model's; the simulation is given all of it too.
 MODELS = {
     "tiny": {"batch": 64, "sequence": 128, "subgroup_elements": 65536, "buffers": 3},
-    "gpt2-124m": {"batch": 8, "sequence": 256, "subgroup_elements": 10485760, "buffers": 3},
+    "gpt2-124m": {"batch": 8, "sequence": 256, "subgroup_elements": 10485760, "buffers": 2},
 }
 STEPS = {"tiny": 9, "gpt2-124m": 9}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
-CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, {"method": "host", "buffers": 2}]
-CASES_OF_FOUR = [*CASES_OF_ONE, {"method": "host", "devices": 3},
+TWICE = {"method": "host", "buffers": 2}
+HALF = {"method": "host", "buffers": 0.5}
+CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, TWICE]
+# Of four drives each has three subgroups, so that a third buffer is the last one that is used.
+CASES_OF_FOUR = [{"method": "host"}, HALF, {"method": "host", "devices": 3},
                  {"method": "csd", "density": 0.02}, {"method": "csd", "density": 0.01},
+                 {"method": "csd"},
                  {"method": "host", "pipeline": "handover"},
                  {"method": "csd", "pipeline": "handover"},
                  {"method": "host", "pipeline": "serial"},
@@ -129,7 +133,7 @@ def in_turns(arguments, model, drives_dir, platform, before, settings):
 def compare(arguments, name, model, drives_dir, count, platform, before, case):
     settings = COMMON | MODELS[model] | {"devices": count} | case
     if case.get("buffers"):  # a factor
-        settings["buffers"] = MODELS[model]["buffers"] * case["buffers"]
+        settings["buffers"] = int(MODELS[model]["buffers"] * case["buffers"])
     real, simulated, after = in_turns(arguments, model, drives_dir, platform, before, settings)
     cells, apart = [], []
     for phase in PHASES:

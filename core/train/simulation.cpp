@@ -287,7 +287,8 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
                       static_cast<int>(plan.config.batch.grad_accum_steps)};
   StepOutcome outcome;
   const StepPlan step = step_plan(plan);
-  // A step of nbuffer begins with what the one before has left: the third is like all that follow.
+  // A step of nbuffer begins with what the one before has left: the third is nearly always like all
+  // that follow (docs/calibration.md tells of one that is not).
   const int warm_up_count = plan.options.pipeline == offload::Pipeline::nbuffer ? 2 : 0;
   for (int i = 0; i < warm_up_count; ++i) {
     RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
