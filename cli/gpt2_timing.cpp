@@ -20,7 +20,8 @@ using calibrate::WakeSample;
 
 // Blocks are alike: a few are timed, and stand for all.
 constexpr std::int64_t kTimedBlocks = 3;
-// A step whose memory was never touched before takes up to twice as long, and so may the next.
+// Where a step touches memory for the first time a layer takes up to half as long again, and so it
+// may in the next.
 constexpr int kWarmUps = 3;
 // As between two layers of a run that waits for its drives.
 constexpr std::chrono::milliseconds kIdle{400};

@@ -58,7 +58,7 @@ class TrainableModel {
                           const LayerGradient& into) = 0;
   virtual double loss(int micro_step) const = 0;
 
-  // Loss of a batch without gradients (validation).
+  // Loss of a batch without gradients (validation), between steps.
   virtual Result<double> evaluate(const TokenBatch& batch) = 0;
 };
 

@@ -40,7 +40,13 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
       tied_gradient_(
           shape.vocabulary, shape.hidden, dtype_of(options.compute),
           head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
-      micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {}
+      micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
+  if (!keeps()) return;
+  const at::TensorOptions like = views_.token_table.options();
+  for (MicroBatch& micro : micro_batches_) {
+    micro.logits = at::empty({options.batch * options.sequence, shape.vocabulary}, like);
+  }
+}
 
 Float16Kind Gpt2Model::parameter_kind() const {
   return options_.compute == ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
@@ -85,17 +91,13 @@ Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
   RETURN_IF_ERROR(check_batch(batch));
   // A step that was given up may have left something; it goes.
   MicroBatch& micro = micro_batch(micro_step);
-  const std::vector<HeadChunk> before = std::exchange(micro.head_chunks, {});
-  micro = begin(batch);
-  for (std::size_t i = 0; i < std::min(before.size(), micro.head_chunks.size()); ++i) {
-    if (before[i].count == micro.head_chunks[i].count)
-      micro.head_chunks[i].logits = before[i].logits;
-  }
+  micro = begin(batch, micro.logits);
   tied_gradient_.drop();
   return ok_status();
 }
 
-Gpt2Model::MicroBatch Gpt2Model::begin(const TokenBatch& batch) const {
+Gpt2Model::MicroBatch Gpt2Model::begin(const TokenBatch& batch,
+                                       const at::Tensor& room_for_logits) const {
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
   micro.inputs.assign(batch.inputs.begin(), batch.inputs.end());
@@ -103,8 +105,9 @@ Gpt2Model::MicroBatch Gpt2Model::begin(const TokenBatch& batch) const {
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
     const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
-    micro.head_chunks.push_back({first, count, at::Tensor()});
+    micro.head_chunks.push_back({first, count});
   }
+  micro.logits = room_for_logits;
   return micro;
 }
 
@@ -114,11 +117,12 @@ at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape 
                        shape_.heads);
 }
 
-at::Tensor Gpt2Model::logits_of(const at::Tensor& normed, const HeadChunk& chunk) const {
-  const at::Tensor rows = normed.narrow(0, chunk.first, chunk.count);
-  if (!chunk.logits.defined()) return product(rows, views_.token_table.t());
-  at::Tensor logits = chunk.logits;
-  product_into(logits, rows, views_.token_table.t());
+at::Tensor Gpt2Model::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+                                const at::Tensor& normed) const {
+  at::Tensor logits = micro.logits.defined()
+                          ? micro.logits.narrow(0, chunk.first, chunk.count)
+                          : at::empty({chunk.count, shape_.vocabulary}, normed.options());
+  product_into(logits, normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
   return logits;
 }
 
@@ -157,19 +161,17 @@ void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
 void Gpt2Model::forward_head(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
   const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
-  micro.loss = mean_loss(micro, normed, options_.activations);
+  micro.loss = mean_loss(micro, normed);
 }
 
-double Gpt2Model::mean_loss(MicroBatch& micro, const at::Tensor& normed,
-                            Activations logits_kept) const {
+double Gpt2Model::mean_loss(MicroBatch& micro, const at::Tensor& normed) const {
   micro.log_sums = at::empty({micro.window.tokens()}, at::kFloat);
   const at::Tensor targets = as_tensor(micro.targets);
   double sum = 0;
-  for (HeadChunk& chunk : micro.head_chunks) {
-    const at::Tensor logits = logits_of(normed, chunk);
+  for (const HeadChunk& chunk : micro.head_chunks) {
+    const at::Tensor logits = logits_of(micro, chunk, normed);
     sum += cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
                              micro.log_sums.narrow(0, chunk.first, chunk.count));
-    if (logits_kept == Activations::keep) chunk.logits = logits;
   }
   return sum / static_cast<double>(micro.window.tokens());
 }
@@ -229,9 +231,9 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
   {
     const at::NoGradGuard no_grad;
     const at::Tensor targets = as_tensor(micro.targets);
-    for (HeadChunk& chunk : micro.head_chunks) {
-      // Kept ones become their gradient, and stay for the next step.
-      const at::Tensor logits = chunk.logits.defined() ? chunk.logits : logits_of(normed, chunk);
+    for (const HeadChunk& chunk : micro.head_chunks) {
+      const at::Tensor logits = keeps() ? micro.logits.narrow(0, chunk.first, chunk.count)
+                                        : logits_of(micro, chunk, normed);
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
@@ -275,12 +277,13 @@ Result<double> Gpt2Model::evaluate(const TokenBatch& batch) {
   return at_torch_border("evaluating a batch", [&]() -> Result<double> {
     threads_.apply();
     const at::NoGradGuard no_grad;
-    MicroBatch micro = begin(batch);
+    // Between steps no logits are needed: these may lie where a step's lay.
+    MicroBatch micro = begin(batch, micro_batches_.front().logits);
     at::Tensor x = embedding_forward(as_tensor(micro.inputs), views_, micro.window);
     for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
       x = run_layer(LayerId{layer}, x, micro.window);
     }
-    return mean_loss(micro, x, Activations::recompute);
+    return mean_loss(micro, x);
   });
 }
 

@@ -47,7 +47,6 @@ class Gpt2Model final : public Gpt2 {
   struct HeadChunk {  // of at most kHeadChunkTokens tokens
     std::int64_t first = 0;
     std::int64_t count = 0;
-    at::Tensor logits;  // empty with recompute; kept ones' memory serves the next step, too
   };
   struct MicroBatch {
     WindowShape window;
@@ -55,6 +54,9 @@ class Gpt2Model final : public Gpt2 {
     std::vector<std::int64_t> targets;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
     std::vector<HeadChunk> head_chunks;
+    // Room for those of all tokens, the same in each step; undefined with recompute. From forward
+    // to backward of the head it holds the logits, then their gradient.
+    at::Tensor logits;
     at::Tensor log_sums;          // of the logits, one a token
     at::Tensor stream;            // the last layer's output, cut off from its graph
     at::Tensor stream_gradient;   // of the last layer that went backward, with respect to its input
@@ -67,12 +69,13 @@ class Gpt2Model final : public Gpt2 {
   Status check_batch(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
 
-  MicroBatch begin(const TokenBatch& batch) const;
+  MicroBatch begin(const TokenBatch& batch, const at::Tensor& room_for_logits) const;
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window) const;
-  at::Tensor logits_of(const at::Tensor& normed, const HeadChunk& chunk) const;
+  at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+                       const at::Tensor& normed) const;
 
-  // Loss of the last LayerNorm's output; says whether the logits stay in the micro-batch.
-  double mean_loss(MicroBatch& micro, const at::Tensor& normed, Activations logits_kept) const;
+  // Loss of the last LayerNorm's output.
+  double mean_loss(MicroBatch& micro, const at::Tensor& normed) const;
   void forward_embedding(MicroBatch& micro) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
   void forward_head(MicroBatch& micro) const;

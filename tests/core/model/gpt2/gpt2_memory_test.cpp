@@ -32,7 +32,8 @@ bool reset_peak() {
   return clear.good();
 }
 
-// Peak of three steps, less what belongs to the caller: parameters and the gradient of one layer.
+// Peak of three steps and an evaluation after each, less what belongs to the caller: parameters and
+// the gradient of one layer.
 std::int64_t measure(const ModelShape& shape, const Gpt2Options& options) {
   const std::int64_t layer = shape.flat_layout().largest_layer_elements();
   const bool several = options.micro_step_count > 1;
@@ -64,6 +65,7 @@ std::int64_t measure(const ModelShape& shape, const Gpt2Options& options) {
         REQUIRE((*model)->backward(LayerId{i}, m, 1, into).ok());
       }
     }
+    REQUIRE((*model)->evaluate(batch.view()).ok());
   }
   return peak_bytes() - callers;
 }
@@ -71,6 +73,8 @@ std::int64_t measure(const ModelShape& shape, const Gpt2Options& options) {
 const ModelShape kTiny{"tiny", 4, 256, 4, 128, 256};
 // gpt2-124m's width with two of its blocks and half of its vocabulary.
 const ModelShape kWide{"wide", 2, 768, 12, 256, 25000};
+// Little but logits.
+const ModelShape kWordy{"wordy", 1, 64, 1, 256, 50000};
 
 struct Case {
   const ModelShape& shape;
@@ -87,6 +91,7 @@ const std::vector<Case> kCases = {
     {kWide, {.batch = 1, .sequence = 256}},
     {kWide, {.batch = 1, .sequence = 256, .activations = recompute}},
     {kWide, {.batch = 1, .sequence = 256, .micro_step_count = 2}},
+    {kWordy, {.batch = 1, .sequence = 256}},
 };
 
 constexpr const char* kCaseVariable = "SLUICE_MEMORY_CASE";
