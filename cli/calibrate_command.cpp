@@ -186,7 +186,7 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
           ? fmt::format("{} single values a second", rate(measured.compute.elementwise))
           : "single values not told apart from products";
   text +=
-      fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} %\n",
+      fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} % of a pass\n",
                   rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
   text += fmt::format("  computing beside transfers    {:+.1f} % longer beside {}{}\n",
                       100 * measured.toll.longer.value, format_rate(measured.toll.bytes_per_s),

@@ -45,7 +45,8 @@ CASES_OF_FOUR = [{"method": "host"}, HALF, {"method": "host", "devices": 3},
                  {"method": "host", "pipeline": "handover"},
                  {"method": "csd", "pipeline": "handover"},
                  {"method": "host", "pipeline": "serial"},
-                 {"method": "host", "bounce_memory": "128MiB"}]
+                 {"method": "host", "bounce_memory": "128MiB"},
+                 TWICE, {"method": "csd", "buffers": 2}]
 # Model, drives, megabytes a second of each, the test files' size and the cases. The throttle hands
 # out a tenth of a second's worth at a time; where in that tenth a transfer comes decides how long
 # it takes. tiny, which moves 52 MB a step, therefore gets a drive on which a tenth is little, and

@@ -89,8 +89,8 @@ ComputeRates fit_compute(std::span<const ComputeSample> samples) {
   }
   ComputeRates rates{1 / x, y > 0 ? 1 / y : 0, 0};
   for (const ComputeSample& sample : samples) {
-    rates.worst_error =
-        std::max(rates.worst_error, std::abs(rates.predict(sample) / sample.seconds - 1));
+    const double error = std::abs(rates.predict(sample) / sample.seconds - 1);
+    rates.worst_error = std::max(rates.worst_error, sample.weight * error);
   }
   return rates;
 }

@@ -56,12 +56,12 @@ struct ComputeSample {
   double flop = 0;
   double elements = 0;
   double seconds = 0;
-  double weight = 1;
+  double weight = 1;  // its share of the pass
 };
 struct ComputeRates {
   double matmul = 0;       // FLOP/s
   double elementwise = 0;  // elem/s; 0: the samples want none
-  double worst_error = 0;  // largest |predicted / measured - 1| of a sample
+  double worst_error = 0;  // largest |predicted / measured - 1| of a sample, times its weight
 
   double predict(const ComputeSample& sample) const;
 };

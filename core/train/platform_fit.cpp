@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/train/detail/kernel_fit.h"
@@ -127,14 +128,21 @@ class Fit {
   };
 
   // While drives are still thought too fast, a link that they share looks too slow, and then stays
-  // so. So the devices' own links are fitted alone first, and shared ones are doubted only if that
-  // leaves clearly more unexplained.
+  // so; and drives do while that link is thought too fast. So each sort is fitted alone first, and
+  // both are doubted only if that leaves clearly more unexplained.
   Status fit_links() {
     const LinkState start{platform_, {}, 0};
-    ASSIGN_OR_RETURN(LinkState own, fitted_links(start, detail::LinksFitted::of_devices));
-    ASSIGN_OR_RETURN(LinkState all, fitted_links(start, detail::LinksFitted::all));
-    const bool own_explain = own.mismatch <= all.mismatch * kClearly + kNothing;
-    ASSIGN_OR_RETURN(const LinkState best, put_back_links(own_explain ? own : all));
+    std::vector<LinkState> states;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto which : {detail::LinksFitted::of_devices, detail::LinksFitted::shared,
+                             detail::LinksFitted::all}) {
+      ASSIGN_OR_RETURN(states.emplace_back(), fitted_links(start, which));
+      least = std::min(least, states.back().mismatch);
+    }
+    const auto simplest = std::ranges::find_if(states, [&](const LinkState& state) {
+      return state.mismatch <= least * kClearly + kNothing;
+    });
+    ASSIGN_OR_RETURN(const LinkState best, put_back_links(*simplest));
     platform_ = best.platform;
     fitted_.insert(best.fitted.begin(), best.fitted.end());
     return ok_status();

@@ -1,9 +1,11 @@
 #include "core/train/simulation.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "core/csd/emulated_csd.h"
 #include "core/runtime/clocks.h"
@@ -218,6 +220,13 @@ void record_step(runtime::RecordingSink& sink, const RunPlan& plan, const StepOu
   sink.record_step(step);
 }
 
+// The first two steps of nbuffer have less before them than any other; most runs repeat themselves
+// from the third or fourth on.
+constexpr int kWarmUpsMin = 2;
+constexpr int kWarmUpsMax = 12;
+
+bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <= b_ns; }
+
 StepPlan step_plan(const RunPlan& plan) {
   StepPlan step;
   step.decide = [&plan](const GradientSummary&) {
@@ -287,11 +296,16 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
                       static_cast<int>(plan.config.batch.grad_accum_steps)};
   StepOutcome outcome;
   const StepPlan step = step_plan(plan);
-  // A step of nbuffer begins with what the one before has left: the third is nearly always like all
-  // that follow (docs/calibration.md tells of one that is not).
-  const int warm_up_count = plan.options.pipeline == offload::Pipeline::nbuffer ? 2 : 0;
-  for (int i = 0; i < warm_up_count; ++i) {
-    RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
+  // A step of nbuffer begins with what the one before has left: it is shown once it takes as long
+  // as that one.
+  if (plan.options.pipeline == offload::Pipeline::nbuffer) {
+    TimeNs before_ns = 0;
+    TimeNs dur_ns = 0;
+    for (int i = 0; i < kWarmUpsMax && (i < kWarmUpsMin || !are_alike(before_ns, dur_ns)); ++i) {
+      outcome = {};
+      RETURN_IF_ERROR(runtime.run(training_step(context, step, outcome)));
+      before_ns = std::exchange(dur_ns, outcome.total_ns());
+    }
   }
   outcome = {};
   UseSink sink(plan.platform, offload, outcome);

@@ -38,21 +38,30 @@ LinkId link_of(const Kind& kind, const platform::Device& device) {
   return std::ranges::count(device.host_route, kind.shared) > 0 ? kind.shared : LinkId{-1};
 }
 
-std::vector<Kind> kinds_of(const platform::Platform& platform, LinksFitted which) {
+std::vector<LinkId> shared_links(const platform::Platform& platform) {
   std::vector<LinkId> shared;
   for (const platform::Device& device : platform.devices) {
-    if (which == LinksFitted::of_devices) break;
     for (std::size_t i = 0; i + 1 < device.host_route.size(); ++i) {
       if (std::ranges::count(shared, device.host_route[i]) == 0) {
         shared.push_back(device.host_route[i]);
       }
     }
   }
+  return shared;
+}
+
+std::vector<Kind> kinds_of(const platform::Platform& platform, LinksFitted which) {
   std::vector<Kind> kinds;
   for (const Direction direction : {Direction::read, Direction::write}) {
-    kinds.push_back({Kind::Place::drive, LinkId{-1}, direction});
-    kinds.push_back({Kind::Place::internal, LinkId{-1}, direction});
-    for (const LinkId link : shared) kinds.push_back({Kind::Place::shared, link, direction});
+    if (which != LinksFitted::shared) {
+      kinds.push_back({Kind::Place::drive, LinkId{-1}, direction});
+      kinds.push_back({Kind::Place::internal, LinkId{-1}, direction});
+    }
+    if (which != LinksFitted::of_devices) {
+      for (const LinkId link : shared_links(platform)) {
+        kinds.push_back({Kind::Place::shared, link, direction});
+      }
+    }
   }
   return kinds;
 }

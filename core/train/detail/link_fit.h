@@ -10,7 +10,8 @@
 namespace sluice::train::detail {
 
 enum class LinksFitted : std::uint8_t {
-  of_devices,  // drives and internal links; those that devices share keep their rates
+  of_devices,  // drives and internal links
+  shared,      // those that devices share
   all,
 };
 
