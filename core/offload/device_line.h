@@ -10,17 +10,22 @@ namespace sluice::offload {
 
 struct Offload::DeviceLine {
   DeviceLine(runtime::Runtime& runtime, DeviceId device, std::int32_t set_count,
-             std::int32_t variable_count)
-      : sets(runtime, set_count, device), reader(runtime, 1) {
+             std::int32_t variable_count, std::vector<SubgroupId> of_device)
+      : subgroups(std::move(of_device)), sets(runtime, set_count, device), reader(runtime, 1) {
+    for (std::size_t s = 0; s < subgroups.size(); ++s) {
+      state_turns.push_back(std::make_unique<runtime::Pool>(runtime, 1));
+    }
     for (std::int32_t v = 0; v < variable_count; ++v) {
       variables.push_back(std::make_unique<runtime::Pool>(runtime, 1, device));
     }
   }
 
+  const std::vector<SubgroupId> subgroups;  // in the order they are updated
   runtime::Pool sets;    // nbuffer: so many subgroups under way; serial: one, a round
   runtime::Pool reader;  // one subgroup reads at a time, so that the first is complete soonest
+  // nbuffer, as `subgroups`: one step at a time has its state.
+  std::vector<std::unique_ptr<runtime::Pool>> state_turns;
   std::vector<std::unique_ptr<runtime::Pool>> variables;  // handover: a buffer for each
-  std::vector<SubgroupId> subgroups;                      // in the order they are updated
   runtime::Pool::Lease round_set;                         // serial: of the round under way
 };
 

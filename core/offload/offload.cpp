@@ -48,24 +48,27 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       arrival_(*parts.runtime, *parts.layout, parts.state_layout->geometry()),
       sends_(*parts.runtime),
       starts_(*parts.runtime),
-      updates_(*parts.runtime),
+      rounds_{Round(*parts.runtime), Round(*parts.runtime)},
       tail_(*parts.runtime) {
   const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
   if (parts_.device_map.empty()) parts_.device_map = devices_now(*parts.state_layout);
   CHECK_EQ(parts_.device_map.size(), subgroup_count);
-  for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    lines_.push_back(std::make_unique<DeviceLine>(runtime(), DeviceId{d}, options.set_count(),
-                                                  geometry().variable_count));
-  }
-  std::vector<std::int64_t> used_bytes(lines_.size(), 0);
+  const auto device_count = static_cast<std::size_t>(geometry().device_count);
+  std::vector<std::vector<SubgroupId>> of_device(device_count);
+  std::vector<std::int64_t> used_bytes(device_count, 0);
   for (std::size_t s = 0; s < subgroup_count; ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     const auto device = static_cast<std::size_t>(index_of(device_of(subgroup)));
-    lines_[device]->subgroups.push_back(subgroup);
+    of_device[device].push_back(subgroup);
     gradient_offset_bytes_.push_back(used_bytes[device]);
     used_bytes[device] += round_up(gradient_format_.size_bytes(subgroup), kPageBytes);
     gradient_checks_.emplace_back(
         gradient_format_.is_sparse() ? 1 : static_cast<std::size_t>(gradient_plan_.chunk_count[s]));
+  }
+  for (std::int32_t d = 0; d < geometry().device_count; ++d) {
+    lines_.push_back(std::make_unique<DeviceLine>(
+        runtime(), DeviceId{d}, options.set_count(), geometry().variable_count,
+        std::move(of_device[static_cast<std::size_t>(d)])));
   }
   next_slot_.resize(subgroup_count);
   next_checksums_.resize(subgroup_count);
@@ -79,14 +82,23 @@ void Offload::begin_step(std::int32_t step, double loss_scale) {
   loss_scale_ = loss_scale;
   compressed_from_layer_ = parts_.layout->layer_count();
   std::ranges::fill(layer_stats_, optimizer::GradientStats{});
-  starts_.spawn(start_update(step));
+  round_ = 1 - round_;
+  Round& round = rounds_[round_];
+  round.step = step;
+  round.committed.reset();
+  round.unread_count = geometry().subgroup_count();
+  round.all_read.reset();
+  // What moves is known to the layout only once it is committed.
+  const bool reads_ahead = options_.pipeline == Pipeline::nbuffer && !moves_any();
+  starts_.spawn(start_update(round, reads_ahead));
+  if (reads_ahead) start_pipeline(round);
 }
 
 // The slots that the step before has replaced are free once it is committed.
-runtime::Task<Status> Offload::start_update(std::int32_t step) {
+runtime::Task<Status> Offload::start_update(Round& round, bool reads_ahead) {
   Status committed = co_await tail_.join();
   CO_RETURN_IF_ERROR(committed);
-  update_step_ = step;
+  update_step_ = round.step;
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
@@ -96,19 +108,20 @@ runtime::Task<Status> Offload::start_update(std::int32_t step) {
     CO_RETURN_IF_ERROR(reserved);
   }
   gradients_ready_.reset();
-  start_pipeline();
+  round.committed.set();
+  if (!reads_ahead) start_pipeline(round);
   co_return ok_status();
 }
 
-void Offload::start_pipeline() {
+void Offload::start_pipeline(Round& round) {
   switch (options_.pipeline) {
     case Pipeline::serial:
-      return updates_.spawn(update_in_step());
+      return round.updates.spawn(update_in_step());
     case Pipeline::handover:
-      return updates_.spawn(update_by_handover());
+      return round.updates.spawn(update_by_handover());
     case Pipeline::nbuffer:
       for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-        updates_.spawn(update_by_nbuffer(DeviceId{d}));
+        round.updates.spawn(update_by_nbuffer(DeviceId{d}, round));
       }
   }
 }
@@ -127,23 +140,24 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   if (goes_on) arrival_.expect_all();  // forward is over: nobody waits for the last ones
   gradients_ready_.set();
   if (goes_on) co_return ok_status();
-  Status status = co_await updates_.join();
+  Status status = co_await rounds_[round_].updates.join();
   if (status.ok() && !decision.apply && options_.has_feedback()) status = co_await put_back();
   co_return status;
 }
 
 runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
   if (options_.pipeline == Pipeline::nbuffer) {
-    tail_.spawn(finish_step(position));
+    tail_.spawn(finish_step(position, rounds_[round_]));
     co_return ok_status();
   }
   Status committed = co_await make_commit(position);
   co_return committed;
 }
 
-runtime::Task<Status> Offload::finish_step(state::TrainingPosition position) {
-  Status written = co_await updates_.join();
+runtime::Task<Status> Offload::finish_step(state::TrainingPosition position, Round& round) {
+  Status written = co_await round.updates.join();
   CO_RETURN_IF_ERROR(written);
+  round.all_read.set();  // of a step that was skipped nothing was
   Status committed = co_await make_commit(position);
   co_return committed;
 }
@@ -195,11 +209,12 @@ runtime::Task<Status> Offload::drain() {
   Status sent = co_await sends_.join();
   Status started = co_await starts_.join();  // it waits for the tail, which waits for the updates
   Status settled = co_await tail_.join();
-  Status updated = co_await updates_.join();
-  for (const Status* status : {&sent, &started, &settled}) {
+  Status first = co_await rounds_[0].updates.join();
+  Status second = co_await rounds_[1].updates.join();
+  for (const Status* status : {&sent, &started, &settled, &first}) {
     if (!status->ok()) co_return *status;
   }
-  co_return updated;
+  co_return second;
 }
 
 runtime::Operation Offload::host_kernel(const runtime::OperationLabel& label,

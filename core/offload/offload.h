@@ -18,8 +18,8 @@
 //
 // With pipeline=nbuffer neither update() nor commit() waits: subgroups are updated and written
 // while the next step's forward follows their parameters up, layer by layer; its backward runs
-// beside the last writes, and its state is read once the commit is through. settle() waits for all
-// of it.
+// beside the last writes. A subgroup's state is read for the next update as soon as it is written
+// and a buffer is free; that update waits for the commit. settle() waits for all of it.
 //
 // Thread contract: the schedule's thread.
 
@@ -130,9 +130,10 @@ class Offload {
   runtime::Operation encode_operation(SubgroupId subgroup, std::span<std::byte> bytes);
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
-  runtime::Task<Status> start_update(std::int32_t step);
-  void start_pipeline();
-  runtime::Task<Status> finish_step(state::TrainingPosition position);
+  struct Round;
+  runtime::Task<Status> start_update(Round& round, bool reads_ahead);
+  void start_pipeline(Round& round);
+  runtime::Task<Status> finish_step(state::TrainingPosition position, Round& round);
   runtime::Task<Status> make_commit(const state::TrainingPosition& position);
   std::size_t round_count() const;  // most subgroups of a device
   runtime::Task<Status> update_in_step();
@@ -143,19 +144,23 @@ class Offload {
   runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::TaskGroup& lazy);
   runtime::Task<Status> write_moments(SubgroupId subgroup, const BufferSet& set,
                                       VariableLeases variables);
-  runtime::Task<Status> update_by_nbuffer(DeviceId device);
-  runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool::Lease set_lease);
+  runtime::Task<Status> update_by_nbuffer(DeviceId device, Round& round);
+  runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool& state_turn,
+                                         runtime::Pool::Lease set_lease, Round& round);
   runtime::Task<Status> bring_parameters(SubgroupId subgroup, const BufferSet& set);
 
   // subgroup_update.cpp
   csd::Owner update_owner(runtime::Stage stage, SubgroupId subgroup) const {
     return {stage, subgroup, kNoLayer, update_step_};
   }
-  runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
+  // Of the version that a round updates: written by the one before it, committed or not yet.
+  state::SlotId source_slot(SubgroupId subgroup, const Round& round) const;
+  runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set,
+                                const Round& round);
   runtime::Operation state_write(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
   runtime::Task<Status> read_all(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> update_one(SubgroupId subgroup, const BufferSet& set);
-  runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set);
+  runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set, const Round& round);
   runtime::Task<Status> read_gradient(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> write_state(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> send_parameters_up(SubgroupId subgroup, const BufferSet& set);
@@ -221,7 +226,20 @@ class Offload {
   std::int32_t compressed_from_layer_ = 0;  // of this step: that layer and all above
   runtime::TaskGroup sends_;
   runtime::TaskGroup starts_;  // the update's start, once the step before is committed
-  runtime::TaskGroup updates_;
+  // A step's update. nbuffer begins the next one while this goes on, so that there are two.
+  struct Round {
+    explicit Round(runtime::Runtime& runtime)
+        : committed(runtime), all_read(runtime), updates(runtime) {
+      all_read.set();
+    }
+    std::int32_t step = 0;
+    runtime::Event committed;       // the step before is: its slots are free
+    std::int32_t unread_count = 0;  // nbuffer: subgroups
+    runtime::Event all_read;        // they are: the next round's reads are not in their way
+    runtime::TaskGroup updates;
+  };
+  std::array<Round, 2> rounds_;
+  std::size_t round_ = 0;    // of the step under way
   runtime::TaskGroup tail_;  // nbuffer: what is left of the step's updates, and its commit
 };
 

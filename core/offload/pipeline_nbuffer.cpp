@@ -1,47 +1,62 @@
 // pipeline=nbuffer: `buffers` subgroups under way on each device, each with a buffer set of its
-// own; no device waits for another, state is read ahead while forward and backward run, and the
-// next step begins at once: its forward follows the parameters up, layer by layer, and what is
-// still to be written is written beside it.
+// own; no device waits for another, and the next step begins at once: its forward follows the
+// parameters up, layer by layer, and what is still to be written is written beside it. State is
+// read ahead while forward and backward run, each subgroup's as soon as it is written and a buffer
+// is free.
 
 #include "core/offload/device_line.h"
 #include "core/offload/offload.h"
 
 namespace sluice::offload {
 
-runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device) {
+runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device, Round& round) {
   DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
+  Status read = co_await rounds_[1 - round_].all_read.wait(
+      waiting_for("the step before it to be read", device, kNoSubgroup));
+  CO_RETURN_IF_ERROR(read);
   runtime::TaskGroup subgroups(runtime());
   Status stopped;
-  for (const SubgroupId subgroup : line.subgroups) {
+  for (std::size_t i = 0; i < line.subgroups.size(); ++i) {
+    const SubgroupId subgroup = line.subgroups[i];
     Result<runtime::Pool::Lease> set =
         co_await line.sets.acquire(waiting_for("a free buffer set", device, subgroup));
     if (!set.ok()) {
       stopped = set.error();
       break;
     }
-    subgroups.spawn(nbuffer_subgroup(subgroup, std::move(*set)));
+    subgroups.spawn(nbuffer_subgroup(subgroup, *line.state_turns[i], std::move(*set), round));
   }
   Status status = co_await subgroups.join();
   if (!status.ok()) co_return status;
   co_return stopped;
 }
 
-runtime::Task<Status> Offload::nbuffer_subgroup(SubgroupId subgroup,
-                                                runtime::Pool::Lease set_lease) {
+runtime::Task<Status> Offload::nbuffer_subgroup(SubgroupId subgroup, runtime::Pool& state_turn,
+                                                runtime::Pool::Lease set_lease, Round& round) {
   const DeviceId device = device_of(subgroup);
   const BufferSet& set = parts_.memory->set(device, set_lease.index());
-  if (!options_.prefetch) {
-    Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
-    CO_RETURN_IF_ERROR(ready);
+  Result<runtime::Pool::Lease> state =
+      co_await state_turn.acquire(waiting_for("its state to be written", device, subgroup));
+  CO_RETURN_IF_ERROR(state);
+  const bool is_skipped = round.committed.is_set() && gradients_ready_.is_set() && !decision_.apply;
+  if (is_skipped) co_return ok_status();  // nothing to read for
+  if (options_.prefetch) {
+    Status state_read = co_await read_state(subgroup, set, round);
+    CO_RETURN_IF_ERROR(state_read);
   }
-  if (gradients_ready_.is_set() && !decision_.apply) co_return ok_status();  // nothing to read for
-  Status state_read = co_await read_state(subgroup, set);
-  CO_RETURN_IF_ERROR(state_read);
+  Status committed = co_await round.committed.wait(
+      waiting_for("the step before it to be committed", device, subgroup));
+  CO_RETURN_IF_ERROR(committed);
   Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
   CO_RETURN_IF_ERROR(ready);
   if (!decision_.apply) co_return ok_status();
+  if (!options_.prefetch) {
+    Status state_read = co_await read_state(subgroup, set, round);
+    CO_RETURN_IF_ERROR(state_read);
+  }
   Status gradient_read = co_await read_gradient(subgroup, set);
   CO_RETURN_IF_ERROR(gradient_read);
+  if (--round.unread_count == 0) round.all_read.set();
 
   Status updated = co_await update_one(subgroup, set);
   CO_RETURN_IF_ERROR(updated);
