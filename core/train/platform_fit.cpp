@@ -134,8 +134,8 @@ class Fit {
     const LinkState start{platform_, {}, 0};
     std::vector<LinkState> states;
     double least = std::numeric_limits<double>::infinity();
-    for (const auto which : {detail::LinksFitted::of_devices, detail::LinksFitted::shared,
-                             detail::LinksFitted::all}) {
+    for (const auto which :
+         {detail::LinksFitted::of_devices, detail::LinksFitted::shared, detail::LinksFitted::all}) {
       ASSIGN_OR_RETURN(states.emplace_back(), fitted_links(start, which));
       least = std::min(least, states.back().mismatch);
     }

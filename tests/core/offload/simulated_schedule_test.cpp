@@ -50,6 +50,9 @@ class Checker final : public runtime::OperationSink {
       REQUIRE(std::ssize(subgroups) <= limits_.subgroups);
     }
     if (limits_.share_one_set && label.place_bytes >= 0) enter_buffer(label);
+    if (label.stage == Stage::state_read) check_version(label);
+    // Its slot holds what is valid until the step before is committed.
+    if (label.stage == Stage::state_write) REQUIRE(committed >= label.step);
   }
 
   void on_finish(const runtime::OperationState& state) override {
@@ -61,6 +64,8 @@ class Checker final : public runtime::OperationSink {
     }
     if (label.stage == Stage::state_write) {
       occupant_[{updater_of(label), variable_of(label)}] = kNoSubgroup;
+      Version& version = versions_[{label.subgroup, variable_of(label)}];
+      if (state.status.ok()) version = {version.written_count + 1, label.device, label.place_bytes};
     }
     if (label.stage == Stage::commit && state.status.ok()) committed += 1;
     if (label.stage == Stage::move_state) {
@@ -90,6 +95,14 @@ class Checker final : public runtime::OperationSink {
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
     return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
+  }
+  // A step reads what the one before it has written, all of it, where it is.
+  void check_version(const runtime::OperationLabel& label) {
+    const Version& version = versions_[{label.subgroup, variable_of(label)}];
+    REQUIRE(version.written_count == label.step);
+    if (version.written_count == 0) return;
+    REQUIRE(version.device == label.device);
+    REQUIRE(version.place_bytes == label.place_bytes);
   }
   // A subgroup's data is in a variable's buffer from its read to the end of its write.
   void enter_buffer(const runtime::OperationLabel& label) {
@@ -131,8 +144,15 @@ class Checker final : public runtime::OperationSink {
     in_flight_.erase(found);
   }
 
+  struct Version {
+    int written_count = 0;
+    DeviceId device = kNoDevice;
+    std::int64_t place_bytes = -1;
+  };
+
   Limits limits_;
   std::map<std::pair<DeviceId, std::int64_t>, SubgroupId> occupant_;
+  std::map<std::pair<SubgroupId, std::int64_t>, Version> versions_;  // by subgroup and variable
   std::vector<Range> in_flight_;
   std::map<DeviceId, std::map<SubgroupId, int>> updating_;
 };
