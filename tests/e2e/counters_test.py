@@ -89,37 +89,45 @@ def check_transfers(path, from_ts=0):
         check(name, found[f"{name} under way (transfers)"], curve(changes), from_ts)
 
 
+def subgroup_times(db, names, moment):
+    """{(step, device): [ts of each subgroup]} of the spans with these names."""
+    found = collections.defaultdict(list)
+    for step, device, ts in db.execute(
+            f"SELECT step_id, subgroup.device_id, {moment} FROM span "
+            "JOIN string ON string.id = name_id JOIN subgroup ON subgroup.id = subgroup_id "
+            f"WHERE value IN ({', '.join('?' * len(names))}) GROUP BY step_id, subgroup_id", names):
+        found[step, device].append(ts)
+    return found
+
+
 def check_buffers(path, buffers):
-    """With nbuffer a set is handed on while subgroups wait, so of N subgroups min(buffers,
-    N - done) sets are in use from the first read of a step's update until its last write. On a
-    busy machine handing on takes its time; no fewer are in use than subgroups that read or
-    update."""
-    found = samples(path)
+    """With nbuffer a step asks for a set for each of its subgroups as soon as the step before has
+    read all that it reads, or when it begins, if that has been waited for; of those asked for and
+    not given back as many are in use as there are. On a busy machine handing on takes its time; no
+    fewer are in use than subgroups that read or update."""
+    leaving = ["state_write", "parameters_up", "parameters_in"]
     with database(path) as db:
         devices = dict(db.execute("SELECT id, name FROM device"))
-        for device, name in devices.items():
-            changes, least = [], []
-            for (step,) in db.execute("SELECT id FROM step").fetchall():
-                last = db.execute(
-                    "SELECT max(ts + dur), min(ts + dur) FROM span "
-                    "JOIN string ON string.id = name_id WHERE "
-                    "step_id = ? AND subgroup_id IN (SELECT id FROM subgroup WHERE device_id = ?) "
-                    "AND value IN ('state_write', 'parameters_up', 'parameters_in') "
-                    "GROUP BY subgroup_id", (step, device)).fetchall()
-                ends = [end for end, _ in last]
-                first_reads = sorted(ts for (ts,) in db.execute(
-                    "SELECT min(submit_ts) FROM span JOIN string ON string.id = name_id WHERE "
-                    "step_id = ? AND device_id = ? AND value = 'state_read' GROUP BY subgroup_id",
-                    (step, device)))
-                changes.append((first_reads[0], min(buffers, len(ends))))
-                least += [(ts, 1) for ts in first_reads] + [(ts, -1) for _, ts in last]
-                left = len(ends)
-                for end in sorted(ends):
-                    left -= 1
-                    if left < buffers:
-                        changes.append((end, -1))
-            check(name, found[f"{name} buffers in use (buffers)"], curve(changes), 0,
-                  curve(least))
+        steps = [step for (step,) in db.execute("SELECT id FROM step ORDER BY id")]
+        first_reads = subgroup_times(db, ["state_read"], "min(submit_ts)")
+        read = subgroup_times(db, ["gradient_read"], "max(ts + dur)")
+        left_first = subgroup_times(db, leaving, "min(ts + dur)")
+        left = subgroup_times(db, leaving, "max(ts + dur)")
+    found = samples(path)
+    def of_step(times, step):
+        return [ts for device in devices for ts in times[step, device]]
+    for device, name in devices.items():
+        asked, least = [], []
+        for before, step in zip([None, *steps], steps):
+            begin = min(of_step(first_reads, step))
+            if before is not None and begin <= max(of_step(left, before)):
+                begin = max(of_step(read, before))
+            asked += [(begin, len(left[step, device]))]
+            asked += [(ts, -1) for ts in left[step, device]]
+            least += [(ts, 1) for ts in first_reads[step, device]]
+            least += [(ts, -1) for ts in left_first[step, device]]
+        in_use = [(ts, min(buffers, count)) for ts, count in curve(asked)]
+        check(name, found[f"{name} buffers in use (buffers)"], in_use, 0, curve(least))
 
 
 @test
