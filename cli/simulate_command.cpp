@@ -121,7 +121,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command->footer(
       "The schedule of a training run as it is, in simulated time and without data. Where --set "
       "says\n"
-      "nothing: batch 4, the model's whole sequence, activations recomputed, subgroups of 40 "
+      "nothing: batch 4, the model's whole sequence, activations recomputed, subgroups of 85 "
       "million\n"
       "elements, 6.4 GB of bounce_memory, else the defaults of sluice train.\n"
       "Examples:\n"

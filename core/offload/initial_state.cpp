@@ -26,9 +26,9 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
     next_slot_[s] = parts_.state_layout->current(SubgroupId{static_cast<std::int32_t>(s)});
   }
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    rounds_[round_].updates.spawn(for_each_subgroup_of(DeviceId{d}, &fill));
+    this_update().tasks.spawn(for_each_subgroup_of(DeviceId{d}, &fill));
   }
-  Status written = co_await rounds_[round_].updates.join();
+  Status written = co_await this_update().tasks.join();
   CO_RETURN_IF_ERROR(written);
   decision_.apply = true;
   Status committed = co_await make_commit(position);
@@ -37,9 +37,9 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
 
 runtime::Task<Status> Offload::load_parameters() {
   for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-    rounds_[round_].updates.spawn(for_each_subgroup_of(DeviceId{d}, nullptr));
+    this_update().tasks.spawn(for_each_subgroup_of(DeviceId{d}, nullptr));
   }
-  Status status = co_await rounds_[round_].updates.join();
+  Status status = co_await this_update().tasks.join();
   co_return status;
 }
 

@@ -48,7 +48,7 @@ Offload::Offload(const OffloadOptions& options, const Parts& parts)
       arrival_(*parts.runtime, *parts.layout, parts.state_layout->geometry()),
       sends_(*parts.runtime),
       starts_(*parts.runtime),
-      rounds_{Round(*parts.runtime), Round(*parts.runtime)},
+      step_updates_{StepUpdate(*parts.runtime), StepUpdate(*parts.runtime)},
       tail_(*parts.runtime) {
   const auto subgroup_count = static_cast<std::size_t>(geometry().subgroup_count());
   if (parts_.device_map.empty()) parts_.device_map = devices_now(*parts.state_layout);
@@ -82,23 +82,23 @@ void Offload::begin_step(std::int32_t step, double loss_scale) {
   loss_scale_ = loss_scale;
   compressed_from_layer_ = parts_.layout->layer_count();
   std::ranges::fill(layer_stats_, optimizer::GradientStats{});
-  round_ = 1 - round_;
-  Round& round = rounds_[round_];
-  round.step = step;
-  round.committed.reset();
-  round.unread_count = geometry().subgroup_count();
-  round.all_read.reset();
+  this_update_ = 1 - this_update_;
+  StepUpdate& update = this_update();
+  update.step = step;
+  update.committed.reset();
+  update.unread_count = geometry().subgroup_count();
+  update.all_read.reset();
   // What moves is known to the layout only once it is committed.
   const bool reads_ahead = options_.pipeline == Pipeline::nbuffer && !moves_any();
-  starts_.spawn(start_update(round, reads_ahead));
-  if (reads_ahead) start_pipeline(round);
+  starts_.spawn(start_update(update, reads_ahead));
+  if (reads_ahead) start_pipeline(update);
 }
 
 // The slots that the step before has replaced are free once it is committed.
-runtime::Task<Status> Offload::start_update(Round& round, bool reads_ahead) {
+runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead) {
   Status committed = co_await tail_.join();
   CO_RETURN_IF_ERROR(committed);
-  update_step_ = round.step;
+  update_step_ = update.step;
   for (std::size_t s = 0; s < next_slot_.size(); ++s) {
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
     next_slot_[s] = parts_.state_layout->take_next(subgroup, device_of(subgroup));
@@ -108,20 +108,20 @@ runtime::Task<Status> Offload::start_update(Round& round, bool reads_ahead) {
     CO_RETURN_IF_ERROR(reserved);
   }
   gradients_ready_.reset();
-  round.committed.set();
-  if (!reads_ahead) start_pipeline(round);
+  update.committed.set();
+  if (!reads_ahead) start_pipeline(update);
   co_return ok_status();
 }
 
-void Offload::start_pipeline(Round& round) {
+void Offload::start_pipeline(StepUpdate& update) {
   switch (options_.pipeline) {
     case Pipeline::serial:
-      return round.updates.spawn(update_in_step());
+      return update.tasks.spawn(update_in_step());
     case Pipeline::handover:
-      return round.updates.spawn(update_by_handover());
+      return update.tasks.spawn(update_by_handover());
     case Pipeline::nbuffer:
       for (std::int32_t d = 0; d < geometry().device_count; ++d) {
-        round.updates.spawn(update_by_nbuffer(DeviceId{d}, round));
+        update.tasks.spawn(update_by_nbuffer(DeviceId{d}, update));
       }
   }
 }
@@ -140,24 +140,24 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   if (goes_on) arrival_.expect_all();  // forward is over: nobody waits for the last ones
   gradients_ready_.set();
   if (goes_on) co_return ok_status();
-  Status status = co_await rounds_[round_].updates.join();
+  Status status = co_await this_update().tasks.join();
   if (status.ok() && !decision.apply && options_.has_feedback()) status = co_await put_back();
   co_return status;
 }
 
 runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
   if (options_.pipeline == Pipeline::nbuffer) {
-    tail_.spawn(finish_step(position, rounds_[round_]));
+    tail_.spawn(finish_step(position, this_update()));
     co_return ok_status();
   }
   Status committed = co_await make_commit(position);
   co_return committed;
 }
 
-runtime::Task<Status> Offload::finish_step(state::TrainingPosition position, Round& round) {
-  Status written = co_await round.updates.join();
+runtime::Task<Status> Offload::finish_step(state::TrainingPosition position, StepUpdate& update) {
+  Status written = co_await update.tasks.join();
   CO_RETURN_IF_ERROR(written);
-  round.all_read.set();  // of a step that was skipped nothing was
+  update.all_read.set();  // of a step that was skipped nothing was
   Status committed = co_await make_commit(position);
   co_return committed;
 }
@@ -209,8 +209,8 @@ runtime::Task<Status> Offload::drain() {
   Status sent = co_await sends_.join();
   Status started = co_await starts_.join();  // it waits for the tail, which waits for the updates
   Status settled = co_await tail_.join();
-  Status first = co_await rounds_[0].updates.join();
-  Status second = co_await rounds_[1].updates.join();
+  Status first = co_await step_updates_[0].tasks.join();
+  Status second = co_await step_updates_[1].tasks.join();
   for (const Status* status : {&sent, &started, &settled, &first}) {
     if (!status->ok()) co_return *status;
   }

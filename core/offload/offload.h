@@ -130,10 +130,10 @@ class Offload {
   runtime::Operation encode_operation(SubgroupId subgroup, std::span<std::byte> bytes);
 
   // pipeline_*.cpp: all subgroups of a device, or of all devices
-  struct Round;
-  runtime::Task<Status> start_update(Round& round, bool reads_ahead);
-  void start_pipeline(Round& round);
-  runtime::Task<Status> finish_step(state::TrainingPosition position, Round& round);
+  struct StepUpdate;
+  runtime::Task<Status> start_update(StepUpdate& update, bool reads_ahead);
+  void start_pipeline(StepUpdate& update);
+  runtime::Task<Status> finish_step(state::TrainingPosition position, StepUpdate& update);
   runtime::Task<Status> make_commit(const state::TrainingPosition& position);
   std::size_t round_count() const;  // most subgroups of a device
   runtime::Task<Status> update_in_step();
@@ -144,23 +144,24 @@ class Offload {
   runtime::Task<Status> handover_subgroup(SubgroupId subgroup, runtime::TaskGroup& lazy);
   runtime::Task<Status> write_moments(SubgroupId subgroup, const BufferSet& set,
                                       VariableLeases variables);
-  runtime::Task<Status> update_by_nbuffer(DeviceId device, Round& round);
+  runtime::Task<Status> update_by_nbuffer(DeviceId device, StepUpdate& update);
   runtime::Task<Status> nbuffer_subgroup(SubgroupId subgroup, runtime::Pool& state_turn,
-                                         runtime::Pool::Lease set_lease, Round& round);
+                                         runtime::Pool::Lease set_lease, StepUpdate& update);
   runtime::Task<Status> bring_parameters(SubgroupId subgroup, const BufferSet& set);
 
   // subgroup_update.cpp
   csd::Owner update_owner(runtime::Stage stage, SubgroupId subgroup) const {
     return {stage, subgroup, kNoLayer, update_step_};
   }
-  // Of the version that a round updates: written by the one before it, committed or not yet.
-  state::SlotId source_slot(SubgroupId subgroup, const Round& round) const;
+  // Of the version that a step updates: written by the one before it, committed or not yet.
+  state::SlotId source_slot(SubgroupId subgroup, const StepUpdate& update) const;
   runtime::Operation state_read(SubgroupId subgroup, std::int32_t variable, const BufferSet& set,
-                                const Round& round);
+                                const StepUpdate& update);
   runtime::Operation state_write(SubgroupId subgroup, std::int32_t variable, const BufferSet& set);
   runtime::Task<Status> read_all(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> update_one(SubgroupId subgroup, const BufferSet& set);
-  runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set, const Round& round);
+  runtime::Task<Status> read_state(SubgroupId subgroup, const BufferSet& set,
+                                   const StepUpdate& update);
   runtime::Task<Status> read_gradient(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> write_state(SubgroupId subgroup, const BufferSet& set);
   runtime::Task<Status> send_parameters_up(SubgroupId subgroup, const BufferSet& set);
@@ -227,20 +228,22 @@ class Offload {
   runtime::TaskGroup sends_;
   runtime::TaskGroup starts_;  // the update's start, once the step before is committed
   // A step's update. nbuffer begins the next one while this goes on, so that there are two.
-  struct Round {
-    explicit Round(runtime::Runtime& runtime)
-        : committed(runtime), all_read(runtime), updates(runtime) {
+  struct StepUpdate {
+    explicit StepUpdate(runtime::Runtime& runtime)
+        : committed(runtime), all_read(runtime), tasks(runtime) {
       all_read.set();
     }
     std::int32_t step = 0;
     runtime::Event committed;       // the step before is: its slots are free
     std::int32_t unread_count = 0;  // nbuffer: subgroups
-    runtime::Event all_read;        // they are: the next round's reads are not in their way
-    runtime::TaskGroup updates;
+    runtime::Event all_read;        // they are: the next step's reads are not in their way
+    runtime::TaskGroup tasks;
   };
-  std::array<Round, 2> rounds_;
-  std::size_t round_ = 0;    // of the step under way
-  runtime::TaskGroup tail_;  // nbuffer: what is left of the step's updates, and its commit
+  StepUpdate& this_update() { return step_updates_[this_update_]; }
+  StepUpdate& last_update() { return step_updates_[1 - this_update_]; }
+  std::array<StepUpdate, 2> step_updates_;
+  std::size_t this_update_ = 0;  // of the step under way
+  runtime::TaskGroup tail_;      // nbuffer: what is left of the step's updates, and its commit
 };
 
 // Bytes of a device's scratch file for gradients.

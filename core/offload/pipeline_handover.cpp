@@ -52,7 +52,7 @@ runtime::Task<Status> Offload::handover_subgroup(SubgroupId subgroup, runtime::T
     if (crosses_devices(subgroup)) {
       read = co_await bring_variable(subgroup, v, set);
     } else {
-      read = co_await state_read(subgroup, v, set, rounds_[round_]);
+      read = co_await state_read(subgroup, v, set, this_update());
     }
     CO_RETURN_IF_ERROR(read);
   }

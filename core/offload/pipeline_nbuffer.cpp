@@ -9,9 +9,9 @@
 
 namespace sluice::offload {
 
-runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device, Round& round) {
+runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device, StepUpdate& update) {
   DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
-  Status read = co_await rounds_[1 - round_].all_read.wait(
+  Status read = co_await last_update().all_read.wait(
       waiting_for("the step before it to be read", device, kNoSubgroup));
   CO_RETURN_IF_ERROR(read);
   runtime::TaskGroup subgroups(runtime());
@@ -24,7 +24,7 @@ runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device, Round& round) 
       stopped = set.error();
       break;
     }
-    subgroups.spawn(nbuffer_subgroup(subgroup, *line.state_turns[i], std::move(*set), round));
+    subgroups.spawn(nbuffer_subgroup(subgroup, *line.state_turns[i], std::move(*set), update));
   }
   Status status = co_await subgroups.join();
   if (!status.ok()) co_return status;
@@ -32,31 +32,33 @@ runtime::Task<Status> Offload::update_by_nbuffer(DeviceId device, Round& round) 
 }
 
 runtime::Task<Status> Offload::nbuffer_subgroup(SubgroupId subgroup, runtime::Pool& state_turn,
-                                                runtime::Pool::Lease set_lease, Round& round) {
+                                                runtime::Pool::Lease set_lease,
+                                                StepUpdate& update) {
   const DeviceId device = device_of(subgroup);
   const BufferSet& set = parts_.memory->set(device, set_lease.index());
   Result<runtime::Pool::Lease> state =
       co_await state_turn.acquire(waiting_for("its state to be written", device, subgroup));
   CO_RETURN_IF_ERROR(state);
-  const bool is_skipped = round.committed.is_set() && gradients_ready_.is_set() && !decision_.apply;
+  const bool is_skipped =
+      update.committed.is_set() && gradients_ready_.is_set() && !decision_.apply;
   if (is_skipped) co_return ok_status();  // nothing to read for
   if (options_.prefetch) {
-    Status state_read = co_await read_state(subgroup, set, round);
+    Status state_read = co_await read_state(subgroup, set, update);
     CO_RETURN_IF_ERROR(state_read);
   }
-  Status committed = co_await round.committed.wait(
+  Status committed = co_await update.committed.wait(
       waiting_for("the step before it to be committed", device, subgroup));
   CO_RETURN_IF_ERROR(committed);
   Status ready = co_await gradients_ready_.wait(waiting_for("gradients", device, subgroup));
   CO_RETURN_IF_ERROR(ready);
   if (!decision_.apply) co_return ok_status();
   if (!options_.prefetch) {
-    Status state_read = co_await read_state(subgroup, set, round);
+    Status state_read = co_await read_state(subgroup, set, update);
     CO_RETURN_IF_ERROR(state_read);
   }
   Status gradient_read = co_await read_gradient(subgroup, set);
   CO_RETURN_IF_ERROR(gradient_read);
-  if (--round.unread_count == 0) round.all_read.set();
+  if (--update.unread_count == 0) update.all_read.set();
 
   Status updated = co_await update_one(subgroup, set);
   CO_RETURN_IF_ERROR(updated);

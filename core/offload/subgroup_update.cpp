@@ -35,17 +35,17 @@ runtime::Operation Offload::write_operation(DeviceId device, const csd::Owner& o
   return parts_.devices->drives[index]->host_write(owner, transfer);
 }
 
-state::SlotId Offload::source_slot(SubgroupId subgroup, const Round& round) const {
-  const bool is_uncommitted = !round.committed.is_set() && decision_.apply;
+state::SlotId Offload::source_slot(SubgroupId subgroup, const StepUpdate& update) const {
+  const bool is_uncommitted = !update.committed.is_set() && decision_.apply;
   return is_uncommitted ? next_slot_[static_cast<std::size_t>(index_of(subgroup))]
                         : parts_.state_layout->current(subgroup);
 }
 
 runtime::Operation Offload::state_read(SubgroupId subgroup, std::int32_t variable,
-                                       const BufferSet& set, const Round& round) {
-  const state::SlotId slot = source_slot(subgroup, round);
+                                       const BufferSet& set, const StepUpdate& update) {
+  const state::SlotId slot = source_slot(subgroup, update);
   const std::int64_t count = geometry().element_count(subgroup);
-  return read_operation(slot.device, {runtime::Stage::state_read, subgroup, kNoLayer, round.step},
+  return read_operation(slot.device, {runtime::Stage::state_read, subgroup, kNoLayer, update.step},
                         {state_place(slot, variable, count),
                          set.state[static_cast<std::size_t>(variable)], count * 4});
 }
@@ -60,7 +60,7 @@ runtime::Operation Offload::state_write(SubgroupId subgroup, std::int32_t variab
 }
 
 runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& set,
-                                          const Round& round) {
+                                          const StepUpdate& update) {
   const DeviceId device = device_of(subgroup);
   DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
   Result<runtime::Pool::Lease> reader = co_await line.reader.acquire(
@@ -72,7 +72,7 @@ runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& 
   }
   std::array<runtime::Operation, kMaxVariables> reads;
   for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
-    reads[static_cast<std::size_t>(v)] = state_read(subgroup, v, set, round);
+    reads[static_cast<std::size_t>(v)] = state_read(subgroup, v, set, update);
   }
   Status status = co_await runtime::together<kMaxVariables>(
       std::span(reads).first(static_cast<std::size_t>(geometry().variable_count)));
@@ -81,7 +81,7 @@ runtime::Task<Status> Offload::read_state(SubgroupId subgroup, const BufferSet& 
 
 runtime::Task<Status> Offload::read_all(SubgroupId subgroup, const BufferSet& set) {
   runtime::TaskGroup reads(runtime());
-  reads.spawn(read_state(subgroup, set, rounds_[round_]));
+  reads.spawn(read_state(subgroup, set, this_update()));
   reads.spawn(read_gradient(subgroup, set));
   Status status = co_await reads.join();
   co_return status;

@@ -24,7 +24,8 @@ constexpr double kClearly = 1.5;      // times the mismatch: clearly worse
 // transfers now; where that leads nowhere, far shows what would bound them on the way.
 constexpr double kALittle = 0.05;
 constexpr double kFar = 0.5;
-constexpr double kNothing = 2e-5;  // a mismatch of half a percent, squared
+// A mismatch of a percent, squared: nearer than recordings repeat themselves.
+constexpr double kNothing = 1e-4;
 
 using RateName = std::pair<std::string, std::string>;  // owner, key
 

@@ -70,13 +70,10 @@ RecordedSteps recorded_on(const Truth& truth) {
   return detail::simulate_charged(plan).value().times;
 }
 
-// A phase of less than a twentieth of the step counts as one: with nbuffer little is left of
-// forward, the difference between large times.
 double worst_error(const PlatformFit& fit) {
   double worst = std::abs(fit.step.error_after());
   for (const PhaseFit& phase : fit.phases) {
-    const double seconds = std::max(phase.recorded, fit.step.recorded / 20);
-    worst = std::max(worst, std::abs(phase.after - phase.recorded) / seconds);
+    worst = std::max(worst, std::abs(phase.error_after()));
   }
   return worst;
 }
