@@ -122,6 +122,15 @@ std::string simulate_verdict(const train::RunPlan& plan, const train::SimulatedS
       format_duration(static_cast<TimeNs>((seconds - busy[0].seconds) * 1e9)));
 }
 
+// A run whose steps do not become alike says so, if they differ by more than is rounded here.
+std::string varying(const train::SimulatedStep& step) {
+  const auto dur_ns = [](const train::StepTimes& times) { return times.end_ns - times.start_ns; };
+  const auto [least, most] = std::ranges::minmax(step.steps, {}, dur_ns);
+  if (dur_ns(most) * 50 <= dur_ns(least) * 51) return "";
+  return fmt::format(" in the mean, from {} to {}", format_duration(dur_ns(least)),
+                     format_duration(dur_ns(most)));
+}
+
 std::string simulate_report_text(const train::RunPlan& plan, const train::SimulatedStep& step,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
@@ -132,8 +141,9 @@ std::string simulate_report_text(const train::RunPlan& plan, const train::Simula
       plan.platform.name, setting(plan, "method"), setting(plan, "pipeline"), devices,
       devices == 1 ? "" : "s", plan.config.batch.batch, plan.config.batch.sequence,
       format_count(static_cast<double>(plan.geometry.subgroup_elements)));
-  text += fmt::format("A step takes {}:\n",
-                      format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)));
+  text +=
+      fmt::format("A step takes {}{}:\n",
+                  format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
   text +=
       phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" + byte_lines(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", step.operation_count,
@@ -147,6 +157,9 @@ std::string simulate_report_json(const train::RunPlan& plan, const train::Simula
     json["seconds"][train::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
   }
   json["seconds"]["total"] = step.total_seconds;
+  for (const train::StepTimes& times : step.steps) {
+    json["steps"].push_back(static_cast<double>(times.end_ns - times.start_ns) / 1e9);
+  }
   for (const train::LinkUse& link : step.links) {
     json["bytes"][link.name] = phases_json(link);
     json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);

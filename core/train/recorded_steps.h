@@ -36,11 +36,6 @@ struct OperationTimes {
   std::int64_t size_bytes = 0;  // with padding; 0 for kernels
 };
 
-struct StepTimes {
-  TimeNs start_ns = 0;
-  TimeNs end_ns = 0;
-};
-
 // Steps in order of time, and the operations that end in them.
 struct RecordedSteps {
   std::vector<StepTimes> steps;

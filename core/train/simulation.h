@@ -35,8 +35,14 @@ struct EngineUse {
   ByPhase busy_seconds{};  // in which a kernel ran
 };
 
+struct StepTimes {
+  TimeNs start_ns = 0;
+  TimeNs end_ns = 0;
+};
+
+// Of a run whose steps do not become alike, the mean of several.
 struct SimulatedStep {
-  TimeNs start_ns = 0;  // of virtual time
+  std::vector<StepTimes> steps;  // of virtual time: one, or those of which it is the mean
   ByPhase seconds{};
   double total_seconds = 0;
   std::vector<LinkUse> links;
@@ -53,7 +59,7 @@ struct SimulatedStep {
 Result<RunConfig> simulation_config(const std::string& model_path, const std::string& platform_path,
                                     std::span<const std::string> overrides);
 
-// Where a simulated step is recorded.
+// Where a simulated step is recorded; of several, the first.
 struct SimulationRecording {
   record::Recorder* recorder = nullptr;
   // Before the first operation; the sink says which track an operation is on.
@@ -64,7 +70,7 @@ struct SimulationRecording {
 
 // Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config);
 // those of `recording`, which may be null. `listener`, which may be null as well, is told of each
-// operation that ends in the step or after it.
+// operation that ends in a step of SimulatedStep::steps or after it.
 Result<SimulatedStep> simulate_step(const RunPlan& plan,
                                     const SimulationRecording* recording = nullptr,
                                     runtime::OperationSink* listener = nullptr);

@@ -46,9 +46,7 @@ Result<ChargedStep> simulate_charged(const RunPlan& plan) {
   ChargedStep charged;
   ChargeSink sink(plan.platform, charged);
   ASSIGN_OR_RETURN(charged.step, simulate_step(plan, nullptr, &sink));
-  const TimeNs start_ns = charged.step.start_ns;
-  charged.times.steps = {
-      {start_ns, start_ns + static_cast<TimeNs>(charged.step.total_seconds * 1e9 + 0.5)}};
+  charged.times.steps = charged.step.steps;
   keep_those_of_steps(charged.times);
   return charged;
 }

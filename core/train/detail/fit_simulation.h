@@ -19,7 +19,7 @@ inline KernelKey key_of(const OperationTimes& kernel) {
 
 struct KernelCharge {
   platform::EngineId engine{-1};
-  double seconds = 0;  // of all of this key, launches included
+  double seconds = 0;  // of all of this key in all steps, launches included
   double count = 0;
 
   double mean_seconds() const { return seconds / count; }
