@@ -1,6 +1,6 @@
 #include "core/calibrate/host_kernels.h"
 
-#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -33,13 +33,19 @@ double seconds_of(int thread_count, const std::function<void(int thread)>& work)
   return static_cast<double>(monotonic_now_ns() - start_ns) / 1e9;
 }
 
-// Amount a second of each repeat, after one that warms up.
-Figure rate_of(const KernelOptions& options, double amount,
-               const std::function<double()>& seconds) {
+// Amount a second of each repeat, after one pass that warms up. Passes of a few milliseconds are
+// joined to repeats that last long beside the start of threads and a slice of the scheduler's.
+Figure rate_of(const KernelOptions& options, int thread_count, double amount,
+               const std::function<void(int thread)>& work) {
+  constexpr double kRepeatSeconds = 0.06;
+  const double warm_up_seconds = seconds_of(thread_count, work);
+  const int pass_count = static_cast<int>(std::ceil(kRepeatSeconds / warm_up_seconds));
   std::vector<double> rates;
-  for (int i = -1; i < options.repeat_count; ++i) {
-    const double took = seconds();
-    if (i >= 0) rates.push_back(amount / took);
+  for (int i = 0; i < options.repeat_count; ++i) {
+    const double took = seconds_of(thread_count, [&](int thread) {
+      for (int pass = 0; pass < pass_count; ++pass) work(thread);
+    });
+    rates.push_back(amount * pass_count / took);
   }
   return figure_of(rates);
 }
@@ -122,12 +128,9 @@ double total(const KernelOptions& options) {
 
 Figure measure_update(optimizer::RuleKind rule, const KernelOptions& options) {
   const auto work = subgroups(rule, options.thread_count);
-  std::int64_t step = 0;
-  return rate_of(options, total(options), [&] {
-    const auto scalars = optimizer::update_scalars(optimizer::default_options(rule), ++step, 1.0);
-    return seconds_of(options.thread_count, [&](int thread) {
-      update_subgroup(scalars, *work[static_cast<std::size_t>(thread)]);
-    });
+  const auto scalars = optimizer::update_scalars(optimizer::default_options(rule), 1, 1.0);
+  return rate_of(options, options.thread_count, total(options), [&](int thread) {
+    update_subgroup(scalars, *work[static_cast<std::size_t>(thread)]);
   });
 }
 
@@ -139,17 +142,15 @@ Figure measure_stage(const KernelOptions& options) {
                     kLayerElements);
   std::vector<std::vector<float>> bounces(
       8, std::vector<float>(static_cast<std::size_t>(kChunkElements)));
-  return rate_of(options, 2.0 * kLayerElements, [&] {
-    return seconds_of(1, [&](int) {
-      const auto stats =
-          optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kLayerElements);
-      CHECK(stats.finite);
-      for (std::size_t chunk = 0; chunk < bounces.size(); ++chunk) {
-        optimizer::widen(layer.data() + chunk * kChunkElements, Float16Kind::bf16,
-                         bounces[chunk].data(), kChunkElements);
-        CHECK(state::checksum(bytes_of(bounces[chunk])) != 0);
-      }
-    });
+  return rate_of(options, 1, 2.0 * kLayerElements, [&](int) {
+    const auto stats =
+        optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kLayerElements);
+    CHECK(stats.finite);
+    for (std::size_t chunk = 0; chunk < bounces.size(); ++chunk) {
+      optimizer::widen(layer.data() + chunk * kChunkElements, Float16Kind::bf16,
+                       bounces[chunk].data(), kChunkElements);
+      CHECK(state::checksum(bytes_of(bounces[chunk])) != 0);
+    }
   });
 }
 
@@ -162,15 +163,13 @@ Figure measure_compress(const KernelOptions& options) {
   std::vector<std::uint32_t> indices(static_cast<std::size_t>(k));
   std::vector<float> values(static_cast<std::size_t>(k));
   compress::TopKSelector selector({.kept_capacity = k, .slice_count = 1});
-  return rate_of(options, static_cast<double>(kElements), [&] {
-    return seconds_of(1, [&](int) {
-      const auto stats =
-          optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kElements);
-      CHECK(stats.finite);
-      optimizer::widen(layer.data(), Float16Kind::bf16, widened.data(), kElements);
-      compress::top_k(widened, k, 1, selector,
-                      {.indices = indices.data(), .values = values.data(), .capacity = k});
-    });
+  return rate_of(options, 1, static_cast<double>(kElements), [&](int) {
+    const auto stats =
+        optimizer::gradient_stats(layer.data(), optimizer::GradientKind::bf16, kElements);
+    CHECK(stats.finite);
+    optimizer::widen(layer.data(), Float16Kind::bf16, widened.data(), kElements);
+    compress::top_k(widened, k, 1, selector,
+                    {.indices = indices.data(), .values = values.data(), .capacity = k});
   });
 }
 
@@ -187,12 +186,9 @@ Figure measure_decompress(const KernelOptions& options) {
   if (!sparse.ok()) return {};
   compress::encode_sparse_gradient({.indices = indices, .values = values}, kElements,
                                    optimizer::GradientKind::fp32, sparse->bytes());
-  std::int64_t step = 0;
-  return rate_of(options, total(options), [&] {
-    const auto scalars = optimizer::update_scalars({}, ++step, 1.0);
-    return seconds_of(options.thread_count, [&](int thread) {
-      update_subgroup(scalars, *work[static_cast<std::size_t>(thread)], sparse->bytes());
-    });
+  const auto scalars = optimizer::update_scalars({}, 1, 1.0);
+  return rate_of(options, options.thread_count, total(options), [&](int thread) {
+    update_subgroup(scalars, *work[static_cast<std::size_t>(thread)], sparse->bytes());
   });
 }
 
@@ -202,11 +198,9 @@ Figure measure_memory_copy(const KernelOptions& options) {
     from.emplace_back(static_cast<std::size_t>(8 * kElements), 1.0f);
     to.emplace_back(static_cast<std::size_t>(8 * kElements), 0.0f);
   }
-  return rate_of(options, 8 * 4 * total(options), [&] {
-    return seconds_of(options.thread_count, [&](int thread) {
-      const auto t = static_cast<std::size_t>(thread);
-      std::memcpy(to[t].data(), from[t].data(), from[t].size() * 4);
-    });
+  return rate_of(options, options.thread_count, 8 * 4 * total(options), [&](int thread) {
+    const auto t = static_cast<std::size_t>(thread);
+    std::memcpy(to[t].data(), from[t].data(), from[t].size() * 4);
   });
 }
 

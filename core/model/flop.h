@@ -20,7 +20,9 @@
 //              vit                2 batch h classes: of the class token only
 //
 // Backward is two products for each of forward's; one for the embedding's, since nobody asks for
-// the gradient of pixels. A block that is recomputed goes forward once more.
+// the gradient of pixels. A block that is recomputed goes forward once more. So does the head of
+// core/model/gpt2, which makes the logits anew then; accelerators' frameworks keep them, and so it
+// is counted.
 //
 // Thread contract: free functions.
 
