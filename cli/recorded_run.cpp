@@ -15,11 +15,8 @@ constexpr std::size_t kFewestSteps = 2;
 constexpr std::size_t kMostSteps = 50;  // a median of more is no better, and reading takes time
 
 std::optional<runtime::Stage> stage_of(const std::string& name) {
-  for (int s = 0; s < runtime::kStageCount; ++s) {
-    const auto stage = static_cast<runtime::Stage>(s);
-    if (name == runtime::stage_name(stage)) return stage;
-  }
-  return std::nullopt;
+  const auto stage = std::ranges::find(runtime::kStages, name, &runtime::StageInfo::name);
+  return stage == runtime::kStages.end() ? std::nullopt : std::optional(stage->stage);
 }
 
 class RecordedRunReader {
@@ -34,7 +31,8 @@ class RecordedRunReader {
     ASSIGN_OR_RETURN(const auto meta, reader_->meta());
     for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
     run_.name = meta_["name"];
-    run_.mode = meta_["mode"];
+    ASSIGN_OR_RETURN(const auto modes, reader_->modes());
+    if (!modes.empty()) run_.mode = modes.back().line;
     is_simulated_ = meta_["clock"] == "simulated";
     ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, last_stretch());
     RETURN_IF_ERROR(read_settings(steps));
@@ -155,6 +153,11 @@ class RecordedRunReader {
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
     }
+    ASSIGN_OR_RETURN(const auto crossings, reader_->track_links());
+    std::map<std::int64_t, rundb::Direction> direction_of_track;
+    for (const rundb::TrackLinkRow& row : crossings) {
+      direction_of_track[row.track_id] = row.direction;
+    }
     for (const rundb::NamedSpan& span : spans) {
       // The clock of an earlier stretch, before a restart of the machine, may have shown the same.
       if (span.row.step_id >= 0 && span.row.step_id + 1 < steps.front().id) continue;
@@ -168,6 +171,10 @@ class RecordedRunReader {
       times.start_ns = scaled(is_real() ? span.row.ts : span.row.submit_ts, begin);
       times.end_ns = scaled(span.row.ts + span.row.dur, begin);
       times.size_bytes = span.row.bytes + span.row.padding_bytes;
+      const auto direction = direction_of_track.find(span.row.track_id);
+      if (direction != direction_of_track.end() && direction->second == rundb::Direction::write) {
+        times.direction = platform::Direction::write;
+      }
       run_.steps.operations.push_back(times);
     }
     train::keep_those_of_steps(run_.steps);

@@ -11,9 +11,6 @@
 namespace sluice::cli {
 namespace {
 
-using platform::Direction;
-using runtime::Stage;
-
 const char* pipeline_name(train::Pipeline pipeline) {
   switch (pipeline) {
     case train::Pipeline::serial:
@@ -41,36 +38,34 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void add_track_links(const train::RunPlan& plan, const runtime::RecordingSink& sink,
-                     collect::RunFacts& facts) {
-  const bool is_csd = plan.config.offload.method == train::Method::csd;
-  const auto add_track = [&](record::TrackId track, std::span<const platform::LinkId> route,
-                             Direction direction) {
-    for (const platform::LinkId link : route) {
-      facts.track_links.push_back(
-          {track, platform::index_of(link),
-           direction == Direction::read ? rundb::Direction::read : rundb::Direction::write});
+// "layer: backward, gradient_out; any: compress".
+std::string set_off_by(const runtime::StageInfo& stage) {
+  std::string text;
+  for (const runtime::SetOffBy of :
+       {runtime::SetOffBy::subgroup, runtime::SetOffBy::layer, runtime::SetOffBy::any}) {
+    std::string names;
+    for (const runtime::StageTrigger& trigger : stage.set_off_by) {
+      if (trigger.stage == runtime::Stage::count_ || trigger.of != of) continue;
+      names += (names.empty() ? "" : ", ") + std::string(stage_name(trigger.stage));
     }
-  };
-  const auto add = [&](DeviceId id, Stage stage, std::span<const platform::LinkId> route,
-                       Direction direction) { add_track(sink.track(id, stage), route, direction); };
-  for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
-    const DeviceId id{static_cast<std::int32_t>(d)};
-    const platform::Device& device = plan.platform.devices[d];
-    const auto& state_route = is_csd ? device.internal_route : device.host_route;
-    add(id, Stage::gradient_down, device.host_route, Direction::write);
-    add(id, Stage::state_read, state_route, Direction::read);
-    add(id, Stage::gradient_read, state_route, Direction::read);
-    add(id, Stage::state_write, state_route, Direction::write);
-    add(id, Stage::parameters_up, device.memory_route, Direction::read);
-    add(id, Stage::create_state, device.host_route, Direction::write);
-    add(id, Stage::load_state, device.host_route, Direction::read);
+    if (names.empty()) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", word_of(of), names);
   }
-  for (std::size_t a = 0; a < plan.platform.accelerator_routes.size(); ++a) {
-    const std::span<const platform::LinkId> route = plan.platform.accelerator_routes[a];
-    add_track(sink.accelerator_track(a, Stage::layer_in), route, Direction::write);
-    add_track(sink.accelerator_track(a, Stage::peer_in), route.last(1), Direction::write);
-    add_track(sink.accelerator_track(a, Stage::gradient_out), route, Direction::read);
+  return text;
+}
+
+void add_stages(record::Recorder& recorder, collect::RunFacts& facts) {
+  for (const runtime::StageInfo& stage : runtime::kStages) {
+    rundb::StageRow row;
+    row.kind = word_of(stage.kind);
+    row.place = word_of(stage.place);
+    if (stage.file) row.drive_file = word_of(*stage.file);
+    row.phase = word_of(stage.phase);
+    row.cause = word_of(stage.cause);
+    row.set_off_by = set_off_by(stage);
+    row.every_step = stage.every_step;
+    row.colour = fmt::format("#{:06x}", stage.colour);
+    facts.stages.push_back({recorder.intern(stage.name), std::move(row)});
   }
 }
 
@@ -82,7 +77,6 @@ void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& fa
   };
   add("sluice_version", SLUICE_VERSION);
   add("name", plan.config.files.name);
-  add("mode", mode_line(plan.config, clock));
   add("started_utc", utc_now());
   add("platform_name", plan.platform.name);
   add("parameters", fmt::format("{}", plan.layout.parameter_count));
@@ -111,8 +105,8 @@ std::string mode_line(const train::RunConfig& config, ModeClock clock) {
   return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
 }
 
-collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
-                            const runtime::RecordingSink& sink, const state::Layout& layout) {
+collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
+                            const state::Layout& layout) {
   collect::RunFacts facts;
   add_meta(plan, clock, facts);
   const platform::Platform& platform = plan.platform;
@@ -134,7 +128,7 @@ collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
                                layout.geometry().element_count(id), index_of(layout.device(id))});
   }
   facts.knobs = knob_rows();
-  add_track_links(plan, sink, facts);
+  add_stages(recorder, facts);
   return facts;
 }
 

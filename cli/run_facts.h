@@ -1,14 +1,14 @@
 #pragma once
-// What the run database says of a run before its first step: modes, versions, machine, devices,
-// links, subgroups, and which links each track's bytes cross.
+// What the run database says of a run before its first step: versions, machine, devices, links,
+// subgroups, and what each stage is.
 //
 // Thread contract: free functions.
 
 #include <string>
 
-#include "core/runtime/recording.h"
 #include "core/train/run_plan.h"
 #include "profiler/collect/collector.h"
+#include "profiler/record/recorder.h"
 
 namespace sluice::cli {
 
@@ -18,8 +18,8 @@ enum class ModeClock : std::uint8_t { of_settings, simulated };
 // One line that names the modes that stand in for hardware (D8).
 std::string mode_line(const train::RunConfig& config, ModeClock clock);
 
-// `layout` says which device has which subgroup, `sink` which track an operation is on.
-collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock,
-                            const runtime::RecordingSink& sink, const state::Layout& layout);
+// `layout` says which device has which subgroup; `recorder` names the stages.
+collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
+                            const state::Layout& layout);
 
 }  // namespace sluice::cli

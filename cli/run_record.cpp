@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "cli/run_facts.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
@@ -63,6 +64,11 @@ void RunObserver::record(std::int64_t step, TimeNs ts, std::span<const train::Kn
     rows.push_back({ts, step, change.knob, change.from, change.to, who});
   }
   parts_.collector->add(rows);
+  parts_.collector->add(mode_row(parts_.run->config(), step, ts));
+}
+
+rundb::ModeRow mode_row(const train::RunConfig& config, std::int64_t step, TimeNs ts) {
+  return {ts, step, mode_line(config, ModeClock::of_settings)};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {

@@ -20,6 +20,7 @@ class RunObserver final : public train::TrainObserver {
  public:
   struct Parts {
     Progress* progress = nullptr;
+    const train::TrainingRun* run = nullptr;
     collect::Collector* collector = nullptr;  // null: nothing is recorded
     train::LiveControl* live = nullptr;       // null: nobody can listen
   };
@@ -48,6 +49,9 @@ class RunObserver final : public train::TrainObserver {
 
   const Parts parts_;
 };
+
+// For table `mode`: in which mode steps run from `step` on.
+rundb::ModeRow mode_row(const train::RunConfig& config, std::int64_t step, TimeNs ts);
 
 // For table `knob`.
 std::vector<rundb::KnobRow> knob_rows();

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "profiler/analyze/step_verdicts.h"
@@ -29,6 +30,7 @@ struct Shown {
   std::vector<rundb::StatRow> losses;
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
+  std::vector<analyze::Stretch> stretches;
   std::map<std::int64_t, analyze::Shares> shares;  // of the steps listed, for JSON
   Predictions predictions;
 
@@ -51,6 +53,7 @@ Result<Shown> read_run(const ShowArguments& arguments) {
   ASSIGN_OR_RETURN(shown.losses, reader->losses());
   ASSIGN_OR_RETURN(shown.info, analyze::load_run_info(*reader));
   ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
+  ASSIGN_OR_RETURN(shown.stretches, analyze::stretches_of(*reader, shown.info, shown.steps));
   if (!arguments.json) return shown;
   const auto count = static_cast<std::int64_t>(shown.steps.size());
   const std::int64_t first = std::max<std::int64_t>(0, count - arguments.last);
@@ -191,13 +194,28 @@ void print_links(const Shown& shown, int columns) {
                 columns - 2, "  "));
 }
 
+// Where a run changed its mode; a run in one has said it in its first line.
+void print_modes(const Shown& shown, int columns) {
+  if (shown.info.mode.stretches.size() < 2) return;
+  print("In which mode its steps ran:\n");
+  for (const analyze::ModeStretch& stretch : shown.info.mode.stretches) {
+    const std::string steps =
+        stretch.last_step < 0
+            ? fmt::format("from step {} on", stretch.first_step + 1)
+            : fmt::format("steps {} to {}", stretch.first_step + 1, stretch.last_step + 1);
+    print("  " + wrapped(fmt::format("{:<18} {}", steps, stretch.line), columns - 2,
+                         std::string(21, ' ')));
+  }
+}
+
 void print_head(const Shown& shown, int columns) {
-  print(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.meta_value("mode")), columns,
+  print(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()), columns,
                 "  "));
   print(wrapped(fmt::format("{} parameters on {}; started {}",
                             format_count(shown.info.meta_number("parameters", 0)),
                             shown.meta_value("machine"), shown.meta_value("started_utc")),
                 columns, "  "));
+  print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print(wrapped(
       fmt::format("{} step{}, {} a step{}", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
@@ -216,6 +234,8 @@ void print_text(const Shown& shown, std::int64_t last) {
   const std::string verdict =
       verdict_text(shown.analysis, shown.predictions, shown.meta_value("clock"), columns);
   if (!verdict.empty()) print("\n" + verdict);
+  const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
+  if (!stretches.empty()) print("\n" + stretches);
   print_steps(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
@@ -252,6 +272,14 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
 void print_json(const Shown& shown) {
   nlohmann::ordered_json json;
   for (const rundb::MetaRow& row : shown.meta) json["meta"][row.key] = row.value;
+  json["mode"] = shown.info.mode.line();
+  json["modes"] = nlohmann::ordered_json::array();
+  for (const analyze::ModeStretch& stretch : shown.info.mode.stretches) {
+    nlohmann::ordered_json last_step;  // null: the run's last
+    if (stretch.last_step >= 0) last_step = stretch.last_step + 1;
+    json["modes"].push_back(
+        {{"first_step", stretch.first_step + 1}, {"last_step", last_step}, {"mode", stretch.line}});
+  }
   json["steps"] = nlohmann::ordered_json::array();
   for (const rundb::StepRow& step : shown.steps) {
     json["steps"].push_back({{"step", step.id + 1},
@@ -288,6 +316,18 @@ void print_json(const Shown& shown) {
                                     {"old", change.old_value},
                                     {"new", change.new_value},
                                     {"who", change.who}});
+  }
+  json["stretches"] = nlohmann::ordered_json::array();
+  for (const analyze::Stretch& stretch : shown.stretches) {
+    json["stretches"].push_back(
+        {{"first_step", stretch.first_step + 1},
+         {"last_step", stretch.last_step + 1},
+         {"settings", stretch.settings},
+         {"steps", stretch.steps},
+         {"dur", stretch.dur},
+         {"noise", stretch.noise},
+         {"host_link", {{"read", stretch.read_bytes}, {"write", stretch.write_bytes}}},
+         {"speed_up", stretch.speed_up}});
   }
   json["losses"] = nlohmann::ordered_json::array();
   for (const rundb::StatRow& stat : shown.losses) {

@@ -39,14 +39,15 @@ Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
   std::unique_ptr<collect::Collector> collector;
   train::SimulationRecording recording;
   recording.recorder = &recorder;
-  recording.begin = [&](const runtime::RecordingSink& sink) -> Status {
+  recording.begin = [&]() -> Status {
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                      rundb::Writer::create(database, rundb::IfExists::replace));
     const state::Layout layout(plan.geometry, plan.device_map);
-    ASSIGN_OR_RETURN(collector,
-                     collect::Collector::start(recorder, std::move(writer),
-                                               run_facts(plan, ModeClock::simulated, sink, layout),
-                                               {.records_itself = false}));
+    ASSIGN_OR_RETURN(collector, collect::Collector::start(
+                                    recorder, std::move(writer),
+                                    run_facts(plan, ModeClock::simulated, recorder, layout),
+                                    {.records_itself = false}));
+    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated)});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };

@@ -154,10 +154,11 @@ class TrainCommand {
                      open_database(database, start(), first_step_));
     writer->set_retention({config_.record_steps, config_.record_size_bytes});
     const collect::RunFacts facts =
-        run_facts(run_->plan(), ModeClock::of_settings, *run_->recording(), run_->store().layout());
+        run_facts(run_->plan(), ModeClock::of_settings, recorder_, run_->store().layout());
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     collector_->add(changes);
+    collector_->add(mode_row(run_->config(), first_step_, run_->runtime().now_ns()));
     return ok_status();
   }
 
@@ -168,7 +169,7 @@ class TrainCommand {
                       : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
                                                    : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
-    RunObserver observer({&progress, collector_.get(), live_.get()});
+    RunObserver observer({&progress, run_.get(), collector_.get(), live_.get()});
     Result<train::TrainReport> report = train::train(*run_, observer, changes_);
     progress.finish();
     if (!report.ok()) return std::move(report).error();
@@ -221,6 +222,10 @@ class TrainCommand {
     std::string text = "sluice train " + shell_quoted(arguments_.run_path) + " --resume";
     for (const std::string& setting : arguments_.overrides) {
       if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
+    }
+    // As it is now, whatever --at or somebody at the socket made of it.
+    for (const train::KnobChange& change : train::knob_changes(config_, run_->config())) {
+      text += " --set " + shell_quoted(change.knob + "=" + change.to);
     }
     if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
     const std::int64_t steps = report.stopped ? config_.schedule.steps : report.last_step * 2;

@@ -57,9 +57,8 @@ std::string link_bytes(train::TrainingRun& run, const train::TrainReport& report
 // The stages that this machine was too slow for, the latest first.
 std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
   std::vector<runtime::Stage> stages;
-  for (int i = 0; i < runtime::kStageCount; ++i) {
-    const auto stage = static_cast<runtime::Stage>(i);
-    if (clock.report(stage).late_count > 0) stages.push_back(stage);
+  for (const runtime::StageInfo& stage : runtime::kStages) {
+    if (clock.report(stage.stage).late_count > 0) stages.push_back(stage.stage);
   }
   std::ranges::sort(stages, std::greater<>(),
                     [&](runtime::Stage stage) { return clock.report(stage).late_count; });
@@ -154,7 +153,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
                          {"late_stages", nlohmann::ordered_json::object()}};
     for (const runtime::Stage stage : late_stages(clock)) {
       const runtime::EmulationReport& stage_report = clock.report(stage);
-      json["emulation"]["late_stages"][stage_name(stage)] = {
+      json["emulation"]["late_stages"][std::string(stage_name(stage))] = {
           {"operations", stage_report.operation_count},
           {"late", stage_report.late_count},
           {"worst_late_ns", stage_report.worst_late_ns}};

@@ -1,16 +1,8 @@
 #include "core/csd/drive.h"
 
+#include "base/check.h"
+
 namespace sluice::csd {
-
-namespace {
-
-runtime::DriveFile file_of(runtime::Stage stage) {
-  return stage == runtime::Stage::gradient_down || stage == runtime::Stage::gradient_read
-             ? runtime::DriveFile::gradients
-             : runtime::DriveFile::state;
-}
-
-}  // namespace
 
 runtime::Operation Drive::host_read(const Owner& owner, const Transfer& transfer) const {
   return transfer_over(device_.host_route, platform::Direction::read, owner, transfer);
@@ -35,7 +27,9 @@ runtime::Operation Drive::transfer_over(std::span<const platform::LinkId> route,
   operation.label.place_bytes = transfer.place.offset_bytes;
   operation.cost.route = route;
   operation.cost.direction = direction;
-  operation.cost.file = file_of(owner.stage);
+  const std::optional<runtime::DriveFile> file = runtime::stage_info(owner.stage).file;
+  CHECK(file.has_value());  // a stage that does not say which file of the drive it moves
+  operation.cost.file = *file;
   operation.cost.inflight_bytes = inflight_bytes_;
   if (transfer.place.file != nullptr) {
     operation.work.kind = runtime::WorkKind::transfer;

@@ -45,9 +45,7 @@ class EmulatedClock : public Clock {
   void start(OperationState* state) override;
   void wait(OperationQueue& completed, TimeNs patience_ns) override;
   EmulationReport report() const;
-  const EmulationReport& report(Stage stage) const {
-    return reports_[static_cast<std::size_t>(index_of(stage))];
-  }
+  const EmulationReport& report(Stage stage) const { return reports_[index_of(stage)]; }
 
  private:
   TimeNs model_ns(TimeNs wall_ns) const;

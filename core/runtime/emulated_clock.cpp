@@ -93,8 +93,7 @@ void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueu
   state->start_ns = state->modelled_start_ns;
   const TimeNs late_ns = end_ns - state->modelled_end_ns;
   const TimeNs modelled_dur_ns = state->modelled_end_ns - state->submit_ns;
-  EmulationReport& report =
-      reports_[static_cast<std::size_t>(index_of(state->operation.label.stage))];
+  EmulationReport& report = reports_[index_of(state->operation.label.stage)];
   report.operation_count += 1;
   if (late_ns > 50'000 && late_ns * 100 > modelled_dur_ns) report.late_count += 1;
   report.worst_late_ns = std::max(report.worst_late_ns, late_ns);

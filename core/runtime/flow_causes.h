@@ -1,6 +1,7 @@
 #pragma once
 // Which recorded spans are the cause of an operation: a layer's gradients of their compression, a
-// subgroup's update of its writes. One table of stages, looked up by subgroup and by layer.
+// subgroup's update of its writes. What sets a stage off is said in core/runtime/stage.h; here it
+// is looked up by subgroup and by layer.
 //
 // Thread contract: owner thread only. Allocates only for subgroups and layers that it has not seen.
 
@@ -15,8 +16,6 @@ namespace sluice::runtime {
 
 class FlowCauses {
  public:
-  static constexpr std::size_t kCausesMax = 3;
-
   // Spans that caused this operation, of those remembered: what ended before it began. Valid until
   // the next call.
   std::span<const record::SpanRef> causes_of(const OperationState& state);
@@ -37,7 +36,7 @@ class FlowCauses {
   std::vector<ByStage> by_layer_;
   ByStage latest_{};
 
-  std::array<record::SpanRef, kCausesMax> causes_{};
+  std::array<record::SpanRef, kTriggersMax> causes_{};
   std::size_t cause_count_ = 0;
 };
 

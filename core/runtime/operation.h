@@ -12,40 +12,12 @@
 #include "base/units.h"
 #include "core/platform/platform.h"
 #include "core/runtime/inline_function.h"
+#include "core/runtime/stage.h"
 #include "storage/io/io_engine.h"
 
 namespace sluice::runtime {
 
 class Runtime;
-
-// Stage names: the same words as folders and spans. One operation belongs to one stage.
-enum class Stage : std::uint8_t {
-  layer_in,        // transfer: a layer's 16-bit parameters, or a part, to an accelerator
-  peer_in,         // transfer: the parts of the other accelerators
-  forward,         // one layer, one micro-batch
-  backward,        // the same, downwards
-  gradient_out,    // transfer: a layer's gradients, or a part, from an accelerator to host memory
-  gradient,        // overflow check and norm of a layer's gradients
-  compress,        // the largest elements of a layer's gradients, selected
-  stage_gradient,  // gradients into a bounce buffer, in the wire's format
-  gradient_down,   // transfer: bounce buffer to the owner's drive
-  state_read,      // transfer: the arrays of the state to where they are updated
-  gradient_read,   // transfer: the subgroup's gradients to the same place
-  update,          // the optimizer's kernel
-  state_write,     // transfer: the next version of the arrays of the state
-  parameters_up,   // transfer: updated parameters to the host
-  parameters_in,   // updated parameters into the 16-bit copy that forward reads
-  commit,          // the new versions become current
-  create_state,    // before the first step: the initial state, over the host link
-  load_state,      // on resume: master weights, over the host link
-  move_state,  // transfer: state from the drive of another device, where the subgroup lay so far
-  validate,    // loss of held-out text
-  sample,      // text from the model
-  count_,
-};
-inline constexpr int kStageCount = static_cast<int>(Stage::count_);
-const char* stage_name(Stage stage);
-constexpr int index_of(Stage stage) { return static_cast<int>(stage); }
 
 // Who it is: what the record, the byte counters and a stuck schedule's report say of it.
 struct OperationLabel {
@@ -59,9 +31,6 @@ struct OperationLabel {
   std::int32_t step = -1;          // that it is part of; -1: the one that the runtime is in
   std::int32_t accelerator = -1;   // Platform::accelerator_routes
 };
-
-// What a device's drive keeps; each is a lane of its own.
-enum class DriveFile : std::uint8_t { state, gradients };
 
 struct Cost {
   // A transfer: `label.size_bytes` over these links. Empty: no transfer.

@@ -1,5 +1,6 @@
 #include "core/runtime/recording.h"
 
+#include <algorithm>
 #include <string>
 
 namespace sluice::runtime {
@@ -9,20 +10,24 @@ namespace {
 // large run has some ten thousand operations.
 constexpr std::size_t kRingRecords = 1 << 16;
 
-bool is_on_device(Stage stage) {
-  switch (stage) {
-    case Stage::gradient_down:
-    case Stage::state_read:
-    case Stage::gradient_read:
-    case Stage::update:
-    case Stage::state_write:
-    case Stage::parameters_up:
-    case Stage::create_state:
-    case Stage::load_state:
-      return true;
-    default:
-      return false;
+constexpr platform::EngineId kNoEngine{-1};
+
+// "csd0 state_read over drive, internal": of links below the place only their own names.
+std::string name_of_way(const std::string& place, Stage stage,
+                        std::span<const platform::LinkId> route,
+                        const std::vector<std::string>& link_names) {
+  std::string name = place + " " + std::string(stage_name(stage));
+  const char* joint = " over ";
+  for (const platform::LinkId id : route) {
+    const std::string& link = link_names[static_cast<std::size_t>(platform::index_of(id))];
+    name += joint + (link.starts_with(place + ".") ? link.substr(place.size() + 1) : link);
+    joint = ", ";
   }
+  return name;
+}
+
+bool is_same_route(std::span<const platform::LinkId> a, std::span<const platform::LinkId> b) {
+  return a.data() == b.data() ? a.size() == b.size() : std::ranges::equal(a, b);
 }
 
 }  // namespace
@@ -30,63 +35,69 @@ bool is_on_device(Stage stage) {
 RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platform& platform)
     : recorder_(recorder),
       ring_(recorder.add_ring(kRingRecords)),
-      host_engine_(platform.host_engine),
       compute_engine_(platform.compute_engine) {
-  for (int s = 0; s < kStageCount; ++s) {
-    names_[static_cast<std::size_t>(s)] = recorder.intern(stage_name(static_cast<Stage>(s)));
-  }
+  for (const StageInfo& stage : kStages)
+    names_[index_of(stage.stage)] = recorder.intern(stage.name);
+  for (const platform::Link& link : platform.links) link_names_.push_back(link.name);
   compute_ = recorder.add_track(record::kNoTrack, "compute", "compute");
   host_ = recorder.add_track(record::kNoTrack, "host", "host");
   for (std::size_t a = 0; a < platform.accelerator_routes.size(); ++a) {
-    const std::string accelerator = "accelerator" + std::to_string(a);
-    const record::TrackId parent = recorder.add_track(record::kNoTrack, "link", accelerator);
-    std::array<record::TrackId, kStageCount>& tracks = accelerator_tracks_.emplace_back();
-    for (const Stage stage : {Stage::layer_in, Stage::peer_in, Stage::gradient_out}) {
-      tracks[static_cast<std::size_t>(stage)] =
-          recorder.add_track(parent, "link", accelerator + " " + stage_name(stage));
-    }
+    const std::string name = "accelerator" + std::to_string(a);
+    accelerators_.push_back(
+        {recorder.add_track(record::kNoTrack, "link", name), name, kNoEngine, {}});
   }
   std::vector<record::TrackId> devices;
   for (const platform::Device& device : platform.devices) {
-    const record::TrackId parent = recorder.add_track(record::kNoTrack, "device", device.name);
-    devices.push_back(parent);
-    std::array<record::TrackId, kStageCount>& tracks = device_tracks_.emplace_back();
-    for (int s = 0; s < kStageCount; ++s) {
-      const auto stage = static_cast<Stage>(s);
-      if (!is_on_device(stage)) continue;
-      const std::string name = device.name + " " + stage_name(stage);
-      tracks[static_cast<std::size_t>(s)] = recorder.add_track(parent, "device", name);
-    }
+    devices.push_back(recorder.add_track(record::kNoTrack, "device", device.name));
+    devices_.push_back({devices.back(), device.name, device.engine, {}});
   }
   counters_.emplace(recorder, ring_, platform, host_, devices);
 }
 
-record::TrackId RecordingSink::track(DeviceId device, Stage stage) const {
-  if (stage == Stage::forward || stage == Stage::backward || stage == Stage::validate ||
-      stage == Stage::sample) {
-    return compute_;
-  }
-  if (device == kNoDevice || !is_on_device(stage)) return host_;
-  return device_tracks_[static_cast<std::size_t>(index_of(device))]
-                       [static_cast<std::size_t>(index_of(stage))];
-}
-
-record::TrackId RecordingSink::accelerator_track(std::size_t accelerator, Stage stage) const {
-  return accelerator_tracks_[accelerator][static_cast<std::size_t>(stage)];
-}
-
-// A kernel is on the track of what runs it: an update of a plain drive on the host, a selection
-// that the accelerator makes with what it computes.
-record::TrackId RecordingSink::track_of(const Operation& operation) const {
+// Null: it is on the track of what runs it. A kernel may be of a device and run elsewhere: the
+// update of a plain drive on the host, a selection that the accelerator makes with what it
+// computes.
+RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
   const OperationLabel& label = operation.label;
-  if (label.accelerator >= 0) {
-    return accelerator_track(static_cast<std::size_t>(label.accelerator), label.stage);
+  if (label.accelerator >= 0) return &accelerators_[static_cast<std::size_t>(label.accelerator)];
+  if (label.device == kNoDevice) return nullptr;
+  Place& device = devices_[static_cast<std::size_t>(index_of(label.device))];
+  const bool is_kernel = operation.cost.route.empty();
+  if (is_kernel && (operation.cost.engine != device.engine || device.engine == kNoEngine)) {
+    return nullptr;
   }
-  if (operation.cost.route.empty()) {
-    if (operation.cost.engine == host_engine_) return host_;
-    if (operation.cost.engine == compute_engine_) return compute_;
+  return &device;
+}
+
+record::TrackId RecordingSink::track_of(const Operation& operation) {
+  Place* place = place_of(operation);
+  if (place == nullptr) {
+    const bool computes = stage_info(operation.label.stage).place == StagePlace::compute ||
+                          operation.cost.engine == compute_engine_;
+    return computes ? compute_ : host_;
   }
-  return track(label.device, label.stage);
+  Ways& ways = place->ways[index_of(operation.label.stage)];
+  for (const Way& way : ways) {
+    if (way.direction == operation.cost.direction &&
+        is_same_route(way.route, operation.cost.route)) {
+      return way.track;
+    }
+  }
+  ways.push_back({operation.cost.route, operation.cost.direction, add_way(*place, operation)});
+  return ways.back().track;
+}
+
+record::TrackId RecordingSink::add_way(const Place& place, const Operation& operation) {
+  std::vector<record::TrackLink> links;
+  for (const platform::LinkId link : operation.cost.route) {
+    links.push_back({platform::index_of(link), operation.cost.direction == platform::Direction::read
+                                                   ? record::LinkDirection::read
+                                                   : record::LinkDirection::write});
+  }
+  const std::string_view kind = operation.label.accelerator >= 0 ? "link" : "device";
+  return recorder_.add_track(
+      place.track, kind,
+      name_of_way(place.name, operation.label.stage, operation.cost.route, link_names_), links);
 }
 
 void RecordingSink::on_finish(const OperationState& state) {
@@ -97,7 +108,7 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.status = state.status.ok() ? record::SpanStatus::ok : record::SpanStatus::failed;
   span.device = static_cast<std::int16_t>(index_of(label.device));
   span.layer = static_cast<std::int16_t>(index_of(label.layer));
-  span.name = names_[static_cast<std::size_t>(index_of(label.stage))];
+  span.name = names_[index_of(label.stage)];
   span.track = track_of(state.operation);
   span.step = state.step;
   span.subgroup = index_of(label.subgroup);

@@ -3,14 +3,17 @@
 // and a flow from what caused it. What is under way becomes counters (run_counters.h).
 //
 // Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
-// device and each accelerator one track a stage, so that a track stands for one route over the
-// links.
+// device and each accelerator one track for each stage and route. A track is made when an operation
+// first takes its route, with the links of that route; so the links of a track are those that its
+// bytes really took, whatever was changed meanwhile.
 //
-// Thread contract: made before the run; called on the owner thread, whose ring it is.
+// Thread contract: made before the run; called on the owner thread, whose ring it is. Allocates
+// when an operation takes a route that none took before.
 
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,23 +44,37 @@ class RecordingSink final : public OperationSink {
   void record_counters() { counters_->write_pending(); }
   // What is recorded from now on.
   void set_level(record::Level level, std::string_view who) { recorder_.set_level(level, who); }
-  record::TrackId track(DeviceId device, Stage stage) const;
-  record::TrackId accelerator_track(std::size_t accelerator, Stage stage) const;
 
  private:
+  // What has one track: a kernel's route is empty.
+  struct Way {
+    std::span<const platform::LinkId> route;  // the platform's, which outlives this
+    platform::Direction direction;
+    record::TrackId track;
+  };
+  using Ways = std::vector<Way>;  // a stage has one, and another for each live change of its route
+  struct Place {
+    record::TrackId track;
+    std::string name;
+    platform::EngineId engine;
+    std::array<Ways, kStageCount> ways;
+  };
+
   record::Recorder& recorder_;
   record::Ring& ring_;
-  record::TrackId track_of(const Operation& operation) const;
+  record::TrackId track_of(const Operation& operation);
+  Place* place_of(const Operation& operation);
+  record::TrackId add_way(const Place& place, const Operation& operation);
 
-  platform::EngineId host_engine_;
   platform::EngineId compute_engine_;
   FlowCauses flow_causes_;
   std::optional<RunCounters> counters_;  // made once there are tracks to put them under
   std::array<record::NameId, kStageCount> names_{};
   record::TrackId compute_;
   record::TrackId host_;
-  std::vector<std::array<record::TrackId, kStageCount>> device_tracks_;
-  std::vector<std::array<record::TrackId, kStageCount>> accelerator_tracks_;
+  std::vector<std::string> link_names_;
+  std::vector<Place> devices_;
+  std::vector<Place> accelerators_;
 };
 
 }  // namespace sluice::runtime

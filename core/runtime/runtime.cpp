@@ -21,56 +21,6 @@ std::string describe(DeviceId device, SubgroupId subgroup, LayerId layer) {
 
 }  // namespace
 
-const char* stage_name(Stage stage) {
-  switch (stage) {
-    case Stage::layer_in:
-      return "layer_in";
-    case Stage::peer_in:
-      return "peer_in";
-    case Stage::forward:
-      return "forward";
-    case Stage::backward:
-      return "backward";
-    case Stage::gradient_out:
-      return "gradient_out";
-    case Stage::gradient:
-      return "gradient";
-    case Stage::compress:
-      return "compress";
-    case Stage::stage_gradient:
-      return "stage_gradient";
-    case Stage::gradient_down:
-      return "gradient_down";
-    case Stage::state_read:
-      return "state_read";
-    case Stage::gradient_read:
-      return "gradient_read";
-    case Stage::update:
-      return "update";
-    case Stage::state_write:
-      return "state_write";
-    case Stage::parameters_up:
-      return "parameters_up";
-    case Stage::parameters_in:
-      return "parameters_in";
-    case Stage::commit:
-      return "commit";
-    case Stage::create_state:
-      return "create_state";
-    case Stage::load_state:
-      return "load_state";
-    case Stage::move_state:
-      return "move_state";
-    case Stage::validate:
-      return "validate";
-    case Stage::sample:
-      return "sample";
-    case Stage::count_:
-      break;
-  }
-  return "?";
-}
-
 Runtime::Runtime(std::unique_ptr<Clock> clock) : clock_(std::move(clock)) {
   ready_.reserve(1024);
   resuming_.reserve(1024);

@@ -35,7 +35,8 @@ runtime::Task<Status> LayerTraffic::finish() {
 runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
   Status up = co_await context_.offload.parameters_up(layer);
   CO_RETURN_IF_ERROR(up);
-  Status there = co_await move(Stage::layer_in, layer, context_.layout.layer(layer).count * 2);
+  Status there = co_await move(Stage::layer_in, Direction::write, layer,
+                               context_.layout.layer(layer).count * 2);
   co_return there;
 }
 
@@ -46,15 +47,15 @@ runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::
   Result<runtime::Pool::Lease> turn = co_await context_.gradient_turn.acquire(waiting);
   CO_RETURN_IF_ERROR(turn);
   const std::int64_t element_bytes = optimizer::bytes_of(context_.offload.options().gradient_kind);
-  Status out =
-      co_await move(Stage::gradient_out, layer, context_.layout.layer(layer).count * element_bytes);
+  Status out = co_await move(Stage::gradient_out, Direction::read, layer,
+                             context_.layout.layer(layer).count * element_bytes);
   CO_RETURN_IF_ERROR(out);
   context_.offload.send_gradient(layer, std::move(lease));
   co_return ok_status();
 }
 
-runtime::Operation LayerTraffic::part(Stage stage, LayerId layer, std::size_t accelerator,
-                                      std::int64_t part_bytes) const {
+runtime::Operation LayerTraffic::part(Stage stage, Direction direction, LayerId layer,
+                                      std::size_t accelerator, std::int64_t part_bytes) const {
   const std::span<const platform::LinkId> route = context_.platform.accelerator_routes[accelerator];
   runtime::Operation operation;
   operation.runtime = &context_.runtime;
@@ -62,12 +63,14 @@ runtime::Operation LayerTraffic::part(Stage stage, LayerId layer, std::size_t ac
   operation.label.layer = layer;
   operation.label.accelerator = static_cast<std::int32_t>(accelerator);
   operation.label.size_bytes = part_bytes;
-  operation.cost.route = stage == Stage::peer_in ? route.last(1) : route;
-  operation.cost.direction = stage == Stage::gradient_out ? Direction::read : Direction::write;
+  const bool is_between_peers = runtime::stage_info(stage).place == runtime::StagePlace::peer;
+  operation.cost.route = is_between_peers ? route.last(1) : route;
+  operation.cost.direction = direction;
   return operation;
 }
 
-runtime::Task<Status> LayerTraffic::move(Stage stage, LayerId layer, std::int64_t size_bytes) {
+runtime::Task<Status> LayerTraffic::move(Stage stage, Direction direction, LayerId layer,
+                                         std::int64_t size_bytes) {
   const auto run = [](runtime::Operation operation) -> runtime::Task<Status> {
     Status status = co_await operation;
     co_return status;
@@ -79,8 +82,10 @@ runtime::Task<Status> LayerTraffic::move(Stage stage, LayerId layer, std::int64_
   runtime::TaskGroup moves(context_.runtime);
   for (std::size_t a = 0; a < count; ++a) {
     const std::int64_t part_bytes = part_end(a + 1) - part_end(a);
-    moves.spawn(run(part(stage, layer, a, part_bytes)));
-    if (count > 1) moves.spawn(run(part(Stage::peer_in, layer, a, size_bytes - part_bytes)));
+    moves.spawn(run(part(stage, direction, layer, a, part_bytes)));
+    if (count == 1) continue;
+    // What an accelerator gets from its peers goes into it, whichever way the layer goes.
+    moves.spawn(run(part(Stage::peer_in, Direction::write, layer, a, size_bytes - part_bytes)));
   }
   Status moved = co_await moves.join();
   co_return moved;

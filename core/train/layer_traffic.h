@@ -31,9 +31,10 @@ class LayerTraffic {
   runtime::Task<Status> bring(LayerId layer);
   runtime::Task<Status> take_gradient(LayerId layer, runtime::Pool::Lease lease);
   // Moves `size_bytes` between host memory and the accelerators.
-  runtime::Task<Status> move(runtime::Stage stage, LayerId layer, std::int64_t size_bytes);
-  runtime::Operation part(runtime::Stage stage, LayerId layer, std::size_t accelerator,
-                          std::int64_t part_bytes) const;
+  runtime::Task<Status> move(runtime::Stage stage, platform::Direction direction, LayerId layer,
+                             std::int64_t size_bytes);
+  runtime::Operation part(runtime::Stage stage, platform::Direction direction, LayerId layer,
+                          std::size_t accelerator, std::int64_t part_bytes) const;
 
   StepContext& context_;
   std::int32_t step_;  // to the layer after: 1 or -1

@@ -7,22 +7,15 @@ namespace sluice::train {
 namespace {
 
 using runtime::Stage;
+using runtime::StagePhase;
 
 double seconds_of(TimeNs dur_ns) { return static_cast<double>(dur_ns) / 1e9; }
 
+// Of those that every step has, so that steps can be compared; an accelerator's are layers' own.
 bool is_transfer(Stage stage) {
-  return stage == Stage::gradient_down || stage == Stage::state_read ||
-         stage == Stage::gradient_read || stage == Stage::state_write ||
-         stage == Stage::parameters_up;
-}
-
-bool ends_backward(Stage stage) {
-  return stage == Stage::backward || stage == Stage::gradient || stage == Stage::compress ||
-         stage == Stage::stage_gradient || stage == Stage::gradient_down;
-}
-
-bool brings_parameters(Stage stage) {
-  return stage == Stage::update || stage == Stage::parameters_up || stage == Stage::parameters_in;
+  const runtime::StageInfo& info = runtime::stage_info(stage);
+  return info.kind == runtime::StageKind::transfer && info.place == runtime::StagePlace::device &&
+         info.every_step;
 }
 
 // The step in which `end_ns` lies; steps.end() if none. A step's last instant is its own.
@@ -33,10 +26,10 @@ std::vector<StepTimes>::const_iterator step_of(const std::vector<StepTimes>& ste
 
 // Parameters come from the device's memory, past the drive.
 enum class DriveTraffic : std::uint8_t { read, write, none };
-DriveTraffic drive_traffic(Stage stage) {
-  if (stage == Stage::parameters_up) return DriveTraffic::none;
-  const bool reads = stage == Stage::state_read || stage == Stage::gradient_read;
-  return reads ? DriveTraffic::read : DriveTraffic::write;
+DriveTraffic drive_traffic(const OperationTimes& operation) {
+  if (!runtime::stage_info(operation.stage).file) return DriveTraffic::none;
+  return operation.direction == platform::Direction::read ? DriveTraffic::read
+                                                          : DriveTraffic::write;
 }
 DriveTraffic opposite(DriveTraffic traffic) {
   if (traffic == DriveTraffic::none) return traffic;
@@ -154,14 +147,15 @@ std::vector<ByPhase> phase_seconds(const RecordedSteps& recorded) {
         recorded.steps[i].start_ns;
   }
   for_each([](const OperationTimes& operation, StepOutcome& outcome) {
+    const StagePhase phase = runtime::stage_info(operation.stage).phase;
+    if (phase != StagePhase::forward && phase != StagePhase::backward) return;
     TimeNs& end_ns =
-        operation.stage == Stage::forward ? outcome.forward_end_ns : outcome.backward_end_ns;
-    if (operation.stage == Stage::forward || ends_backward(operation.stage)) {
-      end_ns = std::max(end_ns, operation.end_ns);
-    }
+        phase == StagePhase::forward ? outcome.forward_end_ns : outcome.backward_end_ns;
+    end_ns = std::max(end_ns, operation.end_ns);
   });
   for_each([](const OperationTimes& operation, StepOutcome& outcome) {
-    if (!brings_parameters(operation.stage) || operation.end_ns > outcome.forward_end_ns) return;
+    if (runtime::stage_info(operation.stage).phase != StagePhase::parameters) return;
+    if (operation.end_ns > outcome.forward_end_ns) return;
     outcome.parameters_up_ns = std::max(outcome.parameters_up_ns, operation.end_ns);
   });
   std::vector<ByPhase> phases;
@@ -177,7 +171,7 @@ std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded) 
   std::map<std::pair<DeviceId, Stage>, std::vector<const OperationTimes*>> by_stage;
   for (const OperationTimes& operation : recorded.operations) {
     if (!is_transfer(operation.stage) || operation.size_bytes == 0) continue;
-    const DriveTraffic traffic = drive_traffic(operation.stage);
+    const DriveTraffic traffic = drive_traffic(operation);
     if (traffic == DriveTraffic::none) {
       by_stage[{kNoDevice, operation.stage}].push_back(&operation);
       continue;
@@ -192,7 +186,8 @@ std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded) 
   std::map<TransferKey, TransferUse> uses;
   for (const auto& [key, operations] : by_stage) {
     const auto& [device, stage] = key;
-    const std::vector<Interval>& others = by_traffic[{device, opposite(drive_traffic(stage))}];
+    const std::vector<Interval>& others =
+        by_traffic[{device, opposite(drive_traffic(*operations.front()))}];
     TransferUse& one_way = uses[{device, stage, Traffic::one_way}];
     TransferUse& both_ways = uses[{device, stage, Traffic::both_ways}];
     std::vector<Interval> busy;

@@ -33,7 +33,8 @@ struct OperationTimes {
   // A kernel in_turn starts when it is asked for, and then waits; one at_once when it ran.
   TimeNs start_ns = 0;
   TimeNs end_ns = 0;
-  std::int64_t size_bytes = 0;  // with padding; 0 for kernels
+  std::int64_t size_bytes = 0;                                // with padding; 0 for kernels
+  platform::Direction direction = platform::Direction::read;  // of a transfer
 };
 
 // Steps in order of time, and the operations that end in them.

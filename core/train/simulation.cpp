@@ -347,7 +347,7 @@ Result<SimulatedStep> simulate_step(const RunPlan& plan, const SimulationRecordi
   if (recording != nullptr) {
     spans.emplace(*recording->recorder, plan.platform);
     paced.emplace(*spans, *recording);
-    RETURN_IF_ERROR(recording->begin(*spans));
+    RETURN_IF_ERROR(recording->begin());
     record_memory(*spans, plan, device_memories, runtime.now_ns());
     runtime.add_sink(&*paced);
   }

@@ -63,7 +63,7 @@ Result<RunConfig> simulation_config(const std::string& model_path, const std::st
 struct SimulationRecording {
   record::Recorder* recorder = nullptr;
   // Before the first operation; the sink says which track an operation is on.
-  std::function<Status(const runtime::RecordingSink&)> begin;
+  std::function<Status()> begin;
   // Virtual time runs ahead of whoever writes the records down: called when they must be.
   std::function<Status()> write_down;
 };

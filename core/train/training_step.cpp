@@ -9,15 +9,18 @@
 namespace sluice::train {
 namespace {
 
-runtime::Operation layer_operation(StepContext& context, runtime::Stage stage, LayerId layer) {
-  const LayerCost& cost = context.layer_costs[static_cast<std::size_t>(index_of(layer))];
+const LayerCost& cost_of(const StepContext& context, LayerId layer) {
+  return context.layer_costs[static_cast<std::size_t>(index_of(layer))];
+}
+
+runtime::Operation layer_operation(StepContext& context, runtime::Stage stage, LayerId layer,
+                                   TimeNs dur_ns) {
   runtime::Operation operation;
   operation.runtime = &context.runtime;
   operation.label.stage = stage;
   operation.label.layer = layer;
   operation.cost.engine = context.platform.compute_engine;
-  operation.cost.engine_dur_ns =
-      stage == runtime::Stage::forward ? cost.forward_ns : cost.backward_ns;
+  operation.cost.engine_dur_ns = dur_ns;
   if (context.model != nullptr) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.workers = runtime::Workers::compute;
@@ -26,7 +29,8 @@ runtime::Operation layer_operation(StepContext& context, runtime::Stage stage, L
 }
 
 runtime::Operation forward(StepContext& context, LayerId layer, int micro_step) {
-  runtime::Operation operation = layer_operation(context, runtime::Stage::forward, layer);
+  runtime::Operation operation =
+      layer_operation(context, runtime::Stage::forward, layer, cost_of(context, layer).forward_ns);
   operation.work.function = [model = context.model, layer, micro_step] {
     return model->forward(layer, micro_step);
   };
@@ -35,7 +39,8 @@ runtime::Operation forward(StepContext& context, LayerId layer, int micro_step) 
 
 runtime::Operation backward(StepContext& context, LayerId layer, int micro_step, double scale,
                             const model::LayerGradient& into) {
-  runtime::Operation operation = layer_operation(context, runtime::Stage::backward, layer);
+  runtime::Operation operation = layer_operation(context, runtime::Stage::backward, layer,
+                                                 cost_of(context, layer).backward_ns);
   operation.work.function = [model = context.model, layer, micro_step, scale, into] {
     if (micro_step == 0 && into.values_fp32 != nullptr) {
       std::memset(into.values_fp32, 0, static_cast<std::size_t>(into.element_count) * 4);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -66,7 +67,7 @@ std::vector<TrackFacts> ordered_tracks(const analyze::RunInfo& info) {
     facts.is_counter = track.kind == "counter";
     facts.limit_bytes_per_s = limit_of(info, track);
     facts.crosses_shared_link = crosses_shared_link(info, track);
-    if (root.id != id) facts.name = track.name;
+    if (root.id != id) facts.name = track.label;
     for (const char* joint : {" ", ": "}) {
       if (facts.name.starts_with(root.name + joint))
         facts.name.erase(0, root.name.size() + std::string_view(joint).size());
@@ -130,23 +131,6 @@ Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
   return counts;
 }
 
-bool names_stand_in(std::string_view part) {
-  return part.find("EMULATED") != std::string_view::npos ||
-         part.find("SIMULATED") != std::string_view::npos;
-}
-
-void split_mode(const std::string& mode, RunFacts& facts) {
-  constexpr std::string_view kJoint = " · ";
-  std::size_t at = 0;
-  while (at <= mode.size()) {
-    const std::size_t end = std::min(mode.find(kJoint, at), mode.size());
-    const std::string part = mode.substr(at, end - at);
-    std::string& line = names_stand_in(part) ? facts.stand_ins : facts.method_line;
-    if (!part.empty()) line += (line.empty() ? "" : std::string(kJoint)) + part;
-    at = end + kJoint.size();
-  }
-}
-
 }  // namespace
 
 std::string RunFacts::name() const {
@@ -158,6 +142,25 @@ const std::string& RunFacts::string_of(std::int64_t name_id) const {
   static const std::string kUnknown = "?";
   const auto found = info.strings.find(name_id);
   return found == info.strings.end() ? kUnknown : found->second;
+}
+
+std::optional<std::uint32_t> RunFacts::stage_colour(std::int64_t name_id) const {
+  const auto stage = info.stages.find(name_id);
+  if (stage == info.stages.end()) return std::nullopt;
+  const std::string& text = stage->second.colour;  // "#4e79a7"
+  std::uint32_t colour = 0;
+  const char* end = text.data() + text.size();
+  if (!text.starts_with('#')) return std::nullopt;
+  const auto parsed = std::from_chars(text.data() + 1, end, colour, 16);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return colour;
+}
+
+std::optional<std::uint32_t> RunFacts::stage_colour(std::string_view name) const {
+  for (const auto& [name_id, stage] : info.stages) {
+    if (string_of(name_id) == name) return stage_colour(name_id);
+  }
+  return std::nullopt;
 }
 
 const TrackFacts* RunFacts::track(std::int64_t id) const {
@@ -180,7 +183,8 @@ Result<RunFacts> load_run_facts(rundb::Reader& reader) {
   ASSIGN_OR_RETURN(facts.device_subgroups, load_device_subgroups(reader, facts.info));
   facts.changes = changes_of(facts.info);
   facts.tracks = ordered_tracks(facts.info);
-  split_mode(facts.info.meta_value("mode"), facts);
+  facts.method_line = facts.info.mode.method;
+  facts.stand_ins = facts.info.mode.stand_ins;
   return facts;
 }
 

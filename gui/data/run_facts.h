@@ -5,7 +5,9 @@
 // Thread contract: plain data; load_run_facts uses its reader.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,8 +47,8 @@ struct RunFacts {
   std::vector<rundb::StatRow> stats;
   std::vector<rundb::StatRow> losses;
 
-  // From `mode`: what is before the stand-ins ("csd · nbuffer · 4 devices") and they themselves
-  // ("EMULATED CLOCK x12, EMULATED CSDs"), empty if everything was real.
+  // Of the mode in force, what is before the stand-ins ("csd · nbuffer · 4 devices"); and all that
+  // ever stood in for hardware ("EMULATED CLOCK x12, EMULATED CSDs"), empty if everything was real.
   std::string method_line;
   std::string stand_ins;
 
@@ -55,6 +57,9 @@ struct RunFacts {
   const std::string& string_of(std::int64_t name_id) const;  // "?" where there is no such name
   const TrackFacts* track(std::int64_t id) const;            // null: not there
   std::string device_name(std::int64_t id) const;
+  // 0xRRGGBB of a stage, by the name of its spans; none: no stage has that name.
+  std::optional<std::uint32_t> stage_colour(std::string_view name) const;
+  std::optional<std::uint32_t> stage_colour(std::int64_t name_id) const;
 };
 
 Result<RunFacts> load_run_facts(rundb::Reader& reader);

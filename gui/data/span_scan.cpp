@@ -58,28 +58,16 @@ std::int32_t SpanScan::shown_subgroup(std::int64_t name_id, std::int32_t subgrou
   return is_shown ? subgroup : kFurtherOnes;
 }
 
-// The names that view step_phase looks at (storage/rundb/sql/views.sql).
+// As view step_phase does it (storage/rundb/sql/views.sql).
 void SpanScan::add_step(const RunFacts& facts, std::int64_t name_id, std::int64_t step,
                         TimeNs end_ts) {
-  const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(name_id, 0, 1 << 20));
-  if (index >= roles_.size()) roles_.resize(index + 1, Role::unknown);
-  Role& role = roles_[index];
-  if (role == Role::unknown) {
-    const std::string& name = facts.string_of(name_id);
-    const auto is_one_of = [&name](std::initializer_list<std::string_view> names) {
-      return std::ranges::find(names, name) != names.end();
-    };
-    role = Role::none;
-    if (name == "forward") role = Role::forward;
-    if (is_one_of({"backward", "gradient", "compress", "stage_gradient", "gradient_down"}))
-      role = Role::backward;
-    if (is_one_of({"update", "parameters_up", "parameters_in"})) role = Role::parameters;
-  }
-  if (role == Role::none) return;
+  const auto stage = facts.info.stages.find(name_id);
+  if (stage == facts.info.stages.end() || stage->second.phase.empty()) return;
+  const std::string& phase = stage->second.phase;
   StepEnds& ends = ends_[step];
-  TimeNs& end = role == Role::forward    ? ends.forward
-                : role == Role::backward ? ends.backward
-                                         : ends.parameters;
+  TimeNs& end = phase == "forward"    ? ends.forward
+                : phase == "backward" ? ends.backward
+                                      : ends.parameters;
   end = std::max(end, end_ts);
 }
 

@@ -76,8 +76,6 @@ class SpanScan {
     TimeNs parameters = kNever;
     std::int64_t shared_link_bytes = 0;
   };
-  enum class Role : std::uint8_t { unknown, none, forward, backward, parameters };
-
   void add(const RunFacts& facts, std::span<const rundb::Cell> row);
   void add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns, std::int64_t bytes,
                double limit);
@@ -89,7 +87,6 @@ class SpanScan {
   std::int64_t seen_count_ = 0;
   std::array<std::map<std::pair<std::int64_t, std::int32_t>, Sum>, kGroupings> sums_;
   std::unordered_map<std::int64_t, StepEnds> ends_;
-  std::vector<Role> roles_;  // by name
 };
 
 }  // namespace sluice::gui

@@ -252,7 +252,7 @@ void CompareView::draw_stretches(Session& session) {
   for (const NamePair& name : pair->names) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(stage_colour(name.name));
+    draw_dot(stage_colour(session.facts().stage_colour(name.name)));
     ImGui::SameLine(0, px(6));
     ImGui::TextUnformatted(name.name.c_str());
     ImGui::SetItemTooltip("bytes: A %s, B %s", bytes_text(name.a.bytes).c_str(),

@@ -161,14 +161,14 @@ void DevicesView::draw_host(const Session& session) const {
     double all_ns = 0;
     for (const rundb::StepRow& step : session.steps()) all_ns += static_cast<double>(step.dur);
     for (const char* phase : {"forward", "backward"}) {
-      draw_load(phase, share_of(time_of(session, phase), all_ns), stage_colour(phase));
+      draw_load(phase, share_of(time_of(session, phase), all_ns), phase_colour(phase));
       ImGui::SetItemTooltip("of all steps so far");
     }
     for (const analyze::LinkLoad& load : session.verdict->analysis.links) {
       if (!load.is_shared) continue;
       const bool is_read = load.direction == rundb::Direction::read;
       const std::string word = load.name + (is_read ? " up" : " down");
-      draw_load(word.c_str(), load.share, stage_colour("gradient_down"));
+      draw_load(word.c_str(), load.share, cause_colour("host link"));
       ImGui::SetItemTooltip("%s of %s while it moves", rate_text(load.bytes_per_s).c_str(),
                             rate_text(load.bytes_per_s_max).c_str());
     }
@@ -198,9 +198,9 @@ void DevicesView::draw_device(Session& session, const Shares& shares, std::size_
       const std::string chosen = is_pending ? " \u2192 " + share_text(shares.chosen, index) : "";
       draw_figure(text + chosen, is_pending ? colours.amber : colours.dim);
     }
-    draw_load("drive, read", share_of(device.read_ns, steps_ns), stage_colour("state_read"));
-    draw_load("drive, write", share_of(device.write_ns, steps_ns), stage_colour("state_write"));
-    draw_load("engine", share_of(device.update_ns, steps_ns), stage_colour("update"));
+    draw_load("drive, read", share_of(device.read_ns, steps_ns), cause_colour("read"));
+    draw_load("drive, write", share_of(device.write_ns, steps_ns), cause_colour("write"));
+    draw_load("engine", share_of(device.update_ns, steps_ns), cause_colour("update engine"));
   }
   end_card();
   const ImVec2 size = ImGui::GetItemRectSize();

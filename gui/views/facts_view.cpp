@@ -46,7 +46,7 @@ void draw_facts(const Session& session) {
   const RunFacts& facts = session.facts();
   draw_title("Run");
   if (begin_pairs("##facts")) {
-    draw_row("Mode", facts.info.meta_value("mode"));
+    draw_row("Mode", facts.info.mode.line());
     draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(session.steps().size())));
     for (const auto& [key, title] : analyze::kFactKeys) {
       const std::string value = facts.info.meta_value(key);

@@ -10,8 +10,8 @@ namespace {
 constexpr double kFull = 0.95;
 
 ImU32 colour_of(const analyze::LinkLoad& load) {
-  if (load.is_shared) return stage_colour("gradient_down");
-  return stage_colour(load.direction == rundb::Direction::read ? "state_read" : "state_write");
+  if (load.is_shared) return cause_colour("host link");
+  return cause_colour(load.direction == rundb::Direction::read ? "read" : "write");
 }
 
 void draw_row(const analyze::LinkLoad& load) {

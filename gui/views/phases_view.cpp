@@ -33,7 +33,7 @@ StackedBars bars_of(const std::vector<PhaseRow>& phases, double unit_ns) {
   const std::size_t count = std::min(kBarsMax, phases.size());
   StackedBars bars;
   bars.values.resize(kPhases.size());
-  for (const char* phase : kPhases) bars.colours.push_back(stage_colour(phase));
+  for (const char* phase : kPhases) bars.colours.push_back(phase_colour(phase));
   for (std::size_t b = 0; b < count; ++b) {
     const std::size_t begin = phases.size() * b / count;
     const std::size_t end = phases.size() * (b + 1) / count;
@@ -52,7 +52,7 @@ StackedBars bars_of(const std::vector<PhaseRow>& phases, double unit_ns) {
 
 void draw_legend() {
   for (const char* phase : kPhases) {
-    draw_dot(stage_colour(phase));
+    draw_dot(phase_colour(phase));
     ImGui::SameLine(0, px(5));
     draw_coloured(look().colours.dim, phase, false);
     ImGui::SameLine(0, px(14));

@@ -142,7 +142,8 @@ void StatisticsView::draw_row(Session& session, const StatisticRow& row, int ind
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   ImGui::PushID(index);
-  draw_dot(stage_colour(name));
+  const ImU32 colour = stage_colour(session.facts().stage_colour(row.name_id));
+  draw_dot(colour);
   ImGui::SameLine(0, px(6));
   const bool is_shown = row.name_id == shown_name_ && row.of == shown_of_;
   if (ImGui::Selectable(name.c_str(), is_shown, ImGuiSelectableFlags_SpanAllColumns)) {
@@ -153,9 +154,9 @@ void StatisticsView::draw_row(Session& session, const StatisticRow& row, int ind
   ImGui::SetItemTooltip("click: mark these on the timeline, show how long they take");
   ImGui::PopID();
   if (ImGui::TableNextColumn()) ImGui::TextUnformatted(of_text(session, row).c_str());
-  const auto figure = [](const std::string& text, ImU32 colour = 0) {
+  const auto figure = [](const std::string& text) {
     ImGui::TableNextColumn();
-    draw_figure(text, colour);
+    draw_figure(text);
   };
   figure(grouped_text(row.count));
   figure(time_text(row.sum_ns));
@@ -168,7 +169,7 @@ void StatisticsView::draw_row(Session& session, const StatisticRow& row, int ind
   const double share = bandwidth(row) / row.limit_bytes_per_s;
   const float room = ImGui::GetContentRegionAvail().x - px(48);
   if (room > px(20)) {
-    draw_meter(share, stage_colour(name), {room, px(9)});
+    draw_meter(share, colour, {room, px(9)});
     ImGui::SameLine();
   }
   draw_figure(percent_text(share));
@@ -190,6 +191,7 @@ void StatisticsView::draw_histogram(const Session& session) const {
     most = std::max(most, durations.count_in(c));
   }
   const std::string& name = session.facts().string_of(row->name_id);
+  const ImU32 colour = stage_colour(session.facts().stage_colour(row->name_id));
   draw_note(fmt::format("How long {} takes: {} to {}, each bar an eighth of an octave", name,
                         time_text(DurationHistogram::lower(first)),
                         time_text(DurationHistogram::lower(last + 1))));
@@ -201,7 +203,7 @@ void StatisticsView::draw_histogram(const Session& session) const {
     const float x = at.x + width * static_cast<float>(c - first);
     const ImVec2 low = {x, at.y + size.y * (1 - share)};
     const ImVec2 high = {x + width - 1, at.y + size.y};
-    ImGui::GetWindowDrawList()->AddRectFilled(low, high, stage_colour(name));
+    ImGui::GetWindowDrawList()->AddRectFilled(low, high, colour);
     if (ImGui::IsMouseHoveringRect({x, at.y}, high)) {
       ImGui::SetTooltip("%s to %s: %s spans", time_text(DurationHistogram::lower(c)).c_str(),
                         time_text(DurationHistogram::lower(c + 1)).c_str(),

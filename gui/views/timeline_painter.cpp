@@ -41,11 +41,11 @@ LanePlace lane_place(const TimelineRow& row, const Box& box, int lane_count) {
 TimelinePainter::TimelinePainter(const Session& session, const TimelineLayout& layout,
                                  const TimelinePlace& place)
     : session_(session), layout_(layout), place_(place), list_(ImGui::GetWindowDrawList()) {
-  for (const auto& [id, name] : session.facts().info.strings) {
+  for (const auto& [id, text] : session.facts().info.strings) {
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= kNamesMax) continue;
-    if (index >= colours_.size()) colours_.resize(index + 1, stage_colour(""));
-    colours_[index] = stage_colour(name);
+    if (index >= colours_.size()) colours_.resize(index + 1, stage_colour({}));
+    colours_[index] = stage_colour(session.facts().stage_colour(id));
   }
   const Findings* found = session.found.get();
   if (found == nullptr || session.search.empty() || found->text != session.search) return;
@@ -58,7 +58,7 @@ TimelinePainter::TimelinePainter(const Session& session, const TimelineLayout& l
 
 ImU32 TimelinePainter::colour_of(std::int32_t name_id) const {
   const auto index = static_cast<std::size_t>(name_id);
-  return index < colours_.size() ? colours_[index] : stage_colour("");
+  return index < colours_.size() ? colours_[index] : stage_colour({});
 }
 
 bool TimelinePainter::is_dimmed(std::int32_t name_id) const {

@@ -158,7 +158,7 @@ void TimelineView::draw_strip(Session& session) {
       if (column.name_id < 0) continue;
       const float x = low.x + width * static_cast<float>(c);
       const float height = size.y * std::max(0.08F, column.busy);
-      const ImU32 colour = stage_colour(session.facts().string_of(column.name_id));
+      const ImU32 colour = stage_colour(session.facts().stage_colour(column.name_id));
       list->AddRectFilled({x, low.y + size.y - height}, {x + width + 0.5F, low.y + size.y},
                           with_alpha(colour, 0.8F));
     }
@@ -390,7 +390,7 @@ void TimelineView::draw_sums(Session& session, const TimelinePlace& place) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       const std::string& name = session.facts().string_of(name_id);
-      draw_dot(stage_colour(name));
+      draw_dot(stage_colour(session.facts().stage_colour(name_id)));
       ImGui::SameLine();
       ImGui::TextUnformatted(name.c_str());
       ImGui::TableNextColumn();

@@ -2,7 +2,9 @@
 
 #include <implot.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 namespace sluice::gui {
@@ -14,18 +16,10 @@ constexpr ImU32 rgb(unsigned hex) {
 
 using NamedColour = std::pair<std::string_view, ImU32>;
 
-constexpr std::array<NamedColour, 21> kStages = {{
-    {"forward", rgb(0x4e79a7)},       {"backward", rgb(0x7a5ea8)},
-    {"gradient", rgb(0xc47fb0)},      {"stage_gradient", rgb(0xc47fb0)},
-    {"compress", rgb(0xb07aa1)},      {"gradient_down", rgb(0x59a5d8)},
-    {"layer_in", rgb(0x59a5d8)},      {"peer_in", rgb(0x59a5d8)},
-    {"gradient_out", rgb(0x59a5d8)},  {"state_read", rgb(0x4fb286)},
-    {"gradient_read", rgb(0x4fb286)}, {"load_state", rgb(0x4fb286)},
-    {"update", rgb(0xf2a65a)},        {"state_write", rgb(0xe07a5f)},
-    {"create_state", rgb(0xe07a5f)},  {"move_state", rgb(0xe07a5f)},
-    {"parameters_up", rgb(0x76b7b2)}, {"parameters_in", rgb(0x76b7b2)},
-    {"commit", rgb(0x9aa5b1)},        {"validate", rgb(0x4e79a7)},
-    {"sample", rgb(0x4e79a7)},
+constexpr std::array<NamedColour, 3> kPhases = {{
+    {"forward", rgb(0x4e79a7)},
+    {"backward", rgb(0x7a5ea8)},
+    {"update", rgb(0xf2a65a)},
 }};
 
 constexpr std::array<NamedColour, 10> kCauses = {{
@@ -173,19 +167,19 @@ void apply_look(Theme theme, float scale) {
   style_plots(now.colours, scale);
 }
 
-ImU32 stage_colour(std::string_view name) {
-  for (const auto& [stage, colour] : kStages) {
-    if (stage == name) return colour;
-  }
-  return kUnknown;
+namespace {
+ImU32 named(std::span<const NamedColour> colours, std::string_view name) {
+  const auto found = std::ranges::find(colours, name, &NamedColour::first);
+  return found == colours.end() ? kUnknown : found->second;
 }
+}  // namespace
+
+ImU32 stage_colour(std::optional<std::uint32_t> colour) { return colour ? rgb(*colour) : kUnknown; }
+
+ImU32 phase_colour(std::string_view name) { return named(kPhases, name); }
 
 ImU32 cause_colour(std::string_view name) {
-  if (name == "buffers") return look().colours.waiting;
-  for (const auto& [cause, colour] : kCauses) {
-    if (cause == name) return colour;
-  }
-  return kUnknown;
+  return name == "buffers" ? look().colours.waiting : named(kCauses, name);
 }
 
 ImU32 text_on(ImU32 colour) {

@@ -1,11 +1,13 @@
 #pragma once
-// Colours, fonts and sizes of everything that is drawn. One colour a stage, the same in the report
-// (profiler/report/html/report.js) and here; a light theme keeps the hues.
+// Colours, fonts and sizes of everything that is drawn. A stage has the colour that the run
+// database gives it, here and in the report; a light theme keeps the hues.
 //
 // Thread contract: the frame thread.
 
 #include <imgui.h>
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace sluice::gui {
@@ -40,8 +42,10 @@ Look& look();
 // Colours of a theme, and ImGui's and ImPlot's styles from them, at a scale.
 void apply_look(Theme theme, float scale);
 
-// By the name of a span: "state_read"; what is no stage is grey.
-ImU32 stage_colour(std::string_view name);
+// 0xRRGGBB, as the run's table of stages has it; what is no stage is grey.
+ImU32 stage_colour(std::optional<std::uint32_t> colour);
+// "forward", "backward", "update".
+ImU32 phase_colour(std::string_view name);
 // By the name of a cause: "host link".
 ImU32 cause_colour(std::string_view name);
 // Text on a box of that colour.

@@ -29,6 +29,11 @@ constexpr std::array<Words, kCauseCount> kWords = {{
 }  // namespace
 
 std::string_view cause_name(Cause cause) { return kWords[index_of(cause)].name; }
+std::optional<Cause> cause_named(std::string_view name) {
+  const auto words = std::ranges::find(kWords, name, &Words::name);
+  if (words == kWords.end()) return std::nullopt;
+  return static_cast<Cause>(words - kWords.begin());
+}
 std::string_view cause_phrase(Cause cause) { return kWords[index_of(cause)].phrase; }
 
 std::vector<int> rounded_shares(std::span<const double> shares, int parts) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ constexpr std::size_t index_of(Cause cause) { return static_cast<std::size_t>(ca
 
 // "host link"; as in the database.
 std::string_view cause_name(Cause cause);
+// The cause of that name; none: there is no such cause.
+std::optional<Cause> cause_named(std::string_view name);
 // "waiting for a buffer", for a sentence: "47 % of a step is ...".
 std::string_view cause_phrase(Cause cause);
 

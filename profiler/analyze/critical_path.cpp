@@ -10,21 +10,15 @@
 namespace sluice::analyze {
 namespace {
 
-bool is_read_of_drive(const Span& span) {
-  return *span.name == "state_read" || *span.name == "gradient_read";
-}
-
 // What a span's own time is spent on. Of a transfer over several links it is the one that is
 // fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
-  const std::string& stage = *span.name;
   if (!span.track->links.empty()) {
     const std::optional<LinkLoad> fullest = use.fullest(*span.track);
     if (!fullest || !fullest->is_of_drive) return Cause::host_link;
     return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
   }
-  if (stage == "commit") return Cause::commit;
-  if (stage == "compress") return Cause::compression;
+  if (const std::optional<Cause> cause = cause_named(span.stage_cause())) return *cause;
   if (span.track->kind == "compute") return Cause::compute;
   if (span.track->kind == "device") return Cause::update_engine;
   return Cause::processor;
@@ -193,7 +187,7 @@ class Walk {
   // else was read from the drive meanwhile, though it could have been, the buffer is the cause.
   void add_span(const Span& span, TimeNs from_ts, TimeNs to_ts) {
     const Cause cause = cause_of(span, use_);
-    const bool gave_buffer = effect_ != nullptr && is_read_of_drive(*effect_) &&
+    const bool gave_buffer = effect_ != nullptr && effect_->reads_drive() &&
                              effect_->device == span.device && effect_->subgroup != span.subgroup;
     if (!gave_buffer || cause == Cause::read || !use_.can_read_beside(span)) {
       add(from_ts, to_ts, cause, span.id);
@@ -225,7 +219,7 @@ class Walk {
     if (!is_new) return reads->second;
     for (const Ended& ended : by_end_) {
       const Span& span = *ended.span;
-      if (is_read_of_drive(span) && span.device == device) reads->second.add(span.ts, span.end_ts);
+      if (span.reads_drive() && span.device == device) reads->second.add(span.ts, span.end_ts);
     }
     return reads->second;
   }

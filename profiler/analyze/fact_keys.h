@@ -23,7 +23,7 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 10> kFactK
     {"written_by", "Database by"},
 }};
 // Shown elsewhere, or too long to show.
-inline constexpr std::array<std::string_view, 6> kNotSettings = {
-    "name", "mode", "processors", "model_text", "platform_text", "sqlite_version"};
+inline constexpr std::array<std::string_view, 5> kNotSettings = {"name", "processors", "model_text",
+                                                                 "platform_text", "sqlite_version"};
 
 }  // namespace sluice::analyze

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <map>
 
 namespace sluice::analyze {
 namespace {
@@ -12,6 +13,26 @@ double number_of(const std::string& text, double otherwise) {
   double value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
+}
+
+constexpr std::string_view kRouteJoint = " over ";  // as core/runtime/recording.cpp names tracks
+constexpr const char* kNoStageColour = "#7d8590";
+
+// A page draws with it: nothing else may stand there.
+bool is_colour(std::string_view text) {
+  return text.size() == 7 && text.front() == '#' &&
+         text.substr(1).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void drop_lone_routes(RunInfo& info) {
+  const auto stem_of = [](const TrackInfo& track) {
+    return std::pair(track.parent_id, track.name.substr(0, track.name.find(kRouteJoint)));
+  };
+  std::map<std::pair<std::int64_t, std::string>, int> counts;
+  for (const auto& [id, track] : info.tracks) counts[stem_of(track)] += 1;
+  for (auto& [id, track] : info.tracks) {
+    if (counts[stem_of(track)] == 1) track.label = stem_of(track).second;
+  }
 }
 
 }  // namespace
@@ -49,8 +70,9 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   ASSIGN_OR_RETURN(info.devices, reader.devices());
   ASSIGN_OR_RETURN(const std::vector<rundb::TrackRow> tracks, reader.tracks());
   for (const rundb::TrackRow& row : tracks) {
-    info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, {}, {}};
+    info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, row.name, {}, {}};
   }
+  drop_lone_routes(info);
   ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());
   for (const rundb::TrackLinkRow& row : crossings) {
     TrackInfo& track = info.tracks[row.track_id];
@@ -59,6 +81,13 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   }
   ASSIGN_OR_RETURN(const auto strings, reader.strings());
   for (const auto& [id, text] : strings) info.strings[id] = text;
+  ASSIGN_OR_RETURN(std::vector<rundb::StageRow> stages, reader.stages());
+  for (rundb::StageRow& stage : stages) {
+    if (!is_colour(stage.colour)) stage.colour = kNoStageColour;
+    info.stages[stage.name_id] = std::move(stage);
+  }
+  ASSIGN_OR_RETURN(const std::vector<rundb::ModeRow> modes, reader.modes());
+  info.mode = run_mode(modes);
   ASSIGN_OR_RETURN(info.knob_changes, reader.knob_changes());
   return info;
 }
@@ -79,17 +108,21 @@ class NamesOfSpans {
     if (name_ == nullptr || name_id_ != row.name_id) {
       const auto name = info_.strings.find(row.name_id);
       name_ = name == info_.strings.end() ? nullptr : &name->second;
+      const auto stage = info_.stages.find(row.name_id);
+      stage_ = stage == info_.stages.end() ? nullptr : &stage->second;
       name_id_ = row.name_id;
     }
     return track_ != nullptr && name_ != nullptr;
   }
   const TrackInfo* track() const { return track_; }
   const std::string* name() const { return name_; }
+  const rundb::StageRow* stage() const { return stage_; }
 
  private:
   const RunInfo& info_;
   const TrackInfo* track_ = nullptr;
   const std::string* name_ = nullptr;
+  const rundb::StageRow* stage_ = nullptr;
   std::int64_t name_id_ = 0;
 };
 
@@ -112,6 +145,7 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
         data.spans.push_back({.id = row.id,
                               .track = names.track(),
                               .name = names.name(),
+                              .stage = names.stage(),
                               .submit_ts = row.submit_ts,
                               .ts = row.ts,
                               .end_ts = row.ts + row.dur,

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
 #include "profiler/analyze/cause.h"
+#include "profiler/analyze/run_mode.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::analyze {
@@ -20,6 +22,8 @@ struct TrackInfo {
   std::int64_t parent_id = -1;
   std::string kind;
   std::string name;
+  // For a row of its own: the name without its route where no other track takes another for it.
+  std::string label;
   // Links that a span of this track crosses; empty: it carries kernels.
   std::vector<std::int64_t> links;
   rundb::Direction direction = rundb::Direction::read;  // over those links
@@ -34,6 +38,8 @@ struct RunInfo {
   std::vector<rundb::DeviceRow> devices;
   std::unordered_map<std::int64_t, TrackInfo> tracks;
   std::unordered_map<std::int64_t, std::string> strings;
+  std::unordered_map<std::int64_t, rundb::StageRow> stages;  // by name_id
+  RunMode mode;
   std::vector<rundb::KnobChangeRow> knob_changes;  // in order of steps
 
   // "" where the key is not there.
@@ -51,6 +57,7 @@ struct Span {
   std::int64_t id = 0;
   const TrackInfo* track = nullptr;
   const std::string* name = nullptr;
+  const rundb::StageRow* stage = nullptr;  // what the name means; null: the producer did not say
   TimeNs submit_ts = 0;
   TimeNs ts = 0;
   TimeNs end_ts = 0;
@@ -60,6 +67,15 @@ struct Span {
   std::int32_t layer = -1;
   std::int64_t bytes = 0;
   std::int64_t padding_bytes = 0;
+
+  // "" where its name is no stage: the cause that holds wherever it ran.
+  std::string_view stage_cause() const {
+    return stage == nullptr ? std::string_view() : std::string_view(stage->cause);
+  }
+  bool reads_drive() const {
+    return stage != nullptr && !stage->drive_file.empty() && !track->links.empty() &&
+           track->direction == rundb::Direction::read;
+  }
 };
 
 struct Flow {

@@ -74,13 +74,12 @@ Result<std::shared_ptr<RecordingState>> RecordingState::start(const std::string&
   state->recorder_.set_level(level);
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                    rundb::Writer::create(path, rundb::IfExists::replace));
-  const collect::RunFacts facts{.meta = {{"name", name},
-                                         {"mode", "recorded by another program"},
-                                         {"clock", "real"},
-                                         {"started_utc", utc_now()}}};
+  const collect::RunFacts facts{
+      .meta = {{"name", name}, {"clock", "real"}, {"started_utc", utc_now()}}};
   ASSIGN_OR_RETURN(state->collector_,
                    collect::Collector::start(state->recorder_, std::move(writer), facts,
                                              {.flush_interval = kFlushInterval}));
+  state->collector_->add(rundb::ModeRow{.line = "recorded by another program"});
   (void)state->ring(state);  // so that this thread's first record does not pay for it
   return state;
 }

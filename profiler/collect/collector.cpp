@@ -48,6 +48,7 @@ void Collector::hand_over() {
   drain_->add(added_);
   added_.knob_changes.clear();
   added_.verdicts.clear();
+  added_.modes.clear();
 }
 
 void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
@@ -58,6 +59,11 @@ void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
 void Collector::add(std::span<const rundb::VerdictRow> verdicts) {
   const std::lock_guard lock(mutex_);
   added_.verdicts.insert(added_.verdicts.end(), verdicts.begin(), verdicts.end());
+}
+
+void Collector::add(const rundb::ModeRow& mode) {
+  const std::lock_guard lock(mutex_);
+  added_.modes.push_back(mode);
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }

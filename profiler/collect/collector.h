@@ -29,21 +29,19 @@
 
 namespace sluice::collect {
 
-// A span on this track moves its bytes over this link, in this direction. A track's route is
-// several of these, one a link.
-struct TrackLink {
-  record::TrackId track;
-  std::int64_t link_id;
-  rundb::Direction direction;
+// A stage of the run: what table `stage` says of the spans that have its name.
+struct StageFacts {
+  record::NameId name{};
+  rundb::StageRow row = {};  // its name_id follows from `name`
 };
 
 // What is known about the run before its first step. Ids are those that records carry (device,
-// subgroup) and that track_links names (link).
+// subgroup) and that the links of tracks name (link).
 struct RunFacts {
   std::vector<rundb::MetaRow> meta = {};
   std::vector<rundb::DeviceRow> devices = {};
   std::vector<rundb::LinkRow> links = {};
-  std::vector<TrackLink> track_links = {};
+  std::vector<StageFacts> stages = {};
   std::vector<rundb::SubgroupRow> subgroups = {};
   std::vector<rundb::KnobRow> knobs = {};
 };
@@ -76,6 +74,7 @@ class Collector {
   // batch, at whatever level. A knob has a row in the facts.
   void add(std::span<const rundb::KnobChangeRow> changes);
   void add(std::span<const rundb::VerdictRow> verdicts);
+  void add(const rundb::ModeRow& mode);
 
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.

@@ -89,16 +89,18 @@ Collector::Drain::Drain(record::Recorder& recorder, std::unique_ptr<rundb::Write
 }
 
 Status Collector::Drain::write_facts(const RunFacts& facts) {
-  map_new_names();
   rundb::Facts rows{.meta = facts.meta,
                     .devices = facts.devices,
                     .links = facts.links,
-                    .track_links = {},
+                    .stages = {},
                     .subgroups = facts.subgroups,
                     .knobs = facts.knobs};
-  for (const TrackLink& crossing : facts.track_links)
-    rows.track_links.push_back(
-        {mapped(track_ids_, crossing.track), crossing.link_id, crossing.direction});
+  map_new_strings();
+  for (const StageFacts& stage : facts.stages) {
+    rows.stages.push_back(stage.row);
+    rows.stages.back().name_id = mapped(string_ids_, stage.name);
+  }
+  // Before the first track: the file knows a track by its links.
   RETURN_IF_ERROR(writer_->write_facts(rows));
   // Zero losses are written, too: no row would not say that nobody counted.
   write_batch();
@@ -111,6 +113,7 @@ void Collector::Drain::add(const rundb::Batch& rows) {
   };
   append(added_.knob_changes, rows.knob_changes);
   append(added_.verdicts, rows.verdicts);
+  append(added_.modes, rows.modes);
 }
 
 Status Collector::Drain::pass() {
@@ -202,7 +205,7 @@ void Collector::Drain::take_all() {
   // Losses show in a live file even when nothing else comes through, and so does a change of level.
   const bool has_news = sides_.ask() || dropped_count() != dropped_count_written_ ||
                         lowered_count_ > 0 || level_changed_ || !added_.knob_changes.empty() ||
-                        !added_.verdicts.empty();
+                        !added_.verdicts.empty() || !added_.modes.empty();
   if (!records_.empty() || has_news) write_batch();
 }
 
@@ -266,6 +269,7 @@ void Collector::Drain::to_rows() {
   }
   batch_.knob_changes = std::exchange(added_.knob_changes, {});
   batch_.verdicts = std::exchange(added_.verdicts, {});
+  batch_.modes = std::exchange(added_.modes, {});
   add_own_rows();
   number_spans();
   add_flows();
@@ -344,13 +348,23 @@ std::int64_t Collector::Drain::row_of(record::SpanRef ref) const {
   return rows_[ring][number % kRememberedRows];
 }
 
-void Collector::Drain::map_new_names() {
+void Collector::Drain::map_new_strings() {
   for (const std::string& name : recorder_.names_since(string_ids_.size()))
     string_ids_.push_back(writer_->string_id(name));
+}
+
+void Collector::Drain::map_new_names() {
+  map_new_strings();
   for (const record::Track& track : recorder_.tracks_since(track_ids_.size())) {
     std::optional<std::int64_t> parent_id;
     if (track.parent != record::kNoTrack) parent_id = mapped(track_ids_, track.parent);
-    track_ids_.push_back(writer_->track_id(parent_id, track.kind, track.name));
+    links_of_track_.clear();
+    for (const record::TrackLink& link : track.links) {
+      links_of_track_.push_back({link.link_id, link.direction == record::LinkDirection::read
+                                                   ? rundb::Direction::read
+                                                   : rundb::Direction::write});
+    }
+    track_ids_.push_back(writer_->track_id(parent_id, track.kind, track.name, links_of_track_));
     last_track_id_ = std::max(last_track_id_, track_ids_.back());
   }
 }

@@ -57,6 +57,7 @@ class Collector::Drain {
   void note_pass(TimeNs begin_ts);
   void take_all();
   void write_batch();
+  void map_new_strings();
   void map_new_names();
   void to_rows();
   void add_own_rows();
@@ -109,6 +110,7 @@ class Collector::Drain {
   // The database's ids, by the recorder's.
   std::vector<std::int64_t> string_ids_;
   std::vector<std::int64_t> track_ids_;
+  std::vector<rundb::TrackLink> links_of_track_;  // reused
   std::int64_t last_track_id_ = 0;
 
   std::uint64_t batch_count_ = 0;

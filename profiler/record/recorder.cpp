@@ -28,15 +28,18 @@ NameId Recorder::intern(std::string_view name) {
   return id;
 }
 
-TrackId Recorder::add_track(TrackId parent, std::string_view kind, std::string_view name) {
+TrackId Recorder::add_track(TrackId parent, std::string_view kind, std::string_view name,
+                            std::span<const TrackLink> links) {
   const std::lock_guard lock(mutex_);
-  // Tens of tracks, added at set-up: a search is enough.
+  // Tens of tracks, each added once: a search is enough.
   const auto known = std::find_if(tracks_.begin(), tracks_.end(), [&](const Track& track) {
-    return track.parent == parent && track.kind == kind && track.name == name;
+    return track.parent == parent && track.kind == kind && track.name == name &&
+           std::ranges::equal(track.links, links);
   });
   if (known != tracks_.end()) return known->id;
   const TrackId id{static_cast<std::uint32_t>(tracks_.size())};
-  tracks_.push_back({id, parent, std::string(kind), std::string(name)});
+  tracks_.push_back(
+      {id, parent, std::string(kind), std::string(name), {links.begin(), links.end()}});
   return id;
 }
 

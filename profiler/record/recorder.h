@@ -11,9 +11,12 @@
 // level says, and what the run database says of the change comes from here.
 
 #include <atomic>
+#include <compare>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,11 +27,20 @@
 
 namespace sluice::record {
 
+// A link that the spans of a track cross, and which way: `read` is out of a drive.
+enum class LinkDirection : std::uint8_t { read, write };
+struct TrackLink {
+  std::int64_t link_id = 0;  // of the run's facts (profiler/collect)
+  LinkDirection direction = LinkDirection::read;
+  auto operator<=>(const TrackLink&) const = default;
+};
+
 struct Track {
   TrackId id;
   TrackId parent;    // kNoTrack: a root
   std::string kind;  // "compute", "host", "device", "link", "thread", "counter"
   std::string name;
+  std::vector<TrackLink> links = {};  // the route of its transfers; empty: it carries none
 };
 
 // When a level was left for another, by CLOCK_MONOTONIC, and who asked for that.
@@ -47,8 +59,9 @@ class Recorder {
 
   // The same text has the same id.
   NameId intern(std::string_view name);
-  // The same parent, kind and name are the same track.
-  TrackId add_track(TrackId parent, std::string_view kind, std::string_view name);
+  // The same parent, kind, name and links are the same track.
+  TrackId add_track(TrackId parent, std::string_view kind, std::string_view name,
+                    std::span<const TrackLink> links = {});
   // A ring for one producer thread; lives as long as the Recorder.
   Ring& add_ring(std::size_t capacity);
 

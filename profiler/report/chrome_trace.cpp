@@ -91,7 +91,7 @@ class ChromeTrace {
 
   // A process for the steps and for each track that stands under none.
   Status write_processes() {
-    const std::string mode = info_.meta_value("mode");
+    const std::string mode = info_.mode.line();
     RETURN_IF_ERROR(write_process(kStepsPid, "steps" + (mode.empty() ? "" : " (" + mode + ")")));
     RETURN_IF_ERROR(metadata("thread_name", kStepsPid, kStepsTid, R"("name":"step")"));
     std::map<std::int64_t, const analyze::TrackInfo*> by_id;

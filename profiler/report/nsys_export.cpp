@@ -129,7 +129,7 @@ class NsysExport {
     const std::int64_t device = span.device_id >= 0 ? span.device_id : host_device();
     if (!track->second.links.empty()) {
       return row(copies_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
-                 span.bytes, copy_kind(track->second));
+                 span.bytes, copy_kind(span, track->second));
     }
     const std::string& kind = track->second.kind;
     if (kind == "compute" || kind == "host" || kind == "device") {
@@ -142,9 +142,10 @@ class NsysExport {
 
   // What crosses a link that devices share goes between host and device; what does not stays with
   // the device, between its drive and its update engine.
-  std::int64_t copy_kind(const analyze::TrackInfo& track) const {
+  std::int64_t copy_kind(const rundb::SpanRow& span, const analyze::TrackInfo& track) const {
+    const auto stage = info_.stages.find(span.name_id);
+    if (stage != info_.stages.end() && stage->second.place == "peer") return kPeerToPeer;
     if (track.kind == "link") {
-      if (track.name.ends_with("peer_in")) return kPeerToPeer;
       return track.direction == rundb::Direction::write ? kHostToDevice : kDeviceToHost;
     }
     const bool is_shared = std::ranges::any_of(track.links, [this](std::int64_t id) {

@@ -189,6 +189,20 @@ Result<std::vector<TrackLinkRow>> Reader::track_links() {
   });
 }
 
+Result<std::vector<StageRow>> Reader::stages() {
+  return impl_->read("stages", [](const Statement& row) {
+    return StageRow{row.int64_at(0), row.text_at(1),       row.text_at(2),
+                    row.text_at(3),  row.text_at(4),       row.text_at(5),
+                    row.text_at(6),  row.int64_at(7) != 0, row.text_at(8)};
+  });
+}
+
+Result<std::vector<ModeRow>> Reader::modes() {
+  return impl_->read("modes", [](const Statement& row) {
+    return ModeRow{row.int64_at(0), row.int64_at(1), row.text_at(2)};
+  });
+}
+
 Result<std::vector<KnobRow>> Reader::knobs() {
   return impl_->read("knobs", [](const Statement& row) {
     return KnobRow{row.text_at(0),   row.text_at(1), row.text_at(2), row.double_at(3),

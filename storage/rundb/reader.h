@@ -100,6 +100,8 @@ class Reader {
   Result<std::vector<LinkRow>> links();
   Result<std::vector<DeviceRow>> devices();
   Result<std::vector<TrackLinkRow>> track_links();
+  Result<std::vector<StageRow>> stages();
+  Result<std::vector<ModeRow>> modes();  // in order of steps; none of a run that says nothing
   Result<std::vector<KnobRow>> knobs();
   Result<std::vector<KnobChangeRow>> knob_changes();  // in order of steps
   // Of this step and later ones, by step, the largest share first. Steps may lack them: whoever

@@ -3,6 +3,7 @@
 // In ids, -1 is none and becomes NULL; in losses, norms and values, NaN becomes NULL. Every member
 // has an initializer, so that a designated one may leave it out without a warning.
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -43,10 +44,37 @@ struct LinkRow {
   bool full_duplex = true;
 };
 
+// One link of the route that the spans of a track take.
+struct TrackLink {
+  std::int64_t link_id = 0;
+  Direction direction = Direction::read;
+  auto operator<=>(const TrackLink&) const = default;
+};
+
 struct TrackLinkRow {
   std::int64_t track_id = 0;
   std::int64_t link_id = 0;
   Direction direction = Direction::read;
+};
+
+// What a span's name means. Words: docs/rundb_schema.md; "" becomes NULL.
+struct StageRow {
+  std::int64_t name_id = 0;
+  std::string kind = {};        // "transfer", "kernel"
+  std::string place = {};       // "compute", "host", "device", "accelerator", "peer"
+  std::string drive_file = {};  // "state", "gradients"
+  std::string phase = {};       // "forward", "backward", "parameters"
+  std::string cause = {};       // of a verdict, whatever runs it
+  std::string set_off_by = {};  // "layer: backward, gradient_out"
+  bool every_step = true;
+  std::string colour = {};  // "#4e79a7"
+};
+
+// The line that says in which mode steps ran, from a step on.
+struct ModeRow {
+  TimeNs ts = 0;
+  std::int64_t step_id = 0;
+  std::string line = {};
 };
 
 struct TrackRow {
@@ -148,7 +176,7 @@ struct Facts {
   std::vector<MetaRow> meta = {};
   std::vector<DeviceRow> devices = {};
   std::vector<LinkRow> links = {};
-  std::vector<TrackLinkRow> track_links = {};
+  std::vector<StageRow> stages = {};
   std::vector<SubgroupRow> subgroups = {};
   std::vector<KnobRow> knobs = {};
 };
@@ -163,6 +191,7 @@ struct Batch {
   std::vector<KnobChangeRow> knob_changes = {};
   std::vector<VerdictRow> verdicts = {};  // in place of what stands there of those steps
   std::vector<ClockRow> clocks = {};
+  std::vector<ModeRow> modes = {};
 };
 
 }  // namespace sluice::rundb

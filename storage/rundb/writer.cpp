@@ -38,10 +38,6 @@ constexpr const char* kRecordingSettings =
 
 constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
-std::string_view text_of(Direction direction) {
-  return direction == Direction::read ? "read" : "write";
-}
-
 Status switch_to_wal(Connection& connection) {
   ASSIGN_OR_RETURN(const std::string mode, connection.query_text("PRAGMA journal_mode = WAL"));
   if (mode == "wal") return ok_status();
@@ -66,7 +62,8 @@ Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& bat
   return connection.transaction([&]() -> Status {
     ASSIGN_OR_RETURN(Statement detach, detail::prepare_write(connection, "detach_spans_from_step"));
     RETURN_IF_ERROR(detach.run(first_step));
-    for (const char* sql : {"delete_knob_changes_from", "delete_verdicts_from"}) {
+    for (const char* sql :
+         {"delete_knob_changes_from", "delete_modes_from", "delete_verdicts_from"}) {
       ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, sql));
       RETURN_IF_ERROR(erase.run(first_step));
     }
@@ -166,14 +163,14 @@ struct Writer::Impl {
     for (const DeviceRow& row : facts.devices)
       RETURN_IF_ERROR(device.run(row.id, std::string_view(row.name), std::string_view(row.kind),
                                  row.memory_bytes, row.capacity_bytes));
-    ASSIGN_OR_RETURN(Statement link, detail::prepare_write(connection, "insert_link"));
-    for (const LinkRow& row : facts.links)
-      RETURN_IF_ERROR(link.run(row.id, std::string_view(row.name), row.read_bytes_per_s,
-                               row.write_bytes_per_s, row.latency_ns,
-                               std::string_view(row.full_duplex ? "full" : "half")));
-    ASSIGN_OR_RETURN(Statement track_link, detail::prepare_write(connection, "insert_track_link"));
-    for (const TrackLinkRow& row : facts.track_links)
-      RETURN_IF_ERROR(track_link.run(row.track_id, row.link_id, text_of(row.direction)));
+    RETURN_IF_ERROR(write_links(facts.links));
+    ASSIGN_OR_RETURN(Statement stage, detail::prepare_write(connection, "insert_stage"));
+    for (const StageRow& row : facts.stages)
+      RETURN_IF_ERROR(
+          stage.run(row.name_id, std::string_view(row.kind), std::string_view(row.place),
+                    std::string_view(row.drive_file), std::string_view(row.phase),
+                    std::string_view(row.cause), std::string_view(row.set_off_by),
+                    std::int64_t{row.every_step ? 1 : 0}, std::string_view(row.colour)));
     ASSIGN_OR_RETURN(Statement subgroup, detail::prepare_write(connection, "insert_subgroup"));
     for (const SubgroupRow& row : facts.subgroups)
       RETURN_IF_ERROR(
@@ -184,6 +181,25 @@ struct Writer::Impl {
                                std::string_view(row.unit), row.minimum, row.maximum,
                                std::string_view(row.default_value),
                                std::string_view(row.safe_point)));
+    return ok_status();
+  }
+
+  // Ids of links are the file's own: those of a run that goes on may stand for others.
+  Status write_links(const std::vector<LinkRow>& links) {
+    ASSIGN_OR_RETURN(Statement insert, detail::prepare_write(connection, "insert_link"));
+    ASSIGN_OR_RETURN(Statement find,
+                     connection.prepare(detail::named_sql(detail::kReadsSql, "link_id_of")));
+    for (const LinkRow& row : links) {
+      const std::string_view name = row.name;
+      const std::string_view duplex = row.full_duplex ? "full" : "half";
+      RETURN_IF_ERROR(insert.run(name, row.read_bytes_per_s, row.write_bytes_per_s, row.latency_ns,
+                                 duplex, row.id));
+      RETURN_IF_ERROR(
+          find.bind_all(name, row.read_bytes_per_s, row.write_bytes_per_s, row.latency_ns, duplex));
+      ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, find.step());
+      names.set_link_id(row.id, find.int64_at(0));
+      RETURN_IF_ERROR(find.reset());
+    }
     return ok_status();
   }
 
@@ -349,8 +365,8 @@ std::int64_t Writer::next_span_id() const { return impl_->next_span_id; }
 std::int64_t Writer::string_id(std::string_view text) { return impl_->names.string_id(text); }
 
 std::int64_t Writer::track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
-                              std::string_view name) {
-  return impl_->names.track_id(parent_id, kind, name);
+                              std::string_view name, std::span<const TrackLink> links) {
+  return impl_->names.track_id(parent_id, kind, name, links);
 }
 
 Status Writer::write_facts(const Facts& facts) {

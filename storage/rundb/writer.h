@@ -54,9 +54,11 @@ class Writer {
   ~Writer();  // closes; an error is lost, so call close()
 
   // The id of this text, or of this track, in the file. New ones are written by the next append.
+  // The same parent, kind, name and links are the same track. Links are named by the ids that
+  // write_facts() was given; the file may have others for them.
   std::int64_t string_id(std::string_view text);
   std::int64_t track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
-                        std::string_view name);
+                        std::string_view name, std::span<const TrackLink> links = {});
 
   // From now on. Stat `steps_thinned` counts the steps that are no longer in full.
   void set_retention(const Retention& retention);

@@ -59,11 +59,18 @@ def what_moves_is_counted_as_bytes_of_the_host_link_once(place):
     wait_for_commit(run, place / "out/state")
     stopped(run, database)
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        moved = dict(connection.execute(
-            "SELECT device_id, sum(bytes) FROM span JOIN string ON string.id = name_id "
-            "WHERE value = 'move_state' GROUP BY device_id"))
-    # Read from the drive of device 1, and into the memory of device 0.
-    require_equal(moved, {1: 12 * elements, 0: 12 * elements}, "bytes by device")
+        moved = dict(((link, direction), size) for link, direction, size in connection.execute(
+            "SELECT link.name, direction, sum(bytes) FROM span "
+            "JOIN string ON string.id = name_id JOIN track_link USING (track_id) "
+            "JOIN link ON link.id = link_id WHERE value = 'move_state' "
+            "GROUP BY link.name, direction"))
+        kernels = connection.execute("SELECT count(*) FROM kernel WHERE name = 'move_state'")
+        kernel_count = kernels.fetchone()[0]
+    # Out of the drive of device 1 and into the memory of device 0, each once over the host link.
+    size = 12 * elements
+    require_equal(moved, {("host", "read"): size, ("csd1.drive", "read"): size,
+                          ("host", "write"): size}, "bytes by link")
+    require_equal(kernel_count, 0, "transfers that the record calls kernels")
 
 
 @test

@@ -4,7 +4,8 @@
 
 import sys
 
-from sluice_run import NANO_PARAMETERS, database, main, require, require_equal, test
+from sluice_run import (NANO_PARAMETERS, SAMPLES, database, main, require, require_equal,
+                        test)
 
 PAGE = 4096
 SUBGROUPS = {1000: 35, 5000: 7, 8192: 5, 1_000_000: 1}
@@ -105,6 +106,64 @@ def the_emulated_clock_moves_the_same_bytes(place):
     link = report["bytes"]["accelerator0.link"]
     require_equal((link["read"], link["write"]), (2 * NANO_PARAMETERS, 4 * NANO_PARAMETERS),
                   "bytes of the accelerator's link")
+
+
+# Bytes a parameter and step, payload: (host read, host write, internal read, internal write).
+BY_METHOD = {"host": (16, 16, 0, 0), "csd": (4, 4, 16, 12)}
+
+
+def check_stretches(place, stretches, output="out"):
+    """The view link_bytes, step by step; `stretches`: (steps, method) in order."""
+    with database(place / output / "run.db") as db:
+        rows = db.execute(
+            "SELECT step_id, direction, sum(iif(link = 'host', bytes, 0)), "
+            "sum(iif(link LIKE '%.internal', bytes, 0)) FROM link_bytes "
+            "WHERE step_id IS NOT NULL GROUP BY step_id, direction").fetchall()
+    found = {(step, direction): sizes for step, direction, *sizes in rows}
+    step = 0
+    for count, method in stretches:
+        host_read, host_write, internal_read, internal_write = (
+            each * NANO_PARAMETERS for each in BY_METHOD[method])
+        for _ in range(count):
+            require_equal((found[step, "read"], found[step, "write"]),
+                          ([host_read, internal_read], [host_write, internal_write]),
+                          f"bytes over the host link and inside, step {step} with {method}")
+            step += 1
+    require_equal(len(found), 2 * step, "steps with bytes, by direction")
+
+
+@test
+def after_a_live_change_of_method_each_byte_is_on_the_link_it_took(place):
+    report = place.train("--json", "--at", "2:method=host", "--at", "4:method=csd",
+                         "--at", "4:pipeline=serial", steps=6).json()
+    check_stretches(place, [(2, "csd"), (2, "host"), (2, "csd")])
+    with database(place / "out/run.db") as db:
+        totals = db.execute("SELECT link, direction, sum(bytes) FROM link_bytes "
+                            "WHERE step_id IS NOT NULL GROUP BY link, direction").fetchall()
+    for link, direction, total in totals:
+        require_equal(total // 6, report["bytes"][link][direction], f"{link}, {direction}, a step")
+
+
+@test
+def after_a_resume_with_another_method_each_byte_is_on_the_link_it_took(place):
+    place.train("--json", method="host", steps=2).json()
+    place.train("--json", "--resume", method="csd", steps=4).json()
+    place.train("--json", "--resume", method="host", steps=6).json()
+    check_stretches(place, [(2, "host"), (2, "csd"), (2, "host")])
+
+
+@test
+def a_resume_on_another_platform_keeps_what_crossed_the_old_links(place):
+    place.train("--json", method="csd", steps=2).json()
+    text = (SAMPLES / "platforms/smartssd-a5000.toml").read_text()
+    require('read = "8 GB/s"' in text, "the platform states no such rate")
+    (place / "slower.toml").write_text(text.replace('read = "8 GB/s"', 'read = "4 GB/s"'))
+    place.train("--json", "--resume", method="csd", steps=4, platform=place / "slower.toml").json()
+    check_stretches(place, [(4, "csd")])
+    with database(place / "out/run.db") as db:
+        rates = db.execute("SELECT read_bytes_per_s FROM link WHERE name = 'host' "
+                           "ORDER BY id").fetchall()
+    require_equal(rates, [(8e9,), (4e9,)], "rates of the host links in the file")
 
 
 @test

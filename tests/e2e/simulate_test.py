@@ -83,7 +83,7 @@ def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
     report = sluice("simulate", MODEL, *TESTBED, "--json", "--db", place / "sim.db", "--set",
                     "devices=10").json()
     shown = sluice("show", place / "sim.db", "--json").json()
-    require_words(shown["meta"]["mode"], ["SIMULATED"], "the mode")
+    require_words(shown["mode"], ["SIMULATED"], "the mode")
     require_equal(len(shown["steps"]), 1, "steps")
     require_equal(shown["losses"], [], "lost records")
     with database(place / "sim.db") as db:

@@ -10,15 +10,16 @@ class ChargeSink final : public runtime::OperationSink {
   void on_submit(const runtime::OperationState& /*state*/) override {}
   void on_finish(const runtime::OperationState& state) override {
     const runtime::OperationLabel& label = state.operation.label;
+    const runtime::Cost& cost = state.operation.cost;
     const OperationTimes times{label.stage,
                                label.device,
                                label.layer,
                                label.subgroup,
                                state.start_ns,
                                state.end_ns,
-                               label.size_bytes + label.padding_bytes};
+                               label.size_bytes + label.padding_bytes,
+                               cost.direction};
     charged_.times.operations.push_back(times);
-    const runtime::Cost& cost = state.operation.cost;
     add_toll(label, cost.route);
     if (platform::index_of(cost.engine) < 0) return;
     KernelCharge& charge = charged_.kernels[key_of(times)];

@@ -65,18 +65,19 @@ class KernelFit {
     // What is charged its launch alone says nothing of a rate.
     if (charged_seconds <= 0) return;
     const double recorded_seconds = own_seconds - launch_seconds;
-    if (kernel.stage == Stage::forward || kernel.stage == Stage::backward) {
+    const runtime::StageRate rate = runtime::stage_info(kernel.stage).rate;
+    if (rate == runtime::StageRate::layer) {
       add_layer(kernel, charged_seconds, recorded_seconds);
       return;
     }
-    KernelTimes& times = kernels_[{charge.engine, rate_key(kernel.stage, engine(charge.engine))}];
+    KernelTimes& times = kernels_[{charge.engine, rate_key(rate, engine(charge.engine))}];
     times.charged_seconds += charged_seconds;
     times.recorded_seconds += recorded_seconds;
   }
 
-  std::string rate_key(Stage stage, const platform::Engine& of) const {
-    if (stage == Stage::compress) return "compress";
-    if (stage != Stage::update) return "stage";
+  std::string rate_key(runtime::StageRate rate, const platform::Engine& of) const {
+    if (rate == runtime::StageRate::compress) return "compress";
+    if (rate != runtime::StageRate::rule) return "stage";
     const std::string rule = optimizer::rule_info(plan_.config.update.rule).name;
     const auto decompress = of.rate.find("decompress");
     const bool is_slower = plan_.options.is_sparse() && decompress != of.rate.end() &&
@@ -87,7 +88,7 @@ class KernelFit {
   void add_layer(const OperationTimes& kernel, double charged_seconds, double recorded_seconds) {
     const BatchConfig& batch = plan_.config.batch;
     const model::Activations activations = plan_.config.arithmetic.activations;
-    const bool is_forward = kernel.stage == Stage::forward;
+    const bool is_forward = runtime::stage_info(kernel.stage).phase == runtime::StagePhase::forward;
     const double elements =
         is_forward ? model::forward_elements(plan_.shape, kernel.layer, batch.batch, batch.sequence)
                    : model::backward_elements(plan_.shape, kernel.layer, batch.batch,

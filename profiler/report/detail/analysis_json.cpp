@@ -72,6 +72,23 @@ Json next_json(const PredictedChanges& predicted) {
           {"unavailable", predicted.unavailable}};
 }
 
+Json stretches_json(const std::vector<analyze::Stretch>& stretches, const analyze::RunInfo& info) {
+  const double parameters = std::max(1.0, info.meta_number("parameters", 0));
+  Json rows = Json::array();
+  for (const analyze::Stretch& stretch : stretches) {
+    rows.push_back({{"first_step", stretch.first_step},
+                    {"last_step", stretch.last_step},
+                    {"settings", stretch.settings},
+                    {"steps", stretch.steps},
+                    {"dur", stretch.dur},
+                    {"noise", stretch.noise},
+                    {"read_bytes", stretch.read_bytes / parameters},
+                    {"write_bytes", stretch.write_bytes / parameters},
+                    {"speed_up", stretch.speed_up}});
+  }
+  return rows;
+}
+
 Json links_json(const analyze::RunAnalysis& analysis) {
   Json rows = Json::array();
   for (const analyze::LinkLoad& load : analysis.links) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "profiler/analyze/fact_keys.h"
 #include "profiler/report/detail/analysis_json.h"
@@ -34,6 +35,18 @@ Json settings_json(const analyze::RunInfo& info) {
   return rows;
 }
 
+// "state_read": "#4fb286".
+Json stage_colours_json(const analyze::RunInfo& info) {
+  std::map<std::int64_t, const rundb::StageRow*> in_order;
+  for (const auto& [name_id, stage] : info.stages) in_order[name_id] = &stage;
+  Json colours = Json::object();
+  for (const auto& [name_id, stage] : in_order) {
+    const auto name = info.strings.find(name_id);
+    if (name != info.strings.end()) colours[name->second] = stage->colour;
+  }
+  return colours;
+}
+
 Json losses_json(const std::vector<rundb::StatRow>& losses) {
   Json rows = Json::array();
   for (const rundb::StatRow& loss : losses) {
@@ -53,10 +66,6 @@ Json changes_json(const std::vector<rundb::KnobChangeRow>& changes) {
   return rows;
 }
 
-bool is_stand_in(const std::string& mode) {
-  return mode.find("EMULATED") != std::string::npos || mode.find("SIMULATED") != std::string::npos;
-}
-
 }  // namespace
 
 Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
@@ -65,14 +74,14 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader.steps());
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, reader.losses());
   ASSIGN_OR_RETURN(const analyze::RunAnalysis analysis, analyze::analyze_run(reader, info));
-  const std::string mode = info.meta_value("mode");
+  const std::string mode = info.mode.line();
   const std::string name = info.meta_value("name");
 
   PageData data;
   data.title = name.empty() ? "Run" : name;
   data.json["name"] = data.title;
   data.json["mode"] = mode.empty() ? "the database does not say in which mode it ran" : mode;
-  data.json["is_stand_in"] = is_stand_in(mode);
+  data.json["is_stand_in"] = !info.mode.stand_ins.empty();
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
   data.json["clock"] = info.meta_value("clock");
   data.json["time_scale"] = info.time_scale();
@@ -83,6 +92,9 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   if (predict && analysis.has_spans()) {
     data.json["next"] = next_json(predict(analyze::suggestions(analysis, info)));
   }
+  ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
+                   analyze::stretches_of(reader, info, steps));
+  data.json["stretches"] = stretches_json(stretches, info);
   data.json["links"] = links_json(analysis);
   data.json["devices"] = devices_json(analysis, info);
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
@@ -92,6 +104,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(data.json["timeline"],
                    timeline_json(reader, info, chosen_steps(with_operations)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
+  data.json["stage_colours"] = stage_colours_json(info);
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);
   return data;

@@ -70,7 +70,7 @@ class Timeline {
     Json rows = Json::array();
     for (const analyze::TrackInfo* track : tracks_) {
       const analyze::TrackInfo& group = root(*track);
-      std::string name = track->name;  // without the name of what it belongs to
+      std::string name = track->label;  // without the name of what it belongs to
       if (&group != track && name.starts_with(group.name + " "))
         name.erase(0, group.name.size() + 1);
       rows.push_back({{"group", group.name},

@@ -5,14 +5,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
 
-const stageColours = {
-  forward: '#4e79a7', backward: '#7a5ea8', gradient: '#c47fb0', stage_gradient: '#c47fb0',
-  compress: '#b07aa1', gradient_down: '#59a5d8', layer_in: '#59a5d8', peer_in: '#59a5d8',
-  gradient_out: '#59a5d8', state_read: '#4fb286', gradient_read: '#4fb286',
-  load_state: '#4fb286', update: '#f2a65a', state_write: '#e07a5f', create_state: '#e07a5f',
-  parameters_up: '#76b7b2', parameters_in: '#76b7b2', commit: '#9aa5b1',
-  validate: '#4e79a7', sample: '#4e79a7',
-};
+const stageColours = new Map(Object.entries(data.stage_colours));
 const causeColours = {
   'compute': '#4e79a7', 'host link': '#59a5d8', 'read': '#4fb286', 'write': '#e07a5f',
   'update engine': '#f2a65a', 'compression': '#b07aa1', 'processor': '#c47fb0',
@@ -499,6 +492,23 @@ function meter(share, of) {
   return made;
 }
 
+// A run that was never changed has nothing to set side by side.
+function drawStretches() {
+  if (data.stretches.length < 2) return;
+  byId('stretches').hidden = false;
+  byId('stretch-unit').textContent = 'medians of the steps, without the first two after a change' +
+    (data.time_scale === 1 ? '' : `; times by the emulated clock, ${data.time_scale} times slower`);
+  const columns = [{ title: 'steps' }, { title: 'settings' }, { title: 'a step takes', num: true },
+    { title: 'host link, out of drives', num: true }, { title: 'into drives', num: true },
+    { title: '' }, { title: 'speed-up', num: true }];
+  const fastest = Math.max(...data.stretches.map((stretch) => stretch.speed_up));
+  const each = (count) => `${threeDigits(count)}${thin}B/parameter`;
+  byId('stretch-table').append(table(columns, data.stretches.map((stretch) => [
+    `${stepNumber(stretch.first_step)} to ${stepNumber(stretch.last_step)}`, stretch.settings,
+    time(stretch.dur), each(stretch.read_bytes), each(stretch.write_bytes),
+    meter(stretch.speed_up / fastest, '#57c08a'), `${threeDigits(stretch.speed_up)}${thin}x`])));
+}
+
 function drawLinks() {
   const { rows, why_empty } = data.links;
   if (rows.length === 0) {
@@ -570,7 +580,7 @@ const kernelColours = ['#4e79a7', '#6b8fb8', '#3d6a99', '#5a86b5'];
 
 // What is no stage has the colour of its track: of a GPU's kernels neighbours differ a little.
 function colourOf(name, track) {
-  if (stageColours[name]) return stageColours[name];
+  if (stageColours.has(name)) return stageColours.get(name);
   if (track.kind !== 'cuda') return '#7d8590';
   if (/^(memcpy|memset)/.test(name)) return '#59a5d8';
   if (track.group === 'synchronization' || track.group === 'CUPTI overhead') return '#7d8590';
@@ -1037,7 +1047,7 @@ function drawTimeline() {
       `of step ${stepNumber(step.step)}, ${time(step.dur)}: ${step.why}`;
     const used = new Set(step.spans.map((span) => data.timeline.names[span[at.name]]));
     legend(byId('timeline-legend'),
-      Object.entries(stageColours).filter(([name]) => used.has(name)));
+      [...stageColours].filter(([name]) => used.has(name)));
     if (step.spans.length === 0) {
       note.textContent = 'No operation of this step is in the record.';
     }
@@ -1080,6 +1090,7 @@ const preferred = matchMedia('(prefers-color-scheme: dark)');
 setTheme(/^#(dark|light)$/.test(location.hash) ? location.hash.slice(1)
   : preferred.matches ? 'dark' : 'light', null);
 drawVerdict();
+drawStretches();
 drawNext();
 drawPlots();
 addEventListener('resize', drawPlots);

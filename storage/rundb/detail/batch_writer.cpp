@@ -125,6 +125,7 @@ struct BatchWriter::Statements {
   Statement knob_change;
   Statement verdict;
   Statement clock;
+  Statement mode;
   LodBatch lod_batch;  // reused
 
   static Result<Statements> prepare(Connection& connection) {
@@ -141,13 +142,12 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement knob_change, prepare_write(connection, "insert_knob_change"));
     ASSIGN_OR_RETURN(Statement verdict, prepare_write(connection, "insert_verdict"));
     ASSIGN_OR_RETURN(Statement clock, prepare_write(connection, "insert_clock_snapshot"));
-    return Statements{std::move(step),        std::move(first_span),
-                      std::move(next_spans),  std::move(span_run),
-                      std::move(span_batch),  std::move(lod),
-                      std::move(long_span),   std::move(flow),
-                      std::move(counter),     std::move(stat),
-                      std::move(knob_change), std::move(verdict),
-                      std::move(clock),       {}};
+    ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
+    return Statements{std::move(step),      std::move(first_span),  std::move(next_spans),
+                      std::move(span_run),  std::move(span_batch),  std::move(lod),
+                      std::move(long_span), std::move(flow),        std::move(counter),
+                      std::move(stat),      std::move(knob_change), std::move(verdict),
+                      std::move(clock),     std::move(mode),        {}};
   }
 
   Status add(const StepRow& row) {
@@ -215,6 +215,9 @@ struct BatchWriter::Statements {
   Status add(const ClockRow& row) {
     return clock.run(std::string_view(row.clock), row.ts, row.realtime_ts);
   }
+  Status add(const ModeRow& row) {
+    return mode.run(row.ts, row.step_id, std::string_view(row.line));
+  }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
     for (const Row& row : rows) RETURN_IF_ERROR(add(row));
@@ -257,6 +260,7 @@ Status BatchWriter::write(const Batch& batch, std::span<const SpanRow> spans) {
   RETURN_IF_ERROR(statements_->add_all(batch.stats));
   RETURN_IF_ERROR(statements_->add_all(batch.knob_changes));
   RETURN_IF_ERROR(statements_->add_all(batch.verdicts));
+  RETURN_IF_ERROR(statements_->add_all(batch.modes));
   return statements_->add_all(batch.clocks);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Tables `string` and `track` as the writer knows them: text to id, and what is not written yet.
+// Tables `string`, `track` and `track_link` as the writer knows them: text to id, and what is not
+// written yet.
 // Bounded by the number of different names, which a run fixes in its first steps.
 //
 // Thread contract: the writer's thread.
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -16,6 +18,7 @@
 
 #include "base/status.h"
 #include "storage/rundb/detail/connection.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::rundb::detail {
 
@@ -26,18 +29,24 @@ class NameTables {
 
   std::int64_t string_id(std::string_view text);
   std::int64_t track_id(std::optional<std::int64_t> parent_id, std::string_view kind,
-                        std::string_view name);
+                        std::string_view name, std::span<const TrackLink> links);
+  // The file's id of what the facts call link `link_id`.
+  void set_link_id(std::int64_t link_id, std::int64_t id_in_file);
 
   Status write_new(Connection& connection);
   void forget_new();  // they are committed
 
  private:
-  using TrackKey = std::tuple<std::optional<std::int64_t>, std::string, std::string>;
+  using Links = std::vector<TrackLink>;  // by the file's ids, sorted
+  using TrackKey = std::tuple<std::optional<std::int64_t>, std::string, std::string, Links>;
+
+  Status write_new_tracks(Connection& connection);
 
   std::unordered_map<std::string, std::int64_t> strings_;
   std::map<TrackKey, std::int64_t> tracks_;
   std::vector<std::pair<std::int64_t, std::string>> new_strings_;
   std::vector<std::pair<std::int64_t, TrackKey>> new_tracks_;
+  std::unordered_map<std::int64_t, std::int64_t> link_ids_;
   std::int64_t next_string_id_ = 1;
   std::int64_t next_track_id_ = 1;
 };

@@ -11,7 +11,7 @@
 
 namespace sluice::rundb::detail {
 
-inline constexpr std::int64_t kSchemaVersion = 5;           // PRAGMA user_version
+inline constexpr std::int64_t kSchemaVersion = 6;           // PRAGMA user_version
 inline constexpr std::int32_t kApplicationId = 0x536c6365;  // "Slce": PRAGMA application_id
 
 // Text of one statement of writes.sql or reads.sql: what follows its `-- name:` line.

@@ -136,6 +136,21 @@ SELECT id, name, kind, memory_bytes, capacity_bytes FROM device ORDER BY id;
 -- name: track_links
 SELECT track_id, link_id, direction FROM track_link ORDER BY track_id, link_id;
 
+-- name: link_id_of
+SELECT id FROM link
+WHERE name = ?1 AND read_bytes_per_s = ?2 AND write_bytes_per_s = ?3 AND latency = ?4
+  AND duplex = ?5;
+
+-- name: stages
+SELECT
+  name_id, kind, place, coalesce(drive_file, ''), coalesce(phase, ''), coalesce(cause, ''),
+  coalesce(set_off_by, ''), every_step, colour
+FROM stage
+ORDER BY name_id;
+
+-- name: modes
+SELECT ts, step_id, line FROM mode ORDER BY rowid;
+
 -- name: last_clock_snapshot
 SELECT ts FROM clock_snapshot WHERE clock = 'monotonic' ORDER BY rowid DESC LIMIT 1;
 

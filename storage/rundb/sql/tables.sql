@@ -139,6 +139,27 @@ CREATE TABLE track_link (
   PRIMARY KEY (track_id, link_id, direction)
 ) STRICT, WITHOUT ROWID;
 
+-- What a span's name means: the producer's table of stages. No reader knows one by its name.
+CREATE TABLE stage (
+  name_id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL CHECK (kind IN ('transfer', 'kernel')),
+  place TEXT NOT NULL
+    CHECK (place IN ('compute', 'host', 'device', 'accelerator', 'peer')),
+  drive_file TEXT,
+  phase TEXT CHECK (phase IN ('forward', 'backward', 'parameters')),
+  cause TEXT,
+  set_off_by TEXT,
+  every_step INTEGER NOT NULL,
+  colour TEXT NOT NULL
+) STRICT;
+
+-- In which mode steps ran: a row holds from its step on, until the next.
+CREATE TABLE mode (
+  ts INTEGER NOT NULL,
+  step_id INTEGER NOT NULL,
+  line TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE subgroup (
   id INTEGER PRIMARY KEY,
   first INTEGER NOT NULL,

@@ -1,5 +1,5 @@
 -- The views people and reports read. A track that crosses links (table track_link) carries
--- transfers; other tracks of an engine carry kernels.
+-- transfers; other tracks of an engine carry kernels. What a name means stands in table stage.
 
 CREATE VIEW transfer AS
 SELECT
@@ -74,13 +74,11 @@ WITH
   finish AS (
     SELECT
       span.step_id,
-      max(iif(string.value = 'forward', span.ts + span.dur, NULL)) AS forward,
-      max(iif(string.value IN ('backward', 'gradient', 'compress', 'stage_gradient',
-                               'gradient_down'), span.ts + span.dur, NULL)) AS backward,
-      max(iif(string.value IN ('update', 'parameters_up', 'parameters_in'),
-              span.ts + span.dur, NULL)) AS parameters
+      max(iif(stage.phase = 'forward', span.ts + span.dur, NULL)) AS forward,
+      max(iif(stage.phase = 'backward', span.ts + span.dur, NULL)) AS backward,
+      max(iif(stage.phase = 'parameters', span.ts + span.dur, NULL)) AS parameters
     FROM span
-    JOIN string ON string.id = span.name_id
+    LEFT JOIN stage ON stage.name_id = span.name_id
     GROUP BY span.step_id),
   part AS (
     SELECT

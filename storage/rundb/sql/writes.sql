@@ -65,12 +65,31 @@ INSERT INTO counter (track_id, ts, value) VALUES (?, ?, ?);
 INSERT OR REPLACE INTO device (id, name, kind, memory_bytes, capacity_bytes)
 VALUES (?, ?, ?, ?, ?);
 
+-- A link that the file knows keeps its id; one of other figures is another link, for what crossed
+-- the old one did so at its rates.
 -- name: insert_link
-INSERT OR REPLACE INTO link (id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex)
-VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO link (id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex)
+SELECT
+  iif(?6 IN (SELECT id FROM link), (SELECT max(id) + 1 FROM link), ?6), ?1, ?2, ?3, ?4, ?5
+WHERE NOT EXISTS (
+  SELECT 1 FROM link
+  WHERE name = ?1 AND read_bytes_per_s = ?2 AND write_bytes_per_s = ?3 AND latency = ?4
+    AND duplex = ?5);
 
 -- name: insert_track_link
-INSERT OR REPLACE INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?);
+INSERT INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?);
+
+-- name: insert_stage
+INSERT OR REPLACE INTO stage (
+  name_id, kind, place, drive_file, phase, cause, set_off_by, every_step, colour
+)
+VALUES (?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?);
+
+-- A mode that already holds is no news.
+-- name: insert_mode
+INSERT INTO mode (ts, step_id, line)
+SELECT ?1, ?2, ?3
+WHERE ?3 IS NOT (SELECT line FROM mode ORDER BY rowid DESC LIMIT 1);
 
 -- name: insert_subgroup
 INSERT OR REPLACE INTO subgroup (id, first, count, device_id) VALUES (?, ?, ?, ?);
@@ -131,6 +150,9 @@ DELETE FROM step WHERE id >= ?;
 
 -- name: delete_knob_changes_from
 DELETE FROM knob_change WHERE step_id >= ?;
+
+-- name: delete_modes_from
+DELETE FROM mode WHERE step_id >= ?;
 
 -- name: delete_verdicts_from
 DELETE FROM verdict WHERE step_id >= ?;

@@ -283,6 +283,7 @@ TEST_CASE("time with traffic both ways is kept apart, and the bytes with it") {
   read.device = DeviceId{0};
   read.size_bytes = 400;
   OperationTimes write = read;
+  write.direction = platform::Direction::write;
   write.stage = runtime::Stage::state_write;
   write.start_ns = 3'000'000'000;
   write.end_ns = 5'000'000'000;

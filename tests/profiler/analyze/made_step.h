@@ -1,10 +1,12 @@
 #pragma once
 // A step made by hand, for tests of the analysis: four CSDs behind one host link.
 
+#include <algorithm>
 #include <deque>
 #include <string>
 
 #include "profiler/analyze/run_data.h"
+#include "tests/made_stages.h"
 
 namespace sluice::analyze {
 
@@ -54,6 +56,7 @@ class MadeStep {
     step_.spans.push_back({.id = id,
                            .track = &track_of(stage, of.device),
                            .name = &name(stage),
+                           .stage = stage_of(stage),
                            .submit_ts = (of.asked_ms < 0 ? begin_ms : of.asked_ms) * kMs,
                            .ts = begin_ms * kMs,
                            .end_ts = end_ms * kMs,
@@ -80,6 +83,14 @@ class MadeStep {
       if (known == text) return known;
     }
     return names_.emplace_back(text);
+  }
+
+  // Null: "collect", or what a GPU ran.
+  const rundb::StageRow* stage_of(const std::string& text) {
+    const auto known = std::ranges::find(runtime::kStages, text, &runtime::StageInfo::name);
+    if (known == runtime::kStages.end()) return nullptr;
+    const auto id = static_cast<std::int64_t>(runtime::index_of(known->stage));
+    return &info_.stages.try_emplace(id, made_stage(*known, id)).first->second;
   }
 
   const TrackInfo& track_of(const std::string& stage, std::int32_t device) {

@@ -2,6 +2,7 @@
 
 #include "profiler/analyze/run_analysis.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include "profiler/analyze/advice.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/writer.h"
+#include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::analyze {
@@ -23,9 +25,6 @@ class MadeRun {
  public:
   explicit MadeRun(const std::string& path)
       : writer_(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {
-    compute_ = writer_->track_id({}, "compute", "compute");
-    const std::int64_t device = writer_->track_id({}, "device", "csd0");
-    read_ = writer_->track_id(device, "device", "csd0 state_read");
     require_ok(writer_->write_facts(
         {.meta = {{"method", "csd"},
                   {"pipeline", "nbuffer"},
@@ -35,7 +34,11 @@ class MadeRun {
          .devices = {{.id = 0, .name = "csd0", .kind = "csd"}},
          .links =
              {{.id = 0, .name = "csd0.drive", .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9}},
-         .track_links = {{read_, 0, rundb::Direction::read}}}));
+         .stages = made_stages(*writer_)}));
+    compute_ = writer_->track_id({}, "compute", "compute");
+    const std::int64_t device = writer_->track_id({}, "device", "csd0");
+    read_ = writer_->track_id(device, "device", "csd0 state_read",
+                              std::array{rundb::TrackLink{0, rundb::Direction::read}});
   }
 
   void add_step(double compute_factor, double read_factor) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -74,13 +75,13 @@ TEST_CASE("a trace goes in, tables come out") {
   const TempFolder folder;
   Recorder recorder;
   const TrackId csd0 = recorder.add_track(kNoTrack, "device", "csd0");
-  const TrackId reads = recorder.add_track(csd0, "link", "csd0 read");
+  const TrackId reads = recorder.add_track(
+      csd0, "link", "csd0 read", std::array{record::TrackLink{0, record::LinkDirection::read}});
   const TrackId depth = recorder.add_track(kNoTrack, "counter", "queue depth");
   auto collector = start(recorder, folder.file("run.db"),
                          {.meta = {{"method", "csd"}},
                           .devices = {{.id = 0, .name = "csd0", .kind = "csd"}},
                           .links = {{.id = 0, .name = "host"}},
-                          .track_links = {{reads, 0, rundb::Direction::read}},
                           .subgroups = {{.id = 0, .first = 0, .count = 8, .device_id = 0}}});
   Ring& ring = recorder.add_ring(64);  // rings, names and tracks may come after the start
   const NameId read = recorder.intern("read");
@@ -362,13 +363,14 @@ TEST_CASE("a resumed run adds to the tables of the first") {
     if (part == 1) recorder.intern("something new");
     const NameId name = recorder.intern("read");
     if (part == 1) recorder.add_track(kNoTrack, "thread", "new");
-    const TrackId track = recorder.add_track(kNoTrack, "link", "csd0 read");
+    const TrackId track =
+        recorder.add_track(kNoTrack, "link", "csd0 read",
+                           std::array{record::TrackLink{0, record::LinkDirection::read}});
     auto writer = part == 0 ? Writer::create(folder.file("run.db"), IfExists::refuse)
                             : Writer::open_append(folder.file("run.db"), 1);
-    auto collector = require_ok(Collector::start(
-        recorder, require_ok(std::move(writer)),
-        {.links = {{.id = 0, .name = "host"}}, .track_links = {{track, 0, rundb::Direction::read}}},
-        kOnlyWhenAsked));
+    auto collector =
+        require_ok(Collector::start(recorder, require_ok(std::move(writer)),
+                                    {.links = {{.id = 0, .name = "host"}}}, kOnlyWhenAsked));
     Ring& ring = recorder.add_ring(8);
     ring.try_push(SpanRecord{.name = name, .track = track, .step = part, .bytes = 10 + part});
     ring.try_push(StepRecord{.step = part});

@@ -1,11 +1,14 @@
 #pragma once
 // A small run, written by hand, whose figures are known: two CSDs, some steps of 100 ms.
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <sstream>
 
+#include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::report {
@@ -33,7 +36,7 @@ struct MadeRun {
 inline void write_made_run(const std::string& path, const MadeRun& made) {
   auto writer = require_ok(rundb::Writer::create(path, rundb::IfExists::replace));
   rundb::Facts facts;
-  facts.meta = {{"name", made.name}, {"mode", made.mode}, {"processors", "2"}};
+  facts.meta = {{"name", made.name}, {"processors", "2"}};
   facts.meta.insert(facts.meta.end(), made.more_meta.begin(), made.more_meta.end());
   for (const rundb::KnobChangeRow& change : made.changes) {
     facts.knobs.push_back({.name = change.knob, .type = "integer"});
@@ -44,6 +47,8 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
     facts.links.push_back(
         {.id = d, .name = device + ".internal", .read_bytes_per_s = 2e9, .write_bytes_per_s = 2e9});
   }
+  facts.stages = made_stages(*writer);
+  require_ok(writer->write_facts(facts));
   const std::int64_t compute = writer->track_id(std::nullopt, "compute", "compute");
   std::array<std::int64_t, 2> read{};
   std::array<std::int64_t, 2> update{};
@@ -51,14 +56,16 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
   for (std::size_t d = 0; d < 2; ++d) {
     const std::string device = "csd" + std::to_string(d);
     const std::int64_t parent = writer->track_id(std::nullopt, "device", device);
-    read[d] = writer->track_id(parent, "device", device + " state_read");
-    update[d] = writer->track_id(parent, "device", device + " update");
-    write[d] = writer->track_id(parent, "device", device + " state_write");
     const auto link = static_cast<std::int64_t>(d);
-    facts.track_links.push_back({read[d], link, rundb::Direction::read});
-    facts.track_links.push_back({write[d], link, rundb::Direction::write});
+    const auto track = [&](const std::string& stage, std::span<const rundb::TrackLink> links) {
+      return writer->track_id(parent, "device", device + " " + stage, links);
+    };
+    read[d] = track("state_read over internal",
+                    std::array{rundb::TrackLink{link, rundb::Direction::read}});
+    update[d] = track("update", {});
+    write[d] = track("state_write over internal",
+                     std::array{rundb::TrackLink{link, rundb::Direction::write}});
   }
-  require_ok(writer->write_facts(facts));
   const std::int64_t gpu = made.has_gpu ? writer->track_id(std::nullopt, "cuda", "GPU0") : 0;
   const std::int64_t stream = made.has_gpu ? writer->track_id(gpu, "cuda", "stream 7") : 0;
   const std::int64_t counter = writer->track_id(std::nullopt, "counter", "made counter");
@@ -73,6 +80,7 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
                            .tokens = 64,
                            .skipped = false});
     if (s == 0) batch.knob_changes = made.changes;
+    if (s == 0) batch.modes = {{.line = made.mode}};
     if (made.lost_count > 0 && s == 0) {
       batch.stats.push_back({.name = "records_dropped_ring_full",
                              .severity = rundb::Severity::loss,

@@ -1,40 +1,46 @@
 #include "storage/rundb/writer.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <iostream>
 #include <limits>
 
 #include "storage/rundb/reader.h"
+#include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
 namespace {
 
 // Two links in a row, two devices on them; csd1 has a kernel track, too.
-Facts two_devices(Writer& writer) {
-  const std::int64_t read0 = writer.track_id(std::nullopt, "link", "csd0 read");
-  const std::int64_t read1 = writer.track_id(std::nullopt, "link", "csd1 read");
-  const std::int64_t write1 = writer.track_id(std::nullopt, "link", "csd1 write");
-  return {.meta = {{"clock", "emulated"}, {"method", "csd"}},
-          .devices = {{.id = 0, .name = "csd0", .kind = "csd", .memory_bytes = 1 << 20}},
-          .links = {{.id = 0, .name = "host", .read_bytes_per_s = 3e9, .latency_ns = 5000},
-                    {.id = 1, .name = "csd0.drive", .full_duplex = false},
-                    {.id = 2, .name = "csd1.drive"}},
-          .track_links = {{read0, 0, Direction::read},
-                          {read0, 1, Direction::read},
-                          {read1, 0, Direction::read},
-                          {read1, 2, Direction::read},
-                          {write1, 0, Direction::write},
-                          {write1, 2, Direction::write}},
-          .subgroups = {{.id = 0, .first = 0, .count = 100, .device_id = 0},
-                        {.id = 1, .first = 100, .count = 60, .device_id = -1}}};
+struct TwoDevices {
+  std::int64_t read0;
+  std::int64_t read1;
+  std::int64_t write1;
+};
+TwoDevices write_two_devices(Writer& writer) {
+  require_ok(writer.write_facts(
+      {.meta = {{"clock", "emulated"}, {"method", "csd"}},
+       .devices = {{.id = 0, .name = "csd0", .kind = "csd", .memory_bytes = 1 << 20}},
+       .links = {{.id = 0, .name = "host", .read_bytes_per_s = 3e9, .latency_ns = 5000},
+                 {.id = 1, .name = "csd0.drive", .full_duplex = false},
+                 {.id = 2, .name = "csd1.drive"}},
+       .stages = made_stages(writer),
+       .subgroups = {{.id = 0, .first = 0, .count = 100, .device_id = 0},
+                     {.id = 1, .first = 100, .count = 60, .device_id = -1}}}));
+  const auto track = [&writer](const char* name, std::int64_t drive, Direction direction) {
+    return writer.track_id(std::nullopt, "link", name,
+                           std::array{TrackLink{0, direction}, TrackLink{drive, direction}});
+  };
+  return {track("csd0 read", 1, Direction::read), track("csd1 read", 2, Direction::read),
+          track("csd1 write", 2, Direction::write)};
 }
 
 TEST_CASE("what is written is what is read") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
-  require_ok(writer->write_facts(two_devices(*writer)));
+  write_two_devices(*writer);
   Batch batch;
   batch.spans = {{.track_id = writer->track_id(std::nullopt, "compute", "gpu"),
                   .name_id = writer->string_id("forward"),
@@ -127,6 +133,7 @@ TEST_CASE("a loss that is not a number is NULL in the table and not a number whe
 TEST_CASE("a step divides into phases, and an update that goes on counts in the step that waits") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  require_ok(writer->write_facts({.stages = made_stages(*writer)}));
   const std::int64_t track = writer->track_id(std::nullopt, "host", "host");
   Batch batch;
   const auto ended = [&](const char* name, std::int64_t step, TimeNs end) {
@@ -162,10 +169,7 @@ TEST_CASE("a step divides into phases, and an update that goes on counts in the 
 TEST_CASE("bytes by link are exactly what the spans say, over every link of the route") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
-  require_ok(writer->write_facts(two_devices(*writer)));
-  const std::int64_t read0 = writer->track_id(std::nullopt, "link", "csd0 read");
-  const std::int64_t read1 = writer->track_id(std::nullopt, "link", "csd1 read");
-  const std::int64_t write1 = writer->track_id(std::nullopt, "link", "csd1 write");
+  const auto [read0, read1, write1] = write_two_devices(*writer);
   const std::int64_t gpu = writer->track_id(std::nullopt, "compute", "gpu");
   const std::int64_t read = writer->string_id("read");
   const std::int64_t write = writer->string_id("write");

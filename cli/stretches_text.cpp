@@ -1,0 +1,50 @@
+#include "cli/stretches_text.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "cli/terminal.h"
+
+namespace sluice::cli {
+namespace {
+
+// Of UTF-8 text whose letters are all one column wide.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+}
+
+std::string title(const analyze::RunInfo& info) {
+  const double scale = info.time_scale();
+  const std::string clock =
+      scale == 1 ? "" : fmt::format("; times by the EMULATED CLOCK, x{:g}", scale);
+  return fmt::format(
+      "What each change brought (medians of the steps, without the first two after a change{}):",
+      clock);
+}
+
+}  // namespace
+
+std::string stretches_text(const std::vector<analyze::Stretch>& stretches,
+                           const analyze::RunInfo& info, int columns) {
+  if (stretches.size() < 2) return "";
+  std::size_t width = 8;
+  for (const analyze::Stretch& stretch : stretches) {
+    width = std::max(width, width_of(stretch.settings));
+  }
+  const double parameters = std::max(1.0, info.meta_number("parameters", 0));
+  std::string text = wrapped(title(info), columns, "  ");
+  text += fmt::format("  {:<11} {:<{}} {:>9} {:>9} {:>14}\n", "steps", "settings", width, "a step",
+                      "speed-up", "host link, B");
+  text += fmt::format("  {:<11} {:<{}} {:>9} {:>9} {:>7}{:>7}\n", "", "", width, "", "", "read",
+                      "write");
+  for (const analyze::Stretch& stretch : stretches) {
+    text += fmt::format("  {:<11} {:<{}} {:>9} {:>8.2f}x {:>7.2f}{:>7.2f}\n",
+                        fmt::format("{} to {}", stretch.first_step + 1, stretch.last_step + 1),
+                        stretch.settings, width, format_duration(stretch.dur), stretch.speed_up,
+                        stretch.read_bytes / parameters, stretch.write_bytes / parameters);
+  }
+  return text + "  Host link: bytes a parameter and step, over what all devices share.\n";
+}
+
+}  // namespace sluice::cli

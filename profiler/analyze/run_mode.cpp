@@ -1,0 +1,120 @@
+#include "profiler/analyze/run_mode.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::analyze {
+namespace {
+
+constexpr std::string_view kJoint = " · ";
+constexpr std::size_t kRangesNamed = 3;
+
+void join(std::string& line, std::string_view part) {
+  if (part.empty()) return;
+  if (!line.empty()) line += kJoint;
+  line += part;
+}
+
+bool names_stand_in(std::string_view part) {
+  return part.find("EMULATED") != std::string_view::npos ||
+         part.find("SIMULATED") != std::string_view::npos;
+}
+
+ModeStretch stretch_of(const rundb::ModeRow& row) {
+  ModeStretch stretch{.first_step = row.step_id, .line = row.line};
+  const std::string_view line = row.line;
+  for (std::size_t at = 0; at <= line.size();) {
+    const std::size_t end = std::min(line.find(kJoint, at), line.size());
+    const std::string_view part = line.substr(at, end - at);
+    join(names_stand_in(part) ? stretch.stand_ins : stretch.method, part);
+    at = end + kJoint.size();
+  }
+  return stretch;
+}
+
+// "EMULATED CLOCK x12, EMULATED CSDs (files, host memory)" is two.
+std::vector<std::string> single_stand_ins(const std::string& stand_ins) {
+  std::vector<std::string> single;
+  for (std::size_t at = 0; at < stand_ins.size();) {
+    const std::size_t end = std::min(stand_ins.find(", EMULATED", at), stand_ins.size());
+    single.push_back(stand_ins.substr(at, end - at));
+    at = end == stand_ins.size() ? end : end + 2;
+  }
+  return single;
+}
+
+bool has(const ModeStretch& stretch, const std::string& stand_in) {
+  const std::vector<std::string> all = single_stand_ins(stretch.stand_ins);
+  return std::ranges::find(all, stand_in) != all.end();
+}
+
+// "" where it stood in for the whole run. Steps count from 1 where people read them.
+std::string steps_of(const std::vector<ModeStretch>& stretches, const std::string& stand_in) {
+  std::string text;
+  std::size_t count = 0;
+  for (std::size_t first = 0; first < stretches.size(); ++first) {
+    if (!has(stretches[first], stand_in)) continue;
+    std::size_t last = first;
+    while (last + 1 < stretches.size() && has(stretches[last + 1], stand_in)) ++last;
+    if (first == 0 && last + 1 == stretches.size()) return "";
+    if (++count <= kRangesNamed) {
+      text += count > 1 ? ", " : " in steps ";
+      text += fmt::format("{} ", stretches[first].first_step + 1);
+      text +=
+          last + 1 == stretches.size() ? "on" : fmt::format("to {}", stretches[last].last_step + 1);
+    }
+    first = last;
+  }
+  if (count > kRangesNamed) text += fmt::format(" and {} more", count - kRangesNamed);
+  return text;
+}
+
+// Those of now first.
+std::string stand_ins_of(const std::vector<ModeStretch>& stretches) {
+  std::vector<std::string> different;
+  for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch) {
+    for (const std::string& stand_in : single_stand_ins(stretch->stand_ins)) {
+      if (std::ranges::find(different, stand_in) == different.end()) different.push_back(stand_in);
+    }
+  }
+  std::string text;
+  for (const std::string& stand_in : different) {
+    text += (text.empty() ? "" : ", ") + stand_in + steps_of(stretches, stand_in);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RunMode::line() const {
+  std::string text = method;
+  join(text, stand_ins);
+  return text;
+}
+
+RunMode run_mode(std::span<const rundb::ModeRow> rows) {
+  RunMode mode;
+  for (const rundb::ModeRow& row : rows) {
+    if (!mode.stretches.empty()) {
+      ModeStretch& before = mode.stretches.back();
+      if (before.first_step >= row.step_id) {  // no step ran in it
+        mode.stretches.pop_back();
+      } else {
+        before.last_step = row.step_id - 1;
+      }
+    }
+    if (!mode.stretches.empty() && mode.stretches.back().line == row.line) {
+      mode.stretches.back().last_step = -1;
+      continue;
+    }
+    mode.stretches.push_back(stretch_of(row));
+  }
+  if (mode.stretches.empty()) return mode;
+  mode.method = mode.stretches.back().method;
+  mode.stand_ins = stand_ins_of(mode.stretches);
+  return mode;
+}
+
+}  // namespace sluice::analyze

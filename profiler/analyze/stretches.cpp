@@ -1,0 +1,118 @@
+#include "profiler/analyze/stretches.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "profiler/analyze/link_use.h"
+#include "profiler/analyze/trend.h"
+
+namespace sluice::analyze {
+namespace {
+
+// After a change buffers fill and memory is taken anew.
+constexpr std::size_t kSettling = 2;
+
+// Payload by step: read, write.
+using BytesByStep = std::map<std::int64_t, std::array<double, 2>>;
+
+// Of several links that devices share, one behind the other, the fullest.
+Result<BytesByStep> shared_link_bytes(rundb::Reader& reader) {
+  BytesByStep bytes;
+  RETURN_IF_ERROR(reader.each_row(
+      "SELECT step_id, link, direction = 'write', bytes FROM link_bytes WHERE step_id IS NOT NULL",
+      [&bytes](std::span<const rundb::Cell> row) {
+        const auto* step = std::get_if<std::int64_t>(&row[0]);
+        const auto* link = std::get_if<std::string>(&row[1]);
+        const auto* way = std::get_if<std::int64_t>(&row[2]);
+        const auto* moved = std::get_if<std::int64_t>(&row[3]);
+        if (step == nullptr || link == nullptr || way == nullptr || moved == nullptr ||
+            !is_shared_link(*link)) {
+          return ok_status();
+        }
+        double& most = bytes[*step][*way == 0 ? 0 : 1];
+        most = std::max(most, static_cast<double>(*moved));
+        return ok_status();
+      }));
+  return bytes;
+}
+
+class Stretches {
+ public:
+  Stretches(const RunInfo& info, const BytesByStep& bytes) : info_(info), bytes_(bytes) {}
+
+  std::vector<Stretch> of(const std::vector<rundb::StepRow>& steps) {
+    auto begin = steps.begin();
+    while (begin != steps.end()) {
+      const auto end = std::find_if(begin + 1, steps.end(), [this](const rundb::StepRow& step) {
+        return std::ranges::count(info_.knob_changes, step.id, &rundb::KnobChangeRow::step_id) > 0;
+      });
+      add({begin, end});
+      begin = end;
+    }
+    return std::move(stretches_);
+  }
+
+ private:
+  void add(std::span<const rundb::StepRow> steps) {
+    Stretch stretch{.first_step = steps.front().id,
+                    .last_step = steps.back().id,
+                    .settings = settings_at(steps.front().id)};
+    std::vector<double> durs;
+    for (const rundb::StepRow& step : steps.subspan(std::min(kSettling, steps.size()))) {
+      if (step.skipped) continue;
+      durs.push_back(static_cast<double>(step.dur));
+      const auto moved = bytes_.find(step.id);
+      if (moved == bytes_.end()) continue;
+      stretch.read_bytes += moved->second[0];
+      stretch.write_bytes += moved->second[1];
+    }
+    if (durs.empty()) return;
+    const double median = median_of(durs);
+    stretch.steps = durs.size();
+    stretch.dur = static_cast<TimeNs>(median);
+    stretch.noise = static_cast<TimeNs>(noise_of(durs, median));
+    stretch.read_bytes /= static_cast<double>(durs.size());
+    stretch.write_bytes /= static_cast<double>(durs.size());
+    const TimeNs first = stretches_.empty() ? stretch.dur : stretches_.front().dur;
+    stretch.speed_up = stretch.dur > 0 ? static_cast<double>(first) / median : 1;
+    stretches_.push_back(std::move(stretch));
+  }
+
+  // Method and pipeline always; of the other knobs those that the run changed up to there.
+  std::string settings_at(std::int64_t step) const {
+    std::string text = value_at("method", step) + " · " + value_at("pipeline", step);
+    std::vector<std::string> named = {"method", "pipeline"};
+    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
+      if (change.step_id > step || std::ranges::count(named, change.knob) > 0) continue;
+      named.push_back(change.knob);
+      text += fmt::format(" · {} {}", change.knob, value_at(change.knob, step));
+    }
+    return text;
+  }
+
+  // What the first change after `step` was made from, where none was made before.
+  std::string value_at(std::string_view knob, std::int64_t step) const {
+    const rundb::KnobChangeRow* before = nullptr;
+    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
+      if (change.knob != knob) continue;
+      if (change.step_id > step) return before == nullptr ? change.old_value : before->new_value;
+      before = &change;
+    }
+    return before == nullptr ? info_.meta_value(knob) : before->new_value;
+  }
+
+  const RunInfo& info_;
+  const BytesByStep& bytes_;
+  std::vector<Stretch> stretches_;
+};
+
+}  // namespace
+
+Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& info,
+                                          const std::vector<rundb::StepRow>& steps) {
+  ASSIGN_OR_RETURN(const BytesByStep bytes, shared_link_bytes(reader));
+  return Stretches(info, bytes).of(steps);
+}
+
+}  // namespace sluice::analyze

@@ -1,0 +1,31 @@
+#pragma once
+// The stretches of a run between changes of its knobs, side by side: what each change brought.
+//
+// Thread contract: free functions. Reads the bytes of all steps in one query.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/analyze/run_data.h"
+
+namespace sluice::analyze {
+
+struct Stretch {
+  std::int64_t first_step = 0;  // of those that ended
+  std::int64_t last_step = 0;
+  std::string settings;   // in force: "csd · nbuffer", and what else was changed: "density 0.05"
+  std::size_t steps = 0;  // that count: without the first two, and without those that were skipped
+  TimeNs dur = 0;         // their median
+  TimeNs noise = 0;       // analyze::noise_of them
+  // Payload over the link that devices share, a step (means of the steps that count).
+  double read_bytes = 0;
+  double write_bytes = 0;
+  double speed_up = 1;  // the first stretch's time, over this one's
+};
+
+// In order; those with no step that counts are left out. A run that never changed has one.
+Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& info,
+                                          const std::vector<rundb::StepRow>& steps);
+
+}  // namespace sluice::analyze

@@ -1,0 +1,62 @@
+#pragma once
+// Every way to offload a run: what a suite goes through that must hold for all of them.
+
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+// "key=value" settings of one way.
+using OffloadWay = std::vector<std::string>;
+
+// method x pipeline x wire x gradient_tier x density x optimizer, but for what is refused.
+inline std::vector<OffloadWay> every_way_to_offload() {
+  std::vector<OffloadWay> ways;
+  for (const std::string method : {"host", "csd"}) {
+    for (const std::string pipeline : {"serial", "handover", "nbuffer"}) {
+      for (const std::string wire : {"fp32", "native"}) {
+        for (const std::string tier : {"storage", "memory"}) {
+          if (method == "csd" && tier == "memory") continue;  // a device reads them from its drive
+          for (const std::string density : {"1", "0.05"}) {
+            for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
+              ways.push_back({"method=" + method, "pipeline=" + pipeline, "wire=" + wire,
+                              "gradient_tier=" + tier, "density=" + density,
+                              "optimizer=" + optimizer});
+            }
+          }
+        }
+      }
+    }
+  }
+  return ways;
+}
+
+// What may change between two steps, or with a resume: a value that a run begins with, and another.
+struct OffloadChange {
+  OffloadWay from;
+  OffloadWay to;
+};
+inline std::vector<OffloadChange> every_change_of_offload() {
+  return {{{"method=csd"}, {"method=host"}},
+          {{"method=host"}, {"method=csd"}},
+          {{"pipeline=nbuffer"}, {"pipeline=serial"}},
+          {{"pipeline=serial"}, {"pipeline=handover"}},
+          {{"pipeline=handover"}, {"pipeline=nbuffer"}},
+          {{"wire=fp32"}, {"wire=native"}},
+          {{"wire=native"}, {"wire=fp32"}},
+          {{"method=host", "gradient_tier=storage"}, {"gradient_tier=memory"}},
+          {{"method=host", "gradient_tier=memory"}, {"gradient_tier=storage", "method=csd"}},
+          {{"density=1"}, {"density=0.05"}},
+          {{"density=0.05"}, {"density=1"}},
+          {{"density=0.05", "error_feedback=false"}, {"error_feedback=true"}},
+          {{"density=0.05", "error_feedback=true"}, {"method=host"}},
+          {{"buffers=3"}, {"buffers=1"}},
+          {{"prefetch=true"}, {"prefetch=false"}},
+          {{"io_bytes=1MiB"}, {"io_bytes=4096"}},
+          {{"queue_depth=8"}, {"queue_depth=1"}},
+          {{"device_map=even"}, {"device_map=1,0"}},
+          {{"device_map=1,0", "method=host"}, {"device_map=0,1", "method=csd"}},
+          {{"device_map=3,1", "density=0.05"}, {"device_map=1,3", "pipeline=serial"}}};
+}
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+// In which modes a run ran: what ever stood in for hardware is named, with its steps.
+
+#include "profiler/analyze/run_mode.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sluice;
+using namespace sluice::analyze;
+
+namespace {
+
+const std::string kHost = "host · serial · 4 drives · EMULATED CLOCK x12";
+const std::string kCsd =
+    "csd · nbuffer · 4 devices · EMULATED CLOCK x12, EMULATED CSDs (files, host memory)";
+const std::string kReal = "host · nbuffer · 2 drives · real clock";
+
+RunMode mode_of(const std::vector<std::pair<std::int64_t, std::string>>& rows) {
+  std::vector<rundb::ModeRow> made;
+  for (const auto& [step, line] : rows) made.push_back({.step_id = step, .line = line});
+  return run_mode(made);
+}
+
+}  // namespace
+
+TEST_CASE("a run in one mode says its line") {
+  CHECK(mode_of({{0, kCsd}}).line() == kCsd);
+  CHECK(mode_of({{0, kReal}}).stand_ins.empty());
+  CHECK(mode_of({{0, kReal}}).method == kReal);
+  CHECK(mode_of({}).line().empty());
+}
+
+TEST_CASE("what stood in for hardware in some steps is named with them") {
+  const RunMode turned = mode_of({{0, kHost}, {40, kCsd}});
+  CHECK(turned.method == "csd · nbuffer · 4 devices");
+  CHECK(turned.stand_ins ==
+        "EMULATED CLOCK x12, EMULATED CSDs (files, host memory) in steps 41 on");
+  const RunMode back = mode_of({{0, kCsd}, {10, kHost}, {20, kCsd}, {30, kReal}});
+  CHECK(back.method == kReal);
+  CHECK(back.stand_ins ==
+        "EMULATED CLOCK x12 in steps 1 to 30, EMULATED CSDs (files, host memory) in steps 1 to 10, "
+        "21 to 30");
+  REQUIRE(back.stretches.size() == 4);
+  CHECK(back.stretches[1].first_step == 10);
+  CHECK(back.stretches[1].last_step == 19);
+  CHECK(back.stretches[3].last_step == -1);
+}
+
+TEST_CASE("a mode in which no step ran is none, and one that returns goes on") {
+  const RunMode undone = mode_of({{0, kHost}, {7, kCsd}, {7, kHost}});
+  REQUIRE(undone.stretches.size() == 1);
+  CHECK(undone.line() == kHost);
+  std::vector<std::pair<std::int64_t, std::string>> many;
+  for (std::int64_t i = 0; i < 12; ++i) many.emplace_back(i * 10, i % 2 == 0 ? kReal : kHost);
+  CHECK(mode_of(many).stand_ins ==
+        "EMULATED CLOCK x12 in steps 11 to 20, 31 to 40, 51 to 60 and 3 more");
+}
