@@ -21,8 +21,8 @@ namespace sluice::train {
 
 // How kernels of one processor shared it.
 enum class KernelOrder : std::uint8_t {
-  in_turn,  // one at a time, as the simulated and the emulated clock have it
-  at_once,  // on threads side by side, as they really ran
+  in_turn,  // one at a time, as an engine runs them by the simulated and the emulated clock
+  at_once,  // side by side: by the real clock, and by any where engines share one processor
 };
 
 struct OperationTimes {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds includes and CMake links to the house: which folder may use which, and which folder owns
-which foreign library. A breach is planted in a copy to show that it is found."""
+which foreign library. A breach is planted in a copy to show that it is found. pages_test.py holds
+docs/architecture.md to the same tables."""
 
 import pathlib
 import re
@@ -58,21 +59,22 @@ MAY_USE = {
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")
 
-# Foreign include -> the folders that own it.
+# A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
-    (r"(torch|ATen|c10)/", {"core/model/gpt2"}),
-    (r"sqlite3\.h", {"storage/rundb"}),
-    (r"liburing(\.h|/)", {"storage/io"}),
-    (r"xxhash\.h", {"storage/state", "core/data"}),
-    (r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
-    (r"hwy/", {"core/optimizer", "core/compress"}),
-    (r"(imgui|imgui_internal|imgui_stdlib|implot)\.h|misc/cpp/imgui_stdlib\.h",
+    ("libtorch", r"(torch|ATen|c10)/", {"core/model/gpt2"}),
+    ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
+    ("liburing", r"liburing(\.h|/)", {"storage/io"}),
+    ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
+    ("toml++", r"toml\+\+/", {"core/platform", "core/model", "core/train"}),
+    ("Highway", r"hwy/", {"core/optimizer", "core/compress"}),
+    ("Dear ImGui, ImPlot",
+     r"(imgui|imgui_internal|imgui_stdlib|implot)\.h|misc/cpp/imgui_stdlib\.h",
      {"gui/widgets", "gui/views", "gui/app"}),
-    (r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
-    (r"CLI/", {"cli", "gui/app"}),
-    (r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
-    (r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
-    (r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
+    ("GLFW, OpenGL", r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
+    ("CLI11", r"CLI/", {"cli", "gui/app"}),
+    ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
+    ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
+    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
@@ -113,7 +115,7 @@ def is_exempt(path):
 
 def foreign_owners(include):
     """The folders that may use a foreign include; None for the system's own."""
-    for pattern, owners in FOREIGN_OWNERS:
+    for _, pattern, owners in FOREIGN_OWNERS:
         if re.match(pattern, include):
             return owners
     return None if SYSTEM_HEADERS.fullmatch(include) else set()
