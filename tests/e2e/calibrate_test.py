@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`sluice calibrate`: what it writes is what simulate and train take, and what it refuses leaves
 nothing behind."""
+# Runs alone: it measures the machine.
 
 import os
 import pathlib

@@ -25,6 +25,7 @@ import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLES = ROOT / "sample_models"
+TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
 BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build" / "release"))
 SLUICE = pathlib.Path(os.environ.get("SLUICE_BIN", BUILD / "bin" / "sluice")).absolute()
 LIMIT_S = 600  # for a command that hangs; no test depends on how fast it is
@@ -81,7 +82,12 @@ class Skip(Exception):
     """Why a test cannot be made here."""
 
 
+_check_count = 0
+
+
 def require(condition, why):
+    global _check_count
+    _check_count += 1
     if not condition:
         raise Failure(why)
 
@@ -208,7 +214,7 @@ class Place:
 
     def write_run(self, text=NANO_RUN, **replaced):
         """The nano run file, with whole lines `key = ...` replaced or added at the top."""
-        text = text.format(platform=SAMPLES / "platforms" / "smartssd-a5000.toml")
+        text = text.format(platform=TESTBED)
         lines = text.splitlines()
         for key, value in replaced.items():
             lines = [line for line in lines if line.split(" = ")[0] != key]
@@ -223,6 +229,12 @@ class Place:
 
     def start(self, *flags, run=None, **settings):
         return Running(self.arguments(*flags, run=run, **settings), self.path)
+
+    def simulate(self, model, name="sim.db", platform=TESTBED, **settings):
+        """A simulated step, recorded as a run; its database."""
+        sluice("simulate", model, "--platform", platform, "--db", self / name,
+               *setting_arguments(settings)).done()
+        return self / name
 
     def state(self, *flags, state_dir="out/state"):
         return sluice("state", self.path / state_dir, *flags, cwd=self.path)
@@ -307,9 +319,11 @@ def test(function):
 
 def _run(function):
     name = function.__name__.replace("_", " ")
+    checked_before = _check_count
     try:
         with Place() as place:
             function(place)
+        require(_check_count > checked_before, "it checked nothing")
     except Skip as skip:
         print(f"SKIPPED: {name}: {skip}", flush=True)
     except Failure as failure:

@@ -38,19 +38,27 @@ TEST_CASE("any part can be made anywhere: pieces of odd sizes give the same valu
 
 TEST_CASE("an empty part is nothing, also at the end") {
   const FlatLayout layout = kSmall.flat_layout();
-  fill_initial(layout, 0, 0, {});
-  fill_initial(layout, 0, layout.parameter_count, {});
+  std::vector<float> untouched = {7};
+  fill_initial(layout, 0, 0, std::span(untouched).first(0));
+  fill_initial(layout, 0, layout.parameter_count, std::span(untouched).first(0));
+  CHECK(untouched.front() == 7);
 }
 
 TEST_CASE("LayerNorm begins as one and zero, biases as zero") {
   const FlatLayout layout = kSmall.flat_layout();
   const std::vector<float> values = all_values(layout, 9);
+  int ones = 0;
+  int zeros = 0;
   for (const TensorInfo& tensor : layout.tensors) {
     const bool is_norm = tensor.name.find("ln_") != std::string::npos;
     if (!is_norm && tensor.name.ends_with(".weight")) continue;
     const float expected = is_norm && tensor.name.ends_with(".weight") ? 1.0f : 0.0f;
     for (std::int64_t i = 0; i < tensor.count; ++i) REQUIRE(values[tensor.first + i] == expected);
+    (expected == 1 ? ones : zeros) += 1;
   }
+  const auto layers = static_cast<int>(kSmall.layers);
+  CHECK(ones == 2 * layers + 1);
+  CHECK(zeros == 6 * layers + 1);
 }
 
 TEST_CASE("weights are normal with the standard deviation that GPT-2 gives them") {

@@ -54,7 +54,7 @@ void open_by_hand(const Drive& d, const std::string& path) {
 }  // namespace
 
 TEST_CASE("a live run is followed, and its sudden death is no harm") {
-  if (!can_run("a live run is followed, and its sudden death is no harm")) return;
+  if (!can_run()) return;
   const std::string database = test_path("live") + "/run.db";
   ChildProcess training(train_command("live", 400));
   const std::string problem = drive(options_for(database), [&](const Drive& d) {
@@ -83,7 +83,7 @@ TEST_CASE("a live run is followed, and its sudden death is no harm") {
 }
 
 TEST_CASE("a file that is no run is an error panel with a reason") {
-  if (!can_run("a file that is no run is an error panel with a reason")) return;
+  if (!can_run()) return;
   const std::vector<std::pair<std::string, std::string>> files = {
       {text_file(), "not a database"},
       {written("empty.db", ""), "is empty"},
@@ -108,8 +108,7 @@ TEST_CASE("a file that is no run is an error panel with a reason") {
 }
 
 TEST_CASE("runs without steps, with one, or without a loss are shown as far as they go") {
-  if (!can_run("runs without steps, with one, or without a loss are shown as far as they go"))
-    return;
+  if (!can_run()) return;
   const std::vector<report::MadeRun> runs = {
       {.name = "no steps", .step_count = 0},
       {.name = "one step", .step_count = 1},

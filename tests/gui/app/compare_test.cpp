@@ -8,7 +8,7 @@
 namespace sluice::gui {
 
 TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
-  if (!can_run("two runs, and two stretches of one, are compared")) return;
+  if (!can_run()) return;
   const std::string other = test_path("other") + "/run.db";
   CHECK(ChildProcess(train_command("other", 8) + " --set buffers=5").wait() == 0);
   const std::string problem = drive(options_for(trained_run()), [&other](const Drive& d) {

@@ -32,7 +32,7 @@ void drag_share(const Drive& d, int amount, const char* from, const char* to,
 }  // namespace
 
 TEST_CASE("a share is dragged from one device to another, and the run moves it") {
-  if (!can_run("a share is dragged from one device to another, and the run moves it")) return;
+  if (!can_run()) return;
   const std::string problem = drive_live("shares", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     drag_share(d, 5, "//Devices/##csd0", "//Devices/##csd1", "8,18,12,12");
@@ -48,8 +48,7 @@ TEST_CASE("a share is dragged from one device to another, and the run moves it")
 // Drained in the window, stopped in the window, and resumed without it.
 TEST_CASE("a device is drained, the run stops after its step, and goes on without the device",
           "[long]") {
-  if (!can_run("a device is drained, the run stops after its step, and goes on without the device"))
-    return;
+  if (!can_run()) return;
   const std::string database = test_path("drained") + "/run.db";
   ChildProcess training(train_command("drained", 4000));
   std::int64_t step_count = 0;
@@ -83,7 +82,7 @@ TEST_CASE("a device is drained, the run stops after its step, and goes on withou
 }
 
 TEST_CASE("a share of 0 is typed into the knob of the shares", "[long]") {
-  if (!can_run("a share of 0 is typed into the knob of the shares")) return;
+  if (!can_run()) return;
   const std::string problem = drive_live("typed", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);

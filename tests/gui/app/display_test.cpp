@@ -3,21 +3,17 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
+#include "tests/skip.h"
 
 namespace sluice::gui {
 
 TEST_CASE("real events of the window system reach the program") {
-  const char* name = "real events of the window system reach the program";
-  if (!can_run(name)) return;
-  if (!has_program("xdotool")) {
-    std::cout << "SKIPPED: " << name << ": there is no xdotool (Debian: xdotool)\n";
-    return;
-  }
+  if (!can_run()) return;
+  if (!has_program("xdotool")) return skip_test("there is no xdotool (Debian: xdotool)");
   ChildProcess program("timeout 90 " + gui_program() + " " + trained_run() + " --settings -");
   // Ctrl+Q through the X server ends it; anything else would leave it there. Without a window
   // manager a first key may be lost, so it is pressed up to eight times.
@@ -34,8 +30,7 @@ TEST_CASE("real events of the window system reach the program") {
 }
 
 TEST_CASE("a picture is taken of a run that goes on") {
-  const char* name = "a picture is taken of a run that goes on";
-  if (!can_run(name)) return;
+  if (!can_run()) return;
   const std::string database = test_path("pictured") + "/run.db";
   const std::string picture = test_path("pictured.png");
   ChildProcess training(train_command("pictured", 400));
@@ -49,19 +44,14 @@ TEST_CASE("a picture is taken of a run that goes on") {
 }
 
 TEST_CASE("without a display the program says so and ends with 1") {
-  if (!fs::exists(program_folder() + "/sluice-gui")) {
-    std::cout << "SKIPPED: without a display the program says so and ends with 1: no sluice-gui\n";
-    return;
-  }
+  if (!fs::exists(program_folder() + "/sluice-gui")) return skip_test("there is no sluice-gui");
   CHECK(ChildProcess("env -u DISPLAY -u WAYLAND_DISPLAY " + gui_program()).wait() == 1);
   CHECK(ChildProcess(gui_program() + " --theme pink").wait() == 2);
   CHECK(ChildProcess(gui_program() + " --help").wait() == 0);
 }
 
 TEST_CASE("a display without OpenGL 3.3 is said, with what to do, and the program ends with 1") {
-  const char* name =
-      "a display without OpenGL 3.3 is said, with what to do, and the program ends with 1";
-  if (!can_run(name)) return;
+  if (!can_run()) return;
   const std::string said = test_path("said");
   const std::string program = " timeout 60 " + gui_program() + " --settings - ";
   const auto refuses = [&](const std::string& environment) {

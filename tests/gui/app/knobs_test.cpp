@@ -32,8 +32,7 @@ std::string predicting_script(const std::string& name) {
 }  // namespace
 
 TEST_CASE("a knob is turned in the window, its effect appears, and it is reverted") {
-  const char* name = "a knob is turned in the window, its effect appears, and it is reverted";
-  if (!can_run(name)) return;
+  if (!can_run()) return;
   const std::string problem = drive_live("turned", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "2");  // by --at 4:buffers=2
@@ -67,7 +66,7 @@ TEST_CASE("a knob is turned in the window, its effect appears, and it is reverte
 }
 
 TEST_CASE("what the run refuses stays chosen, with the run's own sentence", "[long]") {
-  if (!can_run("what the run refuses stays chosen, with the run's own sentence")) return;
+  if (!can_run()) return;
   const std::string problem = drive_live("refused", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
@@ -89,7 +88,7 @@ TEST_CASE("what the run refuses stays chosen, with the run's own sentence", "[lo
 }
 
 TEST_CASE("the run watches a change and says whether it kept it or took it back", "[long]") {
-  if (!can_run("the run watches a change and says whether it kept it or took it back")) return;
+  if (!can_run()) return;
   const std::string problem = drive_live("watched", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     d.test->ItemCheck("//Knobs/take it back if a step takes");
@@ -117,7 +116,7 @@ TEST_CASE("the run watches a change and says whether it kept it or took it back"
 
 TEST_CASE("what should help is predicted and applied, and a proposal goes into what is chosen",
           "[long]") {
-  if (!can_run("what should help is predicted and applied")) return;
+  if (!can_run()) return;
   AppOptions options = options_for("");
   options.sluice = predicting_script("predicting");
   const std::string problem = drive_live("advised", options, 4000, [&options](const Drive& d) {

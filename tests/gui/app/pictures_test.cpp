@@ -129,7 +129,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
 }  // namespace
 
 TEST_CASE("every view is drawn in both themes and at two scales") {
-  if (!can_run("every view is drawn in both themes and at two scales")) return;
+  if (!can_run()) return;
   trained_run();
   ChildProcess training(train_command("pictures", 100'000) + " --set time_scale=12");
   picture_all(1, {"queue_depth=16", "buffers=6"});

@@ -20,7 +20,7 @@
 namespace sluice::gui {
 
 TEST_CASE("a file dropped onto the window is opened") {
-  if (!can_run("a file dropped onto the window is opened")) return;
+  if (!can_run()) return;
   const std::string database = trained_run();
   const std::string problem = drive(options_for(""), [&database](const Drive& d) {
     IM_CHECK(d.session().feed == nullptr);
@@ -38,7 +38,7 @@ TEST_CASE("a file dropped onto the window is opened") {
 }
 
 TEST_CASE("layout, theme and recent runs are there at the next start") {
-  if (!can_run("layout, theme and recent runs are there at the next start")) return;
+  if (!can_run()) return;
   AppOptions options = options_for(trained_run());
   options.settings_path = test_path("gui.ini");
   float width = 0;
@@ -72,7 +72,7 @@ TEST_CASE("layout, theme and recent runs are there at the next start") {
 }
 
 TEST_CASE("a run begun on the start page trains, and goes on without the window") {
-  if (!can_run("a run begun on the start page trains")) return;
+  if (!can_run()) return;
   AppOptions options = options_for("");
   // Stands for `sluice train RUN --set output=FOLDER`, with a text and steps that are here.
   options.sluice = test_path("beginning");
@@ -107,7 +107,7 @@ TEST_CASE("a run begun on the start page trains, and goes on without the window"
 }
 
 TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
-  if (!can_run("commands: palette, theme, sheet, console, closing and opening")) return;
+  if (!can_run()) return;
   const std::string database = trained_run();
   const std::string problem = drive(options_for(""), [&database](const Drive& d) {
     d.save_picture(picture_folder() + "/start page.png");
@@ -142,7 +142,7 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
 }
 
 TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
-  if (!can_run("a run is exported: a page, a trace, tables")) return;
+  if (!can_run()) return;
   const std::string database = trained_run();
   const std::filesystem::path folder = std::filesystem::path(database).parent_path();
   const std::string problem = drive(options_for(database), [&folder](const Drive& d) {
@@ -165,7 +165,7 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
 }
 
 TEST_CASE("every view can be brought forward") {
-  if (!can_run("every view can be brought forward")) return;
+  if (!can_run()) return;
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     for (const std::unique_ptr<View>& view : d.shell->views()) {

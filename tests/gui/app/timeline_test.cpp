@@ -31,7 +31,7 @@ std::int64_t choose_some_span(const Drive& drive) {
 }  // namespace
 
 TEST_CASE("the timeline zooms to the cursor, pans, measures and chooses") {
-  if (!can_run("the timeline zooms to the cursor, pans, measures and chooses")) return;
+  if (!can_run()) return;
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     Session& session = d.session();
@@ -65,7 +65,7 @@ TEST_CASE("the timeline zooms to the cursor, pans, measures and chooses") {
 }
 
 TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
-  if (!can_run("Ctrl+drag zooms to the stretch that was drawn")) return;
+  if (!can_run()) return;
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     Session& session = d.session();
@@ -89,7 +89,7 @@ TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
 }
 
 TEST_CASE("spans are found by name, one after the other", "[long]") {
-  if (!can_run("spans are found by name, one after the other")) return;
+  if (!can_run()) return;
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     Session& session = d.session();

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <memory>
 
 #include "tests/gui/app/virtual_display.h"
+#include "tests/skip.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::gui {
@@ -45,13 +45,13 @@ std::string gui_program() {
   return "env ASAN_OPTIONS=detect_leaks=0 " + program_folder() + "/sluice-gui";
 }
 
-bool can_run(const char* test) {
+bool can_run() {
   std::string why = place().why_not;
   // Built without libtorch, it does not train.
   if (why.empty() && ChildProcess(sluice_program() + " train --help").wait() != 0)
     why = "there is no program sluice that trains (" + sluice_program() + ")";
   if (why.empty()) return true;
-  std::cout << "SKIPPED: " << test << ": " << why << "\n";
+  skip_test(why);
   return false;
 }
 

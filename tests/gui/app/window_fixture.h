@@ -12,8 +12,8 @@ namespace sluice::gui {
 
 namespace fs = std::filesystem;
 
-// False: the test is skipped, and said why.
-bool can_run(const char* test);
+// False: the test is skipped, and why has been said.
+bool can_run();
 
 // The command `sluice` of $SLUICE_BUILD, else the one beside this program: sanitizers' builds have
 // none that trains.

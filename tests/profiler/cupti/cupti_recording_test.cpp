@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "tests/profiler/cupti/fake_cupti.h"
+#include "tests/skip.h"
 
 namespace sluice::cupti {
 namespace {
@@ -313,10 +314,7 @@ TEST_CASE("a library that is not there is named, with what to do") {
 
 TEST_CASE("the real libcupti starts, or says what this machine lacks") {
   const auto api = CuptiApi::load("");
-  if (!api.ok()) {
-    std::cout << "SKIPPED: the real libcupti: " << api.error().message() << "\n";
-    return;
-  }
+  if (!api.ok()) return skip_test(api.error().message());
   Recorder recorder;
   auto recording = CuptiRecording::start(recorder);
   const auto finding = probe();

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "io_test_support.h"
+#include "tests/skip.h"
 
 namespace sluice::io::testing {
 namespace {
@@ -50,8 +51,7 @@ TEST_CASE("create_new refuses a file that is there and leaves it as it is") {
 TEST_CASE("a file that may not be written says so") {
   if (geteuid() == 0) {  // root may write whatever the mode says, but not a read-only mount
     MountedFileSystem mount("tmpfs", "size=1m");
-    if (!mount.is_mounted())
-      return print_skipped("a file that may not be written", mount.refusal());
+    if (!mount.is_mounted()) return skip_test(mount.refusal());
     make_file(mount.file("a"), 10, 1, Caching::buffered);
     mount.make_read_only();
     CHECK_THAT(open_error(mount.file("a"), FileAccess::read_write, Caching::buffered).message(),
@@ -73,7 +73,7 @@ TEST_CASE("a file system without O_DIRECT is an error, not a fallback") {
 
 TEST_CASE("a file that could not be made direct is not left behind") {
   const MountedFileSystem mount("ramfs", "");
-  if (!mount.is_mounted()) return print_skipped("not left behind", mount.refusal());
+  if (!mount.is_mounted()) return skip_test(mount.refusal());
   const Error error = open_error(mount.file("a"), FileAccess::create_new, Caching::direct);
   CHECK_THAT(error.message(), Contains("has no O_DIRECT"));
   CHECK_FALSE(std::filesystem::exists(mount.file("a")));
@@ -93,7 +93,7 @@ TEST_CASE("allocate reserves blocks and sets the size, also to a smaller one") {
 
 TEST_CASE("allocate on a full file system says how much is free and gives back what it took") {
   const MountedFileSystem mount("tmpfs", "size=1m");
-  if (!mount.is_mounted()) return print_skipped("allocate on a full file system", mount.refusal());
+  if (!mount.is_mounted()) return skip_test(mount.refusal());
   const File file = make_file(mount.file("a"), 4096, 1, Caching::buffered);
   const Status status = file.allocate(8 << 20);
   REQUIRE_FALSE(status.ok());

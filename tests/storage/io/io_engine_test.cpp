@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "io_test_support.h"
+#include "tests/skip.h"
 
 namespace sluice::io::testing {
 namespace {
@@ -151,7 +152,7 @@ TEST_CASE("a file that ends inside a request is cut short") {
 
 TEST_CASE("a full file system fails the write with what to do, and leaves its neighbours alone") {
   const MountedFileSystem mount("tmpfs", "size=1m");
-  if (!mount.is_mounted()) return print_skipped("a full file system", mount.refusal());
+  if (!mount.is_mounted()) return skip_test(mount.refusal());
   const auto engine = open_engine(each_kind(), 4);
   const File file = open_file(mount.file("a"), FileAccess::create_new, Caching::buffered);
   PageAlignedBuffer memory = allocate(4 << 20);

@@ -39,10 +39,6 @@ void MountedFileSystem::make_read_only() {
   REQUIRE(mount(nullptr, folder_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0);
 }
 
-void print_skipped(const std::string& test, const std::string& reason) {
-  std::printf("SKIPPED: %s: %s\n", test.c_str(), reason.c_str());
-}
-
 PageAlignedBuffer allocate(std::int64_t size_bytes) {
   auto buffer = PageAlignedBuffer::allocate(size_bytes);
   REQUIRE(buffer.ok());

@@ -47,9 +47,6 @@ class MountedFileSystem {
   std::string refusal_;
 };
 
-// "SKIPPED: ..." on its own line; the test returns after it.
-void print_skipped(const std::string& test, const std::string& reason);
-
 PageAlignedBuffer allocate(std::int64_t size_bytes);
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed);
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b);

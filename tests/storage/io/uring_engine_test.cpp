@@ -15,6 +15,7 @@
 
 #include "io_test_support.h"
 #include "storage/io/detail/registered_buffers.h"
+#include "tests/skip.h"
 
 namespace sluice::io::testing {
 namespace {
@@ -46,7 +47,7 @@ TEST_CASE("a kernel that refuses io_uring is an error that says to choose posix"
     uring = open_io_engine({.kind = IoEngineKind::io_uring});
     posix = open_io_engine({.kind = IoEngineKind::posix});
   }).join();
-  if (!refused) return print_skipped("a kernel that refuses io_uring", "no seccomp filters here");
+  if (!refused) return skip_test("no seccomp filters here");
   REQUIRE_FALSE(uring.ok());
   CHECK(uring.error().code() == ErrorCode::unsupported);
   CHECK_THAT(uring.error().message(),

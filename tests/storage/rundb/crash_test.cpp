@@ -9,10 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <iostream>
 #include <random>
 #include <thread>
 
+#include "tests/skip.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
@@ -150,7 +150,7 @@ TEST_CASE("a full disk stops the recording with a reason and leaves what was wri
     record_until_disk_is_full(folder.file("small") + "/run.db");
   })
       .join();
-  if (!skipped_because.empty()) std::cout << "SKIPPED: full disk: " << skipped_because << "\n";
+  if (!skipped_because.empty()) skip_test(skipped_because);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "tests/skip.h"
 #include "tests/storage/state/state_fixture.h"
 
 namespace sluice::state {
@@ -20,10 +21,10 @@ namespace fs = std::filesystem;
 
 class SmallVolume {
  public:
-  static std::optional<SmallVolume> mount(const std::string& path, const char* test) {
+  static std::optional<SmallVolume> mount(const std::string& path) {
     fs::create_directories(path);
     if (::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=1m") == 0) return SmallVolume(path);
-    std::printf("SKIPPED: %s: cannot mount a tmpfs: %s\n", test, std::strerror(errno));
+    skip_test(std::string("cannot mount a tmpfs: ") + std::strerror(errno));
     return std::nullopt;
   }
   SmallVolume(SmallVolume&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -55,7 +56,7 @@ Geometry geometry_of(std::int64_t subgroups, std::int32_t device_count) {
 TEST_CASE("a drive that is too small is known when the state is made, and left as it was") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  const auto volume = SmallVolume::mount(options.directory + "/dev1", "small drive");
+  const auto volume = SmallVolume::mount(options.directory + "/dev1");
   if (!volume) return;
   const std::int64_t free_bytes = volume->free_bytes();
   const Geometry too_big = geometry_of(100, 2);  // 1.2 MB a device
@@ -74,7 +75,7 @@ TEST_CASE("a drive that is too small is known when the state is made, and left a
 TEST_CASE("a move to a full drive is refused before anything is written, and training goes on") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  const auto volume = SmallVolume::mount(options.directory + "/dev1", "move to a full drive");
+  const auto volume = SmallVolume::mount(options.directory + "/dev1");
   if (!volume) return;
   const Geometry geometry = geometry_of(80, 2);  // 0.98 MB a device of 1.05
   auto store = make_state(options, geometry, 0);
@@ -91,7 +92,7 @@ TEST_CASE("a move to a full drive is refused before anything is written, and tra
 TEST_CASE("room for a move that is refused leaves the files as they were") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  const auto volume = SmallVolume::mount(options.directory + "/dev1", "room for a move");
+  const auto volume = SmallVolume::mount(options.directory + "/dev1");
   if (!volume) return;
   const Geometry geometry = geometry_of(80, 2);  // 0.98 MB a device of 1.05
   auto store = make_state(options, geometry, 0);
@@ -111,7 +112,7 @@ TEST_CASE("room for a move that is refused leaves the files as they were") {
 TEST_CASE("a state on a read-only file system can be read and not resumed") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  const auto volume = SmallVolume::mount(options.directory, "read-only file system");
+  const auto volume = SmallVolume::mount(options.directory);
   if (!volume) return;
   const Geometry geometry = geometry_of(4, 1);
   make_state(options, geometry, 1).reset();

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <fstream>
+#include <iterator>
+#include <map>
 
 #include "tests/storage/state/state_fixture.h"
 
@@ -201,27 +203,32 @@ TEST_CASE("creation never touches a foreign file or one of another state") {
   fs::create_directories(options.directory + "/dev1");
   const std::string device_file = options.directory + "/dev1/state.slc";
 
-  SECTION("a foreign file") { write_text(device_file, "somebody's notes"); }
-  SECTION("a foreign file under an unfinished name") {
+  const std::string kind = GENERATE("notes", "notes under an unfinished name", "another state");
+  CAPTURE(kind);
+  if (kind == "notes") {
+    write_text(device_file, "somebody's notes");
+  } else if (kind == "notes under an unfinished name") {
     write_text(device_file + ".new", std::string(5000, 'x'));
-  }
-  SECTION("the device file of another state") {
+  } else {
     const StateStore::Options other = quick_options(scratch.path("other"));
     make_state(other, kGeometry, 0).reset();
     fs::copy_file(other.directory + "/dev1/state.slc", device_file);
   }
-  const auto sizes = [&] {
-    std::vector<std::uintmax_t> result;
-    for (const auto& entry : fs::directory_iterator(options.directory + "/dev1"))
-      result.push_back(entry.file_size());
-    return result;
+  const auto contents = [&] {
+    std::map<std::string, std::string> texts;
+    for (const auto& entry : fs::directory_iterator(options.directory + "/dev1")) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      texts[entry.path()].assign(std::istreambuf_iterator<char>(file), {});
+    }
+    return texts;
   };
-  const auto before = sizes();
+  const auto before = contents();
+  REQUIRE(before.size() == 1);
   const auto refused = create();
   REQUIRE(!refused.ok());
   CHECK(refused.error().code() == ErrorCode::config);
   CHECK_THAT(refused.error().message(), Catch::Contains(device_file));
-  CHECK(sizes() == before);
+  CHECK((contents() == before));
   CHECK_FALSE(StateStore::exists(options.directory));
   fs::remove_all(options.directory + "/dev1");
   CHECK(create().ok());

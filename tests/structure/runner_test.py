@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""What ./test counts as passed, failed and skipped, and what it runs at once: on reports and
+scripts that are made here."""
+
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from source_tree import ROOT, Report
+
+sys.path.append(str(ROOT / "scripts"))
+import run_tests  # noqa: E402: it is no package
+
+
+def case(name, success, inside=""):
+    return (f'<TestCase name="{name}">{inside}<OverallResult success="{success}"/></TestCase>')
+
+
+FAILED = ('<Expression success="false" type="CHECK" filename="a.cpp" line="3">'
+          '<Original>a == b</Original><Expanded>1 == 2</Expanded></Expression>')
+REPORT = "<Catch>" + "".join((
+    case("good", "true"), case("bad", "false", FAILED), case("empty", "false"),
+    case("left out", "true"))) + "</Catch>"
+
+
+def count_problems():
+    """A Catch2 program with a case of each kind."""
+    outcome = run_tests.Outcome("made")
+    run_tests.count_cases(outcome, run_tests.finished_cases(REPORT),
+                          "SKIPPED: left out: no such disk\n", REPORT)
+    found = (outcome.passed, outcome.failures, outcome.skips)
+    wanted = (1, ["bad: a.cpp:3: CHECK( a == b ), that is 1 == 2",
+                  "empty: it, or a section of it, checked nothing"], ["left out: no such disk"])
+    return [] if found == wanted else [f"{found}, expected {wanted}"]
+
+
+SCRIPT = f"""\
+import sys
+sys.path.append({str(ROOT / "tests/e2e")!r})
+from sluice_run import Skip, main, require, test
+
+@test
+def right(place):
+    require(1 == 1, "no")
+
+@test
+def wrong(place):
+    require(1 == 2, "one is not two")
+
+@test
+def empty(place):
+    pass
+
+@test
+def elsewhere(place):
+    raise Skip("no such disk")
+
+sys.exit(main())
+"""
+
+
+def script_problems():
+    """An end-to-end script with a test of each kind."""
+    with tempfile.TemporaryDirectory(prefix="sluice-runner-") as folder:
+        env = dict(os.environ, SLUICE_BIN="/bin/true", SLUICE_TEST_DIR=folder)
+        said = subprocess.run([sys.executable, "-B", "-c", SCRIPT], env=env, capture_output=True,
+                              text=True, check=False)
+    wanted = ("PASS right\nFAIL wrong: one is not two\nFAIL empty: it checked nothing\n"
+              "SKIPPED: elsewhere: no such disk\n")
+    found = (said.returncode, said.stdout)
+    return [] if found == (1, wanted) else [f"{found}, expected {wanted!r}: {said.stderr[-500:]}"]
+
+
+# Two wait for each other, so they pass only side by side; the third must see both gone.
+MEETS = """\
+#!/bin/sh
+touch {mine}.here
+for i in $(seq 600); do
+  if [ -e {other}.here ]; then echo "PASS met"; touch {mine}.gone; exit 0; fi
+  sleep 0.1
+done
+echo "FAIL met: {other} never came"
+"""
+ALONE = """\
+#!/bin/sh
+# Runs alone: it looks whether anybody is there.
+[ -e a.gone ] && [ -e b.gone ] && echo "PASS alone" || echo "FAIL alone: others were there"
+"""
+
+
+def order_problems():
+    with tempfile.TemporaryDirectory(prefix="sluice-runner-") as folder:
+        root = pathlib.Path(folder)
+        scripts = {"0_alone.sh": ALONE, "a.sh": MEETS.format(mine="a", other="b"),
+                   "b.sh": MEETS.format(mine="b", other="a")}
+        for name, text in scripts.items():
+            (root / name).write_text(text)
+            (root / name).chmod(0o755)
+        suite = run_tests.Suite()
+        before = run_tests.ROOT, run_tests.JOBS
+        run_tests.ROOT, run_tests.JOBS = root, 2
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                run_tests.run_scripts(suite, sorted(scripts))
+        finally:
+            run_tests.ROOT, run_tests.JOBS = before
+    problems = [text for outcome in suite.outcomes for text in outcome.failures]
+    passed = sum(outcome.passed for outcome in suite.outcomes)
+    return problems or ([] if passed == 3 else [f"{passed} of 3 scripts passed"])
+
+
+def main():
+    report = Report()
+    report.check("a case that checked nothing has failed, one that was skipped is counted so",
+                 count_problems())
+    report.check("a test of a script that checked nothing has failed", script_problems())
+    report.check("scripts run side by side, and those that run alone after the others",
+                 order_problems())
+    return report.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
