@@ -97,7 +97,9 @@ TEST_CASE("counts that are too large or do not sum are refused") {
   check_refused_with(first + 4, 16'385u, "tile 1 has 16384 elements and keeps 16385 (offset 68)");
   check_refused_with(first + 8, 101u, "tile 2 has 100 elements and keeps 101 (offset 72)");
   check_refused_with(first, 0xffffffffu, "tile 0 has 16384 elements and keeps 4294967295");
-  check_refused_with(24, std::uint64_t{657}, "");
+  // One kept element less: where its index lay there should be padding.
+  check_refused_with(24, std::uint64_t{657},
+                     fmt::format("padding at offset {}", kLayout.indices_offset + 2 * 657));
 }
 
 TEST_CASE("indices that leave their tile or the subgroup are refused") {

@@ -105,7 +105,6 @@ TEST_CASE("a batch is made from its position alone, also across the end of an ep
   REQUIRE(walked->windows_per_epoch() % 4 != 0);
   for (std::uint64_t position = 0; position < 200; position += 4) {
     const model::TokenBatch batch = walked->train_batch(position);
-    if (position != 100 && position != 52) continue;
     CHECK(copy(resumed->train_batch(position).inputs) == copy(batch.inputs));
   }
   // Four windows at once are the four windows one by one.

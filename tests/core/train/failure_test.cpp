@@ -11,6 +11,39 @@ using io::FaultPlan;
 
 namespace {
 
+// Counts the requests of the engine it wraps.
+class CountingEngine final : public io::IoEngine {
+ public:
+  CountingEngine(std::unique_ptr<io::IoEngine> inner, std::uint64_t* request_count)
+      : inner_(std::move(inner)), request_count_(request_count) {}
+
+  std::size_t submit(std::span<const io::IoRequest> requests) override {
+    const std::size_t count = inner_->submit(requests);
+    *request_count_ += count;
+    return count;
+  }
+  std::size_t reap(std::span<io::IoCompletion> completions, std::size_t at_least) override {
+    return inner_->reap(completions, at_least);
+  }
+  int completion_fd() const override { return inner_->completion_fd(); }
+  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
+    return inner_->register_buffers(buffers);
+  }
+  std::size_t inflight_count() const override { return inner_->inflight_count(); }
+  std::size_t queue_depth() const override { return inner_->queue_depth(); }
+  std::string_view name() const override { return inner_->name(); }
+
+ private:
+  std::unique_ptr<io::IoEngine> inner_;
+  std::uint64_t* request_count_;
+};
+
+WrapEngine counting(std::uint64_t& request_count) {
+  return [&request_count](std::unique_ptr<io::IoEngine> inner) {
+    return std::make_unique<CountingEngine>(std::move(inner), &request_count);
+  };
+}
+
 WrapEngine faulty(std::uint64_t request_index, FaultPlan::Fault fault) {
   return [=](std::unique_ptr<io::IoEngine> inner) {
     FaultPlan plan;
@@ -20,49 +53,141 @@ WrapEngine faulty(std::uint64_t request_index, FaultPlan::Fault fault) {
   };
 }
 
+// A run that nothing disturbs, and how many requests it makes of its engine.
+struct Undisturbed {
+  Trained trained;
+  std::uint64_t request_count = 0;
+};
+
+Undisturbed undisturbed_run(const std::string& method) {
+  const SmallRun files;
+  Undisturbed run;
+  auto trained = train_small(files, {"method=" + method}, train::StartFrom::new_state,
+                             counting(run.request_count));
+  REQUIRE(trained.ok());
+  run.trained = std::move(*trained);
+  return run;
+}
+
+// The first request, the last, and some between: of the initial state, of early and late steps.
+std::vector<std::uint64_t> places_for_faults(std::uint64_t request_count) {
+  constexpr std::uint64_t kParts = 6;
+  REQUIRE(request_count > 10 * kParts);
+  std::vector<std::uint64_t> places;
+  for (std::uint64_t part = 0; part <= kParts; ++part) {
+    places.push_back((request_count - 1) * part / kParts);
+  }
+  return places;
+}
+
 std::int64_t committed_step(const SmallRun& files) {
   auto store = state::StateStore::open(
       {files.folder.file("state"), state::Durability::every_commit, io::Caching::buffered});
   return store.ok() ? (*store)->committed().position.step : -1;
 }
 
-void check_failure_and_resume(FaultPlan::Fault fault, std::uint64_t request_index,
-                              const std::string& method, const Trained& undisturbed) {
-  const SmallRun files;
-  const std::vector<std::string> settings = {"method=" + method};
-  const auto failed =
-      train_small(files, settings, train::StartFrom::new_state, faulty(request_index, fault));
-  INFO(fmt::format("{} request {}", method, request_index));
-  if (failed.ok()) return;  // a flipped bit in what nobody reads again
-  CHECK_THAT(failed.error().message(), Catch::Contains(files.folder.path()));
+// What became of runs with a fault.
+struct Outcomes {
+  int unharmed = 0;         // a flipped bit that nobody reads
+  int failed = 0;           // every other run
+  int uncommitted = 0;      // failed, before their first commit
+  int resumed = 0;          // failed, and ended as the undisturbed run after a resume
+  int found_on_resume = 0;  // failed, and the damage was on the drive
+};
+
+void check_message(const Error& error, FaultPlan::Fault fault) {
+  const auto message = error.message();
+  CHECK_THAT(message, Catch::Contains(".slc") && Catch::Contains("offset"));
+  if (fault == FaultPlan::Fault::no_space) {
+    CHECK(error.code() == ErrorCode::no_space);
+    CHECK_THAT(message, Catch::Contains("ENOSPC"));
+  } else if (fault == FaultPlan::Fault::flip_bit) {
+    CHECK(error.code() == ErrorCode::corrupt);
+  } else {
+    CHECK(error.code() == ErrorCode::io);
+    CHECK_THAT(message, Catch::Contains("EIO"));
+  }
+}
+
+void check_resume(const SmallRun& files, const std::vector<std::string>& settings,
+                  FaultPlan::Fault fault, const Trained& undisturbed, Outcomes& outcomes) {
   const std::int64_t step = committed_step(files);
-  if (step < 0) return;  // before the first commit there is nothing to go on from
   const auto resumed = train_small(files, settings, train::StartFrom::last_commit);
-  INFO((resumed.ok() ? std::string() : resumed.error().message()));
-  if (!resumed.ok()) {
+  if (step < 0) {
+    REQUIRE_FALSE(resumed.ok());
+    CHECK_THAT(resumed.error().message(), Catch::Contains("leave out --resume"));
+    outcomes.uncommitted += 1;
+  } else if (resumed.ok()) {
+    CHECK(resumed->digest == undisturbed.digest);
+    const std::vector<double> rest(undisturbed.losses.begin() + step, undisturbed.losses.end());
+    CHECK(resumed->losses == rest);
+    outcomes.resumed += 1;
+  } else {
     // A bit that was flipped on its way to the drive and committed: found, not trained on.
+    INFO(resumed.error().message());
     REQUIRE(fault == FaultPlan::Fault::flip_bit);
     CHECK(resumed.error().code() == ErrorCode::corrupt);
+    outcomes.found_on_resume += 1;
+  }
+}
+
+void check_failure_and_resume(FaultPlan::Fault fault, std::uint64_t request_index,
+                              const std::string& method, const Trained& undisturbed,
+                              Outcomes& outcomes) {
+  const SmallRun files;
+  const std::vector<std::string> settings = {"method=" + method};
+  const auto disturbed =
+      train_small(files, settings, train::StartFrom::new_state, faulty(request_index, fault));
+  INFO(fmt::format("{} request {}", method, request_index));
+  if (disturbed.ok()) {
+    REQUIRE(fault == FaultPlan::Fault::flip_bit);
+    CHECK(disturbed->digest == undisturbed.digest);
+    CHECK(disturbed->losses == undisturbed.losses);
+    outcomes.unharmed += 1;
     return;
   }
-  CHECK(resumed->digest == undisturbed.digest);
-  const std::vector<double> rest(undisturbed.losses.begin() + step, undisturbed.losses.end());
-  CHECK(resumed->losses == rest);
+  outcomes.failed += 1;
+  check_message(disturbed.error(), fault);
+  check_resume(files, settings, fault, undisturbed, outcomes);
+}
+
+Outcomes outcomes_of(FaultPlan::Fault fault, const std::string& method,
+                     const Undisturbed& undisturbed) {
+  Outcomes outcomes;
+  for (const std::uint64_t index : places_for_faults(undisturbed.request_count)) {
+    check_failure_and_resume(fault, index, method, undisturbed.trained, outcomes);
+  }
+  return outcomes;
 }
 
 }  // namespace
 
-TEST_CASE("EIO, a full drive, a cut transfer or a flipped bit never becomes a wrong number") {
-  const SmallRun a;
-  const auto undisturbed = train_small(a, {"method=csd"});
-  REQUIRE(undisturbed.ok());
-  for (const FaultPlan::Fault fault :
-       {FaultPlan::Fault::eio, FaultPlan::Fault::no_space, FaultPlan::Fault::cut_transfer,
-        FaultPlan::Fault::flip_bit}) {
-    for (const std::uint64_t index : {3u, 40u, 77u, 131u, 202u}) {
-      check_failure_and_resume(fault, index, index % 2 == 0 ? "csd" : "host", *undisturbed);
+TEST_CASE(
+    "EIO, a full drive or a cut transfer fails the run, and a resume ends as if nothing was") {
+  for (const std::string method : {"csd", "host"}) {
+    const Undisturbed undisturbed = undisturbed_run(method);
+    for (const FaultPlan::Fault fault :
+         {FaultPlan::Fault::eio, FaultPlan::Fault::no_space, FaultPlan::Fault::cut_transfer}) {
+      INFO(method << " fault " << static_cast<int>(fault));
+      const Outcomes outcomes = outcomes_of(fault, method, undisturbed);
+      CHECK(outcomes.failed == 7);
+      CHECK(outcomes.uncommitted > 0);
+      CHECK(outcomes.resumed > 0);
+      CHECK(outcomes.uncommitted + outcomes.resumed == outcomes.failed);
     }
   }
+}
+
+TEST_CASE("a flipped bit is found, or changes no number") {
+  Outcomes all;
+  for (const std::string method : {"csd", "host"}) {
+    const Outcomes outcomes =
+        outcomes_of(FaultPlan::Fault::flip_bit, method, undisturbed_run(method));
+    all.failed += outcomes.failed;
+    all.unharmed += outcomes.unharmed;
+  }
+  CHECK(all.failed > 0);
+  CHECK(all.failed + all.unharmed == 14);
 }
 
 TEST_CASE("short transfers and interrupted calls change nothing") {

@@ -28,15 +28,20 @@ bool is_meant(const std::string& name, const std::string& owner) {
 platform::Platform with_wrong_rates(platform::Platform platform, const std::vector<Wrong>& all) {
   for (const Wrong& wrong : all) {
     const bool is_link = wrong.key == "read" || wrong.key == "write";
+    int changed = 0;
     for (platform::Link& link : platform.links) {
       if (!is_link || !is_meant(link.name, wrong.owner)) continue;
       detail::scale_link(link, wrong.key == "read" ? Direction::read : Direction::write,
                          wrong.factor);
+      ++changed;
     }
     for (platform::Engine& engine : platform.engines) {
       if (is_link || !is_meant(engine.name, wrong.owner)) continue;
       engine.rate.at(wrong.key) *= wrong.factor;
+      ++changed;
     }
+    INFO(wrong.owner << " " << wrong.key);
+    REQUIRE(changed > 0);
   }
   return platform;
 }

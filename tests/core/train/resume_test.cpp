@@ -37,7 +37,7 @@ class StderrText {
 };
 }  // namespace
 
-TEST_CASE("error feedback resumes to the bit, without its file from zeros, and refuses damage") {
+TEST_CASE("error feedback resumes to the bit, and refuses damage") {
   const SmallRun files;
   const SmallRun pieces;
   const std::vector<std::string> settings = {"density=0.05", "error_feedback=true",
@@ -75,8 +75,35 @@ TEST_CASE("error feedback resumes to the bit, without its file from zeros, and r
   REQUIRE(last.ok());
   CHECK(last->losses == std::vector<double>(whole->losses.begin() + 4, whole->losses.end()));
   CHECK(last->digest == whole->digest);
-  std::filesystem::remove(path);
-  REQUIRE(resume("steps=7").ok());
+}
+
+TEST_CASE("error feedback without its file begins from zeros") {
+  const std::vector<std::string> sparse = {"density=0.05", "schedule_steps=6"};
+  std::vector<std::string> with_feedback = sparse;
+  with_feedback.emplace_back("error_feedback=true");
+  const auto to_step = [](std::vector<std::string> settings, const char* steps) {
+    settings.emplace_back(steps);
+    return settings;
+  };
+  // Four steps, of which the first three filled a residual, and three that never had one.
+  const SmallRun lost;
+  const SmallRun never;
+  const SmallRun kept;
+  for (const SmallRun* files : {&lost, &kept}) {
+    REQUIRE(train_small(*files, to_step(with_feedback, "steps=3")).ok());
+  }
+  std::filesystem::remove(lost.folder.file("state/residual.slc"));
+  std::filesystem::copy(lost.folder.file("state"), never.folder.file("state"),
+                        std::filesystem::copy_options::recursive);
+  const auto next = [](const SmallRun& files, const std::vector<std::string>& settings) {
+    auto trained = train_small(files, settings, train::StartFrom::last_commit);
+    REQUIRE(trained.ok());
+    return trained->digest;
+  };
+  const std::string from_zeros = next(lost, to_step(with_feedback, "steps=4"));
+  // A step without a residual sends what it would send without error feedback.
+  CHECK(from_zeros == next(never, to_step(sparse, "steps=4")));
+  CHECK(from_zeros != next(kept, to_step(with_feedback, "steps=4")));
 }
 
 TEST_CASE("a resume warns of a missing residual after a kill, and only then") {
