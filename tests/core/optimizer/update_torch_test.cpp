@@ -133,6 +133,14 @@ TEST_CASE("after 20 steps the master weights are within 1e-6 of torch's own Adam
   CHECK(to_eager < 1e-6);
 }
 
+void check_as_torch(const Training& ours, const std::vector<float>& start,
+                    const std::vector<float>& torchs, const char* name) {
+  REQUIRE(ours.weights != start);
+  const double difference = largest_difference(ours.weights, torchs, ours.path);
+  std::printf("largest relative difference to %s %.2g\n", name, difference);
+  CHECK(difference < 1e-6);
+}
+
 TEST_CASE("after 20 steps the master weights are within 1e-6 of torch's own SGD with momentum") {
   const std::vector<float> start = normal_floats(0.02f, 1);
   const Training ours = train_ours(kSgd, start);
@@ -142,10 +150,7 @@ TEST_CASE("after 20 steps the master weights are within 1e-6 of torch's own SGD 
                                                 .dampening(0)
                                                 .nesterov(false)
                                                 .weight_decay(kSgd.weight_decay));
-  REQUIRE(ours.weights != start);
-  const double difference = largest_difference(ours.weights, eager, ours.path);
-  std::printf("largest relative difference to torch::optim::SGD %.2g\n", difference);
-  CHECK(difference < 1e-6);
+  check_as_torch(ours, start, eager, "torch::optim::SGD");
 }
 
 TEST_CASE("after 20 steps the master weights are within 1e-6 of torch's own Adagrad") {
@@ -157,10 +162,7 @@ TEST_CASE("after 20 steps the master weights are within 1e-6 of torch's own Adag
                                                     .initial_accumulator_value(0)
                                                     .eps(kAdaGrad.eps)
                                                     .weight_decay(kAdaGrad.weight_decay));
-  REQUIRE(ours.weights != start);
-  const double difference = largest_difference(ours.weights, eager, ours.path);
-  std::printf("largest relative difference to torch::optim::Adagrad %.2g\n", difference);
-  CHECK(difference < 1e-6);
+  check_as_torch(ours, start, eager, "torch::optim::Adagrad");
 }
 
 }  // namespace

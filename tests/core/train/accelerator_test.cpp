@@ -2,25 +2,16 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/train/simulation.h"
+#include "tests/core/train/sample_plan.h"
 
 using namespace sluice;
 using namespace sluice::train;
 
 namespace {
 
-const std::string kRoot = SLUICE_SOURCE_DIR;
-
 SimulatedStep simulate(const std::string& platform, std::vector<std::string> settings) {
   settings.insert(settings.end(), {"devices=10", "pipeline=handover"});
-  const auto config = simulation_config(kRoot + "/sample_models/models/gpt2-2.5b.toml",
-                                        kRoot + "/sample_models/platforms/" + platform, settings);
-  REQUIRE(config.ok());
-  const auto plan = plan_run(*config);
-  REQUIRE(plan.ok());
-  auto step = simulate_step(*plan);
-  REQUIRE(step.ok());
-  return std::move(*step);
+  return simulated(sample_plan("gpt2-2.5b", platform, settings));
 }
 
 // Of all links with that ending, in bytes.
@@ -35,7 +26,7 @@ std::int64_t moved(const SimulatedStep& step, const std::string& ending, Phase p
 }
 
 std::int64_t parameter_count() {
-  const auto shape = model::load_model_shape(kRoot + "/sample_models/models/gpt2-2.5b.toml");
+  const auto shape = model::load_model_shape(sample_model("gpt2-2.5b"));
   REQUIRE(shape.ok());
   return shape->flat_layout().parameter_count;
 }
@@ -48,7 +39,7 @@ TEST_CASE("parameters cross the host link twice and gradients once, however many
   for (const int accelerators : {1, 2, 3}) {
     INFO(accelerators);
     const SimulatedStep step =
-        simulate("smartssd-a4000-switch.toml", {fmt::format("accelerators={}", accelerators)});
+        simulate("smartssd-a4000-switch", {fmt::format("accelerators={}", accelerators)});
     CHECK(moved(step, "host", Phase::forward, Direction::write) == 2 * count);
     CHECK(moved(step, "host", Phase::backward, Direction::read) == 2 * count);
     CHECK(moved(step, "host", Phase::backward, Direction::write) == 2 * count + 4 * count);
@@ -66,20 +57,16 @@ TEST_CASE("on a shared switch forward cannot be faster than the parameters cross
     return step.seconds[static_cast<std::size_t>(Phase::forward)];
   };
   const double crossing = 2.0 * static_cast<double>(parameter_count()) / 8e9;
-  const SimulatedStep congested = simulate("smartssd-a4000-switch.toml", {"accelerators=3"});
+  const SimulatedStep congested = simulate("smartssd-a4000-switch", {"accelerators=3"});
   CHECK(forward(congested) > crossing);
   CHECK(forward(congested) < 1.1 * crossing);
   // On a path of its own the accelerator computes longer than it is fed.
-  const SimulatedStep own_path = simulate("smartssd-a5000.toml", {});
+  const SimulatedStep own_path = simulate("smartssd-a5000", {});
   CHECK(forward(own_path) < crossing);
 }
 
 TEST_CASE("more accelerators than there are is an error") {
-  const auto config = simulation_config(kRoot + "/sample_models/models/tiny.toml",
-                                        kRoot + "/sample_models/platforms/smartssd-a5000.toml",
-                                        std::vector<std::string>{"accelerators=2"});
-  REQUIRE(config.ok());
-  const auto plan = plan_run(*config);
+  const auto plan = plan_run(sample_config("tiny", "smartssd-a5000", {"accelerators=2"}));
   REQUIRE(!plan.ok());
   CHECK_THAT(plan.error().message(), Catch::Contains("2 accelerators were asked for"));
 }

@@ -7,15 +7,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/train/simulation.h"
+#include "tests/core/train/sample_plan.h"
 
 using namespace sluice;
 using namespace sluice::train;
 
 namespace {
 
-const std::string kRoot = SLUICE_SOURCE_DIR;
-const std::string kTestbed = kRoot + "/sample_models/platforms/smartssd-a5000.toml";
+const std::string kTestbed = "smartssd-a5000";
 
 struct Variant {
   const char* name;  // as the paper calls it
@@ -34,14 +33,7 @@ SimulatedStep simulate(const std::string& model, int devices, const Variant& met
       fmt::format("devices={}", devices), fmt::format("method={}", method.method),
       fmt::format("pipeline={}", method.pipeline), fmt::format("density={}", method.density)};
   settings.insert(settings.end(), more.begin(), more.end());
-  const auto config =
-      simulation_config(kRoot + "/sample_models/models/" + model + ".toml", kTestbed, settings);
-  REQUIRE(config.ok());
-  const auto plan = plan_run(*config);
-  REQUIRE(plan.ok());
-  auto step = simulate_step(*plan);
-  REQUIRE(step.ok());
-  return std::move(*step);
+  return simulated(sample_plan(model, kTestbed, settings));
 }
 
 double seconds(const std::string& model, int devices, const Variant& method) {
@@ -158,14 +150,10 @@ constexpr Drives kFull{"full duplex", platform::Duplex::full};
 constexpr Drives kEven{"full duplex, writing as fast as reading", platform::Duplex::full, true};
 
 SimulatedStep on_drives(const Drives& drives, const char* pipeline, int devices) {
-  const auto config =
-      simulation_config(kRoot + "/sample_models/models/gpt2-4.0b.toml", kTestbed,
-                        std::vector<std::string>{fmt::format("devices={}", devices),
-                                                 fmt::format("pipeline={}", pipeline)});
-  REQUIRE(config.ok());
-  auto plan = plan_run(*config);
-  REQUIRE(plan.ok());
-  for (platform::Link& link : plan->platform.links) {
+  RunPlan plan =
+      sample_plan("gpt2-4.0b", kTestbed,
+                  {fmt::format("devices={}", devices), fmt::format("pipeline={}", pipeline)});
+  for (platform::Link& link : plan.platform.links) {
     if (!link.name.starts_with("csd")) continue;
     link.duplex = drives.duplex;
     if (!drives.writes_as_it_reads) continue;
@@ -174,9 +162,7 @@ SimulatedStep on_drives(const Drives& drives, const char* pipeline, int devices)
       point.write_bytes_per_s = point.read_bytes_per_s;
     }
   }
-  auto step = simulate_step(*plan);
-  REQUIRE(step.ok());
-  return std::move(*step);
+  return simulated(plan);
 }
 
 double update_of(const SimulatedStep& step) {
@@ -282,7 +268,7 @@ TEST_CASE("the simulated RAID 0 scales within 5 % of the published one") {
 
 TEST_CASE("the traffic of each method is the published table's, to the byte") {
   using platform::Direction;
-  const auto shape = model::load_model_shape(kRoot + "/sample_models/models/gpt2-4.0b.toml");
+  const auto shape = model::load_model_shape(sample_model("gpt2-4.0b"));
   REQUIRE(shape.ok());
   const auto parameters = static_cast<double>(shape->flat_layout().parameter_count);
   const auto at = [&](const SimulatedStep& step, const char* link, Phase phase, Direction way) {
@@ -327,12 +313,7 @@ TEST_CASE("on full-duplex drives nbuffer updates at least 1.5 times as fast as h
 
 TEST_CASE("a model bigger than the drives, or sets bigger than a device's memory, are refused") {
   const auto error_of = [](const std::string& model, std::vector<std::string> settings) {
-    const auto config =
-        simulation_config(kRoot + "/sample_models/models/" + model + ".toml", kTestbed, settings);
-    REQUIRE(config.ok());
-    const auto plan = plan_run(*config);
-    REQUIRE(plan.ok());
-    const auto step = simulate_step(*plan);
+    const auto step = simulate_step(sample_plan(model, kTestbed, settings));
     return step.ok() ? std::string() : step.error().message();
   };
   CHECK(error_of("gpt3-175b", {"devices=1"}).find("use more devices") != std::string::npos);
@@ -342,7 +323,7 @@ TEST_CASE("a model bigger than the drives, or sets bigger than a device's memory
 }
 
 TEST_CASE("docs/published_results.md shows these numbers") {
-  const std::string path = kRoot + "/docs/published_results.md";
+  const std::string path = SLUICE_SOURCE_DIR "/docs/published_results.md";
   const std::string wanted = page();
   if (std::getenv("SLUICE_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
   std::stringstream found;

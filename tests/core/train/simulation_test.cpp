@@ -5,24 +5,18 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "tests/core/train/sample_plan.h"
+
 using namespace sluice;
 using namespace sluice::train;
 
 namespace {
 
-const std::string kSamples = SLUICE_SOURCE_DIR "/sample_models";
-
 // GPT-2 4.0B on ten SmartSSDs, method=host.
 SimulatedStep step_with(int buffers, const std::string& density) {
-  const std::string model = kSamples + "/models/gpt2-4.0b.toml";
-  const std::string file = kSamples + "/platforms/smartssd-a5000.toml";
-  const std::vector<std::string> settings = {"method=host", "devices=10", "density=" + density,
-                                             fmt::format("buffers={}", buffers)};
-  const RunConfig config = simulation_config(model, file, settings).value();
-  const RunPlan plan = plan_run(config, model::load_model_shape(model).value(),
-                                platform::load_platform(file).value())
-                           .value();
-  return simulate_step(plan).value();
+  return simulated(sample_plan(
+      "gpt2-4.0b", "smartssd-a5000",
+      {"method=host", "devices=10", "density=" + density, fmt::format("buffers={}", buffers)}));
 }
 
 std::vector<double> lengths(const SimulatedStep& step) {

@@ -28,14 +28,21 @@ std::size_t plain_record_bytes(std::uint32_t kind) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-// The members that records of work on a stream share.
+// The members that all records with a begin and an end share.
 template <typename Activity>
-Activity on_stream(CUpti_ActivityKind kind, const MadeWork& work) {
+Activity with_times(CUpti_ActivityKind kind, const MadeWork& work) {
   Activity activity = {};
   activity.kind = kind;
   activity.start = work.start;
   activity.end = work.end;
   activity.correlationId = work.correlation;
+  return activity;
+}
+
+// The members that records of work on a stream share.
+template <typename Activity>
+Activity on_stream(CUpti_ActivityKind kind, const MadeWork& work) {
+  auto activity = with_times<Activity>(kind, work);
   activity.deviceId = work.gpu;
   activity.contextId = work.context;
   activity.streamId = work.stream;
@@ -139,33 +146,21 @@ MemoryActivity made_memory(const MadeWork& work, CUpti_ActivityMemoryKind kind,
 }
 
 OverheadActivity made_overhead(const MadeWork& work, CUpti_ActivityOverheadKind kind) {
-  OverheadActivity overhead = {};
-  overhead.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  auto overhead = with_times<OverheadActivity>(CUPTI_ACTIVITY_KIND_OVERHEAD, work);
   overhead.overheadKind = kind;
-  overhead.start = work.start;
-  overhead.end = work.end;
-  overhead.correlationId = work.correlation;
   return overhead;
 }
 
 SynchronizationActivity made_synchronization(const MadeWork& work,
                                              CUpti_ActivitySynchronizationType type) {
-  SynchronizationActivity synchronization = {};
-  synchronization.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  auto synchronization =
+      with_times<SynchronizationActivity>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, work);
   synchronization.type = type;
-  synchronization.start = work.start;
-  synchronization.end = work.end;
-  synchronization.correlationId = work.correlation;
   return synchronization;
 }
 
 ApiActivity made_call(const MadeWork& work, CUpti_ActivityKind kind) {
-  ApiActivity call = {};
-  call.kind = kind;
-  call.start = work.start;
-  call.end = work.end;
-  call.correlationId = work.correlation;
-  return call;
+  return with_times<ApiActivity>(kind, work);
 }
 
 ExternalCorrelationActivity made_step(std::uint32_t correlation, std::uint64_t step) {
