@@ -11,18 +11,14 @@ import sqlite3
 import subprocess
 import sys
 
-from sluice_run import (SAMPLES, SLUICE, Skip, main, require, require_equal, require_words, sluice,
-                        test)
+from sluice_run import (SAMPLES, SLUICE, TESTBED, Skip, database, main, require, require_equal,
+                        require_words, sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
-TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
 
 
 def simulated(place, name="sim.db", **settings):
-    words = [word for key, value in {"devices": 4, **settings}.items()
-             for word in ("--set", f"{key}={value}")]
-    sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / name, *words).done()
-    return place / name
+    return place.simulate(MODEL, name, **{"devices": 4, **settings})
 
 
 def trained(place, *flags, **settings):
@@ -32,12 +28,12 @@ def trained(place, *flags, **settings):
     return place / settings["output"] / "run.db"
 
 
-def shown(database, *flags):
-    return sluice("show", database, "--json", "--last", 100, *flags).json()
+def shown(run, *flags):
+    return sluice("show", run, "--json", "--last", 100, *flags).json()
 
 
-def check_shares(database, what):
-    steps = shown(database, "--no-predict")["steps"]
+def check_shares(run, what):
+    steps = shown(run, "--no-predict")["steps"]
     require(steps, f"{what}: no steps")
     for step in steps:
         total = sum(step["share"].values())
@@ -58,8 +54,8 @@ def shares_of_every_step_add_to_the_whole(place):
     check_shares(trained(place, output="emulated", clock="emulated", time_scale=30), "emulated")
 
 
-def with_verdicts_removed(database):
-    copy = shutil.copy(database, database.with_name("unjudged.db"))
+def with_verdicts_removed(run):
+    copy = shutil.copy(run, run.with_name("unjudged.db"))
     with contextlib.closing(sqlite3.connect(copy)) as connection:
         connection.execute("DELETE FROM verdict")
         connection.commit()
@@ -68,15 +64,17 @@ def with_verdicts_removed(database):
 
 @test
 def a_run_that_ended_has_the_verdicts_that_show_would_compute(place):
-    for database in (simulated(place), trained(place, clock="real"),
-                     trained(place, output="emulated", clock="emulated", time_scale=30)):
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    for run in (simulated(place), trained(place, clock="real"),
+                trained(place, output="emulated", clock="emulated", time_scale=30)):
+        with database(run) as connection:
             steps = connection.execute("SELECT count(*) FROM step").fetchone()[0]
             sums = connection.execute("SELECT sum(share) FROM verdict GROUP BY step_id").fetchall()
-        require_equal(len(sums), steps, f"{database}: steps with a verdict")
-        require(all(abs(total - 1) < 1e-3 for total, in sums), f"{database}: {sums}")
-        stored = shown(database, "--no-predict")
-        computed = shown(with_verdicts_removed(database), "--no-predict")
+        require_equal(len(sums), steps, f"{run}: steps with a verdict")
+        require(all(abs(total - 1) < 1e-3 for total, in sums), f"{run}: {sums}")
+        stored = shown(run, "--no-predict")
+        computed = shown(with_verdicts_removed(run), "--no-predict")
+        require_equal([step["step"] for step in stored["steps"]], [*range(1, steps + 1)], "steps")
+        require_equal(len(computed["steps"]), steps, "steps that were computed")
         for one, other in zip(stored["steps"], computed["steps"]):
             for cause, share in one["share"].items():
                 require(abs(share - other["share"][cause]) < 1e-9,
@@ -85,10 +83,10 @@ def a_run_that_ended_has_the_verdicts_that_show_would_compute(place):
 
 @test
 def changes_of_knobs_are_rows_of_the_run_that_made_them(place):
-    database = trained(place, "--at", "2:pipeline=serial", "--at", "4:buffers=2",
-                       "--at", "90:buffers=5", clock="real")
+    run = trained(place, "--at", "2:pipeline=serial", "--at", "4:buffers=2",
+                  "--at", "90:buffers=5", clock="real")
     place.train("--resume", "--steps", 8, clock="real", density=0.5).done()
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    with database(run) as connection:
         rows = connection.execute(
             "SELECT step_id, name, old, new, who FROM knob_change "
             "JOIN knob ON knob.id = knob_id ORDER BY step_id, name").fetchall()
@@ -104,12 +102,12 @@ def changes_of_knobs_are_rows_of_the_run_that_made_them(place):
                          (6, "pipeline", "serial", "nbuffer", "settings")], "knob_change")
     require_equal(early, 0, "changes that came after their step had begun")
     require_equal((knobs["pipeline"], knobs["buffers"]), ("word", "integer"), "types of knobs")
-    require_equal([(row["step"], row["knob"]) for row in shown(database)["knob_changes"]][:2],
+    require_equal([(row["step"], row["knob"]) for row in shown(run)["knob_changes"]][:2],
                   [(3, "pipeline"), (5, "buffers")], "what show says")
     plain = trained(place, output="plain", clock="real")
-    differences = sluice("compare", plain, database, "--json").json()["differences"]
+    differences = sluice("compare", plain, run, "--json").json()["differences"]
     require_words(differences["changes"]["b"], ["pipeline=serial from step 3"], "compare")
-    sluice("report", database, "-o", place / "page.html").done()
+    sluice("report", run, "-o", place / "page.html").done()
     require_words((place / "page.html").read_text(), ["pipeline nbuffer \u2192 serial"], "report")
 
 
@@ -118,8 +116,8 @@ def spans_move_what_the_run_counted(place):
     for i, settings in enumerate(({"method": "csd"}, {"method": "host"},
                                   {"method": "csd", "density": 0.05})):
         report = place.train("--json", steps=4, clock="real", output=f"run{i}", **settings).json()
-        with sqlite3.connect(f"file:{place / f'run{i}/run.db'}?mode=ro", uri=True) as database:
-            rows = database.execute(
+        with database(place / f"run{i}/run.db") as connection:
+            rows = connection.execute(
                 "SELECT link, direction, sum(bytes) * 1.0 / steps, "
                 "sum(padding_bytes) * 1.0 / steps "
                 "FROM link_bytes, (SELECT count(*) AS steps FROM step) "
@@ -147,8 +145,8 @@ def a_step_bound_by_one_buffer_is_told_so_and_more_buffers_are_predicted_to_help
 
 @test
 def the_words_name_the_clock_and_fit_a_narrow_terminal(place):
-    database = simulated(place)
-    text = sluice("show", database).done().out
+    run = simulated(place)
+    text = sluice("show", run).done().out
     require_words(text, ["Why a step takes", "SIMULATED CLOCK, 1 step", "Turn next",
                          "Predicted: simulated on the platform fitted to this run"], "show")
     bars = re.findall(r"^  [a-z ]+?#* +([\d.]+) %  ", text, re.MULTILINE)
@@ -184,8 +182,8 @@ def forty_columns_are_enough(place):
 
 @test
 def flows_lead_from_gradients_to_the_next_parameters(place):
-    database = trained(place, clock="emulated", time_scale=30)
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    run = trained(place, clock="emulated", time_scale=30)
+    with database(run) as connection:
         pairs = set(connection.execute(
             "SELECT DISTINCT x.value, y.value FROM flow JOIN span a ON a.id = from_span "
             "JOIN span b ON b.id = to_span JOIN string x ON x.id = a.name_id "
@@ -204,8 +202,8 @@ def flows_lead_from_gradients_to_the_next_parameters(place):
 @test
 def levels_record_what_they_say(place):
     for level, has_spans, has_flows in (("steps", 0, 0), ("transfers", 1, 0), ("all", 1, 1)):
-        database = trained(place, record=level, output=level, clock="emulated", time_scale=30)
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        run = trained(place, record=level, output=level, clock="emulated", time_scale=30)
+        with database(run) as connection:
             spans, flows = connection.execute(
                 "SELECT (SELECT count(*) > 0 FROM span WHERE step_id IS NOT NULL), "
                 "(SELECT count(*) > 0 FROM flow)").fetchone()
@@ -213,7 +211,7 @@ def levels_record_what_they_say(place):
                 "SELECT value FROM span JOIN string ON string.id = name_id WHERE dur = 0 AND "
                 "value LIKE 'level %'").fetchall()
         require_equal((spans, flows), (has_spans, has_flows), f"spans and flows of record={level}")
-        require_equal(name, [(f"level {level}",)], "the level that the database names")
+        require_equal(name, [(f"level {level}",)], "the level that the run names")
 
 
 @test
@@ -259,10 +257,10 @@ def what_cannot_be_compared_or_shown_is_refused(place):
     (place / "text.db").write_text("not a database at all\n" * 100)
     for command in (["show", place / "text.db"], ["compare", run, place / "text.db"]):
         sluice(*command).refused(2, ["text.db", "not a database"])
-    with sqlite3.connect(place / "newer.db") as database:
-        database.executescript("PRAGMA application_id = 0x536c6365; PRAGMA user_version = 99;"
-                               "CREATE TABLE meta (key TEXT, value TEXT);"
-                               "INSERT INTO meta VALUES ('written_by', 'Sluice 9.9.9')")
+    with sqlite3.connect(place / "newer.db") as newer:
+        newer.executescript("PRAGMA application_id = 0x536c6365; PRAGMA user_version = 99;"
+                            "CREATE TABLE meta (key TEXT, value TEXT);"
+                            "INSERT INTO meta VALUES ('written_by', 'Sluice 9.9.9')")
     sluice("show", place / "newer.db").refused(2, ["Sluice 9.9.9", "version 99"])
     whole = run.read_bytes()
     (place / "cut.db").write_bytes(whole[: len(whole) // 2])

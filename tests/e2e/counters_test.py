@@ -7,19 +7,10 @@ import itertools
 import json
 import sys
 
-from sluice_run import (SAMPLES, database, main, require, require_equal, setting_arguments, sluice,
-                        test)
+from sluice_run import SAMPLES, database, main, require, require_equal, sluice, test
 
 SHORTEST_NS = 100_000  # what holds for less may have no sample
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
-PLATFORM = SAMPLES / "platforms/smartssd-a5000.toml"
-
-
-def simulated(place, **settings):
-    path = place / "run.db"
-    sluice("simulate", MODEL, "--platform", PLATFORM, "--db", path,
-           *setting_arguments(settings)).done()
-    return path
 
 
 def samples(path):
@@ -133,13 +124,13 @@ def check_buffers(path, buffers):
 @test
 def a_simulated_run_counts_what_its_spans_say(place):
     for pipeline in ("serial", "handover"):
-        path = simulated(place, pipeline=pipeline, method="csd", devices=3)
+        path = place.simulate(MODEL, pipeline=pipeline, method="csd", devices=3)
         check_transfers(path)
 
 
 @test
 def a_simulated_step_of_one_device_has_one_set_in_use_while_it_updates(place):
-    path = simulated(place, pipeline="serial", method="csd", devices=1)
+    path = place.simulate(MODEL, pipeline="serial", method="csd", devices=1)
     with database(path) as db:
         begin, end = db.execute(
             "SELECT min(submit_ts), max(ts + dur) FROM span JOIN string ON string.id = name_id "
@@ -187,7 +178,7 @@ def counters_stop_below_level_all(place):
 
 @test
 def chrome_gets_every_sample_under_its_device_or_link(place):
-    path = simulated(place, pipeline="nbuffer", method="csd", devices=2)
+    path = place.simulate(MODEL, pipeline="nbuffer", method="csd", devices=2)
     trace = place / "trace.json"
     sluice("export", path, "--format", "chrome", "-o", trace).done()
     events = json.loads(trace.read_text())["traceEvents"]

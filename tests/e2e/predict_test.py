@@ -1,31 +1,30 @@
 #!/usr/bin/env python3
 """`sluice predict`: what settings would do to a run, by itself and together, beside what simulation
 and the emulated clock make of them; what cannot be predicted, and what is refused."""
+# Runs alone: it compares times of the emulated clock with simulated ones.
 
 import json
 import os
 import shutil
 import signal
-import sqlite3
 import sys
 
-from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+from sluice_run import (SAMPLES, TESTBED, database, main, require, require_equal, require_words,
+                        setting_arguments, sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
-TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
 
 
 def simulated(place, name="sim.db", **settings):
-    words = [word for key, value in {"devices": 4, **settings}.items()
-             for word in ("--set", f"{key}={value}")]
+    words = setting_arguments({"devices": 4, **settings})
     return sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / name, *words,
                   "--json").json()["seconds"]["total"]
 
 
 def emulated(place, name="out", **settings):
     """A run whose steps take what the platform says, thirty times over."""
-    place.train("--set", f"output={name}",
-                **{"steps": 6, "clock": "emulated", "time_scale": 30, **settings}).done()
+    chosen = {"output": name, "steps": 6, "clock": "emulated", "time_scale": 30, **settings}
+    place.train(**chosen).done()
     return place / name / "run.db"
 
 
@@ -67,7 +66,7 @@ def without_settings_each_suggestion_is_predicted_by_itself(place):
 def seconds_are_those_of_the_recording_also_where_its_clock_is_scaled(place):
     serial = emulated(place, pipeline="serial")
     said = sluice("predict", serial, "pipeline=nbuffer", "--json").json()
-    with sqlite3.connect(f"file:{serial}?mode=ro", uri=True) as connection:
+    with database(serial) as connection:
         recorded = sorted(dur for dur, in connection.execute("SELECT dur FROM step WHERE id >= 2"))
     low, high = recorded[0] / 1e9, recorded[-1] / 1e9
     require(low <= said["recorded_seconds"] <= high, f"{said}, recorded {recorded}")
@@ -77,16 +76,16 @@ def seconds_are_those_of_the_recording_also_where_its_clock_is_scaled(place):
 @test
 def a_live_run_is_predicted_while_it_goes_on(place):
     run = place.start(steps=100_000, durability="never", clock="emulated", time_scale=30)
-    database = place / "out/run.db"
+    run_database = place / "out/run.db"
 
     def said():
-        reply = sluice("predict", database, "buffers=4", "--json")
+        reply = sluice("predict", run_database, "buffers=4", "--json")
         return json.loads(reply.out) if reply.code == 0 else {}
 
-    run.wait_for(lambda: os.path.exists(f"{database}.socket"), "first step")
+    run.wait_for(lambda: os.path.exists(f"{run_database}.socket"), "first step")
     run.wait_for(lambda: said().get("unavailable") == "", "four recorded steps")
     require_equal(said()["predictions"][0]["from"], ["buffers=3"], "before the change")
-    sluice("set", database, "buffers=2").done()
+    sluice("set", run_database, "buffers=2").done()
     run.wait_for(lambda: said().get("unavailable") == "" and
                  said()["predictions"][0]["from"] == ["buffers=2"], "steps with two buffers")
     run.signal(signal.SIGTERM)

@@ -21,12 +21,8 @@ from sluice_run import (SAMPLES, Skip, database, main, require, require_equal, r
 BROWSER_LIMIT_S = 120
 
 
-def simulated_run(place, name="sim.db"):
-    path = place / name
-    sluice("simulate", SAMPLES / "models/gpt2-1.7b.toml", "--platform",
-           SAMPLES / "platforms/smartssd-a5000.toml", "--set", "devices=4", "--set", "method=csd",
-           "--db", path).done()
-    return path
+def simulated_run(place, **settings):
+    return place.simulate(SAMPLES / "models/gpt2-1.7b.toml", devices=4, **settings)
 
 
 def trained_run(place):
@@ -94,6 +90,7 @@ def check_trace(run, path):
         rows = {row[0]: row[1:] for row in db.execute("SELECT id, ts, dur, bytes FROM span")}
         flows = db.execute("SELECT count(*) FROM flow").fetchone()[0]
         steps = db.execute("SELECT count(*) FROM step").fetchone()[0]
+    require(rows and flows and steps, f"{run}: {len(rows)} spans, {flows} flows, {steps} steps")
     require_equal(len(slices), len(rows), "slices")
     for event in slices:
         ts, dur, size = rows[event["args"]["span"]]
@@ -180,10 +177,7 @@ def queries_for_nsight_systems_give_the_figures_of_the_run(place):
 
 @test
 def what_to_turn_next_is_in_the_page_as_it_is_in_show(place):
-    run = place / "serial.db"
-    sluice("simulate", SAMPLES / "models/gpt2-1.7b.toml", "--platform",
-           SAMPLES / "platforms/smartssd-a5000.toml", "--set", "devices=4", "--set",
-           "pipeline=serial", "--db", run).done()
+    run = simulated_run(place, pipeline="serial")
     predicted = sluice("show", run, "--json").json()["verdict"]["predicted"]
     require(predicted, "nothing is predicted")
     for name, flags in (("with.html", []), ("without.html", ["--no-predict"])):
@@ -352,24 +346,38 @@ document.body.append(Object.assign(document.createElement('pre'),
 """
 
 
-def in_browser(place, name, script):
-    """The page's elements after it and `script` ran in a browser."""
+def opened(place, page):
+    """What a browser made of a page: its elements, and what was said."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         raise Skip("there is no chromium (apt-get install chromium) to open the page in")
+    return subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+         f"--user-data-dir={place / 'browser'}", "--window-size=1400,1000",
+         "--virtual-time-budget=5000", "--dump-dom", page.absolute().as_uri()],
+        capture_output=True, text=True, errors="replace", timeout=BROWSER_LIMIT_S, check=False)
+
+
+def require_browser(place):
+    """Skips where the browser cannot open a page with nothing in it; of others it must."""
+    (place / "empty.html").write_text("<!doctype html><html><body></body></html>")
+    done = opened(place, place / "empty.html")
+    if done.returncode != 0 or "</html>" not in done.stdout:
+        raise Skip(f"the browser does not run here: {done.stderr.strip()[-200:]!r}")
+
+
+def in_browser(place, name, script):
+    """The page's elements after it and `script` ran in a browser."""
+    require_browser(place)
     text = (place / name).read_text()
     # The listener comes first in the page, the script last.
     text = text.replace("<body>", "<body>" + PROBE, 1)
     end = text.rindex("</body>")
-    opened = place / ("opened-" + name)
-    opened.write_text(text[:end] + script + text[end:])
-    done = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
-         f"--user-data-dir={place / 'browser'}", "--window-size=1400,1000",
-         "--virtual-time-budget=5000", "--dump-dom", opened.absolute().as_uri()],
-        capture_output=True, text=True, errors="replace", timeout=BROWSER_LIMIT_S, check=False)
-    if done.returncode != 0 or "</html>" not in done.stdout:
-        raise Skip(f"the browser does not run here: {done.stderr.strip()[-200:]!r}")
+    page = place / ("opened-" + name)
+    page.write_text(text[:end] + script + text[end:])
+    done = opened(place, page)
+    require_equal(done.returncode, 0, f"exit code of the browser: {done.stderr.strip()[-200:]!r}")
+    require("</html>" in done.stdout, "the browser gave no page")
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     require_equal(said, [], "what the page said on its console")
     require("data-error" not in done.stdout, "the page's script failed")

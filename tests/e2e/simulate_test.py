@@ -5,7 +5,8 @@ import csv
 import io
 import sys
 
-from sluice_run import SAMPLES, database, main, require, require_equal, require_words, sluice, test
+from sluice_run import (SAMPLES, TESTBED, database, main, require, require_equal, require_words,
+                        sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-4.0b.toml"
 BERT = SAMPLES / "models/bert-0.34b.toml"
@@ -14,12 +15,12 @@ VIT = SAMPLES / "models/vit-0.30b.toml"
 OTHERS = [(BERT, 336_226_108, "512"),
           (SAMPLES / "models/bloom-3b.toml", 3_002_557_440, "2048"),
           (VIT, 304_326_632, "197")]
-TESTBED = ("--platform", SAMPLES / "platforms/smartssd-a5000.toml")
+ON_TESTBED = ("--platform", TESTBED)
 
 
 @test
 def the_json_report_adds_up(place):
-    report = sluice("simulate", MODEL, *TESTBED, "--json", "--set", "devices=10", "--set",
+    report = sluice("simulate", MODEL, *ON_TESTBED, "--json", "--set", "devices=10", "--set",
                     "pipeline=handover").json()
     seconds = report["seconds"]
     phases = seconds["forward"] + seconds["backward"] + seconds["update"]
@@ -35,7 +36,7 @@ def the_json_report_adds_up(place):
 
 @test
 def the_report_for_people_says_that_it_is_simulated_and_what_bounds_the_step(place):
-    text = sluice("simulate", MODEL, *TESTBED, "--set", "devices=10").done().out
+    text = sluice("simulate", MODEL, *ON_TESTBED, "--set", "devices=10").done().out
     require_words(text, ["SIMULATED: gpt2-4.0b", "A step takes", "% busy",
                          "backward phase is bound by",
                          "Bytes a parameter"], "the report")
@@ -43,20 +44,20 @@ def the_report_for_people_says_that_it_is_simulated_and_what_bounds_the_step(pla
 
 @test
 def two_runs_print_the_same(place):
-    arguments = ("simulate", MODEL, *TESTBED, "--json", "--set", "devices=7")
+    arguments = ("simulate", MODEL, *ON_TESTBED, "--json", "--set", "devices=7")
     require_equal(sluice(*arguments).done().out, sluice(*arguments).done().out, "the report")
 
 
 @test
 def a_sweep_has_a_row_for_each_value(place):
-    arguments = ("simulate", MODEL, *TESTBED, "--sweep", "devices=1..10")
+    arguments = ("simulate", MODEL, *ON_TESTBED, "--sweep", "devices=1..10")
     rows = list(csv.DictReader(io.StringIO(sluice(*arguments, "--csv").done().out)))
     require_equal([row["devices"] for row in rows], [str(n) for n in range(1, 11)], "devices")
     totals = [float(row["total_s"]) for row in rows]
     require(totals == sorted(totals, reverse=True), f"more devices took longer: {totals}")
     table = sluice(*arguments).done().out.splitlines()
     require_equal(len(table), 12, "lines of the table")
-    words = sluice("simulate", MODEL, *TESTBED, "--sweep", "pipeline=serial,handover,nbuffer",
+    words = sluice("simulate", MODEL, *ON_TESTBED, "--sweep", "pipeline=serial,handover,nbuffer",
                    "--json").json()
     require_equal([row["value"] for row in words["rows"]], ["serial", "handover", "nbuffer"],
                   "values")
@@ -65,22 +66,22 @@ def a_sweep_has_a_row_for_each_value(place):
 @test
 def other_families_are_simulated_swept_and_tuned(place):
     for model, parameters, sequence in OTHERS:
-        report = sluice("simulate", model, *TESTBED, "--json", "--set", "devices=4").json()
+        report = sluice("simulate", model, *ON_TESTBED, "--json", "--set", "devices=4").json()
         require_equal(report["parameters"], parameters, f"parameters of {model.name}")
         require_equal(report["settings"]["sequence"], sequence, f"sequence of {model.name}")
         require_equal(report["bytes"]["host"]["backward"]["write"], 4 * parameters,
                       "gradients down")
         require_equal(report["bytes"]["host"]["update"]["read"], 4 * parameters, "parameters up")
-        sweep = sluice("simulate", model, *TESTBED, "--sweep", "batch=1,4", "--json").json()
+        sweep = sluice("simulate", model, *ON_TESTBED, "--sweep", "batch=1,4", "--json").json()
         one, four = (row["seconds"]["forward"] for row in sweep["rows"])
         require(one < four, f"{model.name}: forward of 1 and 4 took {one} and {four} s")
-        tuned = sluice("tune", model, *TESTBED, "--set", "devices=4", "--json").json()
+        tuned = sluice("tune", model, *ON_TESTBED, "--set", "devices=4", "--json").json()
         require(tuned["seconds"]["after"] <= tuned["seconds"]["before"], f"{tuned['seconds']}")
 
 
 @test
 def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
-    report = sluice("simulate", MODEL, *TESTBED, "--json", "--db", place / "sim.db", "--set",
+    report = sluice("simulate", MODEL, *ON_TESTBED, "--json", "--db", place / "sim.db", "--set",
                     "devices=10").json()
     shown = sluice("show", place / "sim.db", "--json").json()
     require_words(shown["mode"], ["SIMULATED"], "the mode")
@@ -107,21 +108,21 @@ def a_recorded_simulation_opens_like_a_run_and_has_every_byte(place):
 @test
 def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
     bad_platform = place / "bad.toml"
-    bad_platform.write_text(TESTBED[1].read_text().replace('read = "8 GB/s"', 'read = "0 GB/s"'))
+    bad_platform.write_text(TESTBED.read_text().replace('read = "8 GB/s"', 'read = "0 GB/s"'))
     for arguments, words in [
-            ((MODEL, *TESTBED, "--sweep", "devics=1..3"), ["devics", "'devices'"]),
-            ((MODEL, *TESTBED, "--sweep", "devices=3..1"), ["backwards"]),
-            ((MODEL, *TESTBED, "--sweep", "devices"), ["key=1..10"]),
-            ((MODEL, *TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
-            ((place / "none.toml", *TESTBED), ["none.toml", "no such model file"]),
+            ((MODEL, *ON_TESTBED, "--sweep", "devics=1..3"), ["devics", "'devices'"]),
+            ((MODEL, *ON_TESTBED, "--sweep", "devices=3..1"), ["backwards"]),
+            ((MODEL, *ON_TESTBED, "--sweep", "devices"), ["key=1..10"]),
+            ((MODEL, *ON_TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
+            ((place / "none.toml", *ON_TESTBED), ["none.toml", "no such model file"]),
             ((MODEL, "--platform", place / "none.toml"), ["none.toml"]),
             ((MODEL, "--platform", bad_platform), ["bad.toml", "read"]),
             ((MODEL,), ["--platform"]),
-            ((BERT, *TESTBED, "--set", "sequence=513"), ["longer", "bert-0.34b", "512"]),
-            ((VIT, *TESTBED, "--set", "sequence=196"), ["sequence=196", "always 197 tokens"]),
-            ((VIT, *TESTBED, "--sweep", "sequence=197,198"), ["sequence=198", "197 tokens"]),
-            ((SAMPLES / "models/gpt3-175b.toml", *TESTBED), ["use more devices"]),
-            ((MODEL, *TESTBED, "--set", "buffers=8"), ["smallest device_memory"])]:
+            ((BERT, *ON_TESTBED, "--set", "sequence=513"), ["longer", "bert-0.34b", "512"]),
+            ((VIT, *ON_TESTBED, "--set", "sequence=196"), ["sequence=196", "always 197 tokens"]),
+            ((VIT, *ON_TESTBED, "--sweep", "sequence=197,198"), ["sequence=198", "197 tokens"]),
+            ((SAMPLES / "models/gpt3-175b.toml", *ON_TESTBED), ["use more devices"]),
+            ((MODEL, *ON_TESTBED, "--set", "buffers=8"), ["smallest device_memory"])]:
         reply = sluice("simulate", *arguments).refused(2, words)
         require_equal(reply.out, "", "standard output")
 

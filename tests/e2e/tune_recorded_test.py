@@ -3,6 +3,7 @@
 
 Simulated and emulated runs only: what they recorded does not depend on how fast this machine is.
 """
+# Runs alone: it compares times of the emulated clock with simulated ones.
 
 import os
 import re
@@ -11,17 +12,15 @@ import signal
 import sqlite3
 import sys
 
-from sluice_run import SAMPLES, main, require, require_equal, require_words, sluice, test
+from sluice_run import (SAMPLES, TESTBED, database, main, require, require_equal, require_words,
+                        sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-4.0b.toml"
-TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
 PHASES = ("forward", "backward", "update", "total")
 
 
-def simulated_run(place, *settings, platform=TESTBED):
-    words = [word for setting in ("devices=4", *settings) for word in ("--set", setting)]
-    sluice("simulate", MODEL, "--platform", platform, "--db", place / "sim.db", *words).done()
-    return place / "sim.db"
+def simulated_run(place, platform=TESTBED):
+    return place.simulate(MODEL, platform=platform, devices=4)
 
 
 def wrong_platform(place):
@@ -65,6 +64,7 @@ def a_wrong_platform_is_fitted_to_the_steps_recorded_on_the_right_one(place):
 def the_right_platform_is_left_as_it_is_and_the_search_is_that_of_the_model(place):
     run = simulated_run(place)
     report = sluice("tune", run, "--json").json()
+    require(report["fit"]["rates"], "the fit has no rates")
     for found in report["fit"]["rates"]:
         require(abs(found["fitted"] / found["file"] - 1) < 1e-3, f"{found}")
     plain = sluice("tune", MODEL, "--platform", TESTBED, "--set", "devices=4", "--json").json()
@@ -184,31 +184,31 @@ def help_shows_an_example_of_a_recorded_run(place):
 def live_run(place, **settings):
     run = place.start("--json", steps=100_000, durability="never", clock="emulated",
                       time_scale=60, record="all", **settings)
-    database = place / "out/run.db"
+    run_database = place / "out/run.db"
 
     def is_recorded():
-        reply = sluice("tune", database, "--hold", "method", "--json")
+        reply = sluice("tune", run_database, "--hold", "method", "--json")
         return reply.code == 0
 
-    run.wait_for(lambda: os.path.exists(f"{database}.socket"), "first step")
+    run.wait_for(lambda: os.path.exists(f"{run_database}.socket"), "first step")
     run.wait_for(is_recorded, "four recorded steps")
-    return run, database
+    return run, run_database
 
 
-def knobs_of(database):
+def knobs_of(run_database):
     return {knob["key"]: knob["value"]
-            for knob in sluice("knobs", database, "--json").json()["knobs"]}
+            for knob in sluice("knobs", run_database, "--json").json()["knobs"]}
 
 
 @test
 def what_is_proposed_is_applied_to_a_live_run_all_at_once(place):
-    run, database = live_run(place, pipeline="serial", buffers=1)
-    said = sluice("tune", database, "--apply").done().out
+    run, run_database = live_run(place, pipeline="serial", buffers=1)
+    said = sluice("tune", run_database, "--apply").done().out
     require_words(said, ["SIMULATED", "times as fast", "In force after step", "pipeline=nbuffer"],
                   "tune --apply")
     require("subgroup_elements=" not in said, f"what is no knob was tuned: {said}")
-    require_equal(knobs_of(database)["pipeline"], "nbuffer", "pipeline in force")
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    require_equal(knobs_of(run_database)["pipeline"], "nbuffer", "pipeline in force")
+    with database(run_database) as connection:
         rows = connection.execute("SELECT step_id, name, new, who FROM knob_change JOIN knob "
                                   "ON knob.id = knob_id").fetchall()
     require_equal({row[3] for row in rows}, {"tune"}, "who changed it")
@@ -221,10 +221,10 @@ def what_is_proposed_is_applied_to_a_live_run_all_at_once(place):
 
 @test
 def a_proposal_that_holds_everything_changes_nothing(place):
-    run, database = live_run(place)
+    run, run_database = live_run(place)
     held = [word for key in ("method", "pipeline", "buffers", "wire", "gradient_tier")
             for word in ("--hold", key)]
-    report = sluice("tune", database, "--apply", "--json", *held).json()
+    report = sluice("tune", run_database, "--apply", "--json", *held).json()
     require_equal((report["changes"], report["applied_after_step"]), ([], None), "the report")
     run.signal(signal.SIGTERM)
     run.wait()
