@@ -14,12 +14,12 @@ namespace sluice::gui {
 TEST_CASE("real events of the window system reach the program") {
   if (!can_run()) return;
   if (!has_program("xdotool")) return skip_test("there is no xdotool (Debian: xdotool)");
-  ChildProcess program("timeout 90 " + gui_program() + " " + trained_run() + " --settings -");
+  ChildProcess program("timeout 600 " + gui_program() + " " + trained_run() + " --settings -");
   // Ctrl+Q through the X server ends it; anything else would leave it there. Without a window
   // manager a first key may be lost, so it is pressed up to eight times.
   const int code =
       ChildProcess(
-          "timeout 60 sh -c 'id=$(xdotool search --sync --onlyvisible --class sluice-gui) && "
+          "timeout 600 sh -c 'id=$(xdotool search --sync --onlyvisible --class sluice-gui) && "
           "sleep 1 && xdotool windowfocus --sync $id mousemove --window $id 900 400 "
           "click --repeat 3 4 && for i in 1 2 3 4 5 6 7 8; do xdotool mousemove 30$i 300 key "
           "ctrl+q; sleep 0.5; "
@@ -34,10 +34,9 @@ TEST_CASE("a picture is taken of a run that goes on") {
   const std::string database = test_path("pictured") + "/run.db";
   const std::string picture = test_path("pictured.png");
   ChildProcess training(train_command("pictured", 400));
-  REQUIRE(
-      ChildProcess("timeout 60 sh -c 'until [ -s " + database + " ]; do sleep 0.1; done'").wait() ==
-      0);
-  CHECK(ChildProcess("timeout 90 " + gui_program() + " " + database +
+  REQUIRE(ChildProcess("timeout 600 sh -c 'until [ -s " + database + " ]; do sleep 0.1; done'")
+              .wait() == 0);
+  CHECK(ChildProcess("timeout 600 " + gui_program() + " " + database +
                      " --settings - --screenshot " + picture)
             .wait() == 0);
   CHECK(fs::file_size(picture) > 10'000);
@@ -53,7 +52,7 @@ TEST_CASE("without a display the program says so and ends with 1") {
 TEST_CASE("a display without OpenGL 3.3 is said, with what to do, and the program ends with 1") {
   if (!can_run()) return;
   const std::string said = test_path("said");
-  const std::string program = " timeout 60 " + gui_program() + " --settings - ";
+  const std::string program = " timeout 600 " + gui_program() + " --settings - ";
   const auto refuses = [&](const std::string& environment) {
     const int code =
         ChildProcess("sh -c '" + environment + program + " > " + said + " 2>&1'").wait();

@@ -20,7 +20,7 @@ struct Drive {
   Session& session() const { return shell->session(); }
   // Frames go by until it is so; false after so long.
   bool comes_true(const std::function<bool()>& condition,
-                  std::chrono::seconds within = std::chrono::minutes(1)) const;
+                  std::chrono::seconds within = std::chrono::minutes(5)) const;
   // As comes_true, until it is drawn.
   bool has_item(const char* item) const;
   bool settles() const;

@@ -46,9 +46,10 @@ std::string gui_program() {
 }
 
 bool can_run() {
-  std::string why = place().why_not;
   // Built without libtorch, it does not train.
-  if (why.empty() && ChildProcess(sluice_program() + " train --help").wait() != 0)
+  static const bool trains = ChildProcess(sluice_program() + " train --help").wait() == 0;
+  std::string why = place().why_not;
+  if (why.empty() && !trains)
     why = "there is no program sluice that trains (" + sluice_program() + ")";
   if (why.empty()) return true;
   skip_test(why);

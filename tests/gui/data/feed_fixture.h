@@ -17,7 +17,7 @@ using rundb::require_ok;
 using rundb::TempFolder;
 
 inline bool comes_true(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (std::chrono::steady_clock::now() < until) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
