@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for what the threads of a feed bring: until it is there, or a minute went by.
+// Waiting for what the threads of a feed bring: until it is there, or five minutes went by.
 
 #include <chrono>
 #include <functional>

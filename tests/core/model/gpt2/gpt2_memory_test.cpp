@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 #include "tests/core/model/gpt2/batches.h"
+#include "tests/skip.h"
 
 namespace sluice::model {
 namespace {
@@ -139,10 +140,7 @@ void check_plan(std::size_t which) {
 }
 
 TEST_CASE("the memory plan bounds what a step takes, closely") {
-  if (!reset_peak()) {
-    fmt::print("SKIPPED: memory plan: /proc/self/clear_refs cannot be written here\n");
-    return;
-  }
+  if (!reset_peak()) return skip_test("/proc/self/clear_refs cannot be written here");
   for (std::size_t which = 0; which < kCases.size(); ++which) check_plan(which);
 }
 
