@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "core/model/model_shape.h"
+#include "core/toml_file/toml_file.h"
 
 namespace sluice::model {
 namespace {
@@ -149,17 +150,6 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   return shape;
 }
 
-// toml++ reports by exceptions in the form Debian builds it; they end here.
-template <typename Parse>
-Result<ModelShape> shape_from(const std::string& path, const Parse& parse) {
-  try {
-    return read_shape(parse(), path);
-  } catch (const toml::parse_error& failure) {
-    return make_error(ErrorCode::config, "{}: not valid TOML: {}", place(path, failure.source()),
-                      failure.description());
-  }
-}
-
 }  // namespace
 
 Result<ModelShape> load_model_shape(const std::string& path) {
@@ -169,11 +159,13 @@ Result<ModelShape> load_model_shape(const std::string& path) {
                       "{}: there is no such model file; sample_models/models/ holds examples",
                       path);
   }
-  return shape_from(path, [&] { return toml::parse_file(path); });
+  ASSIGN_OR_RETURN(const std::string text, toml_file::read(path, "model file"));
+  return parse_model_shape(text, path);
 }
 
 Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages) {
-  return shape_from(path_for_messages, [&] { return toml::parse(toml); });
+  ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
+  return read_shape(table, path_for_messages);
 }
 
 }  // namespace sluice::model

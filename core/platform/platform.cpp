@@ -1,33 +1,12 @@
 #include "core/platform/platform.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
 #include "core/platform/platform_parser.h"
+#include "core/toml_file/toml_file.h"
 
 namespace sluice::platform {
 namespace {
-
-Result<std::string> read_text(const std::string& path) {
-  const auto failed = [&path](int error_number) {
-    const ErrorCode code = error_number == ENOENT ? ErrorCode::not_found : ErrorCode::io;
-    return make_error(code, "platform file '{}' cannot be read: {}", path,
-                      std::strerror(error_number));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) return failed(errno);
-  std::string text;
-  std::array<char, 4096> block;
-  while (const std::size_t size_bytes = std::fread(block.data(), 1, block.size(), file.get()))
-    text.append(block.data(), size_bytes);
-  if (std::ferror(file.get()) != 0) return failed(errno);
-  return text;
-}
 
 // Which links and engines stay when some devices go, and the numbers they get.
 class Renumbering {
@@ -78,7 +57,7 @@ void renumber(Platform& platform, Renumbering& links, Renumbering& engines) {
 }  // namespace
 
 Result<Platform> load_platform(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  ASSIGN_OR_RETURN(const std::string text, toml_file::read(path, "platform file"));
   return parse_platform(text, path);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "core/toml_file/toml_file.h"
 
 namespace sluice::platform {
 namespace {
@@ -50,14 +51,10 @@ struct TomlTable::Document {
 };
 
 Result<TomlTable> TomlTable::parse(std::string_view toml, const std::string& path) {
-  try {
-    auto document = std::make_shared<const Document>(Document{toml::parse(toml, path), path});
-    const toml::table* root = &document->root;
-    return TomlTable(std::move(document), root, "");
-  } catch (const toml::parse_error& error) {
-    return make_error(ErrorCode::config, "{}:{}: {}", path, error.source().begin.line,
-                      error.description());
-  }
+  ASSIGN_OR_RETURN(toml::table root, toml_file::parse(toml, path));
+  auto document = std::make_shared<const Document>(Document{std::move(root), path});
+  const toml::table* table = &document->root;
+  return TomlTable(std::move(document), table, "");
 }
 
 Status TomlTable::allow_only(std::span<const std::string> keys) const {

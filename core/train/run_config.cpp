@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "base/nearest.h"
+#include "core/toml_file/toml_file.h"
 #include "core/train/detail/setting_table.h"
 
 namespace sluice::train {
@@ -191,17 +191,6 @@ void fill_names(RunFiles& files, const std::string& path) {
   if (files.database.empty()) files.database = files.output + "/run.db";
 }
 
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::not_found, "{}: cannot open the run file", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (std::filesystem::is_directory(path) || file.bad()) {
-    return make_error(ErrorCode::not_found, "{}: is not a readable file", path);
-  }
-  return text.str();
-}
-
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
@@ -209,12 +198,8 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
                                    const std::string& option) {
   Reading reading;
   reading.path = path_for_messages;
-  try {
-    RETURN_IF_ERROR(read_file(reading, toml::parse(toml, path_for_messages)));
-  } catch (const toml::parse_error& error) {
-    return make_error(ErrorCode::config, "{}:{}: {}", path_for_messages, error.source().begin.line,
-                      error.description());
-  }
+  ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
+  RETURN_IF_ERROR(read_file(reading, table));
   for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
   RETURN_IF_ERROR(check_required(reading));
   fill_rule_defaults(reading);
@@ -254,7 +239,7 @@ Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::strin
 }
 
 Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides) {
-  ASSIGN_OR_RETURN(const std::string text, read_text(path));
+  ASSIGN_OR_RETURN(const std::string text, toml_file::read(path, "run file"));
   return parse_run_config(text, path, overrides);
 }
 

@@ -116,7 +116,7 @@ def wrong_settings_in_the_file_are_named_with_their_line(place):
 
 @test
 def a_run_file_that_cannot_be_read_is_refused(place):
-    place.train(run=place / "nope.toml").refused(2, ["nope.toml", "cannot open"])
+    place.train(run=place / "nope.toml").refused(2, ["nope.toml", "cannot read the run file"])
     place.train(run=place.path).refused(2, [str(place.path)])
     for text, words in (("[run\n", ["run.toml:1"]),
                         ("lr = 1\nlr = 2\n", ["run.toml:2", "lr"]),

@@ -269,10 +269,10 @@ TEST_CASE("a platform file that cannot be read says why") {
   REQUIRE(!absent.ok());
   CHECK(absent.error().code() == ErrorCode::not_found);
   CHECK(absent.error().message() ==
-        "platform file '/no/such/platform.toml' cannot be read: No such file or directory");
+        "/no/such/platform.toml: cannot read the platform file: No such file or directory");
   const auto folder = load_platform("/");
   REQUIRE(!folder.ok());
-  CHECK(folder.error().code() == ErrorCode::io);
+  CHECK(folder.error().code() == ErrorCode::not_found);
 }
 
 }  // namespace

@@ -219,7 +219,8 @@ TEST_CASE("a run file that is not there is not_found and a folder is no run file
   const auto missing = load_run_config("/nonexistent/run.toml", {});
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code() == ErrorCode::not_found);
-  CHECK(missing.error().message() == "/nonexistent/run.toml: cannot open the run file");
+  CHECK(missing.error().message() ==
+        "/nonexistent/run.toml: cannot read the run file: No such file or directory");
   const auto folder = load_run_config("/tmp", {});
   REQUIRE_FALSE(folder.ok());
   CHECK(folder.error().code() == ErrorCode::not_found);

@@ -1,0 +1,53 @@
+#include "core/toml_file/toml_file.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/units.h"
+#include "core/toml_file/depth.h"
+
+namespace sluice::toml_file {
+namespace {
+
+Status check_size(std::size_t size_bytes, const std::string& path) {
+  if (size_bytes <= static_cast<std::size_t>(kSizeMaxBytes)) return ok_status();
+  return make_error(ErrorCode::config, "{}: is larger than {}; is it a TOML file?", path,
+                    format_bytes(kSizeMaxBytes));
+}
+
+}  // namespace
+
+Result<std::string> read(const std::string& path, std::string_view kind) {
+  const auto failed = [&](int error_number) {
+    const ErrorCode code =
+        error_number == ENOENT || error_number == EISDIR ? ErrorCode::not_found : ErrorCode::io;
+    return make_error(code, "{}: cannot read the {}: {}", path, kind, std::strerror(error_number));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) return failed(errno);
+  std::string text;
+  std::array<char, 4096> block;
+  while (const std::size_t size_bytes = std::fread(block.data(), 1, block.size(), file.get())) {
+    text.append(block.data(), size_bytes);
+    RETURN_IF_ERROR(check_size(text.size(), path));  // a device such as /dev/zero has no end
+  }
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  return text;
+}
+
+Result<toml::table> parse(std::string_view toml, const std::string& path) {
+  RETURN_IF_ERROR(check_size(toml.size(), path));
+  RETURN_IF_ERROR(check_depth(toml, path));
+  try {
+    return toml::parse(toml, path);
+  } catch (const toml::parse_error& error) {
+    return make_error(ErrorCode::config, "{}:{}: not valid TOML: {}", path,
+                      error.source().begin.line, error.description());
+  }
+}
+
+}  // namespace sluice::toml_file
