@@ -23,6 +23,17 @@ int terminal_columns() {
   return 80;
 }
 
+std::string in_column(const std::string& text, int columns, int begin) {
+  const int width = std::max(kColumnsMin / 2, columns - begin);
+  std::string lines;
+  for (const char c : wrapped(text, width, "")) {
+    lines += c;
+    if (c == '\n') lines += std::string(static_cast<std::size_t>(begin), ' ');
+  }
+  lines.resize(lines.size() - static_cast<std::size_t>(begin));
+  return lines;
+}
+
 std::string wrapped(const std::string& text, int columns, const std::string& indent) {
   std::string lines;
   std::string line;
@@ -41,6 +52,15 @@ std::string wrapped(const std::string& text, int columns, const std::string& ind
     at = space + 1;
   }
   return lines + line + "\n";
+}
+
+std::string shell_quoted(const std::string& text) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=./:,+-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
 }
 
 }  // namespace sluice::cli

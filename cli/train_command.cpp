@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
+#include "cli/terminal.h"
 #include "cli/train_report.h"
 
 namespace sluice::cli {
@@ -65,16 +66,6 @@ Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& argum
   return changes;
 }
 
-// As a shell reads it back.
-std::string shell_quoted(const std::string& text) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=./:,+-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
-}
-
 Status make_folder_of(const std::string& path) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -105,6 +96,8 @@ class TrainCommand {
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
     recorder_.set_level(config_.record);
     RETURN_IF_ERROR(open());
+    if (is_done_already()) return report_nothing_to_do();
+    RETURN_IF_ERROR(open_record());
     Status trained = train_and_report();
     return close_recording(std::move(trained));
   }
@@ -122,13 +115,35 @@ class TrainCommand {
     }
     request.on_plan = [this](const train::MemoryPlan& plan) { say(train::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
-    if (request.recorder != nullptr) {
-      RETURN_IF_ERROR(open_recording());
+    return ok_status();
+  }
+
+  // Asked before the database is opened: a run that takes no step has nothing to record, and the
+  // record of the steps before stays as it is.
+  bool is_done_already() const {
+    return start() == train::StartFrom::last_commit &&
+           run_->store().committed().position.step >= config_.schedule.steps;
+  }
+
+  Status report_nothing_to_do() {
+    train::TrainReport report;
+    report.first_step = report.last_step = run_->store().committed().position.step;
+    if (arguments_.json) {
+      RETURN_IF_ERROR(make_json(report));
+      fmt::print("{}\n", json_);
+      return ok_status();
     }
+    fmt::print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
+               report.last_step, config_.files.state_directory);
+    return ok_status();
+  }
+
+  Status open_record() {
+    if (config_.record != record::Level::off) RETURN_IF_ERROR(open_recording());
     return listen();
   }
 
-  // A run that nobody can change while it goes on is a run all the same.
+  // The control socket is optional: without it, warn and train.
   Status listen() {
     RETURN_IF_ERROR(make_folder_of(config_.files.database));
     auto live = train::LiveControl::start(*run_, [collector = collector_.get()](bool watched) {
@@ -175,13 +190,18 @@ class TrainCommand {
     if (!report.ok()) return std::move(report).error();
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
     if (arguments_.json) {
-      ASSIGN_OR_RETURN(const state::StateDigest digest,
-                       state::digest_state(run_->store(), nullptr, nullptr));
-      json_ = train_report_json(*run_, *report, digest.digest, resume_command(*report));
+      RETURN_IF_ERROR(make_json(*report));
     } else {
       const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
       std::fputs(text.c_str(), stdout);
     }
+    return ok_status();
+  }
+
+  Status make_json(const train::TrainReport& report) {
+    ASSIGN_OR_RETURN(const state::StateDigest digest,
+                     state::digest_state(run_->store(), nullptr, nullptr));
+    json_ = train_report_json(*run_, report, digest.digest, resume_command(report));
     return ok_status();
   }
 

@@ -88,11 +88,6 @@ std::string emulation(const runtime::EmulatedClock& clock) {
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
                               TimeNs dur_ns, const std::string& resume_command) {
-  if (report.losses.empty()) {
-    return fmt::format(
-        "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
-        report.last_step, run.config().files.state_directory);
-  }
   std::string text = fmt::format(
       "\n{}: steps {} to {} in {}. Loss {:.3f} -> {:.3f} nats a token{}.\n"
       "Committed step {} in {}.\n\n",
