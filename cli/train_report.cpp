@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/escaped_text.h"
 #include "cli/run_facts.h"
 
 namespace sluice::cli {
@@ -101,7 +102,10 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(train::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
-  if (report.sample) text += fmt::format("\nThe model writes:\n{}\n", *report.sample);
+  if (report.sample) {
+    text += fmt::format("\nThe model writes:\n{}\n",
+                        escaped_for_terminal(*report.sample, LineFeeds::keep));
+  }
   text += fmt::format("\nLook:   sluice show {}\nGo on:  {}\n", run.config().files.database,
                       resume_command);
   return text;
