@@ -2,14 +2,20 @@
 // looking for a file.
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
-#include "base/clock.h"
+#include "base/escaped_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 #include "core/train/memory_plan.h"
 #include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
@@ -18,8 +24,13 @@
 namespace sluice::cli {
 namespace {
 
+constexpr int kFindingColumn = 34;
+constexpr const char* kWindowSeconds = "20";  // a display that cannot be reached may never answer
+
 void print_line(bool good, const std::string& what, const std::string& finding) {
-  fmt::print("  {}  {:<26} {}\n", good ? "yes" : "no ", what, finding);
+  const std::string head = fmt::format("  {}  {:<26} ", good ? "yes" : "no ", what);
+  const int columns = std::min(100, terminal_columns());
+  fmt::print("{}{}", head, in_column(finding, columns, kFindingColumn));
 }
 
 void check_engine(io::IoEngineKind kind, const char* name) {
@@ -69,7 +80,45 @@ void check_hardware() {
                           : tracing.error().message());
   print_line(false, "XRT (hardware CSDs)",
              "not built into this version: method=csd uses emulated devices");
-  print_line(false, "GUI", "not built into this version: use sluice show");
+}
+
+std::string text_of(std::FILE* pipe) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (std::size_t size = 0; (size = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;) {
+    text.append(piece.data(), size);
+  }
+  return text;
+}
+
+// By opening a window that is not shown.
+void check_window() {
+  constexpr const char* kWindow = "window (sluice-gui)";
+  std::error_code error;
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "sluice-gui";
+  if (access(program.c_str(), X_OK) != 0) {
+    print_line(
+        false, kWindow,
+        fmt::format("there is no {}: build the target sluice-gui (scripts/setup installs "
+                    "what it needs); `sluice show` and `sluice report` say the same of a run",
+                    program.string()));
+    return;
+  }
+  const std::string command =
+      fmt::format("timeout {} {} --check 2>&1", kWindowSeconds, shell_quoted(program.string()));
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    print_line(false, kWindow,
+               fmt::format("{} cannot be run: {}", program.string(), std::strerror(errno)));
+    return;
+  }
+  std::string said = text_of(pipe);
+  const int status = pclose(pipe);
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  const bool is_late = WIFEXITED(status) && WEXITSTATUS(status) == 124;
+  if (is_late) said = fmt::format("the display does not answer within {} s", kWindowSeconds);
+  print_line(status == 0, kWindow, escaped_for_terminal(said));
 }
 
 }  // namespace
@@ -101,6 +150,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
     }
     check_memory();
     check_hardware();
+    check_window();
   });
 }
 

@@ -3,6 +3,7 @@
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
+#include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_internal.h>
 #include <implot.h>
@@ -211,6 +212,15 @@ Status run_app(const AppOptions& options, const AppHooks& hooks) {
   }
   if (hooks.ended) hooks.ended();
   return status;
+}
+
+Result<std::string> check_window() {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Window> window, Window::open({.is_visible = false}));
+  const auto words_of = [](GLenum name) {
+    const auto* words = reinterpret_cast<const char*>(glGetString(name));
+    return std::string(words == nullptr ? "?" : words);
+  };
+  return fmt::format("opens: OpenGL {}, drawn by {}", words_of(GL_VERSION), words_of(GL_RENDERER));
 }
 
 }  // namespace sluice::gui

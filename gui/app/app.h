@@ -38,6 +38,9 @@ struct AppHooks {
 // An error: there is no display, or no OpenGL 3.3 on it, or no picture could be written.
 Status run_app(const AppOptions& options, const AppHooks& hooks = {});
 
+// Opens a window that is not shown, and says what draws it. An error: as run_app()'s.
+Result<std::string> check_window();
+
 // Of what is on the screen, as a PNG file.
 Status save_screenshot(int width, int height, const std::string& path);
 

@@ -51,6 +51,10 @@ int run(int argc, char** argv) {
                  "picture of the window (PNG) and leave");
   app.add_option("--settings", options.settings_path,
                  "where layout and theme are kept; - keeps nothing");
+  bool checks = false;
+  app.add_flag("--check", checks,
+               "open a window that is not shown, say what draws it, and leave (`sluice doctor` "
+               "asks this)");
   bool keeps_priority = false;
   app.add_flag("--ordinary-priority", keeps_priority,
                "do not leave the processors to a live run first: for a machine that something else "
@@ -62,6 +66,12 @@ int run(int argc, char** argv) {
       throw CLI::ValidationError("--size", "wants a width and a height, as 1600x1000");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (checks) {
+    const auto window = check_window();
+    fmt::print(window.ok() ? stdout : stderr, "{}\n",
+               window.ok() ? *window : window.error().message());
+    return window.ok() ? 0 : 1;
   }
   options.gives_way = !keeps_priority;
   const Status status = run_app(options);

@@ -57,6 +57,7 @@ Result<std::unique_ptr<Window>> Window::open(const WindowOptions& options) {
   glfwWindowHintString(GLFW_X11_CLASS_NAME, "sluice-gui");
   glfwWindowHintString(GLFW_X11_INSTANCE_NAME, "sluice-gui");  // without it the class is not taken
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice-gui");
+  glfwWindowHint(GLFW_VISIBLE, options.is_visible ? GLFW_TRUE : GLFW_FALSE);
   GLFWwindow* handle =
       glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
   if (handle == nullptr) {

@@ -27,6 +27,7 @@ struct WindowOptions {
   int width = 1600;
   int height = 1000;
   std::string title = "Sluice";
+  bool is_visible = true;
 };
 
 class Window {
