@@ -53,11 +53,16 @@ class Analysis {
     return static_cast<std::size_t>(it - steps_.begin());
   }
 
+  // Of the stretch that is looked at.
+  std::size_t begin_of_stretch() const {
+    const std::size_t begin =
+        result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
+    return std::max({begin, settled_after_last_change(), first_with_operations_});
+  }
+
   std::vector<std::size_t> typical_steps(std::size_t at_most) const {
-    std::size_t begin = result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
-    begin = std::max({begin, settled_after_last_change(), first_with_operations_});
     std::vector<std::size_t> candidates;
-    for (std::size_t i = begin; i < steps_.size(); ++i) {
+    for (std::size_t i = begin_of_stretch(); i < steps_.size(); ++i) {
       const bool stands_out = std::ranges::count(result_.trend.outliers, i) > 0;
       if (!stands_out && !steps_[i].skipped) candidates.push_back(i);
     }
@@ -144,7 +149,9 @@ class Analysis {
   Status explain_outliers() {
     std::vector<std::size_t> worst = result_.trend.outliers;
     std::ranges::sort(worst, std::greater<>(), [this](std::size_t i) { return steps_[i].dur; });
-    std::erase_if(worst, [this](std::size_t i) { return i < first_with_operations_; });
+    // Steps before the stretch had other settings: what they took more is not to be explained by
+    // comparing them with today's.
+    std::erase_if(worst, [begin = begin_of_stretch()](std::size_t i) { return i < begin; });
     if (worst.size() > kOutliersMax) worst.resize(kOutliersMax);
     for (const std::size_t i : worst) {
       ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, steps_[i]));

@@ -117,6 +117,47 @@ std::vector<std::size_t> find_cuts(std::span<const double> values,
   return cuts;
 }
 
+std::vector<double> medians_between(std::span<const double> values,
+                                    const std::vector<std::size_t>& cuts) {
+  std::vector<double> medians;
+  for (std::size_t s = 0; s <= cuts.size(); ++s) {
+    const std::size_t begin = s == 0 ? 0 : cuts[s - 1];
+    medians.push_back(median_of(slice(values, {begin, s < cuts.size() ? cuts[s] : values.size()})));
+  }
+  return medians;
+}
+
+// All places at which something was done are borders for whoever asks what stands out, also of a
+// stretch too short to be told as a change: its steps have only each other to compare with.
+std::vector<std::size_t> with_known(std::vector<std::size_t> cuts,
+                                    std::span<const std::size_t> known, std::size_t value_count) {
+  for (const std::size_t cut : known) {
+    if (cut > 0 && cut < value_count) cuts.push_back(cut);
+  }
+  std::ranges::sort(cuts);
+  cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
+  return cuts;
+}
+
+void find_outliers(std::span<const double> values, const std::vector<std::size_t>& cuts,
+                   Trend& trend) {
+  const std::vector<double> medians = medians_between(values, cuts);
+  const auto stretch_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(cuts, i) - cuts.begin());
+  };
+  std::vector<double> deviations;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    deviations.push_back(values[i] - medians[stretch_of(i)]);
+  }
+  trend.noise = noise_of(deviations, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (deviations[i] > kOutlierNoise * trend.noise &&
+        deviations[i] > kOutlierShare * medians[stretch_of(i)]) {
+      trend.outliers.push_back(i);
+    }
+  }
+}
+
 }  // namespace
 
 double median_of(std::vector<double> values) {
@@ -146,28 +187,12 @@ Trend trend_of(std::span<const double> values, std::span<const std::size_t> know
   Trend trend;
   if (values.empty()) return trend;
   trend.median = median_of({values.begin(), values.end()});
-  std::vector<std::size_t> cuts = find_cuts(values, known);
-  cuts.push_back(values.size());
-  std::vector<double> deviations;
-  std::vector<double> medians;
-  std::size_t begin = 0;
-  for (const std::size_t end : cuts) {
-    medians.push_back(median_of(slice(values, {begin, end})));
-    for (std::size_t i = begin; i < end; ++i) deviations.push_back(values[i] - medians.back());
-    begin = end;
-  }
-  trend.noise = noise_of(deviations, 0);
-  begin = 0;
+  const std::vector<std::size_t> cuts = find_cuts(values, known);
+  const std::vector<double> medians = medians_between(values, cuts);
   for (std::size_t s = 0; s < cuts.size(); ++s) {
-    if (s > 0) trend.changes.push_back({begin, medians[s - 1], medians[s]});
-    for (std::size_t i = begin; i < cuts[s]; ++i) {
-      if (deviations[i] > kOutlierNoise * trend.noise &&
-          deviations[i] > kOutlierShare * medians[s]) {
-        trend.outliers.push_back(i);
-      }
-    }
-    begin = cuts[s];
+    trend.changes.push_back({cuts[s], medians[s], medians[s + 1]});
   }
+  find_outliers(values, with_known(cuts, known, values.size()), trend);
   return trend;
 }
 

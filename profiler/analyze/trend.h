@@ -29,7 +29,7 @@ struct Trend {
   double median = 0;
   double noise = 0;                   // of the stretches around their own medians
   std::vector<ChangePoint> changes;   // in order
-  std::vector<std::size_t> outliers;  // indices, in order: far above their own stretch
+  std::vector<std::size_t> outliers;  // indices, in order: far above those with the same settings
 };
 
 // A change lasts at least kStretchSteps, and is larger than kChangeNoise times the noise and than
@@ -44,7 +44,8 @@ inline constexpr double kOutlierShare = 0.2;
 // Of any number of values; fewer than two stretches have no change. `known` are indices at which
 // something was done that may have changed them (in order; of those closer than kStretchSteps the
 // last counts): a bump that ends about where it began is found by its ends alone, since one cut of
-// all values at either of them gains nothing.
+// all values at either of them gains nothing. What stands out is asked between every two of them,
+// however close: a bump of a few steps between two changes is no row of slow steps.
 Trend trend_of(std::span<const double> values, std::span<const std::size_t> known = {});
 
 }  // namespace sluice::analyze

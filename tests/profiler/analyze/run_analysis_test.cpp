@@ -132,6 +132,19 @@ TEST_CASE("what a run's steps take now is told from what they took, and from one
   CHECK_THAT(text, Catch::Contains("Step 51 took 420 ms, 280 ms more than others"));
 }
 
+TEST_CASE("slow steps from before the last change are not told beside today's") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 30; ++i) run.add_step(1, i == 10 ? 9 : 1);
+  run.change_knob(30);
+  for (int i = 0; i < 30; ++i) run.add_step(1, i == 15 ? 9 : 2);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.trend.outliers == std::vector<std::size_t>{10, 45});
+  REQUIRE(analysis.outliers.size() == 1);
+  CHECK(analysis.outliers[0].step == 45);
+}
+
 TEST_CASE("what is suggested follows from the cause and from what the run has set") {
   const rundb::TempFolder folder;
   MadeRun run(folder.file("run.db"));

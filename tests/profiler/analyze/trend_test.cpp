@@ -77,6 +77,24 @@ TEST_CASE("a known cut that changed nothing is no change, and hides none") {
   CHECK(trend_of(std::vector<double>{1.0}, known).changes.empty());
 }
 
+TEST_CASE("a bump of a few steps between two known changes is no row of slow steps") {
+  // As `set --revert-if` leaves it: four steps with a worse setting; or fewer, and the run is live.
+  for (const std::size_t length : {1, 2, 3, 4, 5, 8}) {
+    std::vector<double> values;
+    add(values, 40, 1.0, 1);
+    add(values, length, 1.4, 2);
+    const std::vector<std::size_t> changed = {40};
+    INFO(length);
+    CHECK(trend_of(values, changed).outliers.empty());
+    add(values, 40, 1.0, 3);
+    const std::vector<std::size_t> and_back = {40, 40 + length};
+    CHECK(trend_of(values, and_back).outliers.empty());
+    // A stall beside it is still seen.
+    values[60] = 3;
+    CHECK(trend_of(values, and_back).outliers == std::vector<std::size_t>{60});
+  }
+}
+
 TEST_CASE("a change of less than the noise is none") {
   std::vector<double> values;
   add(values, 100, 1.0, 1);
