@@ -93,7 +93,7 @@ std::string unfitted_lines(const PlatformFit& fit) {
 
 std::string rate_lines(const PlatformFit& fit) {
   std::string text = fmt::format("{:<24} {:>22} {:>28}\n",
-                                 "Rates that the steps tell:", "the file says", "fitted");
+                                 "Rates measured in this run:", "platform file", "fitted");
   for (const RateGroup& group : fitted_groups(fit)) {
     const std::string name =
         group.count > 1 ? fmt::format("{} ({})", group.name, group.count) : group.name;
@@ -104,23 +104,26 @@ std::string rate_lines(const PlatformFit& fit) {
   }
   const std::string others = unfitted_lines(fit);
   if (others.empty()) return text;
-  return text + "As the platform file says, for no step tells otherwise:\n" + others;
+  return text + "Not measured by this run, taken from the platform file:\n" + others;
 }
 
-std::string phase_line(const std::string& name, const PhaseFit& phase) {
+// Times are printed by the recording's own clock, which `scale` makes of the platform's.
+std::string phase_line(const std::string& name, const PhaseFit& phase, double scale) {
   return fmt::format(
-      "  {:<9} {:>10}  {:>24} {:>11} {:>7} {:>11} {:>7}\n", name, duration(phase.recorded),
-      fmt::format("{} to {}", duration(phase.low), duration(phase.high)), duration(phase.before),
-      percent(phase.error_before()), duration(phase.after), percent(phase.error_after()));
+      "  {:<9} {:>10}  {:>24} {:>11} {:>7} {:>11} {:>7}\n", name, duration(phase.recorded * scale),
+      fmt::format("{} to {}", duration(phase.low * scale), duration(phase.high * scale)),
+      duration(phase.before * scale), percent(phase.error_before()), duration(phase.after * scale),
+      percent(phase.error_after()));
 }
 
-std::string phase_lines(const PlatformFit& fit) {
+std::string phase_lines(const PlatformFit& fit, double scale) {
   std::string text = fmt::format("  {:<9} {:>10}  {:>24} {:>19} {:>19}\n", "", "recorded",
                                  "10 % to 90 %", "simulated, file", "simulated, fitted");
   for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
-    text += phase_line(train::phase_name(static_cast<train::Phase>(phase)), fit.phases[phase]);
+    text +=
+        phase_line(train::phase_name(static_cast<train::Phase>(phase)), fit.phases[phase], scale);
   }
-  return text + phase_line("step", fit.step);
+  return text + phase_line("step", fit.step, scale);
 }
 
 // Of which phase most seconds are not explained.
@@ -145,9 +148,10 @@ std::string verdict(const PlatformFit& fit) {
       percent(fit.phases[worst].error_after()));
 }
 
-nlohmann::ordered_json json_of(const PhaseFit& phase) {
-  return {{"recorded", phase.recorded}, {"low", phase.low},     {"high", phase.high},
-          {"before", phase.before},     {"after", phase.after}, {"error", phase.error_after()}};
+nlohmann::ordered_json json_of(const PhaseFit& phase, double scale) {
+  return {{"recorded", phase.recorded * scale}, {"low", phase.low * scale},
+          {"high", phase.high * scale},         {"before", phase.before * scale},
+          {"after", phase.after * scale},       {"error", phase.error_after()}};
 }
 
 }  // namespace
@@ -158,11 +162,13 @@ std::string fit_report_text(const RecordedRun& run, const PlatformFit& fit) {
                   fit.step_count, run.step_count, run.step_count == 1 ? "" : "s", run.mode);
   if (run.time_scale != 1) {
     text += fmt::format(
-        "Recorded times are divided by time_scale={:g}: those of the modelled machine.\n",
+        "Times are the emulated clock's, {:g} times slower than the platform; rates are the "
+        "platform's.\n",
         run.time_scale);
   }
   for (const std::string& caveat : run.caveats) text += caveat + "\n";
-  return text + "\n" + phase_lines(fit) + "\n" + rate_lines(fit) + "\n" + verdict(fit);
+  return text + "\n" + phase_lines(fit, run.time_scale) + "\n" + rate_lines(fit) + "\n" +
+         verdict(fit);
 }
 
 nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit& fit) {
@@ -174,9 +180,9 @@ nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit
   json["time_scale"] = run.time_scale;
   for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
     json["seconds"][train::phase_name(static_cast<train::Phase>(phase))] =
-        json_of(fit.phases[phase]);
+        json_of(fit.phases[phase], run.time_scale);
   }
-  json["seconds"]["total"] = json_of(fit.step);
+  json["seconds"]["total"] = json_of(fit.step, run.time_scale);
   json["rates"] = nlohmann::ordered_json::array();
   for (const FittedRate& rate : fit.rates) {
     json["rates"].push_back({{"owner", rate.owner},

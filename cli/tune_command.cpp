@@ -231,13 +231,16 @@ class TuneCommand {
     return size;
   }
 
+  // Times of a recorded run are those of its own clock, as everywhere else.
+  double time_scale() const { return fitted_ ? fitted_->run.time_scale : 1; }
+
   static std::string duration(double seconds) {
     return format_duration(static_cast<TimeNs>(seconds * 1e9));
   }
 
   std::string text(const Tuned& tuned) const {
-    const double before = tuned.before.total_seconds;
-    const double after = tuned.after.total_seconds;
+    const double before = tuned.before.total_seconds * time_scale();
+    const double after = tuned.after.total_seconds * time_scale();
     std::string text = fit_text();
     text += fmt::format(
         "SIMULATED: {} on {}{}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
@@ -246,13 +249,14 @@ class TuneCommand {
         duration(before), duration(after), before / after);
     if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
     for (const train::TuneChange& change : tuned.result.changes) {
-      text += fmt::format(
-          "  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
-          std::isinf(change.worth_seconds) ? "the others need it"
-                                           : "worth " + duration(change.worth_seconds) + " a step");
+      text +=
+          fmt::format("  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
+                      std::isinf(change.worth_seconds)
+                          ? "needed by the other changes"
+                          : "worth " + duration(change.worth_seconds * time_scale()) + " a step");
     }
     if (fitted_ && changes(tuned, "method")) {
-      text += "  No step has shown the other method: its kernels and links are as the file says.\n";
+      text += "  The other method was never run here: its figures come from the platform file.\n";
     }
     if (fitted_ && changes(tuned, "subgroup_elements")) {
       text +=
@@ -287,14 +291,15 @@ class TuneCommand {
     json["simulated"] = true;
     json["model"] = tuned.best.shape.name;
     json["platform"] = tuned.best.platform.name;
-    json["seconds"] = {{"before", tuned.before.total_seconds},
-                       {"after", tuned.after.total_seconds}};
+    json["seconds"] = {{"before", tuned.before.total_seconds * time_scale()},
+                       {"after", tuned.after.total_seconds * time_scale()}};
     json["changes"] = nlohmann::ordered_json::array();
     for (const train::TuneChange& change : tuned.result.changes) {
-      json["changes"].push_back({{"key", change.key},
-                                 {"from", change.from},
-                                 {"to", change.to},
-                                 {"worth_seconds", change.worth_seconds}});  // null: infinite
+      json["changes"].push_back(
+          {{"key", change.key},
+           {"from", change.from},
+           {"to", change.to},
+           {"worth_seconds", change.worth_seconds * time_scale()}});  // null: infinite
     }
     json["evaluations"] = tuned.result.evaluation_count;
     json["combinations"] = grid_size(tuned);
@@ -326,7 +331,7 @@ class TuneCommand {
       const double cost = price * tuned.after.total_seconds /
                           (first.best.platform.price_usd() * first.after.total_seconds);
       text += fmt::format("{:>8} {:>10} {:>9.2f} {:>12} {:>12}  {}{}\n", offload.devices,
-                          duration(tuned.after.total_seconds),
+                          duration(tuned.after.total_seconds * time_scale()),
                           first.after.total_seconds / tuned.after.total_seconds,
                           has_prices ? fmt::format("{:.0f} USD", price) : "-",
                           has_prices ? fmt::format("{:.2f}", cost) : "-", settings_of(tuned),
@@ -344,7 +349,7 @@ class TuneCommand {
     json["rows"] = nlohmann::ordered_json::array();
     for (const Tuned& tuned : machines) {
       json["rows"].push_back({{"devices", tuned.best.config.offload.devices},
-                              {"seconds", tuned.after.total_seconds},
+                              {"seconds", tuned.after.total_seconds * time_scale()},
                               {"price_usd", tuned.best.platform.price_usd()},
                               {"settings", tuned.result.best}});
     }

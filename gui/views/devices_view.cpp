@@ -169,8 +169,10 @@ void DevicesView::draw_host(const Session& session) const {
       const bool is_read = load.direction == rundb::Direction::read;
       const std::string word = load.name + (is_read ? " up" : " down");
       draw_load(word.c_str(), load.share, cause_colour("host link"));
-      ImGui::SetItemTooltip("%s of %s while it moves", rate_text(load.bytes_per_s).c_str(),
-                            rate_text(load.bytes_per_s_max).c_str());
+      const std::string clock = session.facts().info.clock_note();
+      ImGui::SetItemTooltip("%s of %s while it moves%s", rate_text(load.bytes_per_s).c_str(),
+                            rate_text(load.bytes_per_s_max).c_str(),
+                            clock.empty() ? "" : (" (" + clock + ")").c_str());
     }
   }
   end_card();

@@ -43,7 +43,8 @@ LinksView::LinksView() : View("Links") {}
 const char* LinksView::help() const { return "Bytes and bandwidth of each link, and its limit"; }
 
 void LinksView::draw_content(Session& session) {
-  draw_title("Links", "means of the steps looked at");
+  const std::string clock = session.has_facts() ? session.facts().info.clock_note() : "";
+  draw_title("Links", "means of the steps looked at" + (clock.empty() ? "" : "; " + clock));
   if (session.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
@@ -65,7 +66,7 @@ void LinksView::draw_content(Session& session) {
   ImGui::TableSetupColumn("direction", ImGuiTableColumnFlags_WidthStretch, 1.6F);
   ImGui::TableSetupColumn("bytes a step");
   ImGui::TableSetupColumn("while it moves");
-  ImGui::TableSetupColumn("the platform's");
+  ImGui::TableSetupColumn("limit");
   ImGui::TableSetupColumn("busy");
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn("of limit");

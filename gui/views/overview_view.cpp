@@ -171,6 +171,8 @@ void OverviewView::draw_content(Session& session) {
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   for (const analyze::Finding& finding : verdict.findings) {
+  const std::string clock = session.facts().info.clock_note();
+  if (!clock.empty()) draw_note(clock);
     draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
   }
 }

@@ -76,10 +76,12 @@ void StatisticsView::draw_content(Session& session) {
   }
   const SpanStatistics& statistics = *session.statistics;
   const bool is_reading = statistics.seen_count < statistics.span_count;
+  const std::string clock = session.facts().info.clock_note();
   draw_title("Statistics",
-             is_reading ? fmt::format("{} of {} spans read", grouped_text(statistics.seen_count),
-                                      grouped_text(statistics.span_count))
-                        : grouped_text(statistics.seen_count) + " spans");
+             (is_reading ? fmt::format("{} of {} spans read", grouped_text(statistics.seen_count),
+                                       grouped_text(statistics.span_count))
+                         : grouped_text(statistics.seen_count) + " spans") +
+                 (clock.empty() ? "" : "; " + clock));
   if (statistics.span_count == 0) {
     draw_empty("The run recorded no operations; record=transfers or record=all records them.");
     return;

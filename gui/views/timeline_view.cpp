@@ -334,10 +334,13 @@ void TimelineView::draw_box_tip(const Session& session, const HoveredBox& hovere
         draw_pair("and padding", bytes_text(static_cast<double>(box.padding_bytes)));
       const auto dur = static_cast<double>(std::max<TimeNs>(1, box.end_ts - box.ts));
       const double rate = static_cast<double>(box.bytes + box.padding_bytes) * 1e9 / dur;
-      draw_pair("bandwidth", hovered.row->limit_bytes_per_s > 0
-                                 ? fmt::format("{} of {}", rate_text(rate),
-                                               rate_text(hovered.row->limit_bytes_per_s))
-                                 : rate_text(rate));
+      const double scale = session.facts().info.time_scale();
+      const std::string what =
+          scale == 1 ? "bandwidth" : fmt::format("bandwidth, clock \u00d7{:g}", scale);
+      draw_pair(what.c_str(), hovered.row->limit_bytes_per_s > 0
+                                  ? fmt::format("{} of {}", rate_text(rate),
+                                                rate_text(hovered.row->limit_bytes_per_s))
+                                  : rate_text(rate));
     }
     draw_pair("waited before", time_text(std::max<TimeNs>(0, box.ts - box.submit_ts)));
     if (box.step >= 0) draw_pair("step", step_text(box.step));

@@ -33,9 +33,10 @@ bool is_of_link(Cause cause) {
 }
 
 std::string link_words(const LinkLoad& load) {
-  return fmt::format("{} {} moves {} of {} while it moves, {} of the step", load.name,
-                     direction_word(load.direction), format_rate(load.bytes_per_s, "B/s"),
-                     format_rate(load.bytes_per_s_max, "B/s"), percent(load.share));
+  return fmt::format("{} {} moves {} of {} while it moves, {} of its limit over the step",
+                     load.name, direction_word(load.direction),
+                     format_rate(load.bytes_per_s, "B/s"), format_rate(load.bytes_per_s_max, "B/s"),
+                     percent(load.share));
 }
 
 std::vector<Cause> by_share(const RunAnalysis& analysis) {

@@ -43,10 +43,11 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     load.is_shared = is_shared_link(link->name);
     load.bytes = static_cast<std::int64_t>(of.bytes);
     load.bytes_per_s_max =
-        key.second == rundb::Direction::read ? link->read_bytes_per_s : link->write_bytes_per_s;
+        (key.second == rundb::Direction::read ? link->read_bytes_per_s : link->write_bytes_per_s) /
+        time_scale;
     load.busy_ns = of.busy.sum_ns();
-    const double busy_seconds = static_cast<double>(load.busy_ns) / 1e9 / time_scale;
-    const double step_seconds = static_cast<double>(step.row.dur) / 1e9 / time_scale;
+    const double busy_seconds = static_cast<double>(load.busy_ns) / 1e9;
+    const double step_seconds = static_cast<double>(step.row.dur) / 1e9;
     load.bytes_per_s = busy_seconds > 0 ? of.bytes / busy_seconds : 0;
     if (load.bytes_per_s_max > 0 && step_seconds > 0) {
       load.share = of.bytes / load.bytes_per_s_max / step_seconds;

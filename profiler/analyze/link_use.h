@@ -22,13 +22,15 @@ struct LinkLoad {
   std::int64_t link_id = 0;
   std::string name;
   rundb::Direction direction = rundb::Direction::read;
-  bool is_of_drive = false;    // between a drive and its update engine, or the drive's own
-  bool is_shared = false;      // by devices; false: of one device
-  std::int64_t bytes = 0;      // payload and padding, as far as transfers lie in the step
-  double bytes_per_s_max = 0;  // the platform's
-  double bytes_per_s = 0;      // while something moved; of the platform's seconds, as is `share`
-  double share = 0;            // of the step that moving these bytes takes at the most
-  TimeNs busy_ns = 0;          // something was moving in this direction
+  bool is_of_drive = false;  // between a drive and its update engine, or the drive's own
+  bool is_shared = false;    // by devices; false: of one device
+  std::int64_t bytes = 0;    // payload and padding, as far as transfers lie in the step
+  // Of the run's own clock, as all its times are: where that is slower than the platform, so is
+  // the limit.
+  double bytes_per_s_max = 0;
+  double bytes_per_s = 0;  // while something moved
+  double share = 0;        // of the step that moving these bytes takes at the most
+  TimeNs busy_ns = 0;      // something was moving in this direction
 };
 
 class LinkUse {

@@ -133,8 +133,7 @@ class Analysis {
   void finish_means(std::size_t count) {
     for (auto& [key, load] : links_) {
       if (load.busy_ns > 0) {
-        load.bytes_per_s =
-            static_cast<double>(load.bytes) / seconds(load.busy_ns) * info_.time_scale();
+        load.bytes_per_s = static_cast<double>(load.bytes) / seconds(load.busy_ns);
       }
       load.share = dur_ns_ > 0 ? load.share / dur_ns_ : 0;
       load.bytes /= static_cast<std::int64_t>(count);

@@ -63,6 +63,13 @@ double RunInfo::time_scale() const {
   return meta_value("clock") == "emulated" ? meta_number("time_scale", 1) : 1;
 }
 
+std::string RunInfo::clock_note() const {
+  const double scale = time_scale();
+  if (scale == 1) return "";
+  return scale > 1 ? fmt::format("emulated clock, {:g} times slower than the platform", scale)
+                   : fmt::format("emulated clock, {:g} times faster than the platform", 1 / scale);
+}
+
 Result<RunInfo> load_run_info(rundb::Reader& reader) {
   RunInfo info;
   ASSIGN_OR_RETURN(info.meta, reader.meta());

@@ -51,6 +51,9 @@ struct RunInfo {
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
   double time_scale() const;
+  // Whose seconds the times and bandwidths of this run are, where they are not the platform's:
+  // "emulated clock, 12 times slower than the platform". Else empty.
+  std::string clock_note() const;
 };
 
 struct Span {

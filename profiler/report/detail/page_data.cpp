@@ -85,6 +85,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["is_simulated"] = info.meta_value("clock") == "simulated";
   data.json["clock"] = info.meta_value("clock");
   data.json["time_scale"] = info.time_scale();
+  data.json["clock_note"] = info.clock_note();
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(info.knob_changes);

@@ -516,8 +516,8 @@ function drawLinks() {
     return;
   }
   const columns = [{ title: 'link' }, { title: 'direction' }, { title: 'bytes', num: true },
-    { title: 'bandwidth while it moves', num: true }, { title: "the platform's", num: true },
-    { title: 'busy', num: true }, { title: '' }, { title: 'share of its room', num: true }];
+    { title: 'bandwidth while it moves', num: true }, { title: 'limit', num: true },
+    { title: 'busy', num: true }, { title: '' }, { title: 'of limit', num: true }];
   const draw = (some) => table(columns, some.map((row) => {
     const of = row.is_shared ? '#59a5d8' : row.direction === 'read' ? '#4fb286' : '#e07a5f';
     const ends = row.name.endsWith('.link') ? 'accelerator' : 'drives';
@@ -533,9 +533,8 @@ function drawLinks() {
   const others = ordered.filter((row, i) => !isShown(row, i));
   const place = byId('link-table');
   place.replaceChildren(draw(shown));
-  if (data.time_scale !== 1) {
-    place.append(element('p', 'empty', `The emulated clock goes ${data.time_scale} times as slowly ` +
-      'as the platform; bandwidths are of the platform\'s seconds.'));
+  if (data.clock_note) {
+    place.prepend(element('p', 'empty', `Times, bandwidths and limits: ${data.clock_note}.`));
   }
   if (others.length === 0) return;
   const rest = element('details');
@@ -813,7 +812,7 @@ class Timeline {
       if (span[at.padding] > 0) pairs.push(['and padding', bytes(span[at.padding])]);
       if (span[at.dur] > 0) {
         const own = (span[at.bytes] + span[at.padding]) * 1e9 / span[at.dur];
-        pairs.push(['bandwidth',
+        pairs.push([data.clock_note ? `bandwidth, clock \u00d7${data.time_scale}` : 'bandwidth',
           track.limit > 0 ? `${rate(own)} of ${rate(track.limit)}` : rate(own)]);
       }
     }

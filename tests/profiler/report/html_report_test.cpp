@@ -71,16 +71,18 @@ TEST_CASE("the page has the verdict, links, devices and the steps of the run") {
   CHECK(data["timeline"]["steps"][0]["spans"].size() == 9);  // none of its neighbours
 }
 
-TEST_CASE("an emulated clock's factor is taken out of what links moved") {
+TEST_CASE("links and their limits are of the run's own clock, as all its times are") {
   MadeRun made;
   // One by one: a list of two pairs of texts could also be one row of two strings.
   made.more_meta.push_back({"clock", "emulated"});
   made.more_meta.push_back({"time_scale", "4"});
   const nlohmann::json data = data_of(Folder().page_of(made));
   const auto& link = data["links"]["rows"][0];
-  CHECK(link["bytes_per_s_max"] == 2e9);
-  CHECK(link["bytes_per_s"] == Approx(25'008'192 / 0.02 * 4));
+  CHECK(link["bytes_per_s_max"] == 2e9 / 4);
+  CHECK(link["bytes_per_s"] == Approx(25'008'192 / 0.02));
   CHECK(link["share"] == Approx(25'008'192 / 2e9 / 0.1 * 4));
+  CHECK(data["clock_note"] == "emulated clock, 4 times slower than the platform");
+  CHECK(data_of(Folder().page_of({}))["clock_note"] == "");
 }
 
 TEST_CASE("text of the database is data: none of it becomes HTML or a script") {
