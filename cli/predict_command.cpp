@@ -8,7 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/prediction.h"
 #include "cli/terminal.h"
-#include "profiler/analyze/run_analysis.h"
+#include "cli/verdict_text.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -25,18 +25,8 @@ struct Predicted {
   std::string run;
   double recorded_seconds = 0;
   double simulated_seconds = 0;
-  double fit_error = 0;
-  std::vector<Prediction> predictions;
-  std::string unavailable;  // why there are none, and no figures; empty: there are
+  analyze::PredictedChanges changes;  // where settings were named, those alone, in `each`
 };
-
-// The analysis' suggestions, where no settings were named.
-Result<std::vector<analyze::Suggestion>> suggestions_of(rundb::Reader& reader) {
-  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
-  ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(reader));
-  ASSIGN_OR_RETURN(const analyze::RunAnalysis analysis, analyze::analyze_run(reader, info));
-  return analyze::suggestions(analysis, info);
-}
 
 Result<std::string> name_of(rundb::Reader& reader) {
   ASSIGN_OR_RETURN(const auto meta, reader.meta());
@@ -57,18 +47,18 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
   predicted.run = *run;
   const Result<Predictor> predictor = Predictor::open(arguments.database);
   if (!predictor.ok()) {
-    predicted.unavailable = predictor.error().message();
+    predicted.changes.unavailable = predictor.error().message();
     return predicted;
   }
   predicted.recorded_seconds = predictor->recorded_seconds();
   predicted.simulated_seconds = predictor->simulated_seconds();
-  predicted.fit_error = predictor->fit_error();
-  if (!arguments.settings.empty()) {
-    ASSIGN_OR_RETURN(predicted.predictions.emplace_back(), predictor->with(arguments.settings));
+  if (arguments.settings.empty()) {
+    predicted.changes = predictor->all();
     return predicted;
   }
-  ASSIGN_OR_RETURN(const auto suggested, suggestions_of(**opened));
-  predicted.predictions = better_ones(*predictor, suggested);
+  predicted.changes.fit_error = predictor->fit_error();
+  predicted.changes.simulated_count = 1;
+  ASSIGN_OR_RETURN(predicted.changes.each.emplace_back(), predictor->with(arguments.settings));
   return predicted;
 }
 
@@ -80,16 +70,16 @@ std::string joined(const std::vector<std::string>& settings) {
   return fmt::format("{}", fmt::join(settings, " "));
 }
 
-void print_table(const std::vector<Prediction>& predictions) {
+void print_table(const std::vector<analyze::PredictedChange>& predictions) {
   std::size_t settings_width = std::string_view("settings").size();
   std::size_t from_width = std::string_view("from").size();
-  for (const Prediction& one : predictions) {
+  for (const analyze::PredictedChange& one : predictions) {
     settings_width = std::max(settings_width, joined(one.settings).size());
     from_width = std::max(from_width, joined(one.from).size());
   }
   fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
              "a step", "change");
-  for (const Prediction& one : predictions) {
+  for (const analyze::PredictedChange& one : predictions) {
     fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
                joined(one.from), from_width, duration(one.seconds), percent(one.change));
     if (!one.why.empty()) fmt::print("    {}\n", one.why);
@@ -97,39 +87,39 @@ void print_table(const std::vector<Prediction>& predictions) {
 }
 
 void print_text(const Predicted& predicted, bool is_asked) {
-  if (!predicted.unavailable.empty()) {
-    fmt::print("Nothing is predicted: {}\n", predicted.unavailable);
+  const analyze::PredictedChanges& changes = predicted.changes;
+  if (!changes.unavailable.empty()) {
+    fmt::print("Nothing is predicted: {}\n", changes.unavailable);
     return;
   }
   fmt::print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
   fmt::print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
-             duration(predicted.simulated_seconds), percent(predicted.fit_error));
-  if (!predicted.predictions.empty()) return print_table(predicted.predictions);
-  if (is_asked) return;
-  fmt::print("{}", wrapped(fmt::format("No single setting that the analysis suggests is predicted "
-                                       "to make a step shorter by {:.0f} %; `sluice tune` looks "
-                                       "at several together.",
-                                       100 * kWorthSaying),
-                           terminal_columns(), ""));
+             duration(predicted.simulated_seconds), percent(changes.fit_error));
+  if (is_asked) return print_table(changes.each);
+  fmt::print("{}", turn_next_text(changes, terminal_columns()));
 }
 
-void print_json(const Predicted& predicted) {
+nlohmann::ordered_json change_json(const analyze::PredictedChange& change) {
+  return {{"settings", change.settings}, {"from", change.from},
+          {"seconds", change.seconds},   {"change", change.change},
+          {"why", change.why},           {"needs_new_run", change.needs_new_run}};
+}
+
+void print_json(const Predicted& predicted, bool is_asked) {
+  const analyze::PredictedChanges& changes = predicted.changes;
   nlohmann::ordered_json json;
   json["run"] = predicted.run;
-  if (predicted.unavailable.empty()) {
-    json["fit_error"] = predicted.fit_error;
+  if (changes.unavailable.empty()) {
+    json["fit_error"] = changes.fit_error;
     json["recorded_seconds"] = predicted.recorded_seconds;
     json["simulated_seconds"] = predicted.simulated_seconds;
+    json["simulated_count"] = changes.simulated_count;
   }
   json["predictions"] = nlohmann::ordered_json::array();
-  for (const Prediction& one : predicted.predictions) {
-    json["predictions"].push_back({{"settings", one.settings},
-                                   {"from", one.from},
-                                   {"seconds", one.seconds},
-                                   {"change", one.change},
-                                   {"why", one.why}});
-  }
-  json["unavailable"] = predicted.unavailable;
+  for (const auto& one : changes.each) json["predictions"].push_back(change_json(one));
+  if (!is_asked) json["together"] = nullptr;
+  if (changes.together) json["together"] = change_json(*changes.together);
+  json["unavailable"] = changes.unavailable;
   fmt::print("{}\n", json.dump());
 }
 
@@ -142,8 +132,8 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   command->add_option("database", arguments->database, "the run database; the run may be going on")
       ->required();
   command->add_option("settings", arguments->settings,
-                      "key=value, as many as you like: predicted together; without any, what the "
-                      "analysis suggests, each by itself");
+                      "key=value, as many as you like: predicted together; without any, every "
+                      "setting by itself, and the best of several knobs together");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "The platform is fitted to the run's steady steps first; how far simulation then is from "
@@ -159,7 +149,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       return;
     }
     if (arguments->json) {
-      print_json(*predicted);
+      print_json(*predicted, !arguments->settings.empty());
     } else {
       print_text(*predicted, !arguments->settings.empty());
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "core/train/run_plan.h"
 #include "core/train/simulation.h"
@@ -14,21 +15,15 @@ constexpr const char* kOption = "predict";
 // What a recording brings with it: another value would be that of another run.
 constexpr std::array<std::string_view, 4> kRecorded = {"model", "platform", "clock", "time_scale"};
 
-std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
-
-std::string value_of(const train::RunConfig& config, const std::string& key) {
-  for (const auto& [name, value] : train::setting_values(config)) {
-    if (name == key) return value;
-  }
-  return "";
-}
+// A value takes the place of a nearer one only if it gains so much more of a step.
+constexpr double kWorthFurther = 0.002;
 
 }  // namespace
 
 Status check_predictable(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     RETURN_IF_ERROR(train::check_setting(setting, kOption));
-    if (std::ranges::find(kRecorded, key_of(setting)) == kRecorded.end()) continue;
+    if (std::ranges::find(kRecorded, analyze::key_of(setting)) == kRecorded.end()) continue;
     return make_error(ErrorCode::config,
                       "{} {}: the run's own is used, since the prediction rests on its steps; "
                       "`sluice simulate` takes any model and platform",
@@ -42,6 +37,7 @@ Result<Predictor> Predictor::open(const std::string& database) {
   predictor.database_ = database;
   ASSIGN_OR_RETURN(predictor.run_, open_recorded_run({database, "", ""}));
   const RecordedRun& run = predictor.run_;
+  for (auto& [key, value] : train::setting_values(run.config)) predictor.now_[key] = value;
   ASSIGN_OR_RETURN(predictor.fit_,
                    train::fit_platform(run.config, run.shape, run.platform, run.steps));
   ASSIGN_OR_RETURN(predictor.simulated_seconds_, predictor.seconds_with({}));
@@ -56,45 +52,104 @@ Result<double> Predictor::seconds_with(const std::vector<std::string>& settings)
   return step.total_seconds;
 }
 
-Result<Prediction> Predictor::with(const std::vector<std::string>& settings) const {
+Result<analyze::PredictedChange> Predictor::with(const std::vector<std::string>& settings) const {
   RETURN_IF_ERROR(check_predictable(settings));
   ASSIGN_OR_RETURN(const double seconds, seconds_with(settings));
-  Prediction prediction;
-  prediction.settings = settings;
+  return change_of(settings, seconds);
+}
+
+analyze::PredictedChange Predictor::change_of(const std::vector<std::string>& settings,
+                                              double seconds) const {
+  analyze::PredictedChange change;
+  change.settings = settings;
   for (const std::string& setting : settings) {
-    const std::string key = key_of(setting);
-    prediction.from.push_back(key + "=" + value_of(run_.config, key));
+    const std::string key = analyze::key_of(setting);
+    change.from.push_back(key + "=" + value_now(key));
+    change.needs_new_run = change.needs_new_run || needs_new_run(key);
   }
-  prediction.seconds = seconds * run_.time_scale;
-  prediction.change = seconds / simulated_seconds_ - 1;
-  return prediction;
+  change.seconds = seconds * run_.time_scale;
+  change.change = seconds / simulated_seconds_ - 1;
+  return change;
 }
 
-std::vector<Prediction> better_ones(const Predictor& predictor,
-                                    const std::vector<analyze::Suggestion>& suggested) {
-  std::vector<Prediction> better;
-  for (const analyze::Suggestion& suggestion : suggested) {
-    Result<Prediction> prediction = predictor.with({suggestion.setting});
-    if (!prediction.ok()) continue;  // it does not fit the machine
-    if (prediction->change > -kWorthSaying) continue;
-    prediction->why = suggestion.why;
-    better.push_back(std::move(*prediction));
-  }
-  std::ranges::sort(better, {}, &Prediction::change);
-  return better;
+std::string Predictor::value_now(const std::string& key) const {
+  const auto now = now_.find(key);
+  return now == now_.end() ? "" : now->second;
 }
 
-Predictions predict(const std::string& database,
-                    const std::vector<analyze::Suggestion>& suggested) {
-  Predictions predictions;
+// A simulated run is only ever simulated again.
+bool Predictor::needs_new_run(const std::string& key) const {
+  if (run_.is_simulated) return false;
+  return std::ranges::count(train::knobs(run_.config), key, &control::Knob::key) == 0;
+}
+
+analyze::PredictedChanges Predictor::all() const {
+  analyze::PredictedChanges all;
+  all.fit_error = fit_error();
+  const auto plan = train::plan_run(run_.config, run_.shape, fit_.platform);
+  if (!plan.ok()) {
+    all.unavailable = plan.error().message();
+    return all;
+  }
+  for (const train::TuneKnob& knob :
+       train::single_changes(*plan, std::ssize(run_.platform.devices))) {
+    auto best = best_of(knob, all.simulated_count);
+    if (best.ok()) all.each.push_back(*std::move(best));
+  }
+  std::ranges::stable_sort(all.each, {}, &analyze::PredictedChange::change);
+  all.together = best_together(*plan);
+  return all;
+}
+
+// An error: the machine can take none of the values.
+Result<analyze::PredictedChange> Predictor::best_of(const train::TuneKnob& knob, int& count) const {
+  Result<analyze::PredictedChange> best =
+      make_error(ErrorCode::config, "{}: no value fits the machine", knob.key);
+  for (const std::string& value : knob.values) {
+    const std::string setting = knob.key + "=" + value;
+    const Result<double> seconds = seconds_with({setting});
+    if (!seconds.ok()) continue;
+    count += 1;
+    analyze::PredictedChange change = change_of({setting}, *seconds);
+    if (best.ok() && change.change > best->change - kWorthFurther) continue;
+    change.why = analyze::why_words(setting, value_now(knob.key));
+    if (knob.key == "method" && !run_.is_simulated) {
+      change.why += fmt::format(
+          "; {} was not run in these steps, so its own figures are the platform file's", setting);
+    }
+    best = std::move(change);
+  }
+  return best;
+}
+
+// As `sluice tune --hold subgroup_elements` finds it: a state that exists keeps its subgroups.
+std::optional<analyze::PredictedChange> Predictor::best_together(const train::RunPlan& plan) const {
+  std::vector<train::TuneKnob> knobs = train::tune_knobs();
+  std::erase_if(knobs, [](const train::TuneKnob& knob) { return knob.key == "subgroup_elements"; });
+  if (const auto device_map = train::device_map_knob(plan.platform)) knobs.push_back(*device_map);
+  train::TuneSettings start;
+  for (const train::TuneKnob& knob : knobs) start[knob.key] = value_now(knob.key);
+  const auto tuned =
+      train::tune(knobs, start, [&](const train::TuneSettings& tried) -> Result<double> {
+        std::vector<std::string> settings;
+        for (const auto& [key, value] : tried) settings.push_back(key + "=" + value);
+        const Result<double> seconds = seconds_with(settings);
+        return seconds.ok() ? *seconds : std::numeric_limits<double>::infinity();
+      });
+  if (!tuned.ok()) return std::nullopt;
+  std::vector<std::string> settings;
+  for (const train::TuneChange& change : tuned->changes) {
+    settings.push_back(change.key + "=" + change.to);
+  }
+  return change_of(settings, tuned->best_seconds);
+}
+
+analyze::PredictedChanges predict(const std::string& database) {
   const Result<Predictor> predictor = Predictor::open(database);
-  if (!predictor.ok()) {
-    predictions.unavailable = predictor.error().message();
-    return predictions;
-  }
-  predictions.fit_error = predictor->fit_error();
-  predictions.better = better_ones(*predictor, suggested);
-  return predictions;
+  if (predictor.ok()) return predictor->all();
+  analyze::PredictedChanges none;
+  none.unavailable = predictor.error().message();
+  return none;
 }
 
 }  // namespace sluice::cli

@@ -4,23 +4,18 @@
 //
 // Thread contract: free functions; a Predictor belongs to one thread.
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "cli/recorded_run.h"
 #include "core/train/platform_fit.h"
-#include "profiler/analyze/advice.h"
+#include "core/train/tuning.h"
+#include "profiler/analyze/turn_next.h"
 
 namespace sluice::cli {
-
-struct Prediction {
-  std::vector<std::string> settings;  // "buffers=4", together
-  std::vector<std::string> from;      // "buffers=2": the same keys as they are now
-  double seconds = 0;                 // a step; as the recording has it (times time_scale)
-  double change = 0;                  // of a step's time; below 0: shorter
-  std::string why;                    // of a suggestion; else empty
-};
 
 // A run and its machine as fitted to it, on which settings are tried.
 class Predictor {
@@ -36,34 +31,33 @@ class Predictor {
   double fit_error() const { return fit_.step.error_after(); }
 
   // Errors (ErrorCode::config, memory) say what of the settings cannot be, or not on this machine.
-  Result<Prediction> with(const std::vector<std::string>& settings) const;
+  Result<analyze::PredictedChange> with(const std::vector<std::string>& settings) const;
+  // Every setting by itself, and the best of several knobs together. What the machine cannot take
+  // (a device more than it has, a buffer too many) is left out.
+  analyze::PredictedChanges all() const;
 
  private:
   Predictor() = default;
   Result<double> seconds_with(const std::vector<std::string>& settings) const;
+  analyze::PredictedChange change_of(const std::vector<std::string>& settings,
+                                     double seconds) const;
+  Result<analyze::PredictedChange> best_of(const train::TuneKnob& knob, int& count) const;
+  std::optional<analyze::PredictedChange> best_together(const train::RunPlan& plan) const;
+  bool needs_new_run(const std::string& key) const;
+  std::string value_now(const std::string& key) const;
 
   std::string database_;
   RecordedRun run_;
   train::PlatformFit fit_;
-  double simulated_seconds_ = 0;  // of the modelled machine
+  double simulated_seconds_ = 0;            // of the modelled machine
+  std::map<std::string, std::string> now_;  // all settings of the run
 };
 
 // Whether these are settings that a prediction can be made of, whatever the run. The message
 // names the nearest key.
 Status check_predictable(const std::vector<std::string>& settings);
 
-// Of the suggested settings, each by itself, those that make a step shorter by at least
-// kWorthSaying, the best first. Those that the machine cannot take (a device more than it has, a
-// buffer too many) are left out.
-std::vector<Prediction> better_ones(const Predictor& predictor,
-                                    const std::vector<analyze::Suggestion>& suggested);
-inline constexpr double kWorthSaying = 0.02;
-
-struct Predictions {
-  std::vector<Prediction> better;
-  double fit_error = 0;     // as Predictor::fit_error()
-  std::string unavailable;  // why nothing was predicted; empty: it was
-};
-Predictions predict(const std::string& database, const std::vector<analyze::Suggestion>& suggested);
+// Predictor::all() of a run, or why there is none.
+analyze::PredictedChanges predict(const std::string& database);
 
 }  // namespace sluice::cli

@@ -33,7 +33,7 @@ class RecordedRunReader {
     run_.name = meta_["name"];
     ASSIGN_OR_RETURN(const auto modes, reader_->modes());
     if (!modes.empty()) run_.mode = modes.back().line;
-    is_simulated_ = meta_["clock"] == "simulated";
+    run_.is_simulated = meta_["clock"] == "simulated";
     ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, last_stretch());
     RETURN_IF_ERROR(read_settings(steps));
     RETURN_IF_ERROR(read_machine());
@@ -55,7 +55,7 @@ class RecordedRunReader {
     if (steps.empty()) {
       return refused("no step has ended in it; tune needs a run of a few steps, recorded");
     }
-    if (is_simulated_) return steps;
+    if (run_.is_simulated) return steps;
     ASSIGN_OR_RETURN(const TimeNs begin, reader_->stretch_begin());
     std::size_t first = steps.size();
     while (first > 0 && steps[first - 1].ts >= begin &&
@@ -72,7 +72,7 @@ class RecordedRunReader {
   Status read_settings(const std::vector<rundb::StepRow>& steps) {
     for (const train::SettingInfo& info : train::settings()) {
       const auto value = meta_.find(info.key);
-      if (value == meta_.end() || (info.key == "clock" && is_simulated_)) continue;
+      if (value == meta_.end() || (info.key == "clock" && run_.is_simulated)) continue;
       if (info.key == "accelerators" && is_real()) continue;  // it computed without any
       run_.settings.push_back(info.key + "=" + value->second);
     }
@@ -85,7 +85,7 @@ class RecordedRunReader {
     ASSIGN_OR_RETURN(run_.config, recorded_config(run_, files_.database, {}));
     const train::OffloadConfig& offload = run_.config.offload;
     if (offload.density < 1) first_step_ = std::max(first_step_, offload.density_warmup_steps);
-    if (run_.config.clock.kind == train::ClockKind::emulated && !is_simulated_) {
+    if (run_.config.clock.kind == train::ClockKind::emulated && !run_.is_simulated) {
       run_.time_scale = run_.config.clock.time_scale;
     }
     return ok_status();
@@ -120,7 +120,7 @@ class RecordedRunReader {
 
   Status keep_steady(std::vector<rundb::StepRow>& steps) const {
     const std::size_t in_stretch = steps.size();
-    if (!is_simulated_) {
+    if (!run_.is_simulated) {
       std::erase_if(steps, [&](const rundb::StepRow& step) { return step.id < first_step_; });
       const auto warm = static_cast<std::ptrdiff_t>(std::min(kWarmSteps, steps.size()));
       steps.erase(steps.begin(), steps.begin() + warm);
@@ -194,7 +194,6 @@ class RecordedRunReader {
   const RecordedRunFiles& files_;
   std::unique_ptr<rundb::Reader> reader_;
   std::map<std::string, std::string> meta_;
-  bool is_simulated_ = false;
   std::int64_t first_step_ = 0;  // with the settings as they are at the end
   RecordedRun run_;
 };

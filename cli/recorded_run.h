@@ -23,7 +23,8 @@ struct RecordedRun {
   train::RunConfig config;            // the same
   model::ModelShape shape;
   platform::Platform platform;  // all of the file's devices
-  double time_scale = 1;        // times below are recorded ones divided by it
+  bool is_simulated = false;
+  double time_scale = 1;  // times below are recorded ones divided by it
   train::RecordedSteps steps;
   std::int64_t step_count = 0;       // in the database
   std::vector<std::string> caveats;  // a line each

@@ -59,21 +59,6 @@ Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& argu
   return rundb::Reader::open(arguments.database);
 }
 
-report::PredictedChanges predicted_changes(const std::string& database,
-                                           const std::vector<analyze::Suggestion>& suggested) {
-  const Predictions predictions = predict(database, suggested);
-  report::PredictedChanges changes;
-  changes.fit_error = predictions.fit_error;
-  changes.unavailable = predictions.unavailable;
-  for (const Prediction& one : predictions.better) {
-    const std::string& setting = one.settings.front();
-    const std::size_t equals = setting.find('=');
-    changes.better.push_back({setting.substr(0, equals), one.from.front().substr(equals + 1),
-                              setting.substr(equals + 1), one.why, one.seconds * 1e9, one.change});
-  }
-  return changes;
-}
-
 Status write_report(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
   // Refused before the work, not after it.
@@ -81,9 +66,7 @@ Status write_report(const ReportArguments& arguments) {
                    report::OutputFile::create(arguments.output, arguments.if_exists()));
   report::Predict predicts;
   if (arguments.predict) {
-    predicts = [&](const std::vector<analyze::Suggestion>& suggested) {
-      return predicted_changes(arguments.database, suggested);
-    };
+    predicts = [&] { return predict(arguments.database); };
   }
   ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
   RETURN_IF_ERROR(file.write(page));

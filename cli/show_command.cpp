@@ -2,12 +2,15 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/prediction.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "profiler/analyze/advice.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
@@ -31,8 +34,8 @@ struct Shown {
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
   std::vector<analyze::Stretch> stretches;
-  std::map<std::int64_t, analyze::Shares> shares;  // of the steps listed, for JSON
-  Predictions predictions;
+  std::map<std::int64_t, analyze::Shares> shares;      // of the steps listed, for JSON
+  std::optional<analyze::PredictedChanges> predicted;  // not asked for: none
 
   std::string meta_value(std::string_view key) const {
     for (const rundb::MetaRow& row : meta) {
@@ -231,8 +234,7 @@ void print_text(const Shown& shown, std::int64_t last) {
   const int columns = terminal_columns();
   print_head(shown, columns);
   print_losses(shown, columns);
-  const std::string verdict =
-      verdict_text(shown.analysis, shown.predictions, shown.meta_value("clock"), columns);
+  const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
   if (!verdict.empty()) print("\n" + verdict);
   const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
   if (!stretches.empty()) print("\n" + stretches);
@@ -250,7 +252,7 @@ nlohmann::ordered_json shares_json(const std::array<double, analyze::kCauseCount
 }
 
 nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
-                                    const Predictions& predictions) {
+                                    const std::optional<analyze::PredictedChanges>& predicted) {
   nlohmann::ordered_json json;
   json["steps"] = analysis.steps.size();
   json["dur"] = analysis.dur;
@@ -260,11 +262,16 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
     json["findings"].push_back(finding.text);
   }
   json["predicted"] = nlohmann::ordered_json::array();
-  for (const Prediction& prediction : predictions.better) {
-    json["predicted"].push_back({{"setting", prediction.settings.front()},
-                                 {"seconds", prediction.seconds},
-                                 {"change", prediction.change},
-                                 {"why", prediction.why}});
+  if (!predicted) return json;
+  const analyze::TurnNext next = analyze::turn_next(*predicted);
+  for (const auto* list : {&next.now, &next.another_run}) {
+    for (const analyze::PredictedChange& one : *list) {
+      json["predicted"].push_back({{"setting", one.settings.front()},
+                                   {"seconds", one.seconds},
+                                   {"change", one.change},
+                                   {"why", one.why},
+                                   {"needs_new_run", one.needs_new_run}});
+    }
   }
   return json;
 }
@@ -308,7 +315,7 @@ void print_json(const Shown& shown) {
                              {"padding_bytes", link.padding_bytes},
                              {"bytes_per_step", link.bytes_per_step_mean}});
   }
-  json["verdict"] = verdict_json(shown.analysis, shown.predictions);
+  json["verdict"] = verdict_json(shown.analysis, shown.predicted);
   json["knob_changes"] = nlohmann::ordered_json::array();
   for (const rundb::KnobChangeRow& change : shown.info.knob_changes) {
     json["knob_changes"].push_back({{"step", change.step_id + 1},
@@ -360,10 +367,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
       exit_code = report_error(wrong_database(shown.error()));
       return;
     }
-    if (arguments->predict) {
-      shown->predictions =
-          predict(arguments->database, analyze::suggestions(shown->analysis, shown->info));
-    }
+    if (arguments->predict) shown->predicted = predict(arguments->database);
     if (arguments->json) {
       print_json(*shown);
     } else {

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cli/terminal.h"
+#include "profiler/analyze/advice.h"
 
 namespace sluice::cli {
 namespace {
@@ -54,42 +55,34 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   return text;
 }
 
-std::string prediction_lines(const Predictions& predictions, int columns) {
-  if (!predictions.unavailable.empty()) {
-    return wrapped("Nothing is predicted: " + predictions.unavailable, columns, "  ");
-  }
-  if (predictions.better.empty()) {
-    return wrapped(
-        "Turn next: no single setting is predicted to make a step shorter; "
-        "`sluice tune` looks at several together.",
-        columns, "  ");
-  }
+std::string gain_words(const analyze::PredictedChange& change) {
+  return fmt::format("{}, predicted {:+.0f} % ({})", analyze::change_words(change, "->"),
+                     change.change * 100,
+                     format_duration(static_cast<TimeNs>(change.seconds * 1e9)));
+}
+
+std::string change_lines(std::string_view heading,
+                         const std::vector<analyze::PredictedChange>& changes, int columns) {
   std::string text;
-  for (const Prediction& prediction : predictions.better) {
-    const std::string& setting = prediction.settings.front();
-    const std::size_t equals = setting.find('=');
-    text += wrapped(
-        fmt::format("{}: {} {} -> {}, predicted {:+.0f} % ({}): {}.",
-                    text.empty() ? "Turn next" : "Or", setting.substr(0, equals),
-                    prediction.from.front().substr(equals + 1), setting.substr(equals + 1),
-                    prediction.change * 100,
-                    format_duration(static_cast<TimeNs>(prediction.seconds * 1e9)), prediction.why),
-        columns, "  ");
+  for (const analyze::PredictedChange& change : changes) {
+    text += wrapped(fmt::format("{}: {}{}.", text.empty() ? heading : "Or", gain_words(change),
+                                change.why.empty() ? "" : ": " + change.why),
+                    columns, "  ");
   }
-  return text + wrapped(fmt::format("(Predicted: simulated on the platform fitted to this run; "
-                                    "without a change that is {:.1f} % off what was recorded.)",
-                                    std::abs(predictions.fit_error) * 100),
-                        columns, "  ");
+  return text;
 }
 
 }  // namespace
 
-std::string verdict_text(const analyze::RunAnalysis& analysis, const Predictions& predictions,
-                         const std::string& clock, int columns) {
+std::string verdict_text(const analyze::RunAnalysis& analysis,
+                         const std::optional<analyze::PredictedChanges>& predicted,
+                         const analyze::RunInfo& info, int columns) {
   if (analysis.steps.empty()) return "";
-  const std::string how = clock == "simulated"  ? "SIMULATED CLOCK"
-                          : clock == "emulated" ? "measured by the EMULATED CLOCK"
-                                                : "measured";
+  const std::string clock = info.meta_value("clock");
+  const std::string how =
+      clock == "simulated"  ? "SIMULATED CLOCK"
+      : clock == "emulated" ? fmt::format("measured by the EMULATED CLOCK x{:g}", info.time_scale())
+                            : "measured";
   std::string text =
       wrapped(fmt::format("Why a step takes {} ({}, {} step{})", format_duration(analysis.dur), how,
                           analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"),
@@ -98,8 +91,27 @@ std::string verdict_text(const analyze::RunAnalysis& analysis, const Predictions
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
     text += wrapped(finding.text, columns, "  ");
   }
-  if (analysis.has_spans()) text += prediction_lines(predictions, columns);
+  if (analysis.has_spans() && predicted) text += turn_next_text(*predicted, columns);
   return text;
+}
+
+std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns) {
+  if (!predicted.unavailable.empty()) {
+    return wrapped("Nothing is predicted: " + predicted.unavailable, columns, "  ");
+  }
+  const analyze::TurnNext next = analyze::turn_next(predicted);
+  std::string text = change_lines(analyze::kTurnNext, next.now, columns);
+  text += change_lines(analyze::kAnotherRun, next.another_run, columns);
+  if (text.empty()) {
+    text = wrapped(fmt::format("{}: {}", analyze::kTurnNext, analyze::none_words(predicted)),
+                   columns, "  ");
+  }
+  if (next.together) {
+    text += wrapped(
+        fmt::format("{}: {} (sluice tune).", analyze::kTogether, gain_words(*next.together)),
+        columns, "  ");
+  }
+  return text + wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");
 }
 
 }  // namespace sluice::cli

@@ -3,16 +3,22 @@
 //
 // Thread contract: free functions.
 
+#include <optional>
 #include <string>
 
-#include "cli/prediction.h"
 #include "profiler/analyze/run_analysis.h"
+#include "profiler/analyze/turn_next.h"
 
 namespace sluice::cli {
 
 // Lines of at most `columns`; ends with a line feed. Empty for a run without steps.
-// `clock` is the run's (meta key `clock`): what is simulated or emulated is not called measured.
-std::string verdict_text(const analyze::RunAnalysis& analysis, const Predictions& predictions,
-                         const std::string& clock, int columns);
+// `predicted`: none, where nobody asked. `info` says by which clock the run was measured: what is
+// simulated or emulated is not called measured.
+std::string verdict_text(const analyze::RunAnalysis& analysis,
+                         const std::optional<analyze::PredictedChanges>& predicted,
+                         const analyze::RunInfo& info, int columns);
+
+// What to turn next, or why nothing is predicted.
+std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns);
 
 }  // namespace sluice::cli

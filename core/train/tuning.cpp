@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 
 #include "base/check.h"
@@ -11,6 +12,7 @@ namespace {
 
 // A change that helps less is not worth the telling.
 constexpr double kWorthwhile = 0.002;
+constexpr std::int64_t kMoreDevicesMax = 6;  // tried one by one
 
 class Search {
  public:
@@ -203,6 +205,65 @@ std::vector<TuneKnob> tune_knobs() {
            {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000", "85000000"},
            TuneKnob::Kind::joint},
           {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint, 2}};
+}
+
+namespace {
+
+// Numbers among `values` from the nearest to `now` on; words stay in their order.
+void sort_nearest_first(std::vector<std::string>& values, const std::string& now) {
+  const auto distance = [&](const std::string& value) {
+    const double ratio = std::strtod(value.c_str(), nullptr) / std::strtod(now.c_str(), nullptr);
+    return std::isfinite(ratio) && ratio > 0 ? std::abs(std::log(ratio)) : 0;
+  };
+  std::ranges::stable_sort(values, {}, distance);
+}
+
+// The next smaller and the next larger one.
+std::vector<std::string> neighbours(const std::vector<std::string>& values, std::int64_t now) {
+  std::vector<std::string> next;
+  for (const std::string& value : values) {
+    const std::int64_t number = std::stoll(value);
+    if (number < now) next = {value};
+    if (number <= now) continue;
+    next.push_back(value);
+    break;
+  }
+  return next;
+}
+
+std::vector<std::string> counts_above(std::int64_t now, std::int64_t most) {
+  std::vector<std::string> counts;
+  for (std::int64_t count = now + 1; count <= std::min(most, now + kMoreDevicesMax); ++count) {
+    counts.push_back(fmt::format("{}", count));
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<TuneKnob> single_changes(const RunPlan& plan, std::int64_t device_count) {
+  const RunConfig& config = plan.config;
+  std::vector<TuneKnob> all = tune_knobs();
+  if (const auto device_map = device_map_knob(plan.platform)) all.push_back(*device_map);
+  all.push_back({"prefetch", {"true", "false"}});
+  all.push_back({"bounce_memory", {fmt::format("{}", 2 * config.offload.bounce_memory_bytes)}});
+  all.push_back({"queue_depth", {fmt::format("{}", 2 * config.storage.queue_depth)}});
+  all.push_back({"io_bytes", {fmt::format("{}", 2 * config.storage.io_bytes)}});
+  all.push_back({"devices", counts_above(config.offload.devices, device_count)});
+  if (config.offload.density > 0.01) all.push_back({"density", {"0.01"}});
+  const auto present = setting_values(config);
+  for (TuneKnob& knob : all) {
+    const std::string& now = std::ranges::find(present, knob.key, [](const auto& setting) {
+                               return setting.first;
+                             })->second;
+    std::erase(knob.values, now);
+    if (knob.key == "subgroup_elements") {
+      knob.values = neighbours(knob.values, config.offload.subgroup_elements);
+    }
+    sort_nearest_first(knob.values, now);
+  }
+  std::erase_if(all, [](const TuneKnob& knob) { return knob.values.empty(); });
+  return all;
 }
 
 TuneKnob density_knob(double least) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/platform/platform.h"
-#include "core/train/run_config.h"
+#include "core/train/run_plan.h"
 
 namespace sluice::train {
 
@@ -41,6 +41,12 @@ std::optional<TuneKnob> device_map_knob(const platform::Platform& platform);
 
 // Densities from 1 down to `least`.
 TuneKnob density_knob(double least);
+
+// What may be tried by itself on a run, on a machine that has so many devices: the values of each
+// knob that are not in force, the nearest first. Those of tune_knobs(), of subgroups only the next
+// sizes, and more of what a run has too little of: devices, requests in flight, memory for
+// gradients on their way. density=0.01 is the only one that changes what is learned.
+std::vector<TuneKnob> single_changes(const RunPlan& plan, std::int64_t device_count);
 
 using TuneSettings = std::map<std::string, std::string>;  // key -> value, of the knobs
 

@@ -38,6 +38,15 @@ Result<Advice> read_json(const std::string& text, Read&& read) {
   }
 }
 
+analyze::PredictedChange change_of(const json& one) {
+  return {.settings = one.at("settings").get<std::vector<std::string>>(),
+          .from = one.at("from").get<std::vector<std::string>>(),
+          .seconds = one.at("seconds").get<double>(),
+          .change = one.at("change").get<double>(),
+          .why = one.value("why", ""),
+          .needs_new_run = one.at("needs_new_run").get<bool>()};
+}
+
 }  // namespace
 
 Result<Advice> parse_prediction(const std::string& text) {
@@ -46,13 +55,12 @@ Result<Advice> parse_prediction(const std::string& text) {
     // Where nothing can be predicted yet, there is a reason and no figures.
     advice.problem = all.value("unavailable", "");
     if (!advice.problem.empty()) return advice;
-    advice.fit_error = all.at("fit_error").get<double>();
-    for (const json& one : all.at("predictions")) {
-      advice.changes.push_back({one.at("settings").get<std::vector<std::string>>(),
-                                one.at("from").get<std::vector<std::string>>(),
-                                one.at("seconds").get<double>(), one.at("change").get<double>(),
-                                one.value("why", "")});
-    }
+    analyze::PredictedChanges& predicted = advice.predicted;
+    predicted.fit_error = all.at("fit_error").get<double>();
+    predicted.simulated_count = all.at("simulated_count").get<int>();
+    for (const json& one : all.at("predictions")) predicted.each.push_back(change_of(one));
+    const auto together = all.find("together");
+    if (together != all.end() && !together->is_null()) predicted.together = change_of(*together);
     return advice;
   });
 }
@@ -61,7 +69,7 @@ Result<Advice> parse_proposal(const std::string& text) {
   return read_json(text, [](const json& all) {
     Advice advice;
     const double before = all.at("seconds").at("before").get<double>();
-    PredictedChange change;
+    analyze::PredictedChange change;
     change.seconds = all.at("seconds").at("after").get<double>();
     change.change = before > 0 ? change.seconds / before - 1 : 0;
     for (const json& one : all.at("changes")) {
@@ -69,7 +77,7 @@ Result<Advice> parse_proposal(const std::string& text) {
       change.settings.push_back(key + "=" + one.at("to").get<std::string>());
       change.from.push_back(key + "=" + one.at("from").get<std::string>());
     }
-    if (!change.settings.empty()) advice.changes.push_back(std::move(change));
+    if (!change.settings.empty()) advice.predicted.each.push_back(std::move(change));
     return advice;
   });
 }

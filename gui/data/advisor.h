@@ -3,7 +3,8 @@
 // simulation that this one lacks. It runs as a process of its own at low priority, at most one at a
 // time, and dies with the window.
 //
-//   suggest   sluice predict RUN.db --json               what the analysis suggests, predicted
+//   suggest   sluice predict RUN.db --json               every setting by itself, and the best of
+//                                                        several knobs together
 //   what_if   sluice predict RUN.db --json key=value...   these settings together
 //   tune      sluice tune RUN.db --json                   a whole proposal
 //
@@ -17,26 +18,18 @@
 #include <vector>
 
 #include "base/status.h"
+#include "profiler/analyze/turn_next.h"
 
 namespace sluice::gui {
-
-struct PredictedChange {
-  std::vector<std::string> settings;  // "buffers=4"
-  std::vector<std::string> from;      // "buffers=2"
-  double seconds = 0;                 // a step, in recorded seconds
-  double change = 0;                  // of a step's time; below 0: shorter
-  std::string why;                    // may be empty
-};
 
 enum class Question : std::uint8_t { suggest, what_if, tune, count_ };
 inline constexpr std::size_t kQuestions = static_cast<std::size_t>(Question::count_);
 
 struct Advice {
-  std::uint64_t number = 0;              // of the question
-  std::vector<std::string> settings;     // that were asked about: of what_if
-  std::vector<PredictedChange> changes;  // of tune: at most one, all of it together
-  double fit_error = 0;                  // how far the simulation of the run as it is is off
-  std::string problem;                   // not empty: why there is no advice
+  std::uint64_t number = 0;             // of the question
+  std::vector<std::string> settings;    // that were asked about: of what_if
+  analyze::PredictedChanges predicted;  // of what_if and tune: at most one, in `each`
+  std::string problem;                  // not empty: why there is no advice
 };
 
 struct AdvisorOptions {

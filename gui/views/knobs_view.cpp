@@ -226,11 +226,11 @@ void KnobsView::draw_prediction(Session& session) {
     draw_coloured(look().colours.amber, "Not predicted: " + advice->problem);
     return;
   }
-  if (advice->changes.empty()) {
+  if (advice->predicted.each.empty()) {
     draw_note("Predicted: a step takes as long as it does.");
     return;
   }
-  const PredictedChange& change = advice->changes.front();
+  const analyze::PredictedChange& change = advice->predicted.each.front();
   draw_coloured(
       look().colours.amber,
       fmt::format("predicted: a step takes {} ({:+.1f} %)",
@@ -249,11 +249,11 @@ void KnobsView::draw_proposal(Session& session) {
     draw_coloured(look().colours.amber, "No proposal: " + advice->problem);
     return;
   }
-  if (advice->changes.empty()) {
+  if (advice->predicted.each.empty()) {
     draw_note("The search found no settings with a shorter step.");
     return;
   }
-  const PredictedChange& change = advice->changes.front();
+  const analyze::PredictedChange& change = advice->predicted.each.front();
   draw_note(fmt::format(
       "proposed: {} settings, a step {:+.1f} %{}", change.settings.size(), change.change * 100,
       turning.left_out_count == 0

@@ -61,32 +61,11 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
   ImGui::EndTable();
 }
 
-bool is_all_knobs(const Turning& turning, const std::vector<std::string>& settings) {
-  return std::ranges::all_of(settings, [&turning](const std::string& setting) {
-    return turning.is_knob(key_of(setting));
-  });
-}
-
-// "buffers 2 -> 4"; where it is not known what was before, "buffers=4".
-std::string change_text(const PredictedChange& change) {
-  std::string text;
-  for (std::size_t i = 0; i < change.settings.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += i < change.from.size()
-                ? fmt::format("{} {} \u2192 {}", key_of(change.settings[i]),
-                              value_of(change.from[i]), value_of(change.settings[i]))
-                : change.settings[i];
-  }
-  return text;
-}
-
-void draw_predicted(Session& session, const PredictedChange& change, int index) {
-  Turning& turning = session.turning;
-  ImGui::PushID(index);
-  const float button = turning.can_turn() ? px(64) : 0;
+// What a change gains, with room for a button at its right; returns where that stands.
+float draw_gain(const analyze::PredictedChange& change, float button) {
   const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
   ImGui::PushTextWrapPos(right - button - px(70));
-  ImGui::TextUnformatted(change_text(change).c_str());
+  ImGui::TextUnformatted(analyze::change_words(change, "\u2192").c_str());
   ImGui::PopTextWrapPos();
   const std::string gain = fmt::format("{:+.0f}\u2009%", change.change * 100);
   ImGui::SameLine(right - button - px(8) - figure_size(gain).x);
@@ -96,56 +75,87 @@ void draw_predicted(Session& session, const PredictedChange& change, int index) 
   }
   ImGui::SetItemTooltip("simulated: a step would take %s",
                         time_text(static_cast<TimeNs>(change.seconds * 1e9)).c_str());
-  if (turning.can_turn()) {
-    ImGui::SameLine(right - button);
-    const bool can_apply = is_all_knobs(turning, change.settings);
-    ImGui::BeginDisabled(!can_apply);
-    if (ImGui::SmallButton("Apply")) turning.set_now(change.settings);
-    ImGui::EndDisabled();
-    if (!can_apply && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled))
-      ImGui::SetTooltip("this can be set for another run, not while one goes on");
-  }
-  if (!change.why.empty()) draw_note(change.why);
-  ImGui::PopID();
+  return right - button;
 }
 
-// What the analysis alone says; what it would gain is not known.
-void draw_unpredicted(const Verdict& verdict) {
-  if (verdict.suggestions.empty()) {
-    draw_empty("No single setting of this run is known to make a step shorter.");
-    return;
+void draw_knob_change(Turning& turning, const analyze::PredictedChange& change) {
+  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
+  if (turning.can_turn()) {
+    ImGui::SameLine(at);
+    if (ImGui::SmallButton("Apply")) turning.set_now(change.settings);
   }
+  if (!change.why.empty()) draw_note(change.why);
+}
+
+void draw_change_of_another_run(const analyze::PredictedChange& change) {
+  const std::string& setting = change.settings.front();
+  ImGui::SameLine(draw_gain(change, px(64)));
+  if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
+  ImGui::SetItemTooltip("copies --set %s, for the command of a new run", setting.c_str());
+  draw_note(fmt::format("{}; {} is fixed while a run is live, so this needs a new run", change.why,
+                        analyze::key_of(setting)));
+}
+
+void draw_together(Session& session, const analyze::PredictedChange& change) {
+  Turning& turning = session.turning;
+  draw_note(std::string(analyze::kTogether));
+  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
+  if (!turning.can_turn()) return;
+  ImGui::SameLine(at);
+  if (ImGui::SmallButton("Tune")) {
+    turning.ask_for_proposal();
+    session.brings_forward.push_back("Knobs");
+  }
+  ImGui::SetItemTooltip("searches again and chooses the settings in Knobs, to be applied there");
+}
+
+// Without a simulation: what the analysis alone says, whose gain is not known.
+void draw_unpredicted(const Verdict& verdict) {
   for (const analyze::Suggestion& suggestion : verdict.suggestions) {
     ImGui::TextUnformatted(suggestion.setting.c_str());
     draw_note(suggestion.why);
   }
 }
 
+void draw_predicted(Session& session, const Advice& advice) {
+  const analyze::TurnNext& next = session.turning.next;
+  if (next.now.empty() && next.another_run.empty()) {
+    draw_empty(analyze::none_words(advice.predicted));
+  }
+  int index = 0;
+  for (const analyze::PredictedChange& change : next.now) {
+    ImGui::PushID(index++);
+    draw_knob_change(session.turning, change);
+    ImGui::PopID();
+  }
+  if (!next.another_run.empty()) draw_note(std::string(analyze::kAnotherRun));
+  for (const analyze::PredictedChange& change : next.another_run) {
+    ImGui::PushID(index++);
+    draw_change_of_another_run(change);
+    ImGui::PopID();
+  }
+  if (next.together) draw_together(session, *next.together);
+}
+
 void draw_suggestions(Session& session) {
-  const Verdict& verdict = *session.verdict;
   const Advisor& advisor = *session.turning.advisor;
   const bool is_working = advisor.is_working(Question::suggest);
   const std::shared_ptr<const Advice> advice = session.turning.advice(Question::suggest);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   const bool is_predicted = advice != nullptr && advice->problem.empty();
-  draw_title("Turn next", is_working     ? "simulating\u2026"
-                          : is_predicted ? "predicted by simulation"
-                                         : "what should help");
-  if (!is_predicted) {
-    draw_unpredicted(verdict);
-    if (is_working) return;
-    if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
-    if (session.turning.is_outdated(Question::suggest))
-      draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
+  draw_title(std::string(analyze::kTurnNext), is_working     ? "simulating\u2026"
+                                              : is_predicted ? "predicted by simulation"
+                                                             : "what should help");
+  if (is_predicted) {
+    draw_predicted(session, *advice);
     return;
   }
-  if (advice->changes.empty()) {
-    draw_empty("No single setting of this run is predicted to make a step shorter.");
-    return;
-  }
-  int index = 0;
-  for (const PredictedChange& change : advice->changes) draw_predicted(session, change, index++);
+  draw_unpredicted(*session.verdict);
+  if (is_working) return;
+  if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
+  if (session.turning.is_outdated(Question::suggest))
+    draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
 }
 
 }  // namespace
@@ -161,6 +171,8 @@ void OverviewView::draw_content(Session& session) {
   }
   const Verdict& verdict = *session.verdict;
   draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
+  const std::string clock = session.facts().info.clock_note();
+  if (!clock.empty()) draw_note(clock);
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
     return;
@@ -171,8 +183,6 @@ void OverviewView::draw_content(Session& session) {
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   for (const analyze::Finding& finding : verdict.findings) {
-  const std::string clock = session.facts().info.clock_note();
-  if (!clock.empty()) draw_note(clock);
     draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
   }
 }

@@ -17,16 +17,11 @@ constexpr std::int64_t kSettling = 4;
 
 }  // namespace
 
-std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
-std::string value_of(const std::string& setting) {
-  const std::size_t equals = setting.find('=');
-  return equals == std::string::npos ? "" : setting.substr(equals + 1);
-}
-
 void Turning::pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics) {
   if (link != nullptr) control = link->state();
   if (control != nullptr) pending.follow(*control);
   take_proposal();
+  take_suggestions();
   if (run == nullptr || run->facts == nullptr || run->steps == nullptr) return;
   const std::array<std::shared_ptr<const void>, 3> from = {run->steps, run->facts, statistics};
   const std::vector<rundb::KnobChangeRow>& changes = run->facts->info.knob_changes;
@@ -47,18 +42,31 @@ void Turning::take_proposal() {
   const std::shared_ptr<const Advice> advice = advisor->advice(Question::tune);
   if (advice == nullptr || advice->number == proposal_taken_) return;
   proposal_taken_ = advice->number;
-  if (!advice->changes.empty()) left_out_count = choose_all(advice->changes.front().settings);
+  const std::vector<analyze::PredictedChange>& proposed = advice->predicted.each;
+  if (!proposed.empty()) left_out_count = choose_all(proposed.front().settings);
+}
+
+// What is shown stays in the list until it gains clearly less.
+void Turning::take_suggestions() {
+  if (advisor == nullptr) return;
+  const std::shared_ptr<const Advice> advice = advisor->advice(Question::suggest);
+  if (advice == nullptr || advice->number == suggestions_taken_) return;
+  suggestions_taken_ = advice->number;
+  next = analyze::turn_next(advice->predicted, next.shown());
 }
 
 void Turning::ask_for_advice(const Verdict& verdict, double now_seconds) {
   if (advisor == nullptr || !verdict.why_empty.empty()) return;
-  // What was predicted for other settings is asked again.
-  std::string about = fmt::format("after {} changes:", change_count_);
-  for (const analyze::Suggestion& suggestion : verdict.suggestions)
-    about += " " + suggestion.setting;
-  if (awaits_steps_ || about == advised_about_ || now_seconds - advised_at_ < kAdviceSeconds)
+  if (awaits_steps_ || now_seconds - advised_at_ < kAdviceSeconds) return;
+  // Again when other knobs are in force, when the steps tell much more than they did, and when they
+  // told too little.
+  const std::size_t steps = verdict.analysis.step_count;
+  const std::shared_ptr<const Advice> last = advisor->advice(Question::suggest);
+  const bool had_problem = last != nullptr && !last->problem.empty();
+  if (advised_steps_ > 0 && !is_outdated(Question::suggest) && steps < 2 * advised_steps_ &&
+      !(had_problem && steps > advised_steps_))
     return;
-  advised_about_ = about;
+  advised_steps_ = steps;
   advised_at_ = now_seconds;
   ask(Question::suggest);
 }
@@ -105,11 +113,12 @@ void Turning::choose(const control::Knob& knob, const std::string& value) {
 std::size_t Turning::choose_all(const std::vector<std::string>& settings) {
   std::size_t unknown_count = 0;
   for (const std::string& setting : settings) {
-    const control::Knob* knob = control == nullptr ? nullptr : control->knob(key_of(setting));
+    const control::Knob* knob =
+        control == nullptr ? nullptr : control->knob(analyze::key_of(setting));
     if (knob == nullptr) {
       unknown_count += 1;
     } else {
-      choose(*knob, value_of(setting));
+      choose(*knob, analyze::value_of(setting));
     }
   }
   return unknown_count;

@@ -27,12 +27,13 @@ struct Turning {
   // Picked up once a frame.
   std::shared_ptr<const ControlState> control;
   std::vector<ChangeEffect> effects;  // of all changes of the run, in order
+  analyze::TurnNext next;             // of the last answer to Question::suggest
   // Of the proposal that is among what is chosen: settings that are no knobs.
   std::size_t left_out_count = 0;
 
   void pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics);
-  // Asks what the analysis' suggestions would gain, when they are others than those asked about.
-  // `now_seconds`: of a clock that goes on; a live run is asked about at most twice a minute.
+  // Asks what every setting would gain, when the run tells something new of it. `now_seconds`: of a
+  // steady clock; a live run is asked about at most twice a minute.
   void ask_for_advice(const Verdict& verdict, double now_seconds);
   // The last answer, unless knobs have changed since it was asked for; null: none that holds.
   std::shared_ptr<const Advice> advice(Question question) const;
@@ -68,18 +69,16 @@ struct Turning {
   std::size_t change_count_ = 0;                           // of knobs, in the record so far
   bool awaits_steps_ = false;                              // with what was changed last
   std::array<std::size_t, kQuestions> asked_at_change_{};  // when that was asked last
-  std::string advised_about_;  // the suggestions that the advisor was asked about last
+  std::size_t advised_steps_ = 0;  // recorded when the advisor was asked last; 0: never
   double advised_at_ = -1e9;
 
   void take_proposal();
+  void take_suggestions();
 
   std::uint64_t proposal_taken_ = 0;
+  std::uint64_t suggestions_taken_ = 0;
   // What `effects` was made from; kept, so that nothing new has the same address.
   std::array<std::shared_ptr<const void>, 3> effects_of_;
 };
-
-// Of "buffers=4"; the key, and what it is set to.
-std::string key_of(const std::string& setting);
-std::string value_of(const std::string& setting);
 
 }  // namespace sluice::gui

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiler/analyze/turn_next.h"
+
 namespace sluice::analyze {
 namespace {
 
@@ -116,13 +118,12 @@ class Suggesting {
       case Cause::read:
       case Cause::write:
         if (!is_full) overlap_more(cause);
-        if (!is_csd)
-          suggest(cause, "method=csd", "the state then stays behind each device's own link");
+        if (!is_csd) suggest(cause, "method=csd");
         more_devices(cause);
         break;
       case Cause::host_link:
         if (is_csd) less_gradient(cause);
-        if (!is_csd) suggest(cause, "method=csd", "state then does not cross the host link");
+        if (!is_csd) suggest(cause, "method=csd");
         break;
       case Cause::buffers:
         more_buffers(cause);
@@ -135,11 +136,11 @@ class Suggesting {
         overlap_more(cause);
         break;
       case Cause::processor:
-        if (!is_csd) suggest(cause, "method=csd", "devices then update what the host does now");
+        if (!is_csd) suggest(cause, "method=csd");
         overlap_more(cause);
         break;
       case Cause::recorder:
-        suggest(cause, "record=steps", "fewer records are written");
+        suggest(cause, "record=steps");
         break;
       default:
         break;  // no setting makes computing or selecting shorter
@@ -148,7 +149,7 @@ class Suggesting {
 
   void overlap_more(Cause cause) {
     if (info_.value_in_force("pipeline") != "nbuffer") {
-      suggest(cause, "pipeline=nbuffer", "reads, updates and writes then go on at the same time");
+      suggest(cause, "pipeline=nbuffer");
     } else {
       more_buffers(cause);
     }
@@ -157,29 +158,25 @@ class Suggesting {
   void more_buffers(Cause cause) {
     const auto buffers = static_cast<std::int64_t>(info_.number_in_force("buffers", 0));
     if (buffers < 1) return;
-    suggest(cause, fmt::format("buffers={}", 2 * buffers), "reads then need not wait for buffers");
+    suggest(cause, fmt::format("buffers={}", 2 * buffers));
   }
 
   void more_devices(Cause cause) {
     const auto devices = static_cast<std::int64_t>(info_.number_in_force("devices", 0));
     if (devices < 1) return;
-    suggest(cause, fmt::format("devices={}", devices + 1), "each device then has less to move");
+    suggest(cause, fmt::format("devices={}", devices + 1));
   }
 
   void less_gradient(Cause cause) {
-    if (info_.number_in_force("density", 0) == 1) {
-      suggest(cause, "density=0.01",
-              "a hundredth of the gradients crosses the host link; the model "
-              "learns a little differently");
-    }
-    if (info_.value_in_force("wire") == "fp32") {
-      suggest(cause, "wire=native", "gradients and parameters then cross in 16 bits");
-    }
+    if (info_.number_in_force("density", 0) == 1) suggest(cause, "density=0.01");
+    if (info_.value_in_force("wire") == "fp32") suggest(cause, "wire=native");
   }
 
-  void suggest(Cause cause, std::string setting, std::string why) {
+  void suggest(Cause cause, const std::string& setting) {
     const bool is_known = std::ranges::count(suggestions_, setting, &Suggestion::setting) > 0;
-    if (!is_known) suggestions_.push_back({cause, std::move(setting), std::move(why)});
+    if (is_known) return;
+    std::string why = why_words(setting, info_.value_in_force(key_of(setting)));
+    suggestions_.push_back({cause, setting, std::move(why)});
   }
 
   const RunAnalysis& analysis_;

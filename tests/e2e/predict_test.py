@@ -34,7 +34,7 @@ def settings_together_are_predicted_to_take_what_a_run_with_them_takes(place):
     then = simulated(place, "then.db", pipeline="nbuffer", buffers=2)
     said = sluice("predict", place / "sim.db", "pipeline=nbuffer", "buffers=2", "--json").json()
     require_equal(set(said), {"run", "fit_error", "recorded_seconds", "simulated_seconds",
-                              "predictions", "unavailable"}, "keys")
+                              "simulated_count", "predictions", "unavailable"}, "keys")
     require_equal((said["unavailable"], len(said["predictions"])), ("", 1), "predictions")
     one = said["predictions"][0]
     require_equal((one["settings"], one["from"], one["why"]),
@@ -50,16 +50,84 @@ def settings_together_are_predicted_to_take_what_a_run_with_them_takes(place):
 
 
 @test
-def without_settings_each_suggestion_is_predicted_by_itself(place):
-    simulated(place, pipeline="serial")
+def without_settings_every_setting_is_predicted_by_itself(place):
+    now = simulated(place, pipeline="serial")
     said = sluice("predict", place / "sim.db", "--json").json()
+    found = {one["settings"][0].split("=")[0]: one for one in said["predictions"]}
+    require(found.keys() >= {"method", "pipeline", "wire", "buffers", "prefetch", "devices",
+                             "subgroup_elements", "device_map", "density"} - {"device_map"},
+            f"not simulated: {sorted(found)}")
+    require_equal(len(found), len(said["predictions"]), "one value a setting")
+    require(said["simulated_count"] > len(found), f"only {said['simulated_count']} simulated")
+    for one in said["predictions"]:
+        key, value = one["settings"][0].split("=")
+        if key in ("method", "density"):  # another fit of rates than this run's may lie behind them
+            continue
+        then = simulated(place, "then.db", **{"pipeline": "serial", key: value})
+        require(abs(one["change"] - (then / now - 1)) < 0.02,
+                f"{one['settings']}: predicted {one['change']}, simulated {then / now - 1}")
     shown = sluice("show", place / "sim.db", "--json").json()["verdict"]["predicted"]
-    require(shown, "nothing is suggested, so nothing is tested")
-    require_equal([(one["settings"], one["why"]) for one in said["predictions"]],
-                  [([one["setting"]], one["why"]) for one in shown], "suggestions")
+    require_equal({one["setting"] for one in shown},
+                  {one["settings"][0] for one in said["predictions"] if one["change"] <= -0.02},
+                  "worth saying")
     text = sluice("predict", place / "sim.db").done().out
-    require_words(text, ["PREDICTED", "recorded", "a step; simulated", "settings", "change",
-                         "pipeline=nbuffer", "pipeline=serial", shown[0]["why"]], "the table")
+    require_words(text, ["PREDICTED", "recorded", "a step; simulated", "Turn next:",
+                         "pipeline serial -> nbuffer", shown[0]["why"].split()[0]], "the list")
+
+
+@test
+def the_wire_is_tried_also_where_the_host_link_bounds_nothing(place):
+    """GPT-2 4.0B on ten SmartSSDs is bound by the host's kernels: 16 bits on the wire spare them a
+    conversion, which `tune` finds."""
+    database = place / "sim.db"
+    sluice("simulate", SAMPLES / "models/gpt2-4.0b.toml", "--platform", TESTBED, "--set",
+           "devices=10", "--db", database).done()
+    asked = sluice("predict", database, "wire=native", "--json").json()["predictions"][0]
+    require(asked["change"] < -0.05, f"wire=native gains nothing here: {asked}")
+    text = sluice("show", database).done().out
+    require_words(text, ["Turn next: wire fp32 -> native, predicted"], "show")
+
+
+@test
+def that_nothing_helps_is_said_only_of_all(place):
+    best = {"pipeline": "nbuffer", "wire": "native", "density": 0.01, "devices": 10,
+            "buffers": 2, "subgroup_elements": 40_000_000}
+    for _ in range(8):
+        simulated(place, **best)
+        said = sluice("predict", place / "sim.db", "--json").json()
+        better = [one["settings"][0].split("=") for one in said["predictions"]
+                  if one["change"] <= -0.02]
+        if not better:
+            break
+        best.update({better[0][0]: better[0][1]})
+    require(not better, f"no end of better settings: {better}")
+    text = sluice("predict", place / "sim.db").done().out
+    require_words(text, [f"None of {said['simulated_count']} single changes, each simulated"],
+                  "predict")
+
+
+@test
+def a_live_runs_knobs_come_before_what_needs_another_run(place):
+    run = place.start(steps=100_000, durability="never", clock="emulated", time_scale=30,
+                      pipeline="serial")
+    database = place / "out/run.db"
+    said = {}
+
+    def is_predicted():
+        reply = sluice("predict", database, "--json")
+        said.update(json.loads(reply.out) if reply.code == 0 else {})
+        return said.get("unavailable") == ""
+
+    run.wait_for(lambda: os.path.exists(f"{database}.socket"), "first step")
+    run.wait_for(is_predicted, "four recorded steps")
+    needs = {one["settings"][0].split("=")[0]: one["needs_new_run"]
+             for one in said["predictions"]}
+    require_equal({key for key, new in needs.items() if new}, {"devices", "subgroup_elements"},
+                  "what needs a new run")
+    knobs = {knob["key"] for knob in sluice("knobs", database, "--json").json()["knobs"]}
+    require_equal({key for key, new in needs.items() if not new} - knobs, set(), "no knobs")
+    run.signal(signal.SIGTERM)
+    run.wait()
 
 
 @test

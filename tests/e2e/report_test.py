@@ -187,7 +187,10 @@ def what_to_turn_next_is_in_the_page_as_it_is_in_show(place):
         require_equal("next" in data, not flags, f"predictions in {name}")
         if flags:
             continue
-        require_equal([f"{one['setting']}={one['to']}" for one in data["next"]["better"]],
+        rows = [row for group in data["next"]["groups"] for row in group["rows"]]
+        # "pipeline serial -> nbuffer"; behind them may stand several together.
+        require_equal(["=".join((row["words"].split()[0], row["words"].split()[-1]))
+                       for row in rows[:len(predicted)]],
                       [one["setting"] for one in predicted], "predicted settings")
         require_words(in_browser(place, name, ""), ["predicted, not measured", "pipeline serial"],
                       name)

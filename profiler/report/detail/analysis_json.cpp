@@ -1,6 +1,7 @@
 #include "profiler/report/detail/analysis_json.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "profiler/analyze/advice.h"
@@ -57,18 +58,26 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
           {"findings", std::move(findings)}};
 }
 
-Json next_json(const PredictedChanges& predicted) {
-  Json better = Json::array();
-  for (const PredictedChange& change : predicted.better) {
-    better.push_back({{"setting", change.setting},
-                      {"from", change.from},
-                      {"to", change.to},
+Json next_json(const analyze::PredictedChanges& predicted) {
+  const analyze::TurnNext next = analyze::turn_next(predicted);
+  Json groups = Json::array();
+  const auto add = [&](std::string_view heading, const auto& changes) {
+    Json rows = Json::array();
+    for (const analyze::PredictedChange& change : changes) {
+      rows.push_back({{"words", analyze::change_words(change, "\u2192")},
                       {"why", change.why},
-                      {"ns", change.ns},
+                      {"ns", change.seconds * 1e9},
                       {"change", change.change}});
-  }
-  return {{"better", std::move(better)},
-          {"fit_error", predicted.fit_error},
+    }
+    if (!rows.empty()) groups.push_back({{"heading", heading}, {"rows", std::move(rows)}});
+  };
+  add("", next.now);  // beneath the heading that the page has
+  add(analyze::kAnotherRun, next.another_run);
+  const bool has_none = groups.empty();
+  if (next.together) add(analyze::kTogether, std::array{*next.together});
+  return {{"groups", std::move(groups)},
+          {"none", has_none ? analyze::none_words(predicted) : ""},
+          {"note", analyze::fit_words(predicted)},
           {"unavailable", predicted.unavailable}};
 }
 

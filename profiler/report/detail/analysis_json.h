@@ -7,13 +7,13 @@
 
 #include "profiler/analyze/run_analysis.h"
 #include "profiler/analyze/stretches.h"
-#include "profiler/report/html_report.h"
+#include "profiler/analyze/turn_next.h"
 
 namespace sluice::report::detail {
 
 // Each but next_json() and stretches_json() says `why_empty` where there is nothing.
 nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis);
-nlohmann::ordered_json next_json(const PredictedChanges& predicted);
+nlohmann::ordered_json next_json(const analyze::PredictedChanges& predicted);
 nlohmann::ordered_json stretches_json(const std::vector<analyze::Stretch>& stretches,
                                       const analyze::RunInfo& info);
 nlohmann::ordered_json links_json(const analyze::RunAnalysis& analysis);

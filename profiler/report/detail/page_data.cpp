@@ -91,7 +91,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["changes"] = changes_json(info.knob_changes);
   data.json["verdict"] = verdict_json(analysis);
   if (predict && analysis.has_spans()) {
-    data.json["next"] = next_json(predict(analyze::suggestions(analysis, info)));
+    data.json["next"] = next_json(predict());
   }
   ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
                    analyze::stretches_of(reader, info, steps));

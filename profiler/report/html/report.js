@@ -245,19 +245,18 @@ function drawNext() {
     list.append(element('p', 'empty', `Nothing is predicted: ${next.unavailable}`));
     return;
   }
-  for (const change of next.better) {
-    const row = element('div', 'next-row');
-    row.append(element('b', '', `${change.setting} ${change.from} \u2192 ${change.to}`),
-      element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
-      element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
-    list.append(row);
+  for (const group of next.groups) {
+    if (group.heading) list.append(element('h4', '', group.heading));
+    for (const change of group.rows) {
+      const row = element('div', 'next-row');
+      row.append(element('b', '', change.words),
+        element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
+        element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
+      list.append(row);
+    }
   }
-  if (next.better.length === 0) {
-    list.append(element('p', 'empty', 'No single setting is predicted to make a step shorter; ' +
-      '`sluice tune` looks at several together.'));
-  }
-  byId('next-note').textContent = 'Simulated on the platform fitted to this run; without a change ' +
-    `that is ${(Math.abs(next.fit_error) * 100).toFixed(1)}${thin}% off what was recorded.`;
+  if (next.none) list.prepend(element('p', 'empty', next.none));
+  byId('next-note').textContent = next.note;
 }
 
 // Curves -------------------------------------------------------------------------------------------

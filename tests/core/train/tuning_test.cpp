@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include "core/train/simulation.h"
@@ -158,6 +159,32 @@ TEST_CASE("devices that are alike have nothing to share out otherwise") {
   const auto platform = platform::load_platform(platform_path("smartssd-a5000"));
   REQUIRE(platform.ok());
   CHECK(!device_map_knob(*platform));
+}
+
+TEST_CASE("single changes are the values not in force, the nearest first, of every setting") {
+  const auto config = simulation_config(
+      kRoot + "/sample_models/models/gpt2-1.7b.toml", platform_path("smartssd-a5000"),
+      std::vector<std::string>{"devices=4", "buffers=4", "pipeline=serial"});
+  REQUIRE(config.ok());
+  const auto plan = plan_run(*config);
+  REQUIRE(plan.ok());
+  std::map<std::string, std::vector<std::string>> values;
+  for (const TuneKnob& knob : single_changes(*plan, 6)) values[knob.key] = knob.values;
+  using Values = std::vector<std::string>;
+  CHECK(values.at("buffers") == Values{"3", "6", "2", "8", "12", "1"});
+  CHECK(values.at("devices") == Values{"5", "6"});
+  CHECK(values.at("pipeline") == Values{"nbuffer", "handover"});
+  CHECK(values.at("method") == Values{"host"});
+  CHECK(values.at("wire") == Values{"native"});
+  CHECK(values.at("gradient_tier") == Values{"memory"});
+  CHECK(values.at("prefetch") == Values{"false"});
+  CHECK(values.at("density") == Values{"0.01"});
+  CHECK(values.at("subgroup_elements") == Values{"40000000"});  // 85 million is the largest
+  for (const char* key : {"bounce_memory", "queue_depth", "io_bytes"}) {
+    CHECK(values.at(key).size() == 1);
+  }
+  // A machine that has no more devices offers none.
+  for (const TuneKnob& knob : single_changes(*plan, 4)) CHECK(knob.key != "devices");
 }
 
 #endif

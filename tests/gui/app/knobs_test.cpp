@@ -22,9 +22,15 @@ std::string predicting_script(const std::string& name) {
              "if [ $1 = tune ]; then echo '{\"seconds\":{\"before\":2,\"after\":1},"
              "\"changes\":[{\"key\":\"buffers\",\"from\":\"2\",\"to\":\"5\"},"
              "{\"key\":\"subgroup_elements\",\"from\":\"1\",\"to\":\"2\"}]}'; exit; fi\n"
-             "echo '{\"fit_error\":0.03,\"predictions\":[{\"settings\":[\"buffers=4\"],"
+             "echo '{\"fit_error\":0.03,\"simulated_count\":21,"
+             "\"predictions\":[{\"settings\":[\"buffers=4\"],"
              "\"from\":[\"buffers=2\"],\"seconds\":0.09,\"change\":-0.14,"
-             "\"why\":\"reads wait for buffers\"}],\"unavailable\":\"\"}'\n";
+             "\"why\":\"reads wait for buffers\",\"needs_new_run\":false},"
+             "{\"settings\":[\"devices=5\"],\"from\":[\"devices=4\"],\"seconds\":0.1,"
+             "\"change\":-0.05,\"why\":\"less to move\",\"needs_new_run\":true}],"
+             "\"together\":{\"settings\":[\"buffers=5\",\"wire=native\"],"
+             "\"from\":[\"buffers=2\",\"wire=fp32\"],\"seconds\":0.08,\"change\":-0.25,"
+             "\"why\":\"\",\"needs_new_run\":false},\"unavailable\":\"\"}'\n";
   fs::permissions(path, fs::perms::owner_all);
   return path;
 }
@@ -124,6 +130,14 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
     IM_CHECK(d.comes_true([&] { return turning.advisor->advice(Question::suggest) != nullptr; }));
     d.session().brings_forward.push_back("Overview");
     d.test->Yield(4);
+    // What needs another run has no Apply, and says what to do.
+    IM_CHECK_EQ(turning.next.now.size(), 1U);
+    IM_CHECK_EQ(turning.next.another_run.size(), 1U);
+    IM_CHECK(d.has_item("//Overview/$$1/Copy"));
+    IM_CHECK(!d.test->ItemExists("//Overview/$$1/Apply"));
+    d.test->ItemClick("//Overview/$$1/Copy");
+    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), "--set devices=5");
+    IM_CHECK(turning.next.together.has_value());
     d.save_picture(picture_folder() + "/turn next.png");
     // A verdict that comes between aiming and clicking may still move the button: then once more.
     const auto is_in_force = [&] { return value_in_force(d, "buffers") == "4"; };

@@ -34,8 +34,12 @@ std::shared_ptr<const Advice> answer_to(const Advisor& advisor, Question questio
 }
 
 constexpr const char* kPrediction = R"({"run":"tiny","fit_error":0.03,"recorded_seconds":1.84,
-  "simulated_seconds":1.86,"predictions":[{"settings":["buffers=4"],"from":["buffers=2"],
-  "seconds":1.60,"change":-0.14,"why":"reads wait for buffers"}],"unavailable":""})";
+  "simulated_seconds":1.86,"simulated_count":21,"predictions":[{"settings":["buffers=4"],
+  "from":["buffers=2"],"seconds":1.60,"change":-0.14,"why":"reads wait for buffers",
+  "needs_new_run":false},{"settings":["devices=5"],"from":["devices=4"],"seconds":1.8,
+  "change":-0.02,"why":"","needs_new_run":true}],"together":{"settings":["buffers=6","wire=native"],
+  "from":["buffers=2","wire=fp32"],"seconds":1.5,"change":-0.2,"why":"","needs_new_run":false},
+  "unavailable":""})";
 
 }  // namespace
 
@@ -51,12 +55,18 @@ TEST_CASE("a prediction is asked of the program and read from what it prints") {
   CHECK_FALSE(advisor.is_working(Question::what_if));
   CHECK(advice->problem.empty());
   CHECK(advice->settings == std::vector<std::string>{"buffers=4", "prefetch=false"});
-  CHECK(advice->fit_error == 0.03);
-  REQUIRE(advice->changes.size() == 1);
-  CHECK(advice->changes[0].settings == std::vector<std::string>{"buffers=4"});
-  CHECK(advice->changes[0].from == std::vector<std::string>{"buffers=2"});
-  CHECK(advice->changes[0].change == -0.14);
-  CHECK(advice->changes[0].why == "reads wait for buffers");
+  const analyze::PredictedChanges& predicted = advice->predicted;
+  CHECK(predicted.fit_error == 0.03);
+  CHECK(predicted.simulated_count == 21);
+  REQUIRE(predicted.each.size() == 2);
+  CHECK_FALSE(predicted.each[0].needs_new_run);
+  CHECK(predicted.each[1].needs_new_run);
+  REQUIRE(predicted.together);
+  CHECK(predicted.together->settings == std::vector<std::string>{"buffers=6", "wire=native"});
+  CHECK(predicted.each[0].settings == std::vector<std::string>{"buffers=4"});
+  CHECK(predicted.each[0].from == std::vector<std::string>{"buffers=2"});
+  CHECK(predicted.each[0].change == -0.14);
+  CHECK(predicted.each[0].why == "reads wait for buffers");
   CHECK(read_file(folder.file("asked")) ==
         "predict /runs/run.db --json buffers=4 prefetch=false\n");
 }
@@ -70,9 +80,9 @@ echo '{"seconds":{"before":2.0,"after":1.5},"changes":[
   Advisor advisor("/runs/run.db", {.program = program});
   const auto advice = answer_to(advisor, Question::tune, advisor.ask(Question::tune));
   REQUIRE(advice != nullptr);
-  REQUIRE(advice->changes.size() == 1);
-  CHECK(advice->changes[0].settings == std::vector<std::string>{"buffers=6", "wire=native"});
-  CHECK(advice->changes[0].change == Approx(-0.25));
+  REQUIRE(advice->predicted.each.size() == 1);
+  CHECK(advice->predicted.each[0].settings == std::vector<std::string>{"buffers=6", "wire=native"});
+  CHECK(advice->predicted.each[0].change == Approx(-0.25));
   CHECK(read_file(folder.file("asked")) == "tune /runs/run.db --json --hold subgroup_elements\n");
 }
 
@@ -114,7 +124,7 @@ TEST_CASE("where nothing can be predicted yet, the program's reason is the answe
       parse_prediction(R"({"run":"tiny","predictions":[],"unavailable":"no step has ended"})");
   REQUIRE(advice.ok());
   CHECK(advice->problem == "no step has ended");
-  CHECK(advice->changes.empty());
+  CHECK(advice->predicted.each.empty());
 }
 
 TEST_CASE("a program that writes without end is stopped") {

@@ -159,22 +159,24 @@ TEST_CASE("what to turn next is in the page as predicted, or why it is not, or n
   const Folder folder;
   CHECK_FALSE(data_of(folder.page_of({})).contains("next"));
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
-  std::size_t asked_count = 0;
-  const auto page = [&](const PredictedChanges& predicted) {
-    return data_of(require_ok(html_report(*reader, [&](const auto& suggested) {
-      asked_count = suggested.size();
-      return predicted;
-    })));
+  const auto next = [&](const analyze::PredictedChanges& predicted) -> nlohmann::json {
+    return data_of(require_ok(html_report(*reader, [&] { return predicted; })))["next"];
   };
-  const nlohmann::json with = page({.better = {{"buffers", "3", "6", "reads wait", 90e6, -0.1}},
-                                    .fit_error = 0.02,
-                                    .unavailable = ""});
-  CHECK(asked_count > 0);
-  CHECK(with["next"]["better"][0]["to"] == "6");
-  CHECK(with["next"]["better"][0]["change"] == -0.1);
-  CHECK(with["next"]["fit_error"] == 0.02);
-  const nlohmann::json without = page({.better = {}, .fit_error = 0, .unavailable = "no model"});
-  CHECK(without["next"]["unavailable"] == "no model");
+  const analyze::PredictedChange buffers{{"buffers=6"}, {"buffers=3"}, 0.09, -0.1, "reads wait"};
+  const analyze::PredictedChange devices{{"devices=5"}, {"devices=4"}, 0.08, -0.2, "less", true};
+  const nlohmann::json with =
+      next({.each = {devices, buffers}, .simulated_count = 9, .fit_error = 0.02});
+  REQUIRE(with["groups"].size() == 2);
+  CHECK(with["groups"][0]["heading"] == "");
+  CHECK(with["groups"][0]["rows"][0]["words"] == "buffers 3 \u2192 6");
+  CHECK(with["groups"][0]["rows"][0]["ns"] == 0.09 * 1e9);
+  CHECK(with["groups"][1]["heading"] == "Another run");
+  CHECK(with["groups"][1]["rows"][0]["change"] == -0.2);
+  CHECK(with["none"] == "");
+  CHECK_THAT(with["note"].get<std::string>(), Catch::Contains("2.0 % off"));
+  const nlohmann::json none = next({.simulated_count = 9});
+  CHECK_THAT(none["none"].get<std::string>(), Catch::Contains("None of 9 single changes"));
+  CHECK(next({.unavailable = "no model"})["unavailable"] == "no model");
 }
 
 TEST_CASE("a step of the timeline has its counters") {

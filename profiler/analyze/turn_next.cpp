@@ -1,0 +1,140 @@
+#include "profiler/analyze/turn_next.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+namespace sluice::analyze {
+namespace {
+
+constexpr std::string_view kTogetherKey = "several together";
+
+struct Why {
+  std::string_view key;
+  std::string_view value;  // empty: any; of buffers, which way
+  std::string_view words;
+};
+
+constexpr std::array kWhy = std::to_array<Why>({
+    {"method", "csd", "state then stays behind each device's own link"},
+    {"method", "host", "the host's processor then updates, and state crosses the host link"},
+    {"pipeline", "nbuffer", "reads, updates and writes then overlap"},
+    {"pipeline", "handover", "one subgroup's writes then overlap the next one's reads"},
+    {"pipeline", "serial", "reads and writes then do not share a drive"},
+    {"buffers", "more", "reads then need not wait for buffers"},
+    {"buffers", "fewer", "fewer subgroups then share each drive"},
+    {"wire", "native", "gradients and parameters then cross in 16 bits"},
+    {"wire", "fp32", "the host then converts nothing"},
+    {"gradient_tier", "memory", "gradients then wait in host memory, not on drives"},
+    {"gradient_tier", "storage", "gradients then wait on the drives"},
+    {"prefetch", "true", "the first reads then run during backward"},
+    {"prefetch", "false", "the first reads then do not disturb backward"},
+    {"bounce_memory", "", "more gradients then wait for their drives"},
+    {"queue_depth", "", "more requests are then in flight"},
+    {"io_bytes", "", "requests are then larger"},
+    {"device_map", "", "each device then has the share that suits its speed"},
+    {"subgroup_elements", "", "subgroups of another size then move; a state keeps its own"},
+    {"devices", "", "each device then has less to move"},
+    {"record", "", "fewer records are then written"},
+    {"density", "", "fewer gradient elements cross the host link; what the model learns changes"},
+});
+
+long long number_of(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
+
+bool changes_learning(const PredictedChange& change) {
+  return std::ranges::any_of(change.settings,
+                             [](const std::string& s) { return key_of(s) == "density"; });
+}
+
+bool is_worth_saying(const PredictedChange& change, bool is_shown) {
+  return change.change <= -(is_shown ? kWorthKeeping : kWorthSaying);
+}
+
+void sort_best_first(std::vector<PredictedChange>& changes) {
+  std::ranges::stable_sort(changes, {}, &PredictedChange::change);
+  std::ranges::stable_partition(changes, std::not_fn(changes_learning));
+}
+
+// Several together have to gain more than the best by itself, and not by a hair.
+bool is_better_together(const PredictedChanges& predicted, bool is_shown) {
+  if (!predicted.together || predicted.together->settings.size() < 2) return false;
+  if (!is_worth_saying(*predicted.together, is_shown)) return false;
+  double best = 0;
+  for (const PredictedChange& one : predicted.each) {
+    if (!one.needs_new_run && !changes_learning(one)) best = std::min(best, one.change);
+  }
+  const double more = best - predicted.together->change;
+  return more >= (is_shown ? kWorthKeeping / 2 : kWorthKeeping);
+}
+
+}  // namespace
+
+std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+std::string value_of(const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  return equals == std::string::npos ? "" : setting.substr(equals + 1);
+}
+
+TurnNext turn_next(const PredictedChanges& predicted, const std::set<std::string>& shown) {
+  TurnNext next;
+  for (const PredictedChange& one : predicted.each) {
+    if (!is_worth_saying(one, shown.contains(key_of(one.settings.front())))) continue;
+    (one.needs_new_run ? next.another_run : next.now).push_back(one);
+  }
+  sort_best_first(next.now);
+  sort_best_first(next.another_run);
+  if (is_better_together(predicted, shown.contains(std::string(kTogetherKey)))) {
+    next.together = predicted.together;
+  }
+  return next;
+}
+
+std::set<std::string> TurnNext::shown() const {
+  std::set<std::string> keys;
+  for (const auto* list : {&now, &another_run}) {
+    for (const PredictedChange& one : *list) keys.insert(key_of(one.settings.front()));
+  }
+  if (together) keys.emplace(kTogetherKey);
+  return keys;
+}
+
+std::string change_words(const PredictedChange& change, std::string_view arrow) {
+  std::string text;
+  for (std::size_t i = 0; i < change.settings.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += i < change.from.size()
+                ? fmt::format("{} {} {} {}", key_of(change.settings[i]), value_of(change.from[i]),
+                              arrow, value_of(change.settings[i]))
+                : change.settings[i];
+  }
+  return text;
+}
+
+std::string none_words(const PredictedChanges& predicted) {
+  return fmt::format("None of {} single changes, each simulated, makes a step shorter by {:.0f} %.",
+                     predicted.simulated_count, kWorthSaying * 100);
+}
+
+std::string fit_words(const PredictedChanges& predicted) {
+  return fmt::format(
+      "Predicted: simulated on the platform fitted to this run; without a change, simulation is "
+      "{:.1f} % off what was recorded.",
+      std::abs(predicted.fit_error) * 100);
+}
+
+std::string why_words(const std::string& setting, const std::string& from) {
+  const std::string key = key_of(setting);
+  std::string value = value_of(setting);
+  if (key == "buffers") value = number_of(value) > number_of(from) ? "more" : "fewer";
+  const auto why = std::ranges::find_if(kWhy, [&](const Why& one) {
+    return one.key == key && (one.value.empty() || one.value == value);
+  });
+  return why == kWhy.end() ? "" : std::string(why->words);
+}
+
+}  // namespace sluice::analyze
