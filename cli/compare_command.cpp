@@ -29,11 +29,13 @@ std::string figure_text(const ComparedFigure& figure, double value) {
 
 // A loss is one value, and bytes are exact: they have no noise.
 std::string judgement(const ComparedFigure& figure) {
-  if (figure.a == figure.b) return "the same";
-  if (!figure.is_more_than_noise()) {
-    return fmt::format("within the noise (+-{:.1f} %)", 100 * figure.noise / std::abs(figure.a));
-  }
-  return figure.b > figure.a ? "MORE" : "LESS";
+  const bool has_noise = figure.noise > 0 && figure.a != 0;
+  const std::string noise =
+      has_noise ? fmt::format("noise +-{:.1f} %", 100 * figure.noise / std::abs(figure.a)) : "";
+  if (figure.a == figure.b) return has_noise ? "the same, " + noise : "the same";
+  if (!figure.is_more_than_noise()) return "within the " + noise;
+  const std::string word = figure.b > figure.a ? "MORE" : "LESS";
+  return has_noise ? word + ", " + noise : word;
 }
 
 // Texts of a model or a setting's long list do not fit a line.
@@ -102,9 +104,10 @@ nlohmann::ordered_json json_of(const Comparison& comparison) {
 Result<int> compare(const CompareArguments& arguments) {
   ASSIGN_OR_RETURN(const Comparison comparison, analyze::compare_runs(arguments.a, arguments.b));
   std::vector<std::string> tripped;
+  std::vector<std::string> held;
   for (const std::string& text : arguments.fail_if) {
     ASSIGN_OR_RETURN(const FailCondition condition, parse_fail_condition(text, comparison));
-    if (is_tripped(condition, comparison)) tripped.push_back(text);
+    (is_tripped(condition, comparison) ? tripped : held).push_back(text);
   }
   if (arguments.json) {
     nlohmann::ordered_json json = json_of(comparison);
@@ -112,6 +115,7 @@ Result<int> compare(const CompareArguments& arguments) {
     fmt::print("{}\n", json.dump(2));
   } else {
     print_text(arguments, comparison);
+    for (const std::string& text : held) fmt::print("\nHeld: --fail-if '{}'\n", text);
     for (const std::string& text : tripped) fmt::print("\nTRIPPED: --fail-if '{}'\n", text);
   }
   return tripped.empty() ? kDone : kTripped;

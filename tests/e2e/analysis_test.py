@@ -244,6 +244,20 @@ def a_bound_that_is_passed_ends_with_3(place):
         reply = sluice("compare", first, second, "--fail-if", condition)
         require_equal(reply.code, code, f"{first.name} {second.name} {condition}")
         require_equal("TRIPPED" in reply.out, code == 3, f"{condition} says that it tripped")
+        require_equal("Held: --fail-if" in reply.out, code == 0, f"{condition} says that it held")
+
+
+@test
+def a_difference_has_its_noise_beside_it_also_where_it_is_larger(place):
+    slow = trained(place, clock="emulated", time_scale=30, pipeline="serial", steps=8)
+    fast = trained(place, output="fast", clock="emulated", time_scale=30, method="host", steps=8)
+    figures = sluice("compare", slow, fast, "--json").json()["figures"]
+    lines = {line.split()[0]: line for line in sluice("compare", slow, fast).done().out.splitlines()
+             if line.split() and line.split()[0] in figures}
+    noisy = [key for key, figure in figures.items() if figure["noise"] > 0]
+    require(noisy, f"no figure has noise: {figures}")
+    for key in noisy:
+        require_words(lines[key], ["noise +-"], key)
 
 
 @test
