@@ -14,6 +14,7 @@
 #include <cstdlib>
 
 #include "gui/app/fonts.h"
+#include "gui/app/input_order.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -136,7 +137,10 @@ class App {
     const double begin_ms = thread_cpu_ms();
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    ImGui::NewFrame();
+    {
+      const HeldInput held;
+      ImGui::NewFrame();
+    }
     shell_.draw(cost_);
     ImGui::Render();
     note_cost(thread_cpu_ms() - begin_ms);
