@@ -106,7 +106,7 @@ void check_window() {
     return;
   }
   const std::string command =
-      fmt::format("timeout {} {} --check 2>&1", kWindowSeconds, shell_quoted(program.string()));
+      fmt::format("timeout {} {} --check 2>/dev/null", kWindowSeconds, shell_quoted(program.string()));
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
     print_line(false, kWindow,

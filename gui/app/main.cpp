@@ -69,8 +69,8 @@ int run(int argc, char** argv) {
   }
   if (checks) {
     const auto window = check_window();
-    fmt::print(window.ok() ? stdout : stderr, "{}\n",
-               window.ok() ? *window : window.error().message());
+    // On stdout either way: libraries have their own things to say on stderr.
+    fmt::print("{}\n", window.ok() ? *window : window.error().message());
     return window.ok() ? 0 : 1;
   }
   options.gives_way = !keeps_priority;

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""`sluice doctor`: what it says of the window is what the window does, in lines that can be read."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from sluice_run import SLUICE, Skip, main, require, require_equal, require_words, sluice, test
+
+GUI = SLUICE.parent / "sluice-gui"
+
+
+def window_line(**environment):
+    """The line of the window with those that it goes on in, as one."""
+    hidden = {key: value for key, value in os.environ.items()
+              if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    lines = sluice("doctor", env={**hidden, **environment}).done().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if "window (sluice-gui)" in line)
+    return " ".join(" ".join(lines[at:]).split())
+
+
+@test
+def no_line_is_longer_than_a_hundred_columns(place):
+    longest = max(sluice("doctor", place.path).done().out.splitlines(), key=len)
+    require(len(longest) <= 100 or str(place.path) in longest, f"{len(longest)}: {longest}")
+
+
+@test
+def a_window_that_cannot_open_is_said_with_what_to_do(_place):
+    if not GUI.exists():
+        require_words(window_line(), ["no window", str(GUI), "sluice show"], "doctor")
+        raise Skip("there is no sluice-gui beside sluice")
+    require_words(window_line(), ["no window", "no display", "ssh -X", "sluice show"], "doctor")
+
+
+@test
+def a_program_without_a_window_beside_it_names_what_is_missing(place):
+    alone = place / "sluice"
+    shutil.copy(SLUICE, alone)
+    done = subprocess.run([alone, "doctor"], capture_output=True, text=True, check=False)
+    require_equal(done.returncode, 0, f"exit code ({done.stderr})")
+    require_words(" ".join(done.stdout.split()), ["no window (sluice-gui) there is no",
+                                                  "build the target sluice-gui"], "doctor")
+
+
+@test
+def a_window_that_opens_is_said_with_what_draws_it(_place):
+    if not GUI.exists() or shutil.which("xvfb-run") is None:
+        raise Skip("there is no sluice-gui or no xvfb-run")
+    done = subprocess.run(["xvfb-run", "-a", SLUICE, "doctor"], capture_output=True, text=True,
+                          check=False)
+    require_equal(done.returncode, 0, f"exit code ({done.stderr})")
+    require_words(" ".join(done.stdout.split()), ["yes window (sluice-gui) opens: OpenGL",
+                                                  "drawn by"], "doctor")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
