@@ -10,6 +10,7 @@
 
 #include "core/model/gpt2/autograd.h"
 #include "core/model/gpt2/check.h"
+#include "core/model/gpt2/first_calls.h"
 #include "core/model/gpt2/gradient_writer.h"
 #include "core/model/gpt2/head_chunk.h"
 #include "core/model/gpt2/head_loss.h"
@@ -305,6 +306,7 @@ Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const Gpt2Opti
   }
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
                          [&]() -> Result<std::unique_ptr<Gpt2>> {
+                           settle_first_calls();
                            return std::make_unique<Gpt2Model>(shape, options, parameters);
                          });
 }
