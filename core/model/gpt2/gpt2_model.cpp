@@ -15,6 +15,7 @@
 #include "core/model/gpt2/head_chunk.h"
 #include "core/model/gpt2/head_loss.h"
 #include "core/model/gpt2/products.h"
+#include "core/model/gpt2/tensor_memory.h"
 #include "core/model/gpt2/torch_border.h"
 
 namespace sluice::model {
@@ -306,6 +307,7 @@ Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const Gpt2Opti
   }
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
                          [&]() -> Result<std::unique_ptr<Gpt2>> {
+                           use_tensor_memory();
                            settle_first_calls();
                            return std::make_unique<Gpt2Model>(shape, options, parameters);
                          });
