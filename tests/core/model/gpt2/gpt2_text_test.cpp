@@ -40,9 +40,11 @@ struct Learner {
 
 TEST_CASE("a model learns a text by heart and says it again") {
   Learner learner;
-  const double first = learner.step(0.5);
-  for (int i = 0; i < 200; ++i) learner.step(0.5);
-  const double last = learner.step(0.5);
+  // At 0.5 the loss jumps about for a hundred steps, on each processor in another way.
+  constexpr double kLr = 0.25;
+  const double first = learner.step(kLr);
+  for (int i = 0; i < 200; ++i) learner.step(kLr);
+  const double last = learner.step(kLr);
   CHECK(first > 5);
   CHECK(last < 0.3);
 
