@@ -55,7 +55,7 @@ TEST_CASE("a picture is taken of a run that goes on") {
   REQUIRE(ChildProcess("timeout 600 sh -c 'until [ -s " + database + " ]; do sleep 0.1; done'")
               .wait() == 0);
   CHECK(ChildProcess("timeout 600 " + gui_program() + " " + database +
-                     " --settings - --screenshot " + picture)
+                     " --settings - --ordinary-priority --screenshot " + picture)
             .wait() == 0);
   CHECK(fs::file_size(picture) > 10'000);
 }
