@@ -105,8 +105,8 @@ void check_window() {
                     program.string()));
     return;
   }
-  const std::string command =
-      fmt::format("timeout {} {} --check 2>/dev/null", kWindowSeconds, shell_quoted(program.string()));
+  const std::string command = fmt::format("timeout {} {} --check 2>/dev/null", kWindowSeconds,
+                                          shell_quoted(program.string()));
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
     print_line(false, kWindow,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice doctor`: what it says of the window is what the window does, in lines that can be read."""
+"""`sluice doctor`: what it says of the window is what the window does, in lines that fit."""
 
 import os
 import shutil

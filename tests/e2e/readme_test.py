@@ -65,8 +65,9 @@ def looks_like_a_checkout(place):
 
 
 def run_line(place, line):
-    done = subprocess.run(as_run(place, line), cwd=place.path, stdin=subprocess.DEVNULL, timeout=LIMIT_S,
-                          capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(as_run(place, line), cwd=place.path, stdin=subprocess.DEVNULL,
+                          timeout=LIMIT_S, capture_output=True, text=True, errors="replace",
+                          check=False)
     name = line.split()[1]
     allowed = MAY_END_WITH.get(name, {0})
     if "bufers" in line:  # the README shows how a wrong key is answered
