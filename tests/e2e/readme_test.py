@@ -59,8 +59,9 @@ def looks_like_a_checkout(place):
     (place / "out/data/kjv.txt").symlink_to(ROOT / "out/data/kjv.txt")
     # `./run`, whose run is live while the lines that turn it are typed.
     return subprocess.Popen(
-        [SLUICE, "train", "sample_models/runs/tiny.toml", "--set", "output=out/tiny", "--set",
-         "steps=100000", "--set", "time_scale=3"], cwd=place.path, stdin=subprocess.DEVNULL,
+        [SLUICE, "train", "sample_models/runs/tour.toml", "--set", "output=out/tour", "--set",
+         "method=csd", "--set", "pipeline=nbuffer", "--set", "steps=100000", "--set",
+         "time_scale=3"], cwd=place.path, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -90,7 +91,7 @@ def every_line_works_as_it_is_typed(place):
                     shutil.copy(ROOT / "sample_models/platforms/laptop.toml",
                                 place / "mine.toml")
                 continue
-            if "tune out/tiny/run.db" in line:  # the knobs were turned some lines before
+            if "tune out/tour/run.db" in line:  # the knobs were turned some lines before
                 wait_for_steps(place, live, 10)
             run_line(place, line)
     finally:
@@ -100,7 +101,7 @@ def every_line_works_as_it_is_typed(place):
 
 def wait_for_steps(place, live, count):
     """Until the live run has recorded so many more."""
-    database = place / "out/tiny/run.db"
+    database = place / "out/tour/run.db"
 
     def steps():
         ready = os.path.exists(f"{database}.socket")
