@@ -91,9 +91,9 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
   const std::string& setting = change.settings.front();
   ImGui::SameLine(draw_gain(change, px(64)));
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
-  ImGui::SetItemTooltip("copies --set %s, for the command of a new run", setting.c_str());
-  draw_note(fmt::format("{}; {} is fixed while a run is live, so this needs a new run", change.why,
-                        analyze::key_of(setting)));
+  ImGui::SetItemTooltip("%s is fixed while a run is live: copies --set %s for a new run",
+                        analyze::key_of(setting).c_str(), setting.c_str());
+  if (!change.why.empty()) draw_note(change.why);
 }
 
 void draw_together(Session& session, const analyze::PredictedChange& change) {
@@ -128,7 +128,9 @@ void draw_predicted(Session& session, const Advice& advice) {
     draw_knob_change(session.turning, change);
     ImGui::PopID();
   }
-  if (!next.another_run.empty()) draw_note(std::string(analyze::kAnotherRun));
+  if (!next.another_run.empty()) {
+    draw_note(std::string(analyze::kAnotherRun) + ": add to the command of a new one");
+  }
   for (const analyze::PredictedChange& change : next.another_run) {
     ImGui::PushID(index++);
     draw_change_of_another_run(change);
