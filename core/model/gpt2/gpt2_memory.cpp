@@ -57,12 +57,9 @@ std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& option
   return options.micro_step_count * (row + blocks + head + numbers);
 }
 
-// As much again for the holes that its pieces leave between activations that stay.
 std::int64_t attention_bytes(const ModelShape& shape, const Gpt2Options& options) {
   if (!widens(options)) return 0;
-  const std::int64_t pieces =
-      widened_attention_bytes({options.batch, options.sequence}, shape.hidden);
-  return options.activations == Activations::keep ? 2 * pieces : pieces;
+  return widened_attention_bytes({options.batch, options.sequence}, shape.hidden);
 }
 
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
