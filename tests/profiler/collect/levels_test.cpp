@@ -9,6 +9,15 @@
 namespace sluice::collect {
 namespace {
 
+// Tracks of transfers name them.
+std::vector<rundb::LinkRow> links_of(const platform::Platform& platform) {
+  std::vector<rundb::LinkRow> links;
+  for (const platform::Link& link : platform.links) {
+    links.push_back({.id = std::ssize(links), .name = link.name});
+  }
+  return links;
+}
+
 using record::Level;
 using rundb::require_ok;
 using rundb::table_of;
@@ -37,7 +46,8 @@ void train_through(Levels levels, const SmallRun& files, const std::string& path
   request.recorder = &recorder;
   const auto run = require_ok(train::TrainingRun::open(request));
   auto collector = require_ok(Collector::start(
-      recorder, require_ok(rundb::Writer::create(path, rundb::IfExists::refuse)), {},
+      recorder, require_ok(rundb::Writer::create(path, rundb::IfExists::refuse)),
+      {.links = links_of(run->platform())},
       {.flush_interval = std::chrono::milliseconds(1), .cost_share_max = 1e9}));
   std::vector<train::PlannedChange> changes;
   for (const Stretch& stretch : kStretches) {
