@@ -24,14 +24,45 @@ bool is_colour(std::string_view text) {
          text.substr(1).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-void drop_lone_routes(RunInfo& info) {
-  const auto stem_of = [](const TrackInfo& track) {
-    return std::pair(track.parent_id, track.name.substr(0, track.name.find(kRouteJoint)));
-  };
-  std::map<std::pair<std::int64_t, std::string>, int> counts;
-  for (const auto& [id, track] : info.tracks) counts[stem_of(track)] += 1;
+std::vector<std::string> links_named(const std::string& route) {
+  std::vector<std::string> links;
+  for (std::size_t at = 0; at < route.size();) {
+    const std::size_t end = std::min(route.find(", ", at), route.size());
+    links.push_back(route.substr(at, end - at));
+    at = end + 2;
+  }
+  return links;
+}
+
+// "csd0 state_read" where one track has it; where several routes have, "csd0 state_read · internal":
+// the links that not all of them take.
+void label_tracks(RunInfo& info) {
+  std::map<std::pair<std::int64_t, std::string>, std::vector<TrackInfo*>> by_stem;
   for (auto& [id, track] : info.tracks) {
-    if (counts[stem_of(track)] == 1) track.label = stem_of(track).second;
+    by_stem[{track.parent_id, track.name.substr(0, track.name.find(kRouteJoint))}].push_back(
+        &track);
+  }
+  const auto route_of = [](const std::string& stem, const TrackInfo& track) {
+    const std::size_t begin = stem.size() + kRouteJoint.size();
+    return begin < track.name.size() ? links_named(track.name.substr(begin))
+                                     : std::vector<std::string>();
+  };
+  for (auto& [key, tracks] : by_stem) {
+    const std::string& stem = key.second;
+    for (TrackInfo* track : tracks) {
+      track->label = stem;
+      if (tracks.size() == 1) continue;
+      const char* joint = " \u00b7 ";
+      for (const std::string& link : route_of(stem, *track)) {
+        const bool is_common = std::ranges::all_of(tracks, [&](const TrackInfo* other) {
+          const std::vector<std::string> links = route_of(stem, *other);
+          return std::ranges::find(links, link) != links.end();
+        });
+        if (is_common) continue;
+        track->label += joint + link;
+        joint = ", ";
+      }
+    }
   }
 }
 
@@ -79,7 +110,7 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   for (const rundb::TrackRow& row : tracks) {
     info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, row.name, {}, {}};
   }
-  drop_lone_routes(info);
+  label_tracks(info);
   ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());
   for (const rundb::TrackLinkRow& row : crossings) {
     TrackInfo& track = info.tracks[row.track_id];
