@@ -1,5 +1,5 @@
 #pragma once
-// Messages to people, on stderr, a line each. Safe from any thread.
+// Messages to people, on stderr, a line each, escaped for a terminal. Safe from any thread.
 
 #include <string_view>
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/gpt2_timing.h"
+#include "cli/output.h"
 #include "core/calibrate/drive_load.h"
 #include "core/calibrate/platform_text.h"
 #include "core/optimizer/update_rule.h"
@@ -115,8 +116,9 @@ class CalibrateCommand {
                                                   : calibrate::DevicesAre::plain_drives;
     RETURN_IF_ERROR(
         calibrate::write_platform(calibrate::platform_text(*measured, devices), arguments_.output));
-    fmt::print("{}\n",
-               arguments_.json ? json(*measured) : text(*measured, monotonic_now_ns() - start_ns));
+    print_lines(
+        (arguments_.json ? json(*measured) : text(*measured, monotonic_now_ns() - start_ns)) +
+        "\n");
     return ok_status();
   }
 
@@ -223,7 +225,7 @@ std::string CalibrateCommand::json(const calibrate::Calibration& measured) const
                                           {"fitted_seconds", measured.compute.predict(sample)}});
   }
   json["notes"] = measured.notes;
-  return json.dump(2);
+  return json_text(json, 2);
 }
 
 void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {

@@ -1,10 +1,12 @@
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/fail_condition.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 
 namespace sluice::cli {
@@ -46,19 +48,19 @@ std::string shortened(const std::string& text) {
 
 void print_figures(const Comparison& comparison, bool is_wide) {
   if (is_wide) {
-    fmt::print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "a", "b", "change");
+    print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "a", "b", "change");
   } else {
-    fmt::print("Medians a step:\n");
+    print("Medians a step:\n");
   }
   for (const ComparedFigure& figure : comparison.figures) {
     const std::string a = figure_text(figure, figure.a);
     const std::string b = figure_text(figure, figure.b);
     if (is_wide) {
-      fmt::print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, a, b, 100 * figure.change(),
-                 judgement(figure));
+      print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, a, b, 100 * figure.change(),
+            judgement(figure));
     } else {
-      fmt::print("{}: {} -> {}\n  {:+.1f} %, {}\n", figure.key, a, b, 100 * figure.change(),
-                 judgement(figure));
+      print("{}: {} -> {}\n  {:+.1f} %, {}\n", figure.key, a, b, 100 * figure.change(),
+            judgement(figure));
     }
   }
 }
@@ -68,19 +70,20 @@ void print_text(const CompareArguments& arguments, const Comparison& comparison)
   const auto of_steps = [](auto count) {
     return fmt::format("{} step{}", count, count == 1 ? "" : "s");
   };
-  fmt::print("a: {} ({})\nb: {} ({})\n\n", arguments.a, of_steps(comparison.steps_a), arguments.b,
-             of_steps(comparison.steps_b));
+  print("a: {} ({})\nb: {} ({})\n\n", arguments.a, of_steps(comparison.steps_a), arguments.b,
+        of_steps(comparison.steps_b));
   print_figures(comparison, columns >= 72);
   if (comparison.differences.empty()) {
-    fmt::print("\n{}",
-               wrapped("Both ran with the same settings on the same machine.", columns, ""));
+    print_lines("\n" +
+                wrapped("Both ran with the same settings on the same machine.", columns, ""));
     return;
   }
-  fmt::print("\nWhat was different:\n");
+  print("\nWhat was different:\n");
   for (const SettingDifference& difference : comparison.differences) {
     const std::string text = fmt::format("{:<{}} {} -> {}", difference.key, columns >= 72 ? 22 : 0,
                                          shortened(difference.a), shortened(difference.b));
-    fmt::print("  {}", columns >= 72 ? text + "\n" : wrapped(text, columns - 2, "    "));
+    print_lines("  " + wrapped(text, columns >= 72 ? std::numeric_limits<int>::max() : columns - 2,
+                               "    "));
   }
 }
 
@@ -112,11 +115,11 @@ Result<int> compare(const CompareArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json = json_of(comparison);
     json["tripped"] = tripped;
-    fmt::print("{}\n", json.dump(2));
+    print_lines(json_text(json, 2) + "\n");
   } else {
     print_text(arguments, comparison);
-    for (const std::string& text : held) fmt::print("\nHeld: --fail-if '{}'\n", text);
-    for (const std::string& text : tripped) fmt::print("\nTRIPPED: --fail-if '{}'\n", text);
+    for (const std::string& text : held) print("\nHeld: --fail-if '{}'\n", text);
+    for (const std::string& text : tripped) print("\nTRIPPED: --fail-if '{}'\n", text);
   }
   return tripped.empty() ? kDone : kTripped;
 }

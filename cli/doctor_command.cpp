@@ -15,6 +15,7 @@
 #include "base/escaped_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "core/train/memory_plan.h"
 #include "profiler/cupti/cupti_recording.h"
@@ -30,7 +31,7 @@ constexpr const char* kWindowSeconds = "20";  // a display that cannot be reache
 void print_line(bool good, const std::string& what, const std::string& finding) {
   const std::string head = fmt::format("  {}  {:<26} ", good ? "yes" : "no ", what);
   const int columns = std::min(100, terminal_columns());
-  fmt::print("{}{}", head, in_column(finding, columns, kFindingColumn));
+  print_lines(head + in_column(finding, columns, kFindingColumn));
 }
 
 void check_engine(io::IoEngineKind kind, const char* name) {
@@ -136,7 +137,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
           report_error(make_error(ErrorCode::not_found, "there is no folder {}", *directory));
       return;
     }
-    fmt::print("sluice {}, {} processors\n", SLUICE_VERSION, std::thread::hardware_concurrency());
+    print("sluice {}, {} processors\n", SLUICE_VERSION, std::thread::hardware_concurrency());
     check_engine(io::IoEngineKind::io_uring, "io_uring");
     check_engine(io::IoEngineKind::posix, "posix I/O (io_engine=posix)");
     check_direct_io(*directory);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/escaped_text.h"
 #include "base/status.h"
 
 namespace sluice::cli {
@@ -34,7 +35,10 @@ inline Error wrong_database(const Error& error) {
 // Says the error on stderr and gives its exit code.
 inline int report_error(const Error& error) {
   std::fflush(stdout);
-  std::fprintf(stderr, "sluice: error: %s\n", error.message().c_str());
+  // What does not fit comes with the memory plan, which has a line for each part and no name in it.
+  const auto line_feeds = error.code() == ErrorCode::memory ? LineFeeds::keep : LineFeeds::escape;
+  std::fprintf(stderr, "sluice: error: %s\n",
+               escaped_for_terminal(error.message(), line_feeds).c_str());
   return exit_code_of(error);
 }
 

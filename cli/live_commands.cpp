@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
+#include "cli/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -46,40 +47,39 @@ Status list_knobs(const LiveArguments& arguments) {
                        {"safe_point", "step"},
                        {"help", knob.help}});
     }
-    fmt::print("{}\n", nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}).dump());
+    print_lines(json_text(nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}), -1) +
+                "\n");
     return ok_status();
   }
-  fmt::print("Knobs of {} (process {}), each taken over between two steps:\n\n",
-             client->greeting().run, client->greeting().pid);
+  print("Knobs of {} (process {}), each taken over between two steps:\n\n", client->greeting().run,
+        client->greeting().pid);
   for (const control::Knob& knob : answer.knobs) {
-    fmt::print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "",
-               knob.help);
+    print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "", knob.help);
   }
-  fmt::print("\nChange one: sluice set {} {}=VALUE\n", arguments.database,
-             answer.knobs.front().key);
+  print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
   return ok_status();
 }
 
 void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::json({{"state", change_state_name(event.state)},
-                                       {"change", event.change},
-                                       {"step", event.step},
-                                       {"settings", event.settings},
-                                       {"message", event.message}})
-                           .dump());
+    const nlohmann::json json = {{"state", change_state_name(event.state)},
+                                 {"change", event.change},
+                                 {"step", event.step},
+                                 {"settings", event.settings},
+                                 {"message", event.message}};
+    print_lines(json_text(json, -1) + "\n");
     return;
   }
   const std::string settings = fmt::format("{}", fmt::join(event.settings, " "));
   switch (event.state) {
     case ChangeState::in_force:
-      fmt::print("In force after step {}: {}\n", event.step, settings);
+      print("In force after step {}: {}\n", event.step, settings);
       break;
     case ChangeState::kept:
-      fmt::print("Kept: {}\n", event.message);
+      print("Kept: {}\n", event.message);
       break;
     case ChangeState::reverted:
-      fmt::print("Taken back after step {}: {}. Now {}\n", event.step, event.message, settings);
+      print("Taken back after step {}: {}. Now {}\n", event.step, event.message, settings);
       break;
     case ChangeState::refused:
       break;  // an error, said by whoever asked
@@ -100,13 +100,13 @@ Status set_knobs(const LiveArguments& arguments) {
   set.watch_steps = arguments.watch_steps;
   ASSIGN_OR_RETURN(const Message answer, ask_for_change(*client, set));
   if (arguments.no_wait) {
-    fmt::print("Asked for: comes after step {}\n", answer.from_step - 1);
+    print("Asked for: comes after step {}\n", answer.from_step - 1);
     return ok_status();
   }
   ASSIGN_OR_RETURN(ChangeEvent event, await_change(*client, answer.change));
   print_event(event, arguments);
   if (arguments.revert_if.empty()) return ok_status();
-  if (!arguments.json) fmt::print("Watching: {}\n", arguments.revert_if);
+  if (!arguments.json) print("Watching: {}\n", arguments.revert_if);
   std::fflush(stdout);
   ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
   print_event(event, arguments);
@@ -121,13 +121,13 @@ Status keep_snapshot(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::snapshot}, kLiveAnswer));
   ASSIGN_OR_RETURN(const control::SnapshotEvent kept, await_snapshot(*client, answer.snapshot));
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::json(
-                           {{"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}})
-                           .dump());
+    const nlohmann::json json = {
+        {"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}};
+    print_lines(json_text(json, -1) + "\n");
     return ok_status();
   }
-  fmt::print("Kept step {} in {} ({}). Go on from it with --resume --set state_dir={}\n", kept.step,
-             kept.path, format_bytes(kept.size_bytes), kept.path);
+  print("Kept step {} in {} ({}). Go on from it with --resume --set state_dir={}\n", kept.step,
+        kept.path, format_bytes(kept.size_bytes), kept.path);
   return ok_status();
 }
 
@@ -135,8 +135,8 @@ Status stop_run(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::stop}, kLiveAnswer));
   static_cast<void>(answer);
-  fmt::print("{} stops after this step and commits it. Go on later with --resume.\n",
-             client->greeting().run);
+  print("{} stops after this step and commits it. Go on later with --resume.\n",
+        client->greeting().run);
   return ok_status();
 }
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "base/escaped_text.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -23,7 +24,8 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
                            : fmt::format("there is no command '{}'{}", strange.front(),
                                          sluice::did_you_mean(strange.front(), commands));
   }
-  return "sluice: error: " + what + "; see --help\n";
+  return "sluice: error: " + sluice::escaped_for_terminal(what, sluice::LineFeeds::keep) +
+         "; see --help\n";
 }
 
 // libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/prediction.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
@@ -77,26 +78,26 @@ void print_table(const std::vector<analyze::PredictedChange>& predictions) {
     settings_width = std::max(settings_width, joined(one.settings).size());
     from_width = std::max(from_width, joined(one.from).size());
   }
-  fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
+  print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
              "a step", "change");
   for (const analyze::PredictedChange& one : predictions) {
-    fmt::print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
+    print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
                joined(one.from), from_width, duration(one.seconds), percent(one.change));
-    if (!one.why.empty()) fmt::print("    {}\n", one.why);
+    if (!one.why.empty()) print("    {}\n", one.why);
   }
 }
 
 void print_text(const Predicted& predicted, bool is_asked) {
   const analyze::PredictedChanges& changes = predicted.changes;
   if (!changes.unavailable.empty()) {
-    fmt::print("Nothing is predicted: {}\n", changes.unavailable);
+    print("Nothing is predicted: {}\n", changes.unavailable);
     return;
   }
-  fmt::print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
-  fmt::print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
+  print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
+  print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
              duration(predicted.simulated_seconds), percent(changes.fit_error));
   if (is_asked) return print_table(changes.each);
-  fmt::print("{}", turn_next_text(changes, terminal_columns()));
+  print_lines(turn_next_text(changes, terminal_columns()));
 }
 
 nlohmann::ordered_json change_json(const analyze::PredictedChange& change) {
@@ -120,7 +121,7 @@ void print_json(const Predicted& predicted, bool is_asked) {
   if (!is_asked) json["together"] = nullptr;
   if (changes.together) json["together"] = change_json(*changes.together);
   json["unavailable"] = changes.unavailable;
-  fmt::print("{}\n", json.dump());
+  print_lines(json_text(json, -1) + "\n");
 }
 
 }  // namespace

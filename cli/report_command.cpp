@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/prediction.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/csv_export.h"
@@ -71,8 +72,8 @@ Status write_report(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
   RETURN_IF_ERROR(file.write(page));
   RETURN_IF_ERROR(file.close());
-  fmt::print("{}: {}; open it in any browser.\n", arguments.output,
-             format_bytes(static_cast<std::int64_t>(page.size())));
+  print("{}: {}; open it in any browser.\n", arguments.output,
+        format_bytes(static_cast<std::int64_t>(page.size())));
   return ok_status();
 }
 
@@ -90,8 +91,8 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
         "more than half a million operations before them\n",
         counts.flows_left_out, counts.flows + counts.flows_left_out);
   }
-  fmt::print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
-             arguments.output, counts.spans, counts.flows);
+  print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
+        arguments.output, counts.spans, counts.flows);
   return ok_status();
 }
 
@@ -104,10 +105,10 @@ Status write_export(const ReportArguments& arguments) {
     status = export_chrome(*reader, arguments, on_progress);
   } else if (arguments.format == "csv") {
     status = report::export_csv(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) fmt::print("{}: a CSV file for each table.\n", arguments.output);
+    if (status.ok()) print("{}: a CSV file for each table.\n", arguments.output);
   } else {
     status = report::export_nsys(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) fmt::print("{}: tables as Nsight Systems names them.\n", arguments.output);
+    if (status.ok()) print("{}: tables as Nsight Systems names them.\n", arguments.output);
   }
   progress.finish();
   return status;

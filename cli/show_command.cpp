@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/prediction.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
@@ -82,17 +83,15 @@ const char* direction_name(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
 }
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
 void print_losses(const Shown& shown, int columns) {
   if (shown.losses.empty()) {
-    fmt::print("Nothing was lost while recording.\n");
+    print("Nothing was lost while recording.\n");
     return;
   }
-  print(wrapped("LOST while recording (what follows is not the whole run):", columns, ""));
+  print_lines(wrapped("LOST while recording (what follows is not the whole run):", columns, ""));
   for (const rundb::StatRow& stat : shown.losses) {
-    print("  " + wrapped(fmt::format("{}: {}, {}", stat.name, stat.value, stat.description),
-                         columns - 2, "    "));
+    print_lines("  " + wrapped(fmt::format("{}: {}, {}", stat.name, stat.value, stat.description),
+                               columns - 2, "    "));
   }
 }
 
@@ -101,36 +100,35 @@ std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format(
 
 void print_steps(const Shown& shown, std::int64_t last, int columns) {
   if (shown.steps.empty()) {
-    fmt::print("\nNo step has ended.\n");
+    print("\nNo step has ended.\n");
     return;
   }
   const bool is_wide = columns >= 50;
-  fmt::print("\n  step      loss{}      time   tokens/s\n", is_wide ? "   grad norm" : "");
+  print("\n  step      loss{}      time   tokens/s\n", is_wide ? "   grad norm" : "");
   const auto count = static_cast<std::int64_t>(shown.steps.size());
   for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
     const rundb::StepRow& step = shown.steps[static_cast<std::size_t>(i)];
-    fmt::print("  {:>4}  {:>8}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
-               is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "",
-               format_duration(step.dur),
-               format_count(static_cast<double>(step.tokens) * 1e9 /
-                            static_cast<double>(std::max<TimeNs>(1, step.dur))),
-               step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
+    print("  {:>4}  {:>8}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
+          is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "", format_duration(step.dur),
+          format_count(static_cast<double>(step.tokens) * 1e9 /
+                       static_cast<double>(std::max<TimeNs>(1, step.dur))),
+          step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
   }
 }
 
 void print_spans(const Shown& shown, int columns) {
-  print("\n" + wrapped("Where the time went (operations overlap, so the sum exceeds the run):",
-                       columns, "  "));
+  print_lines("\n" +
+              wrapped("Where the time went (operations overlap, so the sum exceeds the run):",
+                      columns, "  "));
   const bool is_wide = columns >= 72;
-  fmt::print("  {:<16}{} {:>10}{} {:>10}{}\n", "stage", is_wide ? "    count" : "", "total",
-             is_wide ? "       mean" : "", "longest", is_wide ? "       bytes" : "");
+  print("  {:<16}{} {:>10}{} {:>10}{}\n", "stage", is_wide ? "    count" : "", "total",
+        is_wide ? "       mean" : "", "longest", is_wide ? "       bytes" : "");
   for (const rundb::SpanTotals& span : shown.spans) {
-    fmt::print(
-        "  {:<16}{} {:>10}{} {:>10}{}\n", span.name,
-        is_wide ? fmt::format(" {:>8}", span.count) : "", format_duration(span.dur_total),
-        is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
-        format_duration(span.dur_max),
-        is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : "");
+    print("  {:<16}{} {:>10}{} {:>10}{}\n", span.name,
+          is_wide ? fmt::format(" {:>8}", span.count) : "", format_duration(span.dur_total),
+          is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
+          format_duration(span.dur_max),
+          is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : "");
   }
 }
 
@@ -178,23 +176,23 @@ std::string byte_range(double least, double most) {
 
 void print_links(const Shown& shown, int columns) {
   const bool is_wide = columns >= 68;
-  fmt::print("\nBytes a step, payload:\n");
-  if (is_wide) fmt::print("  {:<20} {:>22} {:>22}\n", "link", "read", "write");
+  print("\nBytes a step, payload:\n");
+  if (is_wide) print("  {:<20} {:>22} {:>22}\n", "link", "read", "write");
   for (const LinkLine& line : link_lines(shown)) {
     const std::string read = byte_range(line.least[0], line.most[0]);
     const std::string write = byte_range(line.least[1], line.most[1]);
     if (is_wide) {
-      fmt::print("  {:<20} {:>22} {:>22}\n", line.name, read, write);
+      print("  {:<20} {:>22} {:>22}\n", line.name, read, write);
     } else {
-      fmt::print("  {}\n    read  {:>22}\n    write {:>22}\n", line.name, read, write);
+      print("  {}\n    read  {:>22}\n    write {:>22}\n", line.name, read, write);
     }
   }
   std::int64_t padding_bytes = 0;
   for (const rundb::LinkTotals& link : shown.links) padding_bytes += link.padding_bytes;
-  print("  " +
-        wrapped(fmt::format("(and padding to whole pages: {} over all links in the whole run)",
-                            format_bytes(padding_bytes)),
-                columns - 2, "  "));
+  print_lines(
+      "  " + wrapped(fmt::format("(and padding to whole pages: {} over all links in the whole run)",
+                                 format_bytes(padding_bytes)),
+                     columns - 2, "  "));
 }
 
 // Where a run changed its mode; a run in one has said it in its first line.
@@ -206,21 +204,21 @@ void print_modes(const Shown& shown, int columns) {
         stretch.last_step < 0
             ? fmt::format("from step {} on", stretch.first_step + 1)
             : fmt::format("steps {} to {}", stretch.first_step + 1, stretch.last_step + 1);
-    print("  " + wrapped(fmt::format("{:<18} {}", steps, stretch.line), columns - 2,
-                         std::string(21, ' ')));
+    print_lines("  " + wrapped(fmt::format("{:<18} {}", steps, stretch.line), columns - 2,
+                               std::string(21, ' ')));
   }
 }
 
 void print_head(const Shown& shown, int columns) {
-  print(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()), columns,
+  print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()), columns,
                 "  "));
-  print(wrapped(fmt::format("{} parameters on {}; started {}",
+  print_lines(wrapped(fmt::format("{} parameters on {}; started {}",
                             format_count(shown.info.meta_number("parameters", 0)),
                             shown.meta_value("machine"), shown.meta_value("started_utc")),
                 columns, "  "));
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
-  print(wrapped(
+  print_lines(wrapped(
       fmt::format("{} step{}, {} a step{}", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
                   format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
                   std::isnan(shown.steps.back().loss)
@@ -235,9 +233,9 @@ void print_text(const Shown& shown, std::int64_t last) {
   print_head(shown, columns);
   print_losses(shown, columns);
   const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
-  if (!verdict.empty()) print("\n" + verdict);
+  if (!verdict.empty()) print_lines("\n" + verdict);
   const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
-  if (!stretches.empty()) print("\n" + stretches);
+  if (!stretches.empty()) print_lines("\n" + stretches);
   print_steps(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
@@ -341,7 +339,7 @@ void print_json(const Shown& shown) {
     json["losses"].push_back(
         {{"name", stat.name}, {"value", stat.value}, {"description", stat.description}});
   }
-  std::fputs((json.dump(2) + "\n").c_str(), stdout);
+  print_lines(json_text(json, 2) + "\n");
 }
 
 }  // namespace

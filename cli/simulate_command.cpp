@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
 #include "cli/simulate_report.h"
@@ -75,7 +76,7 @@ Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
   const std::string text =
       arguments.json ? simulate_report_json(plan, step) : simulate_report_text(plan, step, dur_ns);
-  fmt::print("{}\n", text);
+  print_lines(text + "\n");
   return ok_status();
 }
 
@@ -88,9 +89,9 @@ Status simulate_sweep(const SimulateArguments& arguments) {
     rows.push_back({value, std::move(step)});
   }
   if (arguments.json) {
-    fmt::print("{}\n", sweep_json(sweep, rows));
+    print_lines(sweep_json(sweep, rows) + "\n");
   } else {
-    fmt::print("{}", arguments.csv ? sweep_csv(sweep, rows) : sweep_table(sweep, rows));
+    print_lines(arguments.csv ? sweep_csv(sweep, rows) : sweep_table(sweep, rows));
   }
   return ok_status();
 }

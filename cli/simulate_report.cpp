@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/output.h"
+
 namespace sluice::cli {
 namespace {
 
@@ -172,7 +174,7 @@ std::string simulate_report_json(const train::RunPlan& plan, const train::Simula
   json["model"] = plan.shape.name;
   json["platform"] = plan.platform.name;
   for (const auto& [key, value] : train::setting_values(plan.config)) json["settings"][key] = value;
-  return json.dump(2);
+  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::cli {
@@ -86,27 +87,25 @@ void print_json(state::StateStore& store, const std::optional<std::string>& dige
                                {"subgroups", counts[static_cast<std::size_t>(d)]},
                                {"bytes", store.layout().data_bytes(DeviceId{d})}});
   }
-  std::fputs((json.dump(2) + "\n").c_str(), stdout);
+  print_lines(json_text(json, 2) + "\n");
 }
 
 void print_text(state::StateStore& store, const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
-  fmt::print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
-             position.step, position.optimizer_step,
-             format_count(static_cast<double>(geometry.parameter_count)),
-             store.identity().optimizer);
-  fmt::print("  {} subgroups of {} elements; seed {}, data position {}, loss scale {:g}\n",
-             geometry.subgroup_count(), geometry.subgroup_elements, position.seed,
-             position.data_position, position.loss_scale);
+  print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
+        position.step, position.optimizer_step,
+        format_count(static_cast<double>(geometry.parameter_count)), store.identity().optimizer);
+  print("  {} subgroups of {} elements; seed {}, data position {}, loss scale {:g}\n",
+        geometry.subgroup_count(), geometry.subgroup_elements, position.seed,
+        position.data_position, position.loss_scale);
   const std::vector<std::int64_t> counts = subgroups_by_device(store);
   for (std::int32_t d = 0; d < geometry.device_count; ++d) {
-    fmt::print(
-        "  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],
-        format_bytes(store.layout().data_bytes(DeviceId{d})), store.file(DeviceId{d}).path());
+    print("  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],
+          format_bytes(store.layout().data_bytes(DeviceId{d})), store.file(DeviceId{d}).path());
   }
-  if (digest) fmt::print("  digest {}   every checksum holds\n", *digest);
-  if (!digest) fmt::print("  no digest: {}\n", kBeingWritten);
+  if (digest) print("  digest {}   every checksum holds\n", *digest);
+  if (!digest) print("  no digest: {}\n", kBeingWritten);
 }
 
 Status show_state(const StateArguments& arguments) {
@@ -114,7 +113,8 @@ Status show_state(const StateArguments& arguments) {
   if (!look.damages.empty() && !arguments.verify) {
     return make_error(ErrorCode::corrupt, "{}", look.damages.front());
   }
-  for (const std::string& damage : look.damages) std::fprintf(stderr, "  %s\n", damage.c_str());
+  for (const std::string& damage : look.damages)
+    std::fprintf(stderr, "  %s\n", escaped_for_terminal(damage).c_str());
   if (!look.damages.empty()) {
     const state::Geometry& geometry = look.store->layout().geometry();
     return make_error(ErrorCode::corrupt, "{}: {} of {} arrays are damaged (above)",

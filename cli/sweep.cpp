@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -100,7 +101,7 @@ std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows) {
                               {"update", row.step.seconds[2]},
                               {"total", row.step.total_seconds}}}});
   }
-  return json.dump(2);
+  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

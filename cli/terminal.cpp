@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/escaped_text.h"
+
 namespace sluice::cli {
 namespace {
 
@@ -34,7 +36,8 @@ std::string in_column(const std::string& text, int columns, int begin) {
   return lines;
 }
 
-std::string wrapped(const std::string& text, int columns, const std::string& indent) {
+std::string wrapped(const std::string& paragraph, int columns, const std::string& indent) {
+  const std::string text = escaped_for_terminal(paragraph);  // a name in it may not end a line
   std::string lines;
   std::string line;
   std::size_t at = 0;

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/gpt2_factory.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
@@ -193,7 +194,7 @@ class TrainCommand {
       RETURN_IF_ERROR(make_json(*report));
     } else {
       const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
-      std::fputs(text.c_str(), stdout);
+      print_lines(text);
     }
     return ok_status();
   }
@@ -223,7 +224,7 @@ class TrainCommand {
           fmt::format("the run stopped; step {} is committed in {} (go on with --resume)", step,
                       config_.files.state_directory));
     }
-    if (arguments_.json) std::fputs((json_ + "\n").c_str(), stdout);
+    if (arguments_.json) print_lines(json_ + "\n");
     return ok_status();
   }
 
@@ -253,7 +254,7 @@ class TrainCommand {
   }
 
   void say(const std::string& text) const {
-    if (!arguments_.json) std::fputs((text + "\n").c_str(), stdout);
+    if (!arguments_.json) print_lines(text + "\n");
     std::fflush(stdout);
   }
 
@@ -305,7 +306,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
-      std::fputs(train::describe_settings().c_str(), stdout);
+      print_lines(train::describe_settings());
       return;
     }
     if (arguments->run_path.empty()) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escaped_text.h"
+#include "cli/output.h"
 #include "cli/run_facts.h"
 
 namespace sluice::cli {
@@ -158,7 +159,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
           {"worst_late_ns", stage_report.worst_late_ns}};
     }
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

@@ -9,6 +9,7 @@
 #include "cli/fit_report.h"
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
+#include "cli/output.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 #include "core/calibrate/platform_text.h"
@@ -53,9 +54,9 @@ class TuneCommand {
     if (is_database_path(arguments_.start)) RETURN_IF_ERROR(fit_to_run());
     if (!arguments_.devices.empty()) return compare_devices();
     ASSIGN_OR_RETURN(const Tuned tuned, tuned_machine());
-    if (!arguments_.json) fmt::print("{}\n", text(tuned));
+    if (!arguments_.json) print_lines(text(tuned) + "\n");
     if (arguments_.apply) RETURN_IF_ERROR(apply(tuned));
-    if (arguments_.json) fmt::print("{}\n", json(tuned));
+    if (arguments_.json) print_lines(json(tuned) + "\n");
     return ok_status();
   }
 
@@ -113,7 +114,8 @@ class TuneCommand {
     ASSIGN_OR_RETURN(const control::Message answer, ask_for_change(*client_, set));
     ASSIGN_OR_RETURN(applied_, await_change(*client_, answer.change));
     if (!arguments_.json) {
-      fmt::print("In force after step {}: {}\n", applied_->step, fmt::join(set.settings, " "));
+      print("In force after step {}: {}\n", applied_->step,
+            fmt::format("{}", fmt::join(set.settings, " ")));
     }
     return ok_status();
   }
@@ -178,7 +180,7 @@ class TuneCommand {
       overrides_.push_back("devices=" + count);
       ASSIGN_OR_RETURN(machines.emplace_back(), tuned_machine());
     }
-    fmt::print("{}", arguments_.json ? devices_json(machines) : devices_text(machines));
+    print_lines(arguments_.json ? devices_json(machines) : devices_text(machines));
     return ok_status();
   }
 
@@ -305,7 +307,7 @@ class TuneCommand {
     json["combinations"] = grid_size(tuned);
     if (arguments_.apply) json["applied_after_step"] = nullptr;  // nothing was to be changed
     if (applied_) json["applied_after_step"] = applied_->step;
-    return json.dump(2);
+    return json_text(json, 2);
   }
 
   // Dollars times seconds: what a step costs, if the machine is used up by a fixed number of hours.
@@ -353,7 +355,7 @@ class TuneCommand {
                               {"price_usd", tuned.best.platform.price_usd()},
                               {"settings", tuned.result.best}});
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
   }
 
   static std::string settings_of(const Tuned& tuned) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/escaped_text.h"
 #include "gui/app/app.h"
 
 namespace sluice::gui {
@@ -76,7 +77,7 @@ int run(int argc, char** argv) {
   options.gives_way = !keeps_priority;
   const Status status = run_app(options);
   if (status.ok()) return 0;
-  fmt::print(stderr, "sluice-gui: {}\n", status.error().message());
+  fmt::print(stderr, "sluice-gui: {}\n", sluice::escaped_for_terminal(status.error().message()));
   return 1;
 }
 

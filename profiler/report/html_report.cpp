@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/escaped_text.h"
 #include "profiler/report/detail/page_data.h"
 #include "profiler/report/page_text.h"
 
@@ -80,7 +81,7 @@ class Frame {
 Result<std::string> html_report(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const detail::PageData data, detail::page_data(reader, predict));
   Frame frame(kPageHtml);
-  frame.fill("{{title}}", html_text(data.title));
+  frame.fill("{{title}}", html_text(escaped_for_terminal(data.title)));
   frame.fill("{{style}}", kPageCss);
   frame.fill("{{data}}", script_json(data.json));
   frame.fill("{{script}}", kPageJs);

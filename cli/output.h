@@ -1,0 +1,46 @@
+#pragma once
+// What the command says on stdout. All of it goes through here, since much of it holds words of
+// others: names from a database, a TOML file or a state, and what a model writes.
+//
+// Thread contract: main thread.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/escaped_text.h"
+
+namespace sluice::cli {
+
+// Lines, escaped for a terminal.
+void print_lines(std::string_view text);
+
+template <typename T>
+decltype(auto) without_line_feeds(const T& value) {
+  if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return escaped_for_terminal(value);
+  } else {
+    return (value);
+  }
+}
+
+// A text among the values is a name: it may not begin a line either.
+template <typename... Args>
+void print(fmt::format_string<Args...> format, const Args&... values) {
+  const auto formatted = [&](const auto&... printable) {
+    return fmt::vformat(format, fmt::make_format_args(printable...));
+  };
+  print_lines(formatted(without_line_feeds(values)...));
+}
+
+// ASCII, with every other character as \uNNNN: a name can neither do anything to a terminal nor be
+// no UTF-8, which JSON cannot say.
+template <typename Json>
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
+}
+
+}  // namespace sluice::cli
