@@ -131,10 +131,10 @@ class TrainCommand {
     report.first_step = report.last_step = run_->store().committed().position.step;
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(report));
-      fmt::print("{}\n", json_);
+      print_lines(json_ + "\n");
       return ok_status();
     }
-    fmt::print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
+    print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
                report.last_step, config_.files.state_directory);
     return ok_status();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/rundb/detail/connection.h"
+#include "storage/rundb/detail/row_bounds.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/lod.h"
 #include "storage/rundb/sql_text.h"
@@ -70,6 +71,16 @@ struct Reader::Impl {
     return Asked(idle, made.extract(made.emplace(sql, std::move(statement)).first));
   }
 
+  template <typename Row>
+  Status check_bounds(const Row& row) const {
+    const char* table = detail::out_of_bounds(row);
+    if (table == nullptr) return ok_status();
+    return make_error(ErrorCode::corrupt,
+                      "{}: table {} has a row with a time, size or id that no run has; the file is "
+                      "damaged, or another program wrote into it",
+                      connection.path(), table);
+  }
+
   // `rows` are those that the file has.
   Result<std::vector<LodRow>> with_spans_without_lod(std::vector<LodRow> rows,
                                                      const LodWindow& window,
@@ -86,6 +97,7 @@ struct Reader::Impl {
       ASSIGN_OR_RETURN(const bool has_row, statement->step());
       if (!has_row) return rows;
       rows.push_back(row_from(*statement));
+      RETURN_IF_ERROR(check_bounds(rows.back()));
     }
   }
 };
@@ -270,7 +282,9 @@ Status Reader::each_span_between(TimeNs begin, TimeNs end,
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement->step());
     if (!has_row) return ok_status();
-    use_span(span_from(*statement));
+    const SpanRow row = span_from(*statement);
+    RETURN_IF_ERROR(impl_->check_bounds(row));
+    use_span(row);
   }
 }
 
@@ -438,14 +452,17 @@ Result<std::vector<StatRow>> Reader::stats() { return impl_->read("stats", stat_
 Result<std::vector<StatRow>> Reader::losses() { return impl_->read("losses", stat_from); }
 
 Result<std::vector<TableInfo>> Reader::tables() {
+  ASSIGN_OR_RETURN(const std::vector<detail::SchemaEntity> entities, detail::schema_of_sluice());
   std::vector<TableInfo> tables;
-  const auto columns = impl_->read("columns", [&](const Statement& row) {
-    if (tables.empty() || tables.back().name != row.text_at(0))
-      tables.push_back({row.text_at(0), row.text_at(1) == "view", {}});
-    tables.back().columns.push_back(row.text_at(2));
-    return 0;
-  });
-  if (!columns.ok()) return columns.error();
+  for (const detail::SchemaEntity& entity : entities) {
+    TableInfo& table = tables.emplace_back();
+    table.name = entity.name;
+    table.is_view = entity.type == "view";
+    ASSIGN_OR_RETURN(table.columns,
+                     impl_->read(
+                         "columns", [](const Statement& row) { return row.text_at(0); },
+                         std::string_view(entity.name)));
+  }
   return tables;
 }
 

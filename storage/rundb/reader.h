@@ -70,8 +70,10 @@ struct TextTable {
 
 class Reader {
  public:
-  // Refuses, with what to do: a missing file (not_found), a foreign or damaged one (corrupt), one
-  // of a newer Sluice (unsupported; says which).
+  // Refuses, with what to do: a missing file (not_found), a foreign or damaged one, or one whose
+  // tables and views are not Sluice's own (corrupt), one of a newer Sluice (unsupported; says
+  // which). A row with a time, size or id that no run has is refused by the call that meets it
+  // (corrupt; detail/row_bounds.h).
   static Result<std::unique_ptr<Reader>> open(const std::string& path);
   ~Reader();
 
@@ -135,6 +137,7 @@ class Reader {
   // Stats that say the record is not whole; empty: nothing was lost.
   Result<std::vector<StatRow>> losses();
 
+  // Those of Sluice, by name; what others have added to the file is not among them.
   Result<std::vector<TableInfo>> tables();
   // Any one statement; the connection cannot write.
   Result<TextTable> query(const std::string& sql);

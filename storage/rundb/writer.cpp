@@ -36,6 +36,12 @@ constexpr const char* kRecordingSettings =
     "PRAGMA cache_size = -16384;"
     "PRAGMA secure_delete = OFF";
 
+// Another program may hold the file's lock: one that looks at it with BEGIN EXCLUSIVE, a backup.
+// For so long a batch waits, in the thread that records; what finds no room in a ring meanwhile is
+// dropped and counted, and the run goes on. The last batch waits less: the run is to end.
+constexpr int kPatienceMs = 10'000;
+constexpr int kLastPatienceMs = 2'000;
+
 constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
 
 Status switch_to_wal(Connection& connection) {
@@ -130,6 +136,7 @@ struct Writer::Impl {
   Status begin_recording() {
     RETURN_IF_ERROR(switch_to_wal(connection));
     RETURN_IF_ERROR(connection.execute(kRecordingSettings));
+    connection.set_busy_timeout_ms(kPatienceMs);
     RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
     ASSIGN_OR_RETURN(const std::int64_t last_span_id,
@@ -280,6 +287,7 @@ struct Writer::Impl {
 
   Status write_last_words(std::span<const StatRow> last_stats) {
     lock.release_space();
+    connection.set_busy_timeout_ms(kLastPatienceMs);
     return connection.transaction([&]() -> Status {
       RETURN_IF_ERROR(batches->write(last_stats));
       if (status.ok()) return ok_status();

@@ -9,6 +9,8 @@
 namespace sluice::rundb::detail {
 namespace {
 
+constexpr int kValueMaxBytes = 16 << 20;  // the largest are the texts of a model and a platform
+
 struct CodeMeaning {
   ErrorCode code;
   const char* what_to_do;
@@ -207,9 +209,26 @@ Result<Connection> Connection::open(const std::string& path, Mode mode) {
   Connection connection(path, database);  // also after a failure there is a handle to close
   if (code != SQLITE_OK) return sqlite_error(path, database, code, "sqlite3_open_v2");
   sqlite3_extended_result_codes(database, 1);
+  RETURN_IF_ERROR(connection.distrust(mode));
   // A reader meets a lock only in the instant when another connection recovers or closes the log.
   connection.set_busy_timeout_ms(2000);
   return connection;
+}
+
+// https://www.sqlite.org/security.html, for files that come from anywhere: no triggers, no function
+// with side effects called from the file's own views and indexes, no damage to the file by SQL, and
+// no value larger than what Sluice writes.
+Status Connection::distrust(Mode mode) {
+  sqlite3* database = database_.get();
+  RETURN_IF_SQLITE_ERROR(path_, database,
+                         sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr));
+  RETURN_IF_SQLITE_ERROR(path_, database,
+                         sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr));
+  if (mode == Mode::create) return ok_status();  // an export is written without a journal
+  RETURN_IF_SQLITE_ERROR(path_, database,
+                         sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr));
+  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kValueMaxBytes);
+  return ok_status();
 }
 
 Status Connection::execute(const std::string& sql) {

@@ -127,6 +127,7 @@ class Connection {
     void operator()(sqlite3* database) const;
   };
   Connection(std::string path, sqlite3* database);
+  Status distrust(Mode mode);
   void roll_back();
 
   std::string path_;

@@ -1,5 +1,6 @@
 #include "storage/rundb/detail/schema.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -47,16 +48,61 @@ Status create_schema(Connection& connection) {
   });
 }
 
+namespace {
+
+Result<std::vector<SchemaEntity>> entities_of(Connection& connection) {
+  ASSIGN_OR_RETURN(Statement statement, connection.prepare(named_sql(kReadsSql, "schema")));
+  std::vector<SchemaEntity> entities;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.step());
+    if (!has_row) return entities;
+    entities.push_back({statement.text_at(0), statement.text_at(1), statement.text_at(2)});
+  }
+}
+
+Status check_entities(Connection& connection) {
+  ASSIGN_OR_RETURN(const std::vector<SchemaEntity> wanted, schema_of_sluice());
+  ASSIGN_OR_RETURN(const std::vector<SchemaEntity> found, entities_of(connection));
+  for (const SchemaEntity& entity : wanted) {
+    if (std::ranges::find(found, entity) != found.end()) continue;
+    return make_error(ErrorCode::corrupt,
+                      "{}: its {} '{}' is missing or not as Sluice makes it: another program "
+                      "changed the file, or made it",
+                      connection.path(), entity.type, entity.name);
+  }
+  const auto trigger = std::ranges::find(found, "trigger", &SchemaEntity::type);
+  if (trigger == found.end()) return ok_status();
+  return make_error(ErrorCode::corrupt,
+                    "{}: has a trigger '{}', and Sluice makes none: another program changed the "
+                    "file; drop the trigger if you trust the rest",
+                    connection.path(), trigger->name);
+}
+
+Result<std::string> writer_of(Connection& connection) {
+  ASSIGN_OR_RETURN(const std::int64_t has_meta,
+                   connection.query_int64(named_sql(kReadsSql, "has_meta_table")));
+  if (has_meta == 0) return std::string();
+  return connection.query_text(named_sql(kReadsSql, "written_by"));
+}
+
+}  // namespace
+
+Result<std::vector<SchemaEntity>> schema_of_sluice() {
+  ASSIGN_OR_RETURN(Connection connection, Connection::open(":memory:", Connection::Mode::create));
+  RETURN_IF_ERROR(connection.execute(kTablesSql));
+  RETURN_IF_ERROR(connection.execute(kViewsSql));
+  return entities_of(connection);
+}
+
 Status check_schema(Connection& connection) {
   // The first query reads the file, so this is where one that is not SQLite's, or cut, fails.
   ASSIGN_OR_RETURN(const std::int64_t application_id,
                    connection.query_int64("PRAGMA application_id"));
   ASSIGN_OR_RETURN(const std::int64_t version, connection.query_int64("PRAGMA user_version"));
   if (application_id != kApplicationId) return foreign(connection.path());
-  if (version == kSchemaVersion) return ok_status();
+  if (version == kSchemaVersion) return check_entities(connection);
   // Every version has table meta and this key in it, so that an older Sluice can say who wrote it.
-  ASSIGN_OR_RETURN(const std::string writer,
-                   connection.query_text(named_sql(kReadsSql, "written_by")));
+  ASSIGN_OR_RETURN(const std::string writer, writer_of(connection));
   return make_error(ErrorCode::unsupported,
                     "{}: written by {} with schema version {}; this is Sluice {}, which knows "
                     "version {}: open it with the Sluice that wrote it, or a newer one",

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/rundb/detail/connection.h"
@@ -22,7 +23,21 @@ Result<Statement> prepare_write(Connection& connection, std::string_view name);
 // Makes the tables and views, and notes which Sluice wrote them, in one transaction.
 Status create_schema(Connection& connection);
 
-// Errors: corrupt (foreign, damaged), unsupported (a newer Sluice wrote it).
+// A table, view, index or trigger.
+struct SchemaEntity {
+  std::string type;
+  std::string name;
+  std::string sql;
+  bool operator==(const SchemaEntity&) const = default;
+};
+// The tables and views that create_schema() makes, by name.
+Result<std::vector<SchemaEntity>> schema_of_sluice();
+
+// A run database may come from anywhere, and a view in place of a table would run what its author
+// wrote. So tables and views must be those of Sluice, to the letter, and there must be no trigger;
+// tables, views and indexes that others have added are let be, and nothing here reads them.
+//
+// Errors: corrupt (foreign, damaged, changed), unsupported (a newer Sluice wrote it).
 Status check_schema(Connection& connection);
 
 // True for a file whose header says that it is a run database, and for an empty file (a recording

@@ -1,5 +1,8 @@
--- The views people and reports read. A track that crosses links (table track_link) carries
--- transfers; other tracks of an engine carry kernels. What a name means stands in table stage.
+-- The views people and reports read. A change here raises kSchemaVersion, too: a reader takes only
+-- files that have these very tables and views.
+--
+-- A track that crosses links (table track_link) carries transfers; other tracks of an engine carry
+-- kernels. What a name means stands in table stage.
 
 CREATE VIEW transfer AS
 SELECT
