@@ -79,10 +79,10 @@ void print_table(const std::vector<analyze::PredictedChange>& predictions) {
     from_width = std::max(from_width, joined(one.from).size());
   }
   print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
-             "a step", "change");
+        "a step", "change");
   for (const analyze::PredictedChange& one : predictions) {
     print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
-               joined(one.from), from_width, duration(one.seconds), percent(one.change));
+          joined(one.from), from_width, duration(one.seconds), percent(one.change));
     if (!one.why.empty()) print("    {}\n", one.why);
   }
 }
@@ -95,7 +95,7 @@ void print_text(const Predicted& predicted, bool is_asked) {
   }
   print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
   print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
-             duration(predicted.simulated_seconds), percent(changes.fit_error));
+        duration(predicted.simulated_seconds), percent(changes.fit_error));
   if (is_asked) return print_table(changes.each);
   print_lines(turn_next_text(changes, terminal_columns()));
 }

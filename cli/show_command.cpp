@@ -210,12 +210,12 @@ void print_modes(const Shown& shown, int columns) {
 }
 
 void print_head(const Shown& shown, int columns) {
-  print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()), columns,
-                "  "));
+  print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()),
+                      columns, "  "));
   print_lines(wrapped(fmt::format("{} parameters on {}; started {}",
-                            format_count(shown.info.meta_number("parameters", 0)),
-                            shown.meta_value("machine"), shown.meta_value("started_utc")),
-                columns, "  "));
+                                  format_count(shown.info.meta_number("parameters", 0)),
+                                  shown.meta_value("machine"), shown.meta_value("started_utc")),
+                      columns, "  "));
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print_lines(wrapped(

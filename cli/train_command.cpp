@@ -135,7 +135,7 @@ class TrainCommand {
       return ok_status();
     }
     print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
-               report.last_step, config_.files.state_directory);
+          report.last_step, config_.files.state_directory);
     return ok_status();
   }
 

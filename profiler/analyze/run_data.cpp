@@ -34,8 +34,8 @@ std::vector<std::string> links_named(const std::string& route) {
   return links;
 }
 
-// "csd0 state_read" where one track has it; where several routes have, "csd0 state_read · internal":
-// the links that not all of them take.
+// "csd0 state_read" where one track has it; where several routes have, "csd0 state_read ·
+// internal": the links that not all of them take.
 void label_tracks(RunInfo& info) {
   std::map<std::pair<std::int64_t, std::string>, std::vector<TrackInfo*>> by_stem;
   for (auto& [id, track] : info.tracks) {

@@ -22,7 +22,8 @@ struct TrackInfo {
   std::int64_t parent_id = -1;
   std::string kind;
   std::string name;
-  // For a row of its own: the name without its route, or with as much of it as tells it from others.
+  // For a row of its own: the name without its route, or with as much of it as tells it from
+  // others.
   std::string label;
   // Links that a span of this track crosses; empty: it carries kernels.
   std::vector<std::int64_t> links;

@@ -222,4 +222,26 @@ TEST_CASE("steps before a change of a knob are not typical ones") {
   CHECK(analysis.steps.front() == 12);
 }
 
+TEST_CASE("a track's label says as much of its route as tells it from others") {
+  const rundb::TempFolder folder;
+  auto writer = require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::refuse));
+  require_ok(writer->write_facts({.links = {{.id = 0, .name = "host"}, {.id = 1, .name = "a"}}}));
+  const std::int64_t device = writer->track_id({}, "device", "csd0");
+  const auto track = [&](const char* name, std::int64_t link) {
+    return writer->track_id(device, "device", name,
+                            std::array{rundb::TrackLink{link, rundb::Direction::read}});
+  };
+  const std::int64_t over_host = track("csd0 state_read over host, drive", 0);
+  const std::int64_t inside = track("csd0 state_read over drive, internal", 1);
+  const std::int64_t alone = track("csd0 load_state over host, drive", 0);
+  require_ok(writer->append({}));
+  require_ok(writer->close());
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunInfo info = require_ok(load_run_info(*reader));
+  CHECK(info.tracks.at(over_host).label == "csd0 state_read \u00b7 host");
+  CHECK(info.tracks.at(inside).label == "csd0 state_read \u00b7 internal");
+  CHECK(info.tracks.at(alone).label == "csd0 load_state");
+  CHECK(info.tracks.at(device).label == "csd0");
+}
+
 }  // namespace sluice::analyze

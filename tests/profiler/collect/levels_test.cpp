@@ -45,10 +45,10 @@ void train_through(Levels levels, const SmallRun& files, const std::string& path
   request.factory = &factory;
   request.recorder = &recorder;
   const auto run = require_ok(train::TrainingRun::open(request));
-  auto collector = require_ok(Collector::start(
-      recorder, require_ok(rundb::Writer::create(path, rundb::IfExists::refuse)),
-      {.links = links_of(run->platform())},
-      {.flush_interval = std::chrono::milliseconds(1), .cost_share_max = 1e9}));
+  auto collector = require_ok(
+      Collector::start(recorder, require_ok(rundb::Writer::create(path, rundb::IfExists::refuse)),
+                       {.links = links_of(run->platform())},
+                       {.flush_interval = std::chrono::milliseconds(1), .cost_share_max = 1e9}));
   std::vector<train::PlannedChange> changes;
   for (const Stretch& stretch : kStretches) {
     if (stretch.first_step == 0) continue;
