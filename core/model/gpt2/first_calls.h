@@ -7,7 +7,7 @@
 // 2024.2 stores the number twice (`mkl_vml_serv_cpu_detect`): as the processor has it, then as its
 // tables want it. libtorch calls these functions on all its threads at once. A thread that reads
 // the first of the two values takes a wrong entry of a table: a kernel of low accuracy, for its
-// part of one call. The first loss of a run then has other bits (docs/decisions.md, 52;
+// part of one call. The first loss of a run then has other bits (docs/decisions.md, 54;
 // https://github.com/pytorch/pytorch/issues/188792).
 //
 // Thread contract: any thread; another thread that calls at the same time waits.

@@ -1,6 +1,6 @@
 #pragma once
 // The memory of libtorch's tensors, for all of the process: no holes stay in it, so that a memory
-// plan can bound it (docs/decisions.md, 53).
+// plan can bound it (docs/decisions.md, 55).
 //
 // A large tensor has a mapping of its own. A mapping that is no longer used waits for a tensor of
 // the same size, since a step asks for the sizes of the step before. Before new memory is taken,
