@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/check.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -72,6 +74,7 @@ RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
 record::TrackId RecordingSink::track_of(const Operation& operation) {
   Place* place = place_of(operation);
   if (place == nullptr) {
+    CHECK(operation.cost.route.empty());  // bytes of nobody's would stand on no link
     const bool computes = stage_info(operation.label.stage).place == StagePlace::compute ||
                           operation.cost.engine == compute_engine_;
     return computes ? compute_ : host_;
