@@ -1,6 +1,7 @@
 #include "core/control/control_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -54,6 +55,8 @@ struct Client {
   bool is_over = false;  // let go at the end of the turn; what could be written has been
 };
 
+Descriptor spare_descriptor() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
 class Server final : public ControlServer {
  public:
   Server(std::string path, Descriptor listener, Descriptor wake, Greeting greeting, RunSeam seam)
@@ -80,6 +83,7 @@ class Server final : public ControlServer {
   void serve();
   void poll_once(int timeout_ms);
   void accept_clients();
+  void turn_away();
   void read(Client& client);
   void answer_lines(Client& client);
   std::string answer(Client& client, std::string_view line);
@@ -100,6 +104,7 @@ class Server final : public ControlServer {
   const RunSeam seam_;
   std::list<Client> clients_;  // the server's thread only, as the next one
   bool is_watched_ = false;
+  Descriptor spare_ = spare_descriptor();  // the same
   std::thread thread_;
 
   Mutex mutex_;
@@ -226,6 +231,10 @@ void Server::poll_once(int timeout_ms) {
 void Server::accept_clients() {
   for (;;) {
     Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.is_open() && (errno == EMFILE || errno == ENFILE)) {
+      turn_away();
+      return;
+    }
     if (!fd.is_open()) return;
     Client client;
     client.fd = std::move(fd);
@@ -242,6 +251,20 @@ void Server::accept_clients() {
     write(client);
     if (!client.is_over) clients_.push_back(std::move(client));
   }
+}
+
+// Without a descriptor for it, a client would wait at the listener, which would wake this thread
+// again and again. The spare one is closed for as long as it takes to tell the client.
+void Server::turn_away() {
+  spare_.reset();
+  {
+    const Descriptor fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const std::string line = error_line(
+        0, make_error(ErrorCode::busy, "the run has as many files open as it may (ulimit -n)"));
+    // Whoever cannot be told sees the end of the connection.
+    if (fd.is_open()) (void)!send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  spare_ = spare_descriptor();
 }
 
 void Server::read(Client& client) {

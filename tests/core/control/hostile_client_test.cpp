@@ -1,8 +1,10 @@
 // Clients that are broken, slow, many or hostile: the server answers the others, and stays small.
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -216,6 +218,36 @@ TEST_CASE("two hundred clients are served; past 256 one is told so") {
     if (ControlClient::connect(run.path, kLong).ok()) break;
     std::this_thread::sleep_for(milliseconds(5));
   }
+  is_served(run);
+}
+
+// Whether a client is told so. Forked, for descriptors of its own.
+bool is_told_of_open_files(const std::string& path) {
+  const Descriptor none(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::vector<Descriptor> all;
+  for (int fd = dup(none.get()); fd >= 0; fd = dup(none.get())) all.emplace_back(fd);
+  const pid_t child = fork();
+  if (child == 0) {
+    all.clear();
+    const auto client = ControlClient::connect(path, kLong);
+    const std::string text = client.ok() ? "" : client.error().message();
+    _exit(text.find("as many files open as it may") != std::string::npos ? 0 : 1);
+  }
+  int status = 1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_CASE("where no more files may be opened a client is told so, and others are served again") {
+  ServedRun run;
+  const auto before = run.connect();
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  rlimit small = limit;
+  small.rlim_cur = 64;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &small) == 0);
+  for (int i = 0; i < 3; ++i) CHECK(is_told_of_open_files(run.path));
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(before->ask({.kind = RequestKind::knobs}, kLong).ok());
   is_served(run);
 }
 
