@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 namespace sluice {
 namespace {
@@ -91,7 +92,10 @@ std::string rate_text(double per_second, std::string_view unit, int digits) {
 
 std::string format_duration(TimeNs dur_ns) {
   const double seconds = static_cast<double>(dur_ns) / 1e9;
-  if (dur_ns < 0) return "-" + format_duration(-dur_ns);
+  if (dur_ns < 0) {
+    constexpr TimeNs kMost = std::numeric_limits<TimeNs>::max();
+    return "-" + format_duration(dur_ns < -kMost ? kMost : -dur_ns);
+  }
   if (seconds < 1e-6) return fmt::format("{} ns", dur_ns);
   // The limits are where three digits would round up to the next unit.
   if (seconds < 999.5e-6) return fmt::format("{:.3g} us", seconds * 1e6);

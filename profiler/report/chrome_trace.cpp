@@ -114,23 +114,24 @@ class ChromeTrace {
   }
 
   Status write_steps() {
-    return reader_.each_row(
-        "SELECT id, ts, dur, loss, tokens, skipped FROM step ORDER BY id",
-        [this](std::span<const rundb::Cell> row) -> Status {
-          const std::int64_t number = integer(row[0]) + 1;
-          const auto* loss = std::get_if<double>(&row[3]);
-          RETURN_IF_ERROR(event(fmt::format(
-              R"({{"ph":"X","name":"step {}","cat":"step","pid":{},"tid":{},"ts":{},"dur":{},)"
-              R"("args":{{"step":{},"loss":{},"tokens":{},"skipped":{}}}}})",
-              number, kStepsPid, kStepsTid, micros(integer(row[1])), micros(integer(row[2])),
-              number, loss == nullptr ? "null" : fmt::format("{}", *loss), integer(row[4]),
-              integer(row[5]) > 0)));
-          // A line through all tracks.
-          return event(fmt::format(
-              R"({{"ph":"i","name":"step {} begins","cat":"step","s":"g","pid":{},"tid":{},)"
-              R"("ts":{}}})",
-              number, kStepsPid, kStepsTid, micros(integer(row[1]))));
-        });
+    ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader_.steps());
+    for (const rundb::StepRow& step : steps) RETURN_IF_ERROR(write_step(step));
+    return ok_status();
+  }
+
+  Status write_step(const rundb::StepRow& step) {
+    const std::int64_t number = step.id + 1;
+    RETURN_IF_ERROR(event(fmt::format(
+        R"({{"ph":"X","name":"step {}","cat":"step","pid":{},"tid":{},"ts":{},"dur":{},)"
+        R"("args":{{"step":{},"loss":{},"tokens":{},"skipped":{}}}}})",
+        number, kStepsPid, kStepsTid, micros(step.ts), micros(step.dur), number,
+        std::isfinite(step.loss) ? fmt::format("{}", step.loss) : "null", step.tokens,
+        step.skipped)));
+    // A line through all tracks.
+    return event(
+        fmt::format(R"({{"ph":"i","name":"step {} begins","cat":"step","s":"g","pid":{},"tid":{},)"
+                    R"("ts":{}}})",
+                    number, kStepsPid, kStepsTid, micros(step.ts)));
   }
 
   Status write_spans() {

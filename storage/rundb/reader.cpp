@@ -87,18 +87,27 @@ struct Reader::Impl {
                                                      std::optional<std::int64_t> track_id);
 
   // The rows of one query of reads.sql, each made by `row_from`.
+  template <typename RowFrom, typename UseRow, typename... Parameters>
+  Status each(const char* query_name, RowFrom&& row_from, UseRow&& use_row,
+              const Parameters&... parameters) {
+    ASSIGN_OR_RETURN(Asked statement, ask(detail::named_sql(detail::kReadsSql, query_name)));
+    RETURN_IF_ERROR(statement->bind_all(parameters...));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, statement->step());
+      if (!has_row) return ok_status();
+      auto row = row_from(*statement);
+      RETURN_IF_ERROR(check_bounds(row));
+      use_row(std::move(row));
+    }
+  }
   template <typename RowFrom, typename... Parameters>
   auto read(const char* query_name, RowFrom&& row_from, const Parameters&... parameters)
       -> Result<std::vector<decltype(row_from(std::declval<const Statement&>()))>> {
-    ASSIGN_OR_RETURN(Asked statement, ask(detail::named_sql(detail::kReadsSql, query_name)));
-    RETURN_IF_ERROR(statement->bind_all(parameters...));
     std::vector<decltype(row_from(std::declval<const Statement&>()))> rows;
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, statement->step());
-      if (!has_row) return rows;
-      rows.push_back(row_from(*statement));
-      RETURN_IF_ERROR(check_bounds(rows.back()));
-    }
+    RETURN_IF_ERROR(each(
+        query_name, row_from, [&rows](auto&& row) { rows.push_back(std::move(row)); },
+        parameters...));
+    return rows;
   }
 };
 
@@ -276,16 +285,13 @@ Result<std::vector<SpanRow>> Reader::spans_between(TimeNs begin, TimeNs end) {
 
 Status Reader::each_span_between(TimeNs begin, TimeNs end,
                                  const std::function<void(const SpanRow&)>& use_span) {
-  ASSIGN_OR_RETURN(Impl::Asked statement,
-                   impl_->ask(detail::named_sql(detail::kReadsSql, "spans_between")));
-  RETURN_IF_ERROR(statement->bind_all(std::int64_t{begin}, std::int64_t{end}));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, statement->step());
-    if (!has_row) return ok_status();
-    const SpanRow row = span_from(*statement);
-    RETURN_IF_ERROR(impl_->check_bounds(row));
-    use_span(row);
-  }
+  return impl_->each("spans_between", span_from, use_span, std::int64_t{begin}, std::int64_t{end});
+}
+
+Status Reader::each_span_of_ids(std::int64_t first_id, std::int64_t last_id, TimeNs begin,
+                                TimeNs end, const std::function<void(const SpanRow&)>& use_span) {
+  return impl_->each("spans_of_ids", span_from, use_span, first_id, last_id, std::int64_t{begin},
+                     std::int64_t{end});
 }
 
 Result<std::vector<SpanRow>> Reader::spans_of_track(std::int64_t track_id, TimeNs begin,

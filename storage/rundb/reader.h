@@ -114,7 +114,10 @@ class Reader {
   // The same for whoever keeps them otherwise, in order of their ids.
   Status each_span_between(TimeNs begin, TimeNs end,
                            const std::function<void(const SpanRow&)>& use_span);
-  // The same, of one track.
+  // Those with these ids, both included, that began from `begin` to before `end`.
+  Status each_span_of_ids(std::int64_t first_id, std::int64_t last_id, TimeNs begin, TimeNs end,
+                          const std::function<void(const SpanRow&)>& use_span);
+  // The same as spans_between(), of one track.
   Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);
   // From `begin` to `end` on so many columns of a screen. Reads about as much as is drawn.
   Result<TrackView> view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end, int columns);

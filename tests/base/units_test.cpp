@@ -26,6 +26,12 @@ TEST_CASE("what is not a number of bytes is refused with the way to write it") {
   CHECK(parse_bytes("4 gigabytes").error().message().find("GiB") != std::string::npos);
 }
 
+TEST_CASE("a duration at either end of what a number holds is written") {
+  CHECK(format_duration(std::numeric_limits<TimeNs>::max()) == "2562047 h 47 min");
+  CHECK(format_duration(-std::numeric_limits<TimeNs>::max()) == "-2562047 h 47 min");
+  CHECK(format_duration(std::numeric_limits<TimeNs>::min()) == "-2562047 h 47 min");
+}
+
 TEST_CASE("rates are read with their unit") {
   CHECK(*parse_byte_rate("3.0 GB/s") == 3e9);
   CHECK(*parse_byte_rate("100MB/s") == 1e8);

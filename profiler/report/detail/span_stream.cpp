@@ -17,14 +17,20 @@ constexpr TimeNs kEndOfTime = std::numeric_limits<TimeNs>::max();
 
 Result<SpanStream> SpanStream::open(rundb::Reader& reader, std::int64_t window_spans) {
   SpanStream stream(reader, window_spans);
-  RETURN_IF_ERROR(
-      reader.each_row("SELECT first_id, last_id, ts, end_ts FROM span_run ORDER BY ts, first_id",
-                      [&stream](std::span<const rundb::Cell> row) {
-                        stream.runs_.push_back(
-                            {integer(row[0]), integer(row[1]), integer(row[2]), integer(row[3])});
-                        stream.all_count_ += stream.runs_.back().count();
-                        return ok_status();
-                      }));
+  RETURN_IF_ERROR(reader.each_row(
+      "SELECT first_id, last_id, ts, end_ts FROM span_run ORDER BY ts, first_id",
+      [&stream](std::span<const rundb::Cell> row) -> Status {
+        const Run run{integer(row[0]), integer(row[1]), integer(row[2]), integer(row[3])};
+        if (run.first_id < 0 || run.last_id < run.first_id) {
+          return make_error(ErrorCode::corrupt,
+                            "table span_run says that spans {} to {} stand side by "
+                            "side; the file is damaged",
+                            run.first_id, run.last_id);
+        }
+        stream.runs_.push_back(run);
+        stream.all_count_ += run.count();
+        return ok_status();
+      }));
   stream.window_begin_ts_ = std::numeric_limits<TimeNs>::min();
   return stream;
 }
@@ -55,32 +61,16 @@ Result<bool> SpanStream::next(std::vector<rundb::SpanRow>& spans) {
                     [](const rundb::SpanRow& span) { return std::pair(span.ts, span.id); });
   given_count_ += static_cast<std::int64_t>(spans.size());
   window_begin_ts_ = end_ts;
-  std::erase_if(begun_, [end_ts](const Run& run) { return run.end_ts < end_ts; });
+  // The last window holds all that is left, whatever the end of a run is said to be.
+  const bool is_last = next_run_ == runs_.size();
+  std::erase_if(begun_, [&](const Run& run) { return is_last || run.end_ts < end_ts; });
   return true;
 }
 
 Status SpanStream::read(std::int64_t first_id, std::int64_t last_id, TimeNs end_ts,
                         std::vector<rundb::SpanRow>& spans) {
-  const std::string sql = fmt::format(
-      "SELECT id, track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id,"
-      " bytes, padding_bytes, status FROM span WHERE id BETWEEN {} AND {} AND ts >= {} AND ts < {}",
-      first_id, last_id, window_begin_ts_, end_ts);
-  return reader_->each_row(sql, [&spans](std::span<const rundb::Cell> row) {
-    spans.push_back({.id = integer(row[0]),
-                     .track_id = integer(row[1]),
-                     .name_id = integer(row[2]),
-                     .submit_ts = integer(row[3]),
-                     .ts = integer(row[4]),
-                     .dur = integer(row[5]),
-                     .step_id = integer(row[6]),
-                     .subgroup_id = integer(row[7]),
-                     .device_id = integer(row[8]),
-                     .layer_id = integer(row[9]),
-                     .bytes = integer(row[10]),
-                     .padding_bytes = integer(row[11]),
-                     .status = static_cast<rundb::SpanStatus>(integer(row[12]))});
-    return ok_status();
-  });
+  return reader_->each_span_of_ids(first_id, last_id, window_begin_ts_, end_ts,
+                                   [&spans](const rundb::SpanRow& row) { spans.push_back(row); });
 }
 
 double SpanStream::share_done() const {

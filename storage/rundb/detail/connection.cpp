@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cstring>
 #include <limits>
 
 #include "base/check.h"
@@ -43,10 +44,19 @@ CodeMeaning meaning_of(int primary_code) {
   }
 }
 
+// What the kernel said, where SQLite asked it for something.
+std::string system_reason(sqlite3* database, int primary_code) {
+  const bool is_of_the_kernel = primary_code == SQLITE_CANTOPEN || primary_code == SQLITE_IOERR;
+  if (database == nullptr || !is_of_the_kernel) return "";
+  const int error_number = sqlite3_system_errno(database);
+  return error_number == 0 ? "" : fmt::format(": {}", std::strerror(error_number));
+}
+
 Error sqlite_error(const std::string& path, sqlite3* database, int code, const char* call) {
   const CodeMeaning meaning = meaning_of(code & 0xff);
-  return make_error(meaning.code, "{}: {} (SQLite code {}, in {}){}", path,
-                    database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code), code,
+  return make_error(meaning.code, "{}: {}{} (SQLite code {}, in {}){}", path,
+                    database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code),
+                    system_reason(database, code & 0xff), code,
                     std::string_view(call).substr(0, std::string_view(call).find('(')),
                     meaning.what_to_do);
 }

@@ -46,6 +46,14 @@ WHERE span_batch.end_ts >= ?1 AND span_batch.ts <= ?2
   AND span_run.end_ts >= ?1 AND span_run.ts <= ?2
   AND span.ts + span.dur >= ?1 AND span.ts <= ?2;
 
+-- name: spans_of_ids
+SELECT
+  id, track_id, name_id, submit_ts, ts, dur, coalesce(step_id, -1), coalesce(subgroup_id, -1),
+  coalesce(device_id, -1), coalesce(layer_id, -1), bytes, padding_bytes, status
+FROM span
+WHERE id BETWEEN ?1 AND ?2 AND ts >= ?3 AND ts < ?4
+ORDER BY id;
+
 -- Into those spans.
 -- name: flows_between
 SELECT flow.from_span, flow.to_span
