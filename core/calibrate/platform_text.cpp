@@ -251,10 +251,11 @@ Status write_platform(const std::string& text, const std::string& path) {
   std::error_code error;
   if (file) fs::rename(part, path, error);
   if (file && !error) return ok_status();
-  const std::string why = error ? error.message() : strerror(errno);
+  const int error_number = error ? error.value() : errno;
   std::error_code ignored;
   fs::remove(part, ignored);
-  return make_error(ErrorCode::config, "{}: cannot be written: {}", path, why);
+  return make_error(error_number == ENOSPC ? ErrorCode::no_space : ErrorCode::io,
+                    "{}: cannot be written: {}", path, strerror(error_number));
 }
 
 }  // namespace sluice::calibrate

@@ -33,6 +33,12 @@ class Ring {
                         "the container's seccomp profile)",
                         detail::errno_text(-result));
     }
+    if (result == -ENOMEM) {
+      return make_error(ErrorCode::unsupported,
+                        "io_uring_setup gave {}: the limit on locked memory is too small for a "
+                        "queue of {}; raise it (ulimit -l), or choose io_engine=posix",
+                        detail::errno_text(-result), entry_count);
+    }
     if (result < 0) return detail::uring_error("io_uring_queue_init", __FILE__, __LINE__, -result);
     ring->is_open_ = true;
     return ring;
