@@ -8,7 +8,7 @@
 namespace sluice::cli {
 namespace {
 
-// Of UTF-8 text whose letters are all one column wide.
+// Columns of UTF-8 text whose letters are all one column wide.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));

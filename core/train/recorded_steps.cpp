@@ -11,7 +11,7 @@ using runtime::StagePhase;
 
 double seconds_of(TimeNs dur_ns) { return static_cast<double>(dur_ns) / 1e9; }
 
-// Of those that every step has, so that steps can be compared; an accelerator's are layers' own.
+// Transfers of devices that every step has, so that steps can be compared.
 bool is_transfer(Stage stage) {
   const runtime::StageInfo& info = runtime::stage_info(stage);
   return info.kind == runtime::StageKind::transfer && info.place == runtime::StagePlace::device &&

@@ -47,8 +47,8 @@ struct RunFacts {
   std::vector<rundb::StatRow> stats;
   std::vector<rundb::StatRow> losses;
 
-  // Of the mode in force, what is before the stand-ins ("csd · nbuffer · 4 devices"); and all that
-  // ever stood in for hardware ("EMULATED CLOCK x12, EMULATED CSDs"), empty if everything was real.
+  // The method in force ("csd · nbuffer · 4 devices"), and all that ever stood in for hardware
+  // ("EMULATED CLOCK x12, EMULATED CSDs"); the latter is empty if everything was real.
   std::string method_line;
   std::string stand_ins;
 

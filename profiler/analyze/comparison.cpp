@@ -12,8 +12,6 @@
 namespace sluice::analyze {
 namespace {
 
-constexpr std::size_t kSettling = 2;
-
 using Series = std::map<std::string, std::vector<double>>;  // by key, a value a step
 
 std::optional<double> number(const std::string& text) {
@@ -44,7 +42,7 @@ Result<ReadRun> read_run(const std::string& path) {
   if (steps.empty()) {
     return make_error(ErrorCode::config, "{}: no step has ended in it: nothing to compare", path);
   }
-  const std::size_t first = steps.size() > kSettling ? kSettling : 0;
+  const std::size_t first = steps.size() > kSettlingSteps ? kSettlingSteps : 0;
   for (std::size_t i = first; i < steps.size(); ++i) {
     run.series["step_time"].push_back(static_cast<double>(steps[i].dur) / 1e9);
     run.series["tokens_per_s"].push_back(static_cast<double>(steps[i].tokens) * 1e9 /

@@ -25,8 +25,7 @@ struct LinkLoad {
   bool is_of_drive = false;  // between a drive and its update engine, or the drive's own
   bool is_shared = false;    // by devices; false: of one device
   std::int64_t bytes = 0;    // payload and padding, as far as transfers lie in the step
-  // Of the run's own clock, as all its times are: where that is slower than the platform, so is
-  // the limit.
+  // By the run's own clock, as all its times are: a slower clock has a lower limit.
   double bytes_per_s_max = 0;
   double bytes_per_s = 0;  // while something moved
   double share = 0;        // of the step that moving these bytes takes at the most

@@ -53,7 +53,7 @@ class Analysis {
     return static_cast<std::size_t>(it - steps_.begin());
   }
 
-  // Of the stretch that is looked at.
+  // The first step of the stretch that is looked at.
   std::size_t begin_of_stretch() const {
     const std::size_t begin =
         result_.trend.changes.empty() ? 0 : result_.trend.changes.back().index;
@@ -80,7 +80,7 @@ class Analysis {
   std::size_t settled_after_last_change() const {
     const std::vector<rundb::KnobChangeRow>& changes = info_.knob_changes;
     const std::int64_t last = changes.empty() ? -1 : changes.back().step_id;
-    const std::size_t begin = index_of(last) + kSettling;
+    const std::size_t begin = index_of(last) + kSettlingSteps;
     return begin < steps_.size() ? begin : 0;
   }
 
@@ -169,8 +169,6 @@ class Analysis {
     }
     return ok_status();
   }
-
-  static constexpr std::size_t kSettling = 2;
 
   rundb::Reader& reader_;
   const RunInfo& info_;

@@ -78,10 +78,17 @@ double RunInfo::meta_number(std::string_view key, double otherwise) const {
 }
 
 std::string RunInfo::value_in_force(std::string_view key) const {
-  for (auto change = knob_changes.rbegin(); change != knob_changes.rend(); ++change) {
-    if (change->knob == key) return change->new_value;
+  return value_at(key, std::numeric_limits<std::int64_t>::max());
+}
+
+std::string RunInfo::value_at(std::string_view key, std::int64_t step) const {
+  const rundb::KnobChangeRow* before = nullptr;
+  for (const rundb::KnobChangeRow& change : knob_changes) {
+    if (change.knob != key) continue;
+    if (change.step_id > step) return before == nullptr ? change.old_value : before->new_value;
+    before = &change;
   }
-  return meta_value(key);
+  return before == nullptr ? meta_value(key) : before->new_value;
 }
 
 double RunInfo::number_in_force(std::string_view key, double otherwise) const {

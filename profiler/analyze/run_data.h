@@ -48,6 +48,8 @@ struct RunInfo {
   double meta_number(std::string_view key, double otherwise) const;
   // Of a setting: as the run began, or what the last change of that knob made of it.
   std::string value_in_force(std::string_view key) const;
+  // The same in a step: before its first change a knob is what that was made from.
+  std::string value_at(std::string_view key, std::int64_t step) const;
   double number_in_force(std::string_view key, double otherwise) const;
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.

@@ -10,13 +10,10 @@
 namespace sluice::analyze {
 namespace {
 
-// After a change buffers fill and memory is taken anew.
-constexpr std::size_t kSettling = 2;
-
 // Payload by step: read, write.
 using BytesByStep = std::map<std::int64_t, std::array<double, 2>>;
 
-// Of several links that devices share, one behind the other, the fullest.
+// The fullest link, where devices share several, one behind the other.
 Result<BytesByStep> shared_link_bytes(rundb::Reader& reader) {
   BytesByStep bytes;
   RETURN_IF_ERROR(reader.each_row(
@@ -59,7 +56,7 @@ class Stretches {
                     .last_step = steps.back().id,
                     .settings = settings_at(steps.front().id)};
     std::vector<double> durs;
-    for (const rundb::StepRow& step : steps.subspan(std::min(kSettling, steps.size()))) {
+    for (const rundb::StepRow& step : steps.subspan(std::min(kSettlingSteps, steps.size()))) {
       if (step.skipped) continue;
       durs.push_back(static_cast<double>(step.dur));
       const auto moved = bytes_.find(step.id);
@@ -81,25 +78,14 @@ class Stretches {
 
   // Method and pipeline always; of the other knobs those that the run changed up to there.
   std::string settings_at(std::int64_t step) const {
-    std::string text = value_at("method", step) + " · " + value_at("pipeline", step);
+    std::string text = info_.value_at("method", step) + " · " + info_.value_at("pipeline", step);
     std::vector<std::string> named = {"method", "pipeline"};
     for (const rundb::KnobChangeRow& change : info_.knob_changes) {
       if (change.step_id > step || std::ranges::count(named, change.knob) > 0) continue;
       named.push_back(change.knob);
-      text += fmt::format(" · {} {}", change.knob, value_at(change.knob, step));
+      text += fmt::format(" · {} {}", change.knob, info_.value_at(change.knob, step));
     }
     return text;
-  }
-
-  // What the first change after `step` was made from, where none was made before.
-  std::string value_at(std::string_view knob, std::int64_t step) const {
-    const rundb::KnobChangeRow* before = nullptr;
-    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
-      if (change.knob != knob) continue;
-      if (change.step_id > step) return before == nullptr ? change.old_value : before->new_value;
-      before = &change;
-    }
-    return before == nullptr ? info_.meta_value(knob) : before->new_value;
   }
 
   const RunInfo& info_;

@@ -7,11 +7,16 @@
 //
 // Thread contract: free functions.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace sluice::analyze {
+
+// The first steps of a run, and those after a change of a knob, take memory and fill buffers: where
+// there are others, they do not count.
+inline constexpr std::size_t kSettlingSteps = 2;
 
 double median_of(std::vector<double> values);  // of at least one
 // 1.4826 x the median of absolute deviations from the median.
