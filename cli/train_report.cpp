@@ -9,7 +9,6 @@
 namespace sluice::cli {
 namespace {
 
-// Bytes of the link named "host" and of all others whose name ends in ".internal", a step.
 struct PhaseLine {
   const char* name;
   double seconds;
@@ -23,8 +22,11 @@ std::string phases(const train::TrainReport& report) {
   const PhaseLine lines[] = {{"forward", report.forward_seconds},
                              {"backward, gradients down", report.backward_seconds},
                              {"update, commit", report.update_seconds}};
-  std::string text = fmt::format("A step takes {}:\n",
-                                 format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)));
+  std::string text = fmt::format(
+      "A step takes {}{}:\n", format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)),
+      report.knobs_changed
+          ? " (mean over all; knobs were changed, and `sluice show` has each stretch)"
+          : "");
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
     text += fmt::format("  {:<26} {:<32} {:>3.0f} %  {}\n", line.name, bar(share), share * 100,

@@ -143,6 +143,7 @@ Status Trainer::change(RunConfig wanted, const AskedChange* asked) {
   if (!changed.empty()) {
     RETURN_IF_ERROR(settle());
     RETURN_IF_ERROR(run_.change(wanted));
+    if (!report_.losses.empty()) report_.knobs_changed = true;
   }
   if (!changed.empty() || asked != nullptr) {
     observer_.on_knobs_changed(position_.step, run_.runtime().now_ns(), changed, asked);

@@ -62,6 +62,7 @@ struct TrainReport {
   std::int64_t first_step = 0;  // steps already done when this run began
   std::int64_t last_step = 0;
   bool stopped = false;        // by should_stop()
+  bool knobs_changed = false;  // between its steps: the means are of different settings
   std::vector<double> losses;  // one a step of this run
   std::optional<double> validation_loss;
   std::optional<std::string> sample;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
@@ -65,8 +66,9 @@ class Timeline {
             {"span_count", span_count}, {"path", path(data)}, {"spans", std::move(rows)}};
   }
 
-  // By rank, then as the recorder made them.
+  // In the order in which spans first named them; `order` is that in which they are drawn.
   Json tracks() const {
+    const std::map<std::int64_t, std::size_t> order = drawing_order();
     Json rows = Json::array();
     for (const analyze::TrackInfo* track : tracks_) {
       const analyze::TrackInfo& group = root(*track);
@@ -76,8 +78,7 @@ class Timeline {
       rows.push_back({{"group", group.name},
                       {"name", &group == track ? "" : name},
                       {"kind", group.kind},
-                      {"rank", kind_rank(group.kind)},
-                      {"id", track->id},
+                      {"order", order.at(track->id)},
                       {"limit", limit_bytes_per_s(*track) / info_.time_scale()}});
     }
     return rows;
@@ -111,6 +112,20 @@ class Timeline {
   const analyze::TrackInfo& root(const analyze::TrackInfo& track) const {
     const auto parent = info_.tracks.find(track.parent_id);
     return parent == info_.tracks.end() ? track : parent->second;
+  }
+
+  // By track: the kind of its group, then the groups, then each group's tracks as they were made. A
+  // device's track is made when an operation first takes its way, so ids alone would mix devices.
+  std::map<std::int64_t, std::size_t> drawing_order() const {
+    std::vector<std::tuple<int, std::int64_t, std::int64_t>> places;
+    for (const analyze::TrackInfo* track : tracks_) {
+      const analyze::TrackInfo& group = root(*track);
+      places.emplace_back(kind_rank(group.kind), group.id, track->id);
+    }
+    std::ranges::sort(places);
+    std::map<std::int64_t, std::size_t> order;
+    for (const auto& place : places) order.emplace(std::get<2>(place), order.size());
+    return order;
   }
 
   // Of the slowest link on its way; 0: it moves nothing.

@@ -631,7 +631,7 @@ class Timeline {
     }
     const order = [...lanes.keys()].sort((a, b) => {
       const [one, other] = [data.timeline.tracks[a], data.timeline.tracks[b]];
-      return one.rank - other.rank || one.id - other.id;
+      return one.order - other.order;
     });
     this.rows = [];
     this.topOfTrack = new Map();

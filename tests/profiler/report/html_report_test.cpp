@@ -204,6 +204,19 @@ TEST_CASE("of many samples the extremes of each stretch are kept, in order") {
   CHECK(detail::thinned(samples, 10'000).size() == 10'000);
 }
 
+TEST_CASE("tracks of a device are drawn together, whenever they were made") {
+  const nlohmann::json data = data_of(Folder().page_of({}));
+  std::map<std::size_t, std::string> group_at;
+  for (const nlohmann::json& track : data["timeline"]["tracks"]) {
+    group_at[track["order"].get<std::size_t>()] = track["group"];
+  }
+  std::vector<std::string> groups;
+  for (const auto& [order, group] : group_at) {
+    if (groups.empty() || groups.back() != group) groups.push_back(group);
+  }
+  CHECK(groups == std::vector<std::string>{"compute", "csd0", "csd1"});
+}
+
 TEST_CASE("a GPU's streams have rows, and leave the verdict as it is") {
   const nlohmann::json plain = data_of(Folder().page_of({}));
   const nlohmann::json data = data_of(Folder().page_of({.has_gpu = true}));
@@ -213,7 +226,11 @@ TEST_CASE("a GPU's streams have rows, and leave the verdict as it is") {
       tracks, [](const nlohmann::json& track) { return track["name"] == "stream 7"; });
   REQUIRE(stream != tracks.end());
   CHECK((*stream)["group"] == "GPU0");
-  CHECK((*stream)["rank"] == 1);  // below computing, above the host
+  // Below computing, above the devices.
+  for (const nlohmann::json& track : tracks) {
+    if (track["kind"] == "compute") CHECK(track["order"] < (*stream)["order"]);
+    if (track["kind"] == "device") CHECK(track["order"] > (*stream)["order"]);
+  }
   CHECK(data["timeline"]["steps"][0]["spans"].size() == 10);
 }
 

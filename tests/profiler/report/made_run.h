@@ -53,18 +53,25 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
   std::array<std::int64_t, 2> read{};
   std::array<std::int64_t, 2> update{};
   std::array<std::int64_t, 2> write{};
+  // Stage by stage, as operations of several devices first come.
+  const auto parent = [&](std::size_t d) {
+    return writer->track_id(std::nullopt, "device", "csd" + std::to_string(d));
+  };
+  const auto way_of = [&](std::size_t d, const std::string& stage,
+                          std::span<const rundb::TrackLink> links) {
+    return writer->track_id(parent(d), "device", "csd" + std::to_string(d) + " " + stage, links);
+  };
+  for (std::size_t d = 0; d < 2; ++d) parent(d);
   for (std::size_t d = 0; d < 2; ++d) {
-    const std::string device = "csd" + std::to_string(d);
-    const std::int64_t parent = writer->track_id(std::nullopt, "device", device);
     const auto link = static_cast<std::int64_t>(d);
-    const auto track = [&](const std::string& stage, std::span<const rundb::TrackLink> links) {
-      return writer->track_id(parent, "device", device + " " + stage, links);
-    };
-    read[d] = track("state_read over internal",
-                    std::array{rundb::TrackLink{link, rundb::Direction::read}});
-    update[d] = track("update", {});
-    write[d] = track("state_write over internal",
-                     std::array{rundb::TrackLink{link, rundb::Direction::write}});
+    read[d] = way_of(d, "state_read over internal",
+                     std::array{rundb::TrackLink{link, rundb::Direction::read}});
+  }
+  for (std::size_t d = 0; d < 2; ++d) update[d] = way_of(d, "update", {});
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto link = static_cast<std::int64_t>(d);
+    write[d] = way_of(d, "state_write over internal",
+                      std::array{rundb::TrackLink{link, rundb::Direction::write}});
   }
   const std::int64_t gpu = made.has_gpu ? writer->track_id(std::nullopt, "cuda", "GPU0") : 0;
   const std::int64_t stream = made.has_gpu ? writer->track_id(gpu, "cuda", "stream 7") : 0;
