@@ -73,9 +73,8 @@ std::vector<Operation> many(Runtime& runtime, AnsweringThread& thread, int count
 
 TEST_CASE("work that ends elsewhere ends its operation, with the times that it reports") {
   RealRun run;
-  AnsweringThread thread(1, [](auto& handed) {
-    handed[0].note(ok_status(), {.start_ns = 1'000, .end_ns = 3'000});
-  });
+  AnsweringThread thread(
+      1, [](auto& handed) { handed[0].note(ok_status(), {.start_ns = 1'000, .end_ns = 3'000}); });
   struct Times : OperationSink {
     void on_submit(const OperationState&) override {}
     void on_finish(const OperationState& state) override { ended = {state.start_ns, state.end_ns}; }
