@@ -17,7 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "core/train/memory_plan.h"
+#include "core/plan/memory_plan.h"
 #include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
 #include "storage/io/page_aligned_buffer.h"
@@ -58,7 +58,7 @@ void check_direct_io(const std::string& directory) {
 }
 
 void check_memory() {
-  const std::int64_t available = train::available_memory_bytes();
+  const std::int64_t available = plan::available_memory_bytes();
   print_line(available > (2LL << 30), "memory",
              fmt::format("{} available", format_bytes(available)));
   rlimit limit = {};

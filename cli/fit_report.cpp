@@ -9,9 +9,9 @@
 namespace sluice::cli {
 namespace {
 
-using train::FittedRate;
-using train::PhaseFit;
-using train::PlatformFit;
+using tune::FittedRate;
+using tune::PhaseFit;
+using tune::PlatformFit;
 
 // Above this share of a step a prediction from the fitted platform is not to be taken at its word.
 constexpr double kFits = 0.1;
@@ -119,9 +119,9 @@ std::string phase_line(const std::string& name, const PhaseFit& phase, double sc
 std::string phase_lines(const PlatformFit& fit, double scale) {
   std::string text = fmt::format("  {:<9} {:>10}  {:>24} {:>19} {:>19}\n", "", "recorded",
                                  "10 % to 90 %", "simulated, file", "simulated, fitted");
-  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
-    text +=
-        phase_line(train::phase_name(static_cast<train::Phase>(phase)), fit.phases[phase], scale);
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
+    text += phase_line(simulate::phase_name(static_cast<simulate::Phase>(phase)), fit.phases[phase],
+                       scale);
   }
   return text + phase_line("step", fit.step, scale);
 }
@@ -144,7 +144,8 @@ std::string verdict(const PlatformFit& fit) {
   return fmt::format(
       "WARNING: also the fitted platform is {:.0f} % off in a whole step, and so may be all that "
       "follows.\nMost of it is in {} ({}).\n",
-      100 * std::abs(fit.step.error_after()), train::phase_name(static_cast<train::Phase>(worst)),
+      100 * std::abs(fit.step.error_after()),
+      simulate::phase_name(static_cast<simulate::Phase>(worst)),
       percent(fit.phases[worst].error_after()));
 }
 
@@ -178,8 +179,8 @@ nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit
   json["steps"] = fit.step_count;
   json["steps_recorded"] = run.step_count;
   json["time_scale"] = run.time_scale;
-  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
-    json["seconds"][train::phase_name(static_cast<train::Phase>(phase))] =
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
+    json["seconds"][simulate::phase_name(static_cast<simulate::Phase>(phase))] =
         json_of(fit.phases[phase], run.time_scale);
   }
   json["seconds"]["total"] = json_of(fit.step, run.time_scale);
@@ -192,7 +193,7 @@ nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit
                              {"is_fitted", rate.is_fitted}});
   }
   json["is_good"] = is_good(fit);
-  json["worst_phase"] = train::phase_name(static_cast<train::Phase>(worst_phase(fit)));
+  json["worst_phase"] = simulate::phase_name(static_cast<simulate::Phase>(worst_phase(fit)));
   json["caveats"] = run.caveats;
   return json;
 }

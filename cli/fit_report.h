@@ -7,11 +7,11 @@
 #include <string>
 
 #include "cli/recorded_run.h"
-#include "core/train/platform_fit.h"
+#include "core/tune/platform_fit.h"
 
 namespace sluice::cli {
 
-std::string fit_report_text(const RecordedRun& run, const train::PlatformFit& fit);
-nlohmann::ordered_json fit_report_json(const RecordedRun& run, const train::PlatformFit& fit);
+std::string fit_report_text(const RecordedRun& run, const tune::PlatformFit& fit);
+nlohmann::ordered_json fit_report_json(const RecordedRun& run, const tune::PlatformFit& fit);
 
 }  // namespace sluice::cli

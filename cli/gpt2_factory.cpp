@@ -5,7 +5,7 @@
 namespace sluice::cli {
 namespace {
 
-model::Gpt2Options options_of(const train::RunConfig& config) {
+model::Gpt2Options options_of(const settings::RunConfig& config) {
   model::Gpt2Options options;
   options.batch = config.batch.batch;
   options.sequence = config.batch.sequence;
@@ -17,14 +17,14 @@ model::Gpt2Options options_of(const train::RunConfig& config) {
   return options;
 }
 
-Result<train::BuiltModel> make(const model::ModelShape& shape, const train::RunConfig& config,
+Result<train::BuiltModel> make(const model::ModelShape& shape, const settings::RunConfig& config,
                                std::span<std::uint16_t> parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<model::Gpt2> gpt2,
                    model::Gpt2::make(shape, options_of(config), parameters));
   train::BuiltModel built;
   if (shape.vocabulary == 256) {  // byte-level: tokens can be written as text
     const auto seed = static_cast<std::uint64_t>(config.schedule.seed);
-    built.sample = [model = gpt2.get(), seed](const train::SampleConfig& sample) {
+    built.sample = [model = gpt2.get(), seed](const settings::SampleConfig& sample) {
       return model->sample_text({sample.prompt, sample.tokens, sample.temperature, seed});
     };
   }
@@ -32,7 +32,7 @@ Result<train::BuiltModel> make(const model::ModelShape& shape, const train::RunC
   return built;
 }
 
-train::ModelMemory memory(const model::ModelShape& shape, const train::RunConfig& config) {
+model::ModelMemory memory(const model::ModelShape& shape, const settings::RunConfig& config) {
   const model::ComputeMemory bound = model::gpt2_memory(shape, options_of(config));
   return {bound.library_bytes, bound.activation_bytes, bound.temporary_bytes,
           bound.tied_gradient_bytes};

@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 
-#include "core/train/run_plan.h"
-#include "core/train/simulation.h"
+#include "core/plan/run_plan.h"
+#include "core/simulate/simulation.h"
 
 namespace sluice::cli {
 namespace {
@@ -22,7 +22,7 @@ constexpr double kWorthFurther = 0.002;
 
 Status check_predictable(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
-    RETURN_IF_ERROR(train::check_setting(setting, kOption));
+    RETURN_IF_ERROR(settings::check_setting(setting, kOption));
     if (std::ranges::find(kRecorded, analyze::key_of(setting)) == kRecorded.end()) continue;
     return make_error(ErrorCode::config,
                       "{} {}: the run's own is used, since the prediction rests on its steps; "
@@ -37,18 +37,18 @@ Result<Predictor> Predictor::open(const std::string& database) {
   predictor.database_ = database;
   ASSIGN_OR_RETURN(predictor.run_, open_recorded_run({database, "", ""}));
   const RecordedRun& run = predictor.run_;
-  for (auto& [key, value] : train::setting_values(run.config)) predictor.now_[key] = value;
+  for (auto& [key, value] : settings::setting_values(run.config)) predictor.now_[key] = value;
   ASSIGN_OR_RETURN(predictor.fit_,
-                   train::fit_platform(run.config, run.shape, run.platform, run.steps));
+                   tune::fit_platform(run.config, run.shape, run.platform, run.steps));
   ASSIGN_OR_RETURN(predictor.simulated_seconds_, predictor.seconds_with({}));
   return predictor;
 }
 
 Result<double> Predictor::seconds_with(const std::vector<std::string>& settings) const {
-  ASSIGN_OR_RETURN(const train::RunConfig config,
+  ASSIGN_OR_RETURN(const settings::RunConfig config,
                    recorded_config(run_, database_, settings, kOption));
-  ASSIGN_OR_RETURN(const train::RunPlan plan, train::plan_run(config, run_.shape, fit_.platform));
-  ASSIGN_OR_RETURN(const train::SimulatedStep step, train::simulate_step(plan));
+  ASSIGN_OR_RETURN(const plan::RunPlan plan, plan::plan_run(config, run_.shape, fit_.platform));
+  ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate::simulate_step(plan));
   return step.total_seconds;
 }
 
@@ -80,19 +80,19 @@ std::string Predictor::value_now(const std::string& key) const {
 // A simulated run is only ever simulated again.
 bool Predictor::needs_new_run(const std::string& key) const {
   if (run_.is_simulated) return false;
-  return std::ranges::count(train::knobs(run_.config), key, &control::Knob::key) == 0;
+  return std::ranges::count(settings::knobs(run_.config), key, &control::Knob::key) == 0;
 }
 
 analyze::PredictedChanges Predictor::all() const {
   analyze::PredictedChanges all;
   all.fit_error = fit_error();
-  const auto plan = train::plan_run(run_.config, run_.shape, fit_.platform);
+  const auto plan = plan::plan_run(run_.config, run_.shape, fit_.platform);
   if (!plan.ok()) {
     all.unavailable = plan.error().message();
     return all;
   }
-  for (const train::TuneKnob& knob :
-       train::single_changes(*plan, std::ssize(run_.platform.devices))) {
+  for (const tune::TuneKnob& knob :
+       tune::single_changes(*plan, std::ssize(run_.platform.devices))) {
     auto best = best_of(knob, all.simulated_count);
     if (best.ok()) all.each.push_back(*std::move(best));
   }
@@ -102,7 +102,7 @@ analyze::PredictedChanges Predictor::all() const {
 }
 
 // An error: the machine can take none of the values.
-Result<analyze::PredictedChange> Predictor::best_of(const train::TuneKnob& knob, int& count) const {
+Result<analyze::PredictedChange> Predictor::best_of(const tune::TuneKnob& knob, int& count) const {
   Result<analyze::PredictedChange> best =
       make_error(ErrorCode::config, "{}: no value fits the machine", knob.key);
   for (const std::string& value : knob.values) {
@@ -123,14 +123,14 @@ Result<analyze::PredictedChange> Predictor::best_of(const train::TuneKnob& knob,
 }
 
 // As `sluice tune --hold subgroup_elements` finds it: a state that exists keeps its subgroups.
-std::optional<analyze::PredictedChange> Predictor::best_together(const train::RunPlan& plan) const {
-  std::vector<train::TuneKnob> knobs = train::tune_knobs();
-  std::erase_if(knobs, [](const train::TuneKnob& knob) { return knob.key == "subgroup_elements"; });
-  if (const auto device_map = train::device_map_knob(plan.platform)) knobs.push_back(*device_map);
-  train::TuneSettings start;
-  for (const train::TuneKnob& knob : knobs) start[knob.key] = value_now(knob.key);
+std::optional<analyze::PredictedChange> Predictor::best_together(const plan::RunPlan& plan) const {
+  std::vector<tune::TuneKnob> knobs = tune::tune_knobs();
+  std::erase_if(knobs, [](const tune::TuneKnob& knob) { return knob.key == "subgroup_elements"; });
+  if (const auto device_map = tune::device_map_knob(plan.platform)) knobs.push_back(*device_map);
+  tune::TuneSettings start;
+  for (const tune::TuneKnob& knob : knobs) start[knob.key] = value_now(knob.key);
   const auto tuned =
-      train::tune(knobs, start, [&](const train::TuneSettings& tried) -> Result<double> {
+      tune::tune(knobs, start, [&](const tune::TuneSettings& tried) -> Result<double> {
         std::vector<std::string> settings;
         for (const auto& [key, value] : tried) settings.push_back(key + "=" + value);
         const Result<double> seconds = seconds_with(settings);
@@ -138,7 +138,7 @@ std::optional<analyze::PredictedChange> Predictor::best_together(const train::Ru
       });
   if (!tuned.ok()) return std::nullopt;
   std::vector<std::string> settings;
-  for (const train::TuneChange& change : tuned->changes) {
+  for (const tune::TuneChange& change : tuned->changes) {
     settings.push_back(change.key + "=" + change.to);
   }
   return change_of(settings, tuned->best_seconds);

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "cli/recorded_run.h"
-#include "core/train/platform_fit.h"
-#include "core/train/tuning.h"
+#include "core/tune/platform_fit.h"
+#include "core/tune/tuning.h"
 #include "profiler/analyze/turn_next.h"
 
 namespace sluice::cli {
@@ -41,14 +41,14 @@ class Predictor {
   Result<double> seconds_with(const std::vector<std::string>& settings) const;
   analyze::PredictedChange change_of(const std::vector<std::string>& settings,
                                      double seconds) const;
-  Result<analyze::PredictedChange> best_of(const train::TuneKnob& knob, int& count) const;
-  std::optional<analyze::PredictedChange> best_together(const train::RunPlan& plan) const;
+  Result<analyze::PredictedChange> best_of(const tune::TuneKnob& knob, int& count) const;
+  std::optional<analyze::PredictedChange> best_together(const plan::RunPlan& plan) const;
   bool needs_new_run(const std::string& key) const;
   std::string value_now(const std::string& key) const;
 
   std::string database_;
   RecordedRun run_;
-  train::PlatformFit fit_;
+  tune::PlatformFit fit_;
   double simulated_seconds_ = 0;            // of the modelled machine
   std::map<std::string, std::string> now_;  // all settings of the run
 };

@@ -70,7 +70,7 @@ class RecordedRunReader {
   }
 
   Status read_settings(const std::vector<rundb::StepRow>& steps) {
-    for (const train::SettingInfo& info : train::settings()) {
+    for (const settings::SettingInfo& info : settings::settings()) {
       const auto value = meta_.find(info.key);
       if (value == meta_.end() || (info.key == "clock" && run_.is_simulated)) continue;
       if (info.key == "accelerators" && is_real()) continue;  // it computed without any
@@ -83,9 +83,9 @@ class RecordedRunReader {
       first_step_ = change.step_id;
     }
     ASSIGN_OR_RETURN(run_.config, recorded_config(run_, files_.database, {}));
-    const train::OffloadConfig& offload = run_.config.offload;
+    const settings::OffloadConfig& offload = run_.config.offload;
     if (offload.density < 1) first_step_ = std::max(first_step_, offload.density_warmup_steps);
-    if (run_.config.clock.kind == train::ClockKind::emulated && !run_.is_simulated) {
+    if (run_.config.clock.kind == settings::ClockKind::emulated && !run_.is_simulated) {
       run_.time_scale = run_.config.clock.time_scale;
     }
     return ok_status();
@@ -149,7 +149,7 @@ class RecordedRunReader {
     const TimeNs begin = steps.front().ts;
     const rundb::StepRow& last = steps.back();
     ASSIGN_OR_RETURN(const auto spans, reader_->spans_ended(begin, last.ts + last.dur));
-    run_.steps.kernel_order = is_real() ? train::KernelOrder::at_once : train::KernelOrder::in_turn;
+    run_.steps.kernel_order = is_real() ? tune::KernelOrder::at_once : tune::KernelOrder::in_turn;
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
     }
@@ -163,7 +163,7 @@ class RecordedRunReader {
       if (span.row.step_id >= 0 && span.row.step_id + 1 < steps.front().id) continue;
       const std::optional<runtime::Stage> stage = stage_of(span.name);
       if (!stage) continue;
-      train::OperationTimes times;
+      tune::OperationTimes times;
       times.stage = *stage;
       times.device = DeviceId{static_cast<std::int32_t>(span.row.device_id)};
       times.layer = LayerId{static_cast<std::int32_t>(span.row.layer_id)};
@@ -177,7 +177,7 @@ class RecordedRunReader {
       }
       run_.steps.operations.push_back(times);
     }
-    train::keep_those_of_steps(run_.steps);
+    tune::keep_those_of_steps(run_.steps);
     if (!run_.steps.operations.empty()) return ok_status();
     return refused("holds steps, but none of their operations; record with record=all");
   }
@@ -212,12 +212,12 @@ Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files) {
   return RecordedRunReader(files).read();
 }
 
-Result<train::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
-                                         const std::vector<std::string>& overrides,
-                                         const std::string& option) {
+Result<settings::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
+                                            const std::vector<std::string>& overrides,
+                                            const std::string& option) {
   std::vector<std::string> settings = run.settings;
   settings.insert(settings.end(), overrides.begin(), overrides.end());
-  return train::parse_run_config("", database, settings, option);
+  return settings::parse_run_config("", database, settings, option);
 }
 
 }  // namespace sluice::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/recorded_steps.h"
+#include "core/tune/recorded_steps.h"
 
 namespace sluice::cli {
 
@@ -20,12 +20,12 @@ struct RecordedRun {
   std::string name;
   std::string mode;                   // one line, as printed when it ran
   std::vector<std::string> settings;  // "key=value", those of the steps below
-  train::RunConfig config;            // the same
+  settings::RunConfig config;         // the same
   model::ModelShape shape;
   platform::Platform platform;  // all of the file's devices
   bool is_simulated = false;
   double time_scale = 1;  // times below are recorded ones divided by it
-  train::RecordedSteps steps;
+  tune::RecordedSteps steps;
   std::int64_t step_count = 0;       // in the database
   std::vector<std::string> caveats;  // a line each
 };
@@ -43,8 +43,8 @@ bool is_database_path(const std::string& path);
 Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files);
 
 // The settings of the run with others over them; messages begin with `option` where one is wrong.
-Result<train::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
-                                         const std::vector<std::string>& overrides,
-                                         const std::string& option = "--set");
+Result<settings::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
+                                            const std::vector<std::string>& overrides,
+                                            const std::string& option = "--set");
 
 }  // namespace sluice::cli

@@ -11,13 +11,13 @@
 namespace sluice::cli {
 namespace {
 
-const char* pipeline_name(train::Pipeline pipeline) {
+const char* pipeline_name(offload::Pipeline pipeline) {
   switch (pipeline) {
-    case train::Pipeline::serial:
+    case offload::Pipeline::serial:
       return "serial";
-    case train::Pipeline::handover:
+    case offload::Pipeline::handover:
       return "handover";
-    case train::Pipeline::nbuffer:
+    case offload::Pipeline::nbuffer:
       break;
   }
   return "nbuffer";
@@ -69,7 +69,7 @@ void add_stages(record::Recorder& recorder, collect::RunFacts& facts) {
   }
 }
 
-void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& facts) {
+void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& facts) {
   utsname system = {};
   uname(&system);
   const auto add = [&facts](std::string key, std::string value) {
@@ -84,7 +84,7 @@ void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& fa
                              std::thread::hardware_concurrency(), system.sysname, system.release));
   add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
   add("host_name", system.nodename);
-  for (const auto& [key, value] : train::setting_values(plan.config)) add(key, value);
+  for (const auto& [key, value] : settings::setting_values(plan.config)) add(key, value);
   if (clock == ModeClock::simulated) add("clock", "simulated");
   // So that a run can be simulated later, whatever has become of the files.
   add("model_text", text_of_file(plan.config.files.model));
@@ -93,19 +93,19 @@ void add_meta(const train::RunPlan& plan, ModeClock clock, collect::RunFacts& fa
 
 }  // namespace
 
-std::string mode_line(const train::RunConfig& config, ModeClock clock) {
+std::string mode_line(const settings::RunConfig& config, ModeClock clock) {
   const auto devices = config.offload.devices;
-  const bool is_csd = config.offload.method == train::Method::csd;
+  const bool is_csd = config.offload.method == offload::Method::csd;
   const std::string text = fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
                                        pipeline_name(config.offload.pipeline), devices,
                                        is_csd ? "device" : "drive", devices == 1 ? "" : "s");
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
   const char* csds = is_csd ? ", EMULATED CSDs (files, host memory)" : "";
-  if (config.clock.kind == train::ClockKind::real) return text + " · real clock" + csds;
+  if (config.clock.kind == settings::ClockKind::real) return text + " · real clock" + csds;
   return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
 }
 
-collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
+collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
                             const state::Layout& layout) {
   collect::RunFacts facts;
   add_meta(plan, clock, facts);

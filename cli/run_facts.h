@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/train/run_plan.h"
+#include "core/plan/run_plan.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/recorder.h"
 
@@ -16,10 +16,10 @@ namespace sluice::cli {
 enum class ModeClock : std::uint8_t { of_settings, simulated };
 
 // One line that names the modes that stand in for hardware (D8).
-std::string mode_line(const train::RunConfig& config, ModeClock clock);
+std::string mode_line(const settings::RunConfig& config, ModeClock clock);
 
 // `layout` says which device has which subgroup; `recorder` names the stages.
-collect::RunFacts run_facts(const train::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
+collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
                             const state::Layout& layout);
 
 }  // namespace sluice::cli

@@ -45,7 +45,7 @@ std::vector<train::AskedChange> RunObserver::asked_changes() {
 }
 
 void RunObserver::on_knobs_changed(std::int64_t step, TimeNs ts,
-                                   std::span<const train::KnobChange> changes,
+                                   std::span<const settings::KnobChange> changes,
                                    const train::AskedChange* asked) {
   record(step, ts, changes, asked == nullptr ? kBySettings : asked->who);
   if (parts_.live != nullptr) parts_.live->on_knobs_changed(step, ts, changes, asked);
@@ -56,25 +56,25 @@ void RunObserver::on_change_refused(std::int64_t step, TimeNs ts, const train::A
   if (parts_.live != nullptr) parts_.live->on_change_refused(step, ts, asked, why);
 }
 
-void RunObserver::record(std::int64_t step, TimeNs ts, std::span<const train::KnobChange> changes,
-                         const std::string& who) {
+void RunObserver::record(std::int64_t step, TimeNs ts,
+                         std::span<const settings::KnobChange> changes, const std::string& who) {
   if (parts_.collector == nullptr) return;
   std::vector<rundb::KnobChangeRow> rows;
-  for (const train::KnobChange& change : changes) {
+  for (const settings::KnobChange& change : changes) {
     rows.push_back({ts, step, change.knob, change.from, change.to, who});
   }
   parts_.collector->add(rows);
   parts_.collector->add(mode_row(parts_.run->config(), step, ts));
 }
 
-rundb::ModeRow mode_row(const train::RunConfig& config, std::int64_t step, TimeNs ts) {
+rundb::ModeRow mode_row(const settings::RunConfig& config, std::int64_t step, TimeNs ts) {
   return {ts, step, mode_line(config, ModeClock::of_settings)};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::vector<rundb::KnobRow> rows;
-  for (const control::Knob& knob : train::knobs({})) {
+  for (const control::Knob& knob : settings::knobs({})) {
     rows.push_back({knob.key, knob.type, knob.unit, knob.min.value_or(kNone),
                     knob.max.value_or(kNone), knob.default_value, kBetweenSteps});
   }
@@ -82,12 +82,12 @@ std::vector<rundb::KnobRow> knob_rows() {
 }
 
 std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
-                                                    const train::RunConfig& config,
+                                                    const settings::RunConfig& config,
                                                     std::int64_t first_step, TimeNs ts) {
   std::vector<rundb::KnobChangeRow> changes;
   const auto before = values_at_end(database, first_step);
   if (!before.ok()) return changes;  // whoever opens it for writing says what is wrong with it
-  for (const control::Knob& knob : train::knobs(config)) {
+  for (const control::Knob& knob : settings::knobs(config)) {
     const auto was = before->find(knob.key);
     if (was == before->end() || was->second == knob.value) continue;
     changes.push_back({ts, first_step, knob.key, was->second, knob.value, kBySettings});

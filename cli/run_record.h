@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/progress.h"
+#include "core/settings/run_config.h"
 #include "core/train/live_control.h"
-#include "core/train/run_config.h"
 #include "profiler/collect/collector.h"
 
 namespace sluice::cli {
@@ -38,20 +38,20 @@ class RunObserver final : public train::TrainObserver {
   void on_snapshot(const Result<train::KeptSnapshot>& kept) override {
     parts_.live->on_snapshot(kept);
   }
-  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const train::KnobChange> changes,
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;
   void on_change_refused(std::int64_t step, TimeNs ts, const train::AskedChange& asked,
                          const Error& why) override;
 
  private:
-  void record(std::int64_t step, TimeNs ts, std::span<const train::KnobChange> changes,
+  void record(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
               const std::string& who);
 
   const Parts parts_;
 };
 
 // For table `mode`: in which mode steps run from `step` on.
-rundb::ModeRow mode_row(const train::RunConfig& config, std::int64_t step, TimeNs ts);
+rundb::ModeRow mode_row(const settings::RunConfig& config, std::int64_t step, TimeNs ts);
 
 // For table `knob`.
 std::vector<rundb::KnobRow> knob_rows();
@@ -59,7 +59,7 @@ std::vector<rundb::KnobRow> knob_rows();
 // Knobs whose value in `config` is another than the one with which the run in `database` went on
 // last; none where there is no such run. To be asked before the database is written to.
 std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
-                                                    const train::RunConfig& config,
+                                                    const settings::RunConfig& config,
                                                     std::int64_t first_step, TimeNs ts);
 
 // Table `verdict` of the steps from `first_step` on, by what `database` has of them so far. The

@@ -23,22 +23,22 @@ struct SimulateArguments {
   bool csv = false;
 };
 
-Result<train::RunPlan> plan_of(const SimulateArguments& arguments,
-                               const std::vector<std::string>& more) {
+Result<plan::RunPlan> plan_of(const SimulateArguments& arguments,
+                              const std::vector<std::string>& more) {
   std::vector<std::string> settings = arguments.overrides;
   settings.insert(settings.end(), more.begin(), more.end());
-  ASSIGN_OR_RETURN(const train::RunConfig config,
-                   train::simulation_config(arguments.model, arguments.platform, settings));
-  return train::plan_run(config);
+  ASSIGN_OR_RETURN(const settings::RunConfig config,
+                   simulate::simulation_config(arguments.model, arguments.platform, settings));
+  return plan::plan_run(config);
 }
 
 // The step as a run database, which opens like that of a run that trained.
-Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
-                                               const std::string& database) {
+Result<simulate::SimulatedStep> simulate_recorded(const plan::RunPlan& plan,
+                                                  const std::string& database) {
   record::Recorder recorder;
   recorder.set_level(plan.config.record);
   std::unique_ptr<collect::Collector> collector;
-  train::SimulationRecording recording;
+  simulate::SimulationRecording recording;
   recording.recorder = &recorder;
   recording.begin = [&]() -> Status {
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
@@ -52,7 +52,7 @@ Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };
-  Result<train::SimulatedStep> step = train::simulate_step(plan, &recording);
+  Result<simulate::SimulatedStep> step = simulate::simulate_step(plan, &recording);
   if (!collector) return step;
   const Status judged = record_verdicts(*collector, database, 0);
   const Status stopped = collector->stop();
@@ -61,18 +61,18 @@ Result<train::SimulatedStep> simulate_recorded(const train::RunPlan& plan,
   return step;
 }
 
-Result<train::SimulatedStep> simulate(const SimulateArguments& arguments,
-                                      const train::RunPlan& plan) {
-  if (arguments.database.empty()) return train::simulate_step(plan);
+Result<simulate::SimulatedStep> simulate(const SimulateArguments& arguments,
+                                         const plan::RunPlan& plan) {
+  if (arguments.database.empty()) return simulate::simulate_step(plan);
   RETURN_IF_ERROR(rundb::Writer::check_path(arguments.database));
   return simulate_recorded(plan, arguments.database);
 }
 
 Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs start_ns = monotonic_now_ns();
-  ASSIGN_OR_RETURN(const train::RunPlan plan, plan_of(arguments, {}));
+  ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments, {}));
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
-  ASSIGN_OR_RETURN(const train::SimulatedStep step, simulate(arguments, plan));
+  ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, plan));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
   const std::string text =
       arguments.json ? simulate_report_json(plan, step) : simulate_report_text(plan, step, dur_ns);
@@ -84,8 +84,8 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep(arguments.sweep));
   std::vector<SweepRow> rows;
   for (const std::string& value : sweep.values) {
-    ASSIGN_OR_RETURN(const train::RunPlan plan, plan_of(arguments, {sweep.key + "=" + value}));
-    ASSIGN_OR_RETURN(train::SimulatedStep step, train::simulate_step(plan));
+    ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments, {sweep.key + "=" + value}));
+    ASSIGN_OR_RETURN(simulate::SimulatedStep step, simulate::simulate_step(plan));
     rows.push_back({value, std::move(step)});
   }
   if (arguments.json) {

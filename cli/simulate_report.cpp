@@ -9,15 +9,15 @@
 namespace sluice::cli {
 namespace {
 
-using train::Phase;
+using simulate::Phase;
 
 constexpr std::size_t kRead = 0;
 constexpr std::size_t kWrite = 1;
 // What is busy for less than this share of a phase does not bound it; the order of operations does.
 constexpr double kBound = 0.85;
 
-std::string setting(const train::RunPlan& plan, const std::string& key) {
-  for (const auto& [name, value] : train::setting_values(plan.config)) {
+std::string setting(const plan::RunPlan& plan, const std::string& key) {
+  for (const auto& [name, value] : settings::setting_values(plan.config)) {
     if (name == key) return value;
   }
   return "?";
@@ -33,7 +33,7 @@ struct Busy {
 };
 
 // Most seconds first.
-std::vector<Busy> busiest(const train::RunPlan& plan, const train::SimulatedStep& step,
+std::vector<Busy> busiest(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
                           std::size_t phase) {
   std::map<std::string, double> by_kind;
   const auto add = [&](const auto& uses, const char* what) {
@@ -50,12 +50,12 @@ std::vector<Busy> busiest(const train::RunPlan& plan, const train::SimulatedStep
   return sorted;
 }
 
-std::string phase_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
+std::string phase_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   std::string text;
-  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
     const double seconds = step.seconds[phase];
     text += fmt::format("  {:<10} {:<33} {:>3.0f} %  {:>9}",
-                        train::phase_name(static_cast<Phase>(phase)),
+                        simulate::phase_name(static_cast<Phase>(phase)),
                         bar(seconds / step.total_seconds), 100 * seconds / step.total_seconds,
                         format_duration(static_cast<TimeNs>(seconds * 1e9)));
     const std::vector<Busy> busy = busiest(plan, step, phase);
@@ -67,9 +67,9 @@ std::string phase_lines(const train::RunPlan& plan, const train::SimulatedStep& 
   return text;
 }
 
-std::string byte_lines(const train::RunPlan& plan, const train::SimulatedStep& step) {
+std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   std::map<std::string, std::array<std::int64_t, 2>> by_kind;
-  for (const train::LinkUse& link : step.links) {
+  for (const simulate::LinkUse& link : step.links) {
     auto& sum = by_kind[platform::kind_of(plan.platform, link.name)];
     for (const auto& phase : link.size_bytes) {
       sum[kRead] += phase[kRead];
@@ -87,27 +87,27 @@ std::string byte_lines(const train::RunPlan& plan, const train::SimulatedStep& s
   return text;
 }
 
-nlohmann::ordered_json phases_json(const train::LinkUse& link) {
+nlohmann::ordered_json phases_json(const simulate::LinkUse& link) {
   nlohmann::ordered_json json;
-  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
-    json[train::phase_name(static_cast<Phase>(phase))] = {
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
+    json[simulate::phase_name(static_cast<Phase>(phase))] = {
         {"read", link.size_bytes[phase][kRead]}, {"write", link.size_bytes[phase][kWrite]}};
   }
   return json;
 }
 
-double busy_share(const train::ByPhase& seconds, double total_seconds) {
+double busy_share(const simulate::ByPhase& seconds, double total_seconds) {
   return (seconds[0] + seconds[1] + seconds[2]) / total_seconds;
 }
 
 }  // namespace
 
-std::string simulate_verdict(const train::RunPlan& plan, const train::SimulatedStep& step) {
+std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   const std::size_t phase = static_cast<std::size_t>(
       std::max_element(step.seconds.begin(), step.seconds.end()) - step.seconds.begin());
   const double seconds = step.seconds[phase];
   const std::vector<Busy> busy = busiest(plan, step, phase);
-  const std::string name = train::phase_name(static_cast<Phase>(phase));
+  const std::string name = simulate::phase_name(static_cast<Phase>(phase));
   const double share = busy[0].seconds / seconds;
   const std::string next =
       busy.size() > 1 && busy[1].seconds > 0
@@ -125,15 +125,17 @@ std::string simulate_verdict(const train::RunPlan& plan, const train::SimulatedS
 }
 
 // A run whose steps do not become alike says so, if they differ by more than is rounded here.
-std::string varying(const train::SimulatedStep& step) {
-  const auto dur_ns = [](const train::StepTimes& times) { return times.end_ns - times.start_ns; };
+std::string varying(const simulate::SimulatedStep& step) {
+  const auto dur_ns = [](const simulate::StepTimes& times) {
+    return times.end_ns - times.start_ns;
+  };
   const auto [least, most] = std::ranges::minmax(step.steps, {}, dur_ns);
   if (dur_ns(most) * 50 <= dur_ns(least) * 51) return "";
   return fmt::format(" in the mean, from {} to {}", format_duration(dur_ns(least)),
                      format_duration(dur_ns(most)));
 }
 
-std::string simulate_report_text(const train::RunPlan& plan, const train::SimulatedStep& step,
+std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
   std::string text = fmt::format(
@@ -152,28 +154,30 @@ std::string simulate_report_text(const train::RunPlan& plan, const train::Simula
                             format_duration(dur_ns));
 }
 
-std::string simulate_report_json(const train::RunPlan& plan, const train::SimulatedStep& step) {
+std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   nlohmann::ordered_json json;
   json["simulated"] = true;
-  for (std::size_t phase = 0; phase < train::kPhaseCount; ++phase) {
-    json["seconds"][train::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
+    json["seconds"][simulate::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
   }
   json["seconds"]["total"] = step.total_seconds;
-  for (const train::StepTimes& times : step.steps) {
+  for (const simulate::StepTimes& times : step.steps) {
     json["steps"].push_back(static_cast<double>(times.end_ns - times.start_ns) / 1e9);
   }
-  for (const train::LinkUse& link : step.links) {
+  for (const simulate::LinkUse& link : step.links) {
     json["bytes"][link.name] = phases_json(link);
     json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);
   }
-  for (const train::EngineUse& engine : step.engines) {
+  for (const simulate::EngineUse& engine : step.engines) {
     json["busy"][engine.name] = busy_share(engine.busy_seconds, step.total_seconds);
   }
   json["parameters"] = plan.layout.parameter_count;
   json["operations"] = step.operation_count;
   json["model"] = plan.shape.name;
   json["platform"] = plan.platform.name;
-  for (const auto& [key, value] : train::setting_values(plan.config)) json["settings"][key] = value;
+  for (const auto& [key, value] : settings::setting_values(plan.config)) {
+    json["settings"][key] = value;
+  }
   return json_text(json, 2);
 }
 

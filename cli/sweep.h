@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/train/simulation.h"
+#include "core/simulate/simulation.h"
 
 namespace sluice::cli {
 
@@ -24,7 +24,7 @@ Result<std::vector<std::string>> parse_sweep_values(const std::string& values);
 
 struct SweepRow {
   std::string value;
-  train::SimulatedStep step;
+  simulate::SimulatedStep step;
 };
 
 std::string sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows);

@@ -36,16 +36,16 @@ struct TrainArguments {
   bool settings = false;
 };
 
-Result<train::RunConfig> config_of(const TrainArguments& arguments) {
+Result<settings::RunConfig> config_of(const TrainArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
-  return train::load_run_config(arguments.run_path, overrides);
+  return settings::load_run_config(arguments.run_path, overrides);
 }
 
 // "10:density=0.1" each. What they say is checked before the run begins.
 Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& arguments,
-                                                     train::RunConfig config) {
+                                                     settings::RunConfig config) {
   std::vector<train::PlannedChange> changes;
   for (const std::string& text : arguments.changes) {
     const std::size_t colon = text.find(':');
@@ -62,7 +62,7 @@ Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& argum
   std::ranges::stable_sort(changes, {}, &train::PlannedChange::step);
   for (const train::PlannedChange& change : changes) {
     ASSIGN_OR_RETURN(
-        config, train::with_knobs(config, change.settings, fmt::format("--at {}", change.step)));
+        config, settings::with_knobs(config, change.settings, fmt::format("--at {}", change.step)));
   }
   return changes;
 }
@@ -114,7 +114,7 @@ class TrainCommand {
     if (request.recorder != nullptr) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
     }
-    request.on_plan = [this](const train::MemoryPlan& plan) { say(train::describe(plan)); };
+    request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     return ok_status();
   }
@@ -245,7 +245,7 @@ class TrainCommand {
       if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
     }
     // As it is now, whatever --at or somebody at the socket made of it.
-    for (const train::KnobChange& change : train::knob_changes(config_, run_->config())) {
+    for (const settings::KnobChange& change : settings::knob_changes(config_, run_->config())) {
       text += " --set " + shell_quoted(change.knob + "=" + change.to);
     }
     if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
@@ -263,7 +263,7 @@ class TrainCommand {
   }
 
   const TrainArguments& arguments_;
-  train::RunConfig config_;
+  settings::RunConfig config_;
   std::vector<train::PlannedChange> changes_;
   record::Recorder recorder_;
   std::unique_ptr<train::TrainingRun> run_;
@@ -306,7 +306,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
-      print_lines(train::describe_settings());
+      print_lines(settings::describe_settings());
       return;
     }
     if (arguments->run_path.empty()) {

@@ -103,7 +103,7 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
   text += fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings));
   if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
-                      format_bytes(train::peak_resident_memory_bytes()),
+                      format_bytes(plan::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
   if (report.sample) {
     text += fmt::format("\nThe model writes:\n{}\n",
@@ -138,13 +138,13 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["validation_loss"] =
       report.validation_loss ? nlohmann::ordered_json(*report.validation_loss) : nullptr;
   if (report.sample) json["sample"] = *report.sample;
-  json["host_memory_peak_bytes"] = train::peak_resident_memory_bytes();
+  json["host_memory_peak_bytes"] = plan::peak_resident_memory_bytes();
   json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
   json["state_digest"] = digest;
   json["db"] = run.config().files.database;
   json["resume"] = resume_command;
-  json["clock"] = run.config().clock.kind == train::ClockKind::emulated ? "emulated" : "real";
-  json["method"] = run.config().offload.method == train::Method::csd ? "csd" : "host";
+  json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
+  json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
   json["mode"] = mode_line(run.config(), ModeClock::of_settings);
   if (run.emulated_clock() != nullptr) {
     const runtime::EmulatedClock& clock = *run.emulated_clock();

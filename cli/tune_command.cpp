@@ -14,7 +14,7 @@
 #include "cli/sweep.h"
 #include "core/calibrate/platform_text.h"
 #include "core/platform/platform_text.h"
-#include "core/train/tuning.h"
+#include "core/tune/tuning.h"
 
 namespace sluice::cli {
 namespace {
@@ -35,11 +35,11 @@ struct TuneArguments {
 
 // A machine, tuned.
 struct Tuned {
-  std::vector<train::TuneKnob> knobs;
-  train::RunPlan best;
-  train::SimulatedStep before;
-  train::SimulatedStep after;
-  train::TuneResult result;
+  std::vector<tune::TuneKnob> knobs;
+  plan::RunPlan best;
+  simulate::SimulatedStep before;
+  simulate::SimulatedStep after;
+  tune::TuneResult result;
 };
 
 class TuneCommand {
@@ -64,7 +64,7 @@ class TuneCommand {
   // What a run was recorded with, and the machine as it turned out to be.
   struct FittedRun {
     RecordedRun run;
-    train::PlatformFit fit;
+    tune::PlatformFit fit;
   };
 
   Status check_start() const {
@@ -107,7 +107,7 @@ class TuneCommand {
     if (tuned.result.changes.empty()) return ok_status();
     control::SetRequest set;
     set.who = "tune";
-    for (const train::TuneChange& change : tuned.result.changes) {
+    for (const tune::TuneChange& change : tuned.result.changes) {
       set.settings.push_back(change.key + "=" + change.to);
     }
     install_interrupt_handler();  // steps may be long
@@ -141,8 +141,8 @@ class TuneCommand {
     FittedRun fitted;
     ASSIGN_OR_RETURN(fitted.run,
                      open_recorded_run({arguments_.start, arguments_.model, arguments_.platform}));
-    const auto fit = train::fit_platform(fitted.run.config, fitted.run.shape, fitted.run.platform,
-                                         fitted.run.steps);
+    const auto fit = tune::fit_platform(fitted.run.config, fitted.run.shape, fitted.run.platform,
+                                        fitted.run.steps);
     if (!fit.ok()) return fit.error().with_context(arguments_.start);
     fitted.fit = *fit;
     fitted_ = std::move(fitted);
@@ -151,22 +151,22 @@ class TuneCommand {
 
   Result<Tuned> tuned_machine() const {
     Tuned tuned;
-    ASSIGN_OR_RETURN(const train::RunPlan start, plan_with({}));
-    ASSIGN_OR_RETURN(tuned.before, train::simulate_step(start));
+    ASSIGN_OR_RETURN(const plan::RunPlan start, plan_with({}));
+    ASSIGN_OR_RETURN(tuned.before, simulate::simulate_step(start));
     tuned.knobs = knobs_;
-    const auto device_map = train::device_map_knob(start.platform);
+    const auto device_map = tune::device_map_knob(start.platform);
     if (device_map && !is_held(device_map->key)) tuned.knobs.push_back(*device_map);
-    train::TuneSettings settings;
-    for (const auto& [key, value] : train::setting_values(start.config)) {
-      for (const train::TuneKnob& knob : tuned.knobs) {
+    tune::TuneSettings settings;
+    for (const auto& [key, value] : settings::setting_values(start.config)) {
+      for (const tune::TuneKnob& knob : tuned.knobs) {
         if (knob.key == key) settings[key] = value;
       }
     }
-    ASSIGN_OR_RETURN(tuned.result, train::tune(tuned.knobs, settings, [this](const auto& tried) {
+    ASSIGN_OR_RETURN(tuned.result, tune::tune(tuned.knobs, settings, [this](const auto& tried) {
                        return Result<double>(seconds_with(tried));
                      }));
     ASSIGN_OR_RETURN(tuned.best, plan_with(tuned.result.best));
-    ASSIGN_OR_RETURN(tuned.after, train::simulate_step(tuned.best));
+    ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));
     return tuned;
   }
 
@@ -185,18 +185,18 @@ class TuneCommand {
   }
 
   // All knobs but those that are held or that --set has set.
-  Result<std::vector<train::TuneKnob>> knobs() const {
-    std::vector<train::TuneKnob> all = train::tune_knobs();
+  Result<std::vector<tune::TuneKnob>> knobs() const {
+    std::vector<tune::TuneKnob> all = tune::tune_knobs();
     std::vector<std::string> keys;
-    for (const train::TuneKnob& knob : all) keys.push_back(knob.key);
+    for (const tune::TuneKnob& knob : all) keys.push_back(knob.key);
     keys.push_back("device_map");  // of a machine whose devices are not alike
     for (const std::string& key : arguments_.held) {
       if (std::ranges::find(keys, key) != keys.end()) continue;
       return make_error(ErrorCode::config, "--hold {}: nothing of that name is tuned{}; {} are",
                         key, did_you_mean(key, keys), fmt::join(keys, ", "));
     }
-    if (arguments_.density < 1) all.push_back(train::density_knob(arguments_.density));
-    std::erase_if(all, [&](const train::TuneKnob& knob) { return is_held(knob.key); });
+    if (arguments_.density < 1) all.push_back(tune::density_knob(arguments_.density));
+    std::erase_if(all, [&](const tune::TuneKnob& knob) { return is_held(knob.key); });
     return all;
   }
 
@@ -206,30 +206,30 @@ class TuneCommand {
     return std::ranges::find(arguments_.held, key) != arguments_.held.end();
   }
 
-  Result<train::RunPlan> plan_with(const train::TuneSettings& settings) const {
+  Result<plan::RunPlan> plan_with(const tune::TuneSettings& settings) const {
     std::vector<std::string> overrides = overrides_;
     for (const auto& [key, value] : settings) overrides.push_back(key + "=" + value);
     if (fitted_) {
-      ASSIGN_OR_RETURN(const train::RunConfig config,
+      ASSIGN_OR_RETURN(const settings::RunConfig config,
                        recorded_config(fitted_->run, arguments_.start, overrides));
-      return train::plan_run(config, fitted_->run.shape, fitted_->fit.platform);
+      return plan::plan_run(config, fitted_->run.shape, fitted_->fit.platform);
     }
-    ASSIGN_OR_RETURN(const train::RunConfig config,
-                     train::simulation_config(arguments_.start, arguments_.platform, overrides));
-    return train::plan_run(config);
+    ASSIGN_OR_RETURN(const settings::RunConfig config,
+                     simulate::simulation_config(arguments_.start, arguments_.platform, overrides));
+    return plan::plan_run(config);
   }
 
   // What does not fit the machine takes for ever.
-  double seconds_with(const train::TuneSettings& settings) const {
+  double seconds_with(const tune::TuneSettings& settings) const {
     const auto plan = plan_with(settings);
     if (!plan.ok()) return std::numeric_limits<double>::infinity();
-    const auto step = train::simulate_step(*plan);
+    const auto step = simulate::simulate_step(*plan);
     return step.ok() ? step->total_seconds : std::numeric_limits<double>::infinity();
   }
 
   static std::size_t grid_size(const Tuned& tuned) {
     std::size_t size = 1;
-    for (const train::TuneKnob& knob : tuned.knobs) size *= knob.values.size();
+    for (const tune::TuneKnob& knob : tuned.knobs) size *= knob.values.size();
     return size;
   }
 
@@ -250,7 +250,7 @@ class TuneCommand {
         tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
         duration(before), duration(after), before / after);
     if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
-    for (const train::TuneChange& change : tuned.result.changes) {
+    for (const tune::TuneChange& change : tuned.result.changes) {
       text +=
           fmt::format("  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
                       std::isinf(change.worth_seconds)
@@ -271,7 +271,7 @@ class TuneCommand {
   }
 
   static bool changes(const Tuned& tuned, const std::string& key) {
-    return std::ranges::count(tuned.result.changes, key, &train::TuneChange::key) > 0;
+    return std::ranges::count(tuned.result.changes, key, &tune::TuneChange::key) > 0;
   }
 
   // Empty where nothing was recorded.
@@ -296,7 +296,7 @@ class TuneCommand {
     json["seconds"] = {{"before", tuned.before.total_seconds * time_scale()},
                        {"after", tuned.after.total_seconds * time_scale()}};
     json["changes"] = nlohmann::ordered_json::array();
-    for (const train::TuneChange& change : tuned.result.changes) {
+    for (const tune::TuneChange& change : tuned.result.changes) {
       json["changes"].push_back(
           {{"key", change.key},
            {"from", change.from},
@@ -328,7 +328,7 @@ class TuneCommand {
         first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
         "a step costs");
     for (const Tuned& tuned : machines) {
-      const train::OffloadConfig& offload = tuned.best.config.offload;
+      const settings::OffloadConfig& offload = tuned.best.config.offload;
       const double price = tuned.best.platform.price_usd();
       const double cost = price * tuned.after.total_seconds /
                           (first.best.platform.price_usd() * first.after.total_seconds);
@@ -370,7 +370,7 @@ class TuneCommand {
 
   const TuneArguments& arguments_;
   std::vector<std::string> overrides_;
-  std::vector<train::TuneKnob> knobs_;
+  std::vector<tune::TuneKnob> knobs_;
   std::optional<FittedRun> fitted_;
   std::unique_ptr<control::ControlClient> client_;  // --apply: to the run
   std::vector<std::string> live_keys_;              // its knobs

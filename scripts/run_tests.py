@@ -32,7 +32,8 @@ PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machi
 JOBS = os.cpu_count() or 1
 SLOWEST_SHOWN = 10
 # Programs that take longest begin first, so that none of them is left over at the end.
-BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_control_test")
+BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_simulate_test",
+               "core_tune_test", "core_control_test")
 RUNS_ALONE = re.compile(r"^# Runs alone: \S", re.MULTILINE)
 # Under a sanitizer the window's tests take several times as long: those that add no code are left
 # to the release build.

@@ -1,6 +1,6 @@
 #pragma once
 // A knob as people and programs see it: a setting that may change while a run goes on. The
-// declaration is the table of settings (core/train/run_config.h); this is what travels.
+// declaration is the table of settings (core/settings/run_config.h); this is what travels.
 //
 // Thread contract: plain data.
 

@@ -1,5 +1,5 @@
 #pragma once
-// How the optimizer state is offloaded; validated by core/train's run configuration.
+// How the optimizer state is offloaded; validated by core/settings.
 
 #include <cstdint>
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/mutex.h"
-#include "core/train/drive_room.h"
-#include "core/train/memory_plan.h"
+#include "core/plan/drive_room.h"
+#include "core/plan/memory_plan.h"
 
 namespace sluice::train {
 namespace {
@@ -32,31 +32,33 @@ class LiveControl::Shared {
 
   std::vector<control::Knob> knobs() {
     MutexLock lock(mutex_);
-    return train::knobs(plan_.run.config);
+    return settings::knobs(plan_.run.config);
   }
 
   Status check(const std::vector<std::string>& waiting, const std::vector<std::string>& settings) {
-    const ChangedPlan plan = current();
-    RunConfig config = plan.run.config;
+    const plan::ChangedPlan plan = current();
+    settings::RunConfig config = plan.run.config;
     // Sets that wait and contradict one another are refused when their turn comes.
-    if (const auto later = with_knobs(config, waiting, "waiting"); later.ok()) config = *later;
-    ASSIGN_OR_RETURN(config, with_knobs(config, settings, "set"));
+    if (const auto later = settings::with_knobs(config, waiting, "waiting"); later.ok()) {
+      config = *later;
+    }
+    ASSIGN_OR_RETURN(config, settings::with_knobs(config, settings, "set"));
     RETURN_IF_ERROR(check_record(is_recorded_, plan.run.config, config));
-    ASSIGN_OR_RETURN(const ChangedPlan changed, plan_change(plan, model_, config));
-    return check_drive_room(changed.run, state_files_);
+    ASSIGN_OR_RETURN(const plan::ChangedPlan changed, plan::plan_change(plan, model_, config));
+    return plan::check_drive_room(changed.run, state_files_);
   }
 
  private:
-  ChangedPlan current() {
+  plan::ChangedPlan current() {
     MutexLock lock(mutex_);
     return plan_;
   }
 
-  const ModelMemory model_;
+  const model::ModelMemory model_;
   const bool is_recorded_;
   const std::vector<std::string> state_files_;
   Mutex mutex_;
-  ChangedPlan plan_ GUARDED_BY(mutex_);
+  plan::ChangedPlan plan_ GUARDED_BY(mutex_);
 };
 
 LiveControl::LiveControl(TrainingRun& run, std::string socket_path)
@@ -189,7 +191,8 @@ void LiveControl::on_snapshot(const Result<KeptSnapshot>& kept) {
 }
 
 void LiveControl::on_knobs_changed(std::int64_t step, TimeNs ts,
-                                   std::span<const KnobChange> changes, const AskedChange* asked) {
+                                   std::span<const settings::KnobChange> changes,
+                                   const AskedChange* asked) {
   shared_->update(run_);
   if (const auto interrupted = watch_.on_change()) {
     tell(control::ChangeState::kept, step, ts, {*interrupted, {}, ""},
@@ -197,7 +200,7 @@ void LiveControl::on_knobs_changed(std::int64_t step, TimeNs ts,
   }
   if (asked == nullptr) {
     AskedChange planned{0, {}, "settings"};
-    for (const KnobChange& change : changes) {
+    for (const settings::KnobChange& change : changes) {
       planned.settings.push_back(change.knob + "=" + change.to);
     }
     tell(control::ChangeState::in_force, step, ts, planned, "");
@@ -213,7 +216,9 @@ void LiveControl::on_knobs_changed(std::int64_t step, TimeNs ts,
   const auto watched = std::ranges::find(watched_, asked->id, &Watched::change);
   if (watched == watched_.end()) return;
   std::vector<std::string> undo;
-  for (const KnobChange& change : changes) undo.push_back(change.knob + "=" + change.from);
+  for (const settings::KnobChange& change : changes) {
+    undo.push_back(change.knob + "=" + change.from);
+  }
   watch_.begin(asked->id, watched->rule, watched->steps, std::move(undo));
   watched_.erase(watched);
 }

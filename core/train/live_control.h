@@ -30,7 +30,7 @@ class LiveControl {
   // TrainObserver's, between two steps.
   void on_step(const StepReport& report);
   std::vector<AskedChange> asked_changes();
-  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const KnobChange> changes,
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const AskedChange* asked);
   void on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked, const Error& why);
   bool snapshot_is_asked();

@@ -9,30 +9,23 @@
 #include <span>
 #include <string>
 
+#include "core/model/model_memory.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
-#include "core/train/run_config.h"
+#include "core/settings/run_config.h"
 
 namespace sluice::train {
 
-// Upper bounds, in bytes of resident memory, of what computing takes besides the flat parameters.
-struct ModelMemory {
-  std::int64_t library_bytes = 0;
-  std::int64_t activation_bytes = 0;
-  std::int64_t temporary_bytes = 0;
-  std::int64_t tied_gradient_bytes = 0;
-};
-
 struct BuiltModel {
   std::unique_ptr<model::TrainableModel> model;
-  std::function<Result<std::string>(const SampleConfig&)> sample;  // may be empty
+  std::function<Result<std::string>(const settings::SampleConfig&)> sample;  // may be empty
 };
 
 struct ModelFactory {
-  std::function<Result<BuiltModel>(const model::ModelShape&, const RunConfig&,
+  std::function<Result<BuiltModel>(const model::ModelShape&, const settings::RunConfig&,
                                    std::span<std::uint16_t> parameters)>
       make;
-  std::function<ModelMemory(const model::ModelShape&, const RunConfig&)> memory;
+  std::function<model::ModelMemory(const model::ModelShape&, const settings::RunConfig&)> memory;
 };
 
 }  // namespace sluice::train

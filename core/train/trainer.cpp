@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/optimizer/loss_scale.h"
-#include "core/train/lr_schedule.h"
+#include "core/plan/lr_schedule.h"
 
 namespace sluice::train {
 namespace {
@@ -25,7 +25,7 @@ class Trainer {
   Status change_knobs();
   Status change_as_planned();
   Status change_as_asked(const AskedChange& asked);
-  Status change(RunConfig wanted, const AskedChange* asked);
+  Status change(settings::RunConfig wanted, const AskedChange* asked);
   Status refuse(const AskedChange& asked, const Error& why);
   Status keep_snapshot();
   Status take_step();
@@ -41,12 +41,12 @@ class Trainer {
   Status on_compute_thread(runtime::Stage stage, Status (*work)(void*), void* context);
 
   TrainingRun& run_;
-  const RunConfig& config_;
+  const settings::RunConfig& config_;
   TrainObserver& observer_;
   std::span<const PlannedChange> changes_;
   double density_ = 1;  // after the warm-up
   state::TrainingPosition position_;
-  LrSchedule schedule_;
+  plan::LrSchedule schedule_;
   TrainReport report_;
 };
 
@@ -105,23 +105,23 @@ Status Trainer::change_as_planned() {
   const bool is_due = std::ranges::any_of(
       changes_, [&](const PlannedChange& change) { return change.step == position_.step; });
   const std::int64_t warmup = config_.offload.density_warmup_steps;
-  const double density = density_at(position_.step, density_, warmup);
+  const double density = settings::density_at(position_.step, density_, warmup);
   if (!is_due && density == config_.offload.density) return ok_status();
-  RunConfig wanted = config_;
+  settings::RunConfig wanted = config_;
   wanted.offload.density = density_;
   for (const PlannedChange& change : changes_) {
     if (change.step != position_.step) continue;
-    ASSIGN_OR_RETURN(wanted,
-                     with_knobs(wanted, change.settings, fmt::format("--at {}", change.step)));
+    ASSIGN_OR_RETURN(
+        wanted, settings::with_knobs(wanted, change.settings, fmt::format("--at {}", change.step)));
   }
   return change(wanted, nullptr);
 }
 
 // A wrong wish is no reason to end the run; a change that fails halfway is.
 Status Trainer::change_as_asked(const AskedChange& asked) {
-  RunConfig before = config_;
+  settings::RunConfig before = config_;
   before.offload.density = density_;
-  const Result<RunConfig> wanted = with_knobs(before, asked.settings, "set");
+  const Result<settings::RunConfig> wanted = settings::with_knobs(before, asked.settings, "set");
   const Status checked = wanted.ok() ? run_.check_change(*wanted) : Status(wanted.error());
   if (!checked.ok()) return refuse(asked, checked.error());
   RETURN_IF_ERROR(settle());
@@ -135,11 +135,11 @@ Status Trainer::refuse(const AskedChange& asked, const Error& why) {
 }
 
 // `wanted` has the density after the warm-up.
-Status Trainer::change(RunConfig wanted, const AskedChange* asked) {
+Status Trainer::change(settings::RunConfig wanted, const AskedChange* asked) {
   density_ = wanted.offload.density;
   wanted.offload.density =
-      density_at(position_.step, density_, config_.offload.density_warmup_steps);
-  const std::vector<KnobChange> changed = knob_changes(config_, wanted);
+      settings::density_at(position_.step, density_, config_.offload.density_warmup_steps);
+  const std::vector<settings::KnobChange> changed = settings::knob_changes(config_, wanted);
   if (!changed.empty()) {
     RETURN_IF_ERROR(settle());
     RETURN_IF_ERROR(run_.change(wanted));
@@ -194,7 +194,7 @@ offload::StepDecision Trainer::decide(const GradientSummary& gradients) const {
   offload::StepDecision decision;
   decision.apply = gradients.finite;
   optimizer::UpdateOptions update = config_.update;
-  update.lr = learning_rate(schedule_, position_.step);
+  update.lr = plan::learning_rate(schedule_, position_.step);
   const double grad_scale = optimizer::grad_scale(run_.offload().gradient_scale(), gradients.norm,
                                                   config_.arithmetic.max_grad_norm);
   decision.scalars = optimizer::update_scalars(update, position_.optimizer_step + 1, grad_scale);
@@ -246,7 +246,7 @@ void Trainer::report_step(const StepOutcome& outcome, double loss) {
   step.steps = config_.schedule.steps;
   step.loss = loss;
   step.grad_norm = outcome.gradients.norm;
-  step.lr = learning_rate(schedule_, position_.step);
+  step.lr = plan::learning_rate(schedule_, position_.step);
   step.loss_scale = position_.loss_scale;
   step.skipped = !outcome.gradients.finite;
   step.tokens = config_.batch.batch * config_.batch.sequence * config_.batch.grad_accum_steps;

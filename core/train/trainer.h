@@ -51,7 +51,7 @@ class TrainObserver {
   // Before the first step that has the new values; `step` counts from 0, as in the run database.
   // `asked` is null for what the settings or `changes` of train() planned.
   virtual void on_knobs_changed(std::int64_t /*step*/, TimeNs /*ts*/,
-                                std::span<const KnobChange> /*changes*/,
+                                std::span<const settings::KnobChange> /*changes*/,
                                 const AskedChange* /*asked*/) {}
   // Nothing has changed.
   virtual void on_change_refused(std::int64_t /*step*/, TimeNs /*ts*/, const AskedChange& /*asked*/,

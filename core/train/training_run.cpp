@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "core/csd/emulated_csd.h"
 #include "core/offload/residual_file.h"
-#include "core/train/drive_room.h"
+#include "core/plan/drive_room.h"
 
 namespace sluice::train {
 namespace {
@@ -29,12 +29,12 @@ Status make_folder(const std::string& path) {
 }
 
 // First of all: what else a plan would find wrong with such a model is beside the point.
-Status check_model(const RunConfig& config) {
+Status check_model(const settings::RunConfig& config) {
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
   return model::check_trainable(shape);
 }
 
-runtime::IoLanes::Options lanes_of(const StorageConfig& storage) {
+runtime::IoLanes::Options lanes_of(const settings::StorageConfig& storage) {
   return {storage.io_bytes, storage.queue_depth};
 }
 
@@ -43,18 +43,18 @@ runtime::IoLanes::Options lanes_of(const StorageConfig& storage) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   RETURN_IF_ERROR(check_model(*request.config));
-  ASSIGN_OR_RETURN(run->plan_, plan_run(*request.config));
+  ASSIGN_OR_RETURN(run->plan_, plan::plan_run(*request.config));
   // What really computes is this machine's processor, in host memory.
-  if (run->config().clock.kind == ClockKind::real) {
+  if (run->config().clock.kind == settings::ClockKind::real) {
     ASSIGN_OR_RETURN(run->plan_.platform, platform::with_accelerators(run->plan_.platform, 0));
   }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
   run->model_memory_ = request.factory->memory(run->shape(), run->config());
-  run->memory_plan_ = plan_memory(run->plan_, run->model_memory_);
+  run->memory_plan_ = plan::plan_memory(run->plan_, run->model_memory_);
   RETURN_IF_ERROR(run->plan_for_density_warmup());
-  RETURN_IF_ERROR(check_plan(run->memory_plan_));
-  RETURN_IF_ERROR(check_device_memory(run->plan_));
+  RETURN_IF_ERROR(plan::check_plan(run->memory_plan_));
+  RETURN_IF_ERROR(plan::check_device_memory(run->plan_));
   if (request.on_plan) request.on_plan(run->memory_plan_);
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_clock(request));
@@ -157,7 +157,7 @@ Status TrainingRun::open_state(StartFrom start) {
       ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     }
     // What lies elsewhere than the settings say moves there with the first step.
-    RETURN_IF_ERROR(check_drive_room(plan_, state_files()));
+    RETURN_IF_ERROR(plan::check_drive_room(plan_, state_files()));
     return store_->reserve(plan_.device_map);
   }
   RETURN_IF_ERROR(make_folder(directory));
@@ -199,7 +199,7 @@ Status TrainingRun::open_clock(const Request& request) {
                    runtime::WorkExecutor::make(std::move(engine), executor_options));
   executor_ = executor.get();
   std::unique_ptr<runtime::Clock> clock;
-  if (plan_.config.clock.kind == ClockKind::emulated) {
+  if (plan_.config.clock.kind == settings::ClockKind::emulated) {
     auto emulated = std::make_unique<runtime::EmulatedClock>(std::move(executor), plan_.platform,
                                                              plan_.config.clock.time_scale);
     emulated_clock_ = emulated.get();
@@ -235,7 +235,7 @@ Status TrainingRun::open_devices() {
   for (std::int32_t d = 0; d < plan_.geometry.device_count; ++d) {
     const DeviceId id{d};
     const platform::Device& device = plan_.platform.devices[static_cast<std::size_t>(d)];
-    if (plan_.config.offload.method == Method::csd) {
+    if (plan_.config.offload.method == offload::Method::csd) {
       auto csd = std::make_unique<csd::EmulatedCsd>(*runtime_, plan_.platform, device, id,
                                                     inflight_bytes, csd::Payload::real);
       devices_.csds.push_back(csd.get());
@@ -245,7 +245,7 @@ Status TrainingRun::open_devices() {
           std::make_unique<csd::Drive>(*runtime_, device, id, inflight_bytes));
     }
     const std::string path =
-        (fs::path(store_->file(id).path()).parent_path() / kGradientFileName).string();
+        (fs::path(store_->file(id).path()).parent_path() / plan::kGradientFileName).string();
     std::error_code ignored;
     fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
     ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new,
@@ -284,25 +284,27 @@ void TrainingRun::make_offload() {
   step_context_.reset(new StepContext{*runtime_, plan_.platform, *offload_, built_.model.get(),
                                       plan_.layout, plan_.layer_costs,
                                       static_cast<int>(plan_.config.batch.grad_accum_steps)});
-  if (recording_) record_memory(*recording_, plan_, device_memories_, runtime_->now_ns());
+  if (recording_) plan::record_memory(*recording_, plan_, device_memories_, runtime_->now_ns());
 }
 
 // The densities of the warm-up take more than the one after it: the plan is that of the largest.
 Status TrainingRun::plan_for_density_warmup() {
-  const OffloadConfig& offload = plan_.config.offload;
+  const settings::OffloadConfig& offload = plan_.config.offload;
   for (std::int64_t step = 0; step < offload.density_warmup_steps; ++step) {
-    const double density = density_at(step, offload.density, offload.density_warmup_steps);
-    RunPlan stage = plan_;
+    const double density =
+        settings::density_at(step, offload.density, offload.density_warmup_steps);
+    plan::RunPlan stage = plan_;
     if (density == stage.options.density) continue;
     stage.options.density = density;
-    RETURN_IF_ERROR(check_device_memory(stage));
-    MemoryPlan memory_plan = plan_memory(stage, model_memory_);
+    RETURN_IF_ERROR(plan::check_device_memory(stage));
+    plan::MemoryPlan memory_plan = plan::plan_memory(stage, model_memory_);
     if (memory_plan.total_bytes > memory_plan_.total_bytes) memory_plan_ = std::move(memory_plan);
   }
   return ok_status();
 }
 
-Status check_record(bool is_recorded, const RunConfig& from, const RunConfig& to) {
+Status check_record(bool is_recorded, const settings::RunConfig& from,
+                    const settings::RunConfig& to) {
   if (is_recorded || to.record == from.record) return ok_status();
   return make_error(ErrorCode::config,
                     "record={}: this run began with record=off, so there is no database to record "
@@ -310,11 +312,11 @@ Status check_record(bool is_recorded, const RunConfig& from, const RunConfig& to
                     record::level_name(to.record));
 }
 
-Status TrainingRun::check_change(const RunConfig& config) const {
+Status TrainingRun::check_change(const settings::RunConfig& config) const {
   RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
-  ASSIGN_OR_RETURN(const ChangedPlan changed,
-                   plan_change({plan_, memory_plan_}, model_memory_, config));
-  return check_drive_room(changed.run, state_files());
+  ASSIGN_OR_RETURN(const plan::ChangedPlan changed,
+                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
+  return plan::check_drive_room(changed.run, state_files());
 }
 
 std::vector<std::string> TrainingRun::state_files() const {
@@ -325,19 +327,19 @@ std::vector<std::string> TrainingRun::state_files() const {
   return paths;
 }
 
-Status TrainingRun::make_room(const RunConfig& config) {
+Status TrainingRun::make_room(const settings::RunConfig& config) {
   RETURN_IF_ERROR(check_change(config));
-  ASSIGN_OR_RETURN(const ChangedPlan changed,
-                   plan_change({plan_, memory_plan_}, model_memory_, config));
+  ASSIGN_OR_RETURN(const plan::ChangedPlan changed,
+                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
   return store_->reserve(changed.run.device_map);
 }
 
-Status TrainingRun::change(const RunConfig& config) {
+Status TrainingRun::change(const settings::RunConfig& config) {
   RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
   RETURN_IF_ERROR(settle());
-  ASSIGN_OR_RETURN(const ChangedPlan planned,
-                   plan_change({plan_, memory_plan_}, model_memory_, config));
-  const RunPlan& changed = planned.run;
+  ASSIGN_OR_RETURN(const plan::ChangedPlan planned,
+                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
+  const plan::RunPlan& changed = planned.run;
   RETURN_IF_ERROR(store_->reserve(changed.device_map));
   // What was is given back before what will be is taken: both at once may not fit.
   std::vector<float> residual;

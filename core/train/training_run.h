@@ -12,14 +12,14 @@
 #include "core/csd/device_memory.h"
 #include "core/data/sampler.h"
 #include "core/offload/offload.h"
+#include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
 #include "core/platform/platform.h"
 #include "core/runtime/byte_counters.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
-#include "core/train/memory_plan.h"
 #include "core/train/model_factory.h"
-#include "core/train/run_plan.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
 #include "storage/state/snapshot.h"
@@ -38,27 +38,27 @@ struct KeptSnapshot {
 class TrainingRun {
  public:
   struct Request {
-    const RunConfig* config = nullptr;
+    const settings::RunConfig* config = nullptr;
     const ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
     record::Recorder* recorder = nullptr;  // null: nothing is recorded
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
     // Told of the memory plan before anything is taken.
-    std::function<void(const MemoryPlan&)> on_plan;
+    std::function<void(const plan::MemoryPlan&)> on_plan;
   };
   // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
   // What can be refused for what the settings say is refused before anything is written.
   static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
   ~TrainingRun();
 
-  const RunPlan& plan() const { return plan_; }
-  const RunConfig& config() const { return plan_.config; }
+  const plan::RunPlan& plan() const { return plan_; }
+  const settings::RunConfig& config() const { return plan_.config; }
   const platform::Platform& platform() const { return plan_.platform; }
   const model::ModelShape& shape() const { return plan_.shape; }
   const model::FlatLayout& layout() const { return plan_.layout; }
-  const MemoryPlan& memory_plan() const { return memory_plan_; }
-  const ModelMemory& model_memory() const { return model_memory_; }
+  const plan::MemoryPlan& memory_plan() const { return memory_plan_; }
+  const model::ModelMemory& model_memory() const { return model_memory_; }
   const offload::OffloadOptions& offload_options() const { return plan_.options; }
   state::StateStore& store() { return *store_; }
   runtime::Runtime& runtime() { return *runtime_; }
@@ -77,16 +77,16 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
-  // Whether the run could go on with other knobs (train::with_knobs).
-  Status check_change(const RunConfig& config) const;
+  // Whether the run could go on with other knobs (settings::with_knobs).
+  Status check_change(const settings::RunConfig& config) const;
   // Between two steps that are committed: room on the drives for what `config` puts there, so that
   // what does not fit is known before anything moves. What is refused leaves the run as it was.
-  Status make_room(const RunConfig& config);
+  Status make_room(const settings::RunConfig& config);
   // The files of the state, one a device.
   std::vector<std::string> state_files() const;
   // Between steps: goes on with them, on the same state, clock, model and data. What
   // check_change() refuses leaves the run as it was.
-  Status change(const RunConfig& config);
+  Status change(const settings::RunConfig& config);
   // After the last step: it is committed.
   Status settle();
   // Between two steps that are committed: keeps the last commit, with the residual of error
@@ -116,9 +116,9 @@ class TrainingRun {
   Status load_residual();
   Status keep_no_residual();  // so that a kill after this step is noticed
 
-  RunPlan plan_;
-  MemoryPlan memory_plan_;
-  ModelMemory model_memory_;
+  plan::RunPlan plan_;
+  plan::MemoryPlan memory_plan_;
+  model::ModelMemory model_memory_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;
@@ -138,6 +138,7 @@ class TrainingRun {
 };
 
 // Whether a run that has a recorder, or none, can go over to the level of `to`.
-Status check_record(bool is_recorded, const RunConfig& from, const RunConfig& to);
+Status check_record(bool is_recorded, const settings::RunConfig& from,
+                    const settings::RunConfig& to);
 
 }  // namespace sluice::train

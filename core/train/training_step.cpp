@@ -9,7 +9,7 @@
 namespace sluice::train {
 namespace {
 
-const LayerCost& cost_of(const StepContext& context, LayerId layer) {
+const plan::LayerCost& cost_of(const StepContext& context, LayerId layer) {
   return context.layer_costs[static_cast<std::size_t>(index_of(layer))];
 }
 

@@ -8,15 +8,10 @@
 
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
+#include "core/plan/layer_cost.h"
 #include "core/runtime/runtime.h"
 
 namespace sluice::train {
-
-// What one layer's forward and backward cost on the platform's compute engine, nanoseconds.
-struct LayerCost {
-  TimeNs forward_ns = 0;
-  TimeNs backward_ns = 0;
-};
 
 struct StepContext {
   runtime::Runtime& runtime;
@@ -24,7 +19,7 @@ struct StepContext {
   offload::Offload& offload;
   model::TrainableModel* model = nullptr;  // null: no payload
   const model::FlatLayout& layout;
-  std::vector<LayerCost> layer_costs;
+  std::vector<plan::LayerCost> layer_costs;
   int micro_step_count = 1;
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};

@@ -16,8 +16,12 @@ STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/runtime", "core/optimizer",
     "core/compress", "core/csd", "core/offload",
-    "core/model", "core/data", "core/train",
+    "core/model", "core/data", "core/settings", "core/plan", "core/train", "core/simulate",
+    "core/tune",
 }
+OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
+               "core/optimizer", "core/compress", "core/csd", "core/model"}
+PLAN_MAY = {*OFFLOAD_MAY, "core/offload", "core/settings"}
 MAY_USE = {
     "base": set(),
     "storage/io": {"base"},
@@ -36,10 +40,14 @@ MAY_USE = {
                        "core/csd"},
     "core/model": {"base", "core/toml_file"},
     "core/model/gpt2": {"base", "core/model"},
-    "core/offload": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
-                     "core/optimizer", "core/compress", "core/csd", "core/model"},
+    "core/offload": OFFLOAD_MAY,
     "core/data": {"base", *STORAGE, "core/model"},
-    "core/train": {"base", "profiler/record", *STORAGE, *CORE_WITHOUT_TORCH - {"core/train"}},
+    "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
+                      "core/optimizer", "core/model", "core/offload"},
+    "core/plan": PLAN_MAY,
+    "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/control"},
+    "core/simulate": {*PLAN_MAY, "core/plan", "core/train"},
+    "core/tune": {*PLAN_MAY, "core/plan", "core/train", "core/simulate"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/analyze": {"base", "storage/rundb"},
@@ -66,7 +74,7 @@ FOREIGN_OWNERS = [
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
-    ("toml++", r"toml\+\+/", {"core/toml_file", "core/platform", "core/model", "core/train"}),
+    ("toml++", r"toml\+\+/", {"core/toml_file", "core/platform", "core/model", "core/settings"}),
     ("Highway", r"hwy/", {"core/optimizer", "core/compress"}),
     ("Dear ImGui, ImPlot",
      r"(imgui|imgui_internal|imgui_stdlib|implot)\.h|misc/cpp/imgui_stdlib\.h",

@@ -89,7 +89,7 @@ def library_table_problems(text):
 
 def memory_table_problems(text):
     said = {row[0] for row in table_under(text, "| item | size |")}
-    source = text_of("core/train/memory_plan.cpp")
+    source = text_of("core/plan/memory_plan.cpp")
     items = re.findall(r'\badd\((?:fmt::format\()?"([^"]+)"', source)
     return differences(said, {item.replace("{}", "N") for item in items}, "memory plan")
 
@@ -105,7 +105,7 @@ def composition_problems(text):
                 if place < 0]
     if places != sorted(places):
         problems.append(f"not the order of TrainingRun::open: {', '.join(said)}")
-    for name in re.findall(r"RETURN_IF_ERROR\((?:run->)?(\w+)\(", body):
+    for name in re.findall(r"RETURN_IF_ERROR\((?:run->|plan::)?(\w+)\(", body):
         if name not in said:
             problems.append(f"{name} of TrainingRun::open is missing")
     return problems
@@ -170,7 +170,7 @@ def command_problems(text):
 
 def setting_problems(text):
     """Keys of settings in `key=value`."""
-    keys = set(re.findall(r'^    \{"(\w+)", "', text_of("core/train/setting_table.cpp"),
+    keys = set(re.findall(r'^    \{"(\w+)", "', text_of("core/settings/setting_table.cpp"),
                           re.MULTILINE))
     said = re.findall(r"`([a-z_]+)=[^`]*`", text) + re.findall(r"--set ([a-z_]+)=", text)
     return [f"there is no setting {key}" for key in sorted(set(said) - keys - {"key"})]

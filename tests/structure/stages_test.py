@@ -18,11 +18,11 @@ OTHER_MEANINGS = {
     # The phases of a step.
     "forward": (r".",), "backward": (r".",), "update": (r".",),
     # A rate of an engine in a platform file.
-    "compress": (r"core/platform/", r"core/calibrate/", r"core/train/run_plan\.cpp",
-                 r"core/train/detail/kernel_fit\.cpp", r"core/offload/gradient_compress\.cpp",
+    "compress": (r"core/platform/", r"core/calibrate/", r"core/plan/run_plan\.cpp",
+                 r"core/tune/detail/kernel_fit\.cpp", r"core/offload/gradient_compress\.cpp",
                  r"cli/calibrate_command\.cpp"),
     # A section of the settings, and a key of `train --json`.
-    "sample": (r"core/train/setting_table\.cpp", r"cli/train_report\.cpp"),
+    "sample": (r"core/settings/setting_table\.cpp", r"cli/train_report\.cpp"),
     # A cause of a verdict.
     "commit": (r"profiler/analyze/cause\.cpp", r"gui/widgets/look\.cpp", r"profiler/report/html/"),
 }

@@ -9,7 +9,7 @@
 
 #include "core/model/model_shape.h"
 #include "core/platform/platform.h"
-#include "core/train/run_config.h"
+#include "core/settings/run_config.h"
 
 namespace sluice::toml_file {
 
@@ -36,7 +36,7 @@ inline const std::array kFileReaders = {
                "platforms/smartssd-a4000-switch.toml"},
     FileReader{"run",
                [](std::string_view toml) {
-                 return without_value(train::parse_run_config(toml, "f.toml", {}, "--set"));
+                 return without_value(settings::parse_run_config(toml, "f.toml", {}, "--set"));
                },
                "runs/tiny.toml"}};
 

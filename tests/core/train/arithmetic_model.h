@@ -84,7 +84,7 @@ class ArithmeticModel final : public model::TrainableModel {
 
 inline train::ModelFactory arithmetic_factory() {
   train::ModelFactory factory;
-  factory.make = [](const model::ModelShape& shape, const train::RunConfig& config,
+  factory.make = [](const model::ModelShape& shape, const settings::RunConfig& config,
                     std::span<std::uint16_t> parameters) -> Result<train::BuiltModel> {
     train::BuiltModel built;
     built.model =
@@ -92,8 +92,8 @@ inline train::ModelFactory arithmetic_factory() {
                                           config.arithmetic.precision, parameters);
     return built;
   };
-  factory.memory = [](const model::ModelShape&, const train::RunConfig&) {
-    return train::ModelMemory{};
+  factory.memory = [](const model::ModelShape&, const settings::RunConfig&) {
+    return model::ModelMemory{};
   };
   return factory;
 }

@@ -93,7 +93,7 @@ TEST_CASE("who watches a run is told which knobs changed, from what to what, bef
 }
 
 TEST_CASE("each knob is a setting, with its type and range") {
-  const std::vector<control::Knob> knobs = train::knobs({});
+  const std::vector<control::Knob> knobs = settings::knobs({});
   const auto buffers = std::ranges::find(knobs, "buffers", &control::Knob::key);
   REQUIRE(buffers != knobs.end());
   CHECK(buffers->type == "integer");

@@ -81,7 +81,7 @@ std::int64_t counted(const std::vector<runtime::LinkBytes>& links) {
 Status train_recorded(const SmallRun& files, const std::vector<std::string>& settings,
                       train::StartFrom start, std::span<const train::PlannedChange> changes,
                       BytesByLink& moved) {
-  ASSIGN_OR_RETURN(const train::RunConfig config, files.config(settings));
+  ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
   const train::ModelFactory factory = arithmetic_factory();
   record::Recorder recorder;
   train::TrainingRun::Request request;

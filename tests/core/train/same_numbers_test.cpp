@@ -5,7 +5,7 @@
 #include "core/compress/top_k.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/loss_scale.h"
-#include "core/train/lr_schedule.h"
+#include "core/plan/lr_schedule.h"
 #include "tests/core/train/small_run.h"
 
 using namespace sluice;
@@ -87,7 +87,7 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
               .sum_of_squares;
     }
     memory.losses.push_back(model.loss(0));
-    const train::OffloadConfig& offload = config->offload;
+    const settings::OffloadConfig& offload = config->offload;
     for (const model::LayerRange& range : layout.layers) {
       const std::int64_t end = range.first + range.count;
       for (std::int64_t first = range.first; offload.density < 1 && first < end;) {
@@ -99,9 +99,9 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
       }
     }
     optimizer::UpdateOptions update = config->update;
-    update.lr = train::learning_rate({config->update.lr, config->schedule.min_lr,
-                                      config->schedule.warmup_steps, config->schedule.steps},
-                                     step);
+    update.lr = plan::learning_rate({config->update.lr, config->schedule.min_lr,
+                                     config->schedule.warmup_steps, config->schedule.steps},
+                                    step);
     optimizer::UpdateArrays arrays;
     arrays.element_count = layout.parameter_count;
     arrays.state = {memory.master_weights.data(), second.data(), third.data()};

@@ -50,7 +50,7 @@ struct SmallRun {
   }
 
   // `settings` are added to those every small run has.
-  Result<train::RunConfig> config(std::vector<std::string> settings) const {
+  Result<settings::RunConfig> config(std::vector<std::string> settings) const {
     std::vector<std::string> all = {"batch=2",
                                     "sequence=16",
                                     "steps=6",
@@ -67,7 +67,7 @@ struct SmallRun {
         fmt::format("model = \"{}\"\nplatform = \"{}\"\ntext = \"{}\"\n", folder.file("model.toml"),
                     std::string(SLUICE_SOURCE_DIR) + "/sample_models/platforms/smartssd-a5000.toml",
                     folder.file("text.txt"));
-    return train::parse_run_config(toml, "small.toml", all);
+    return settings::parse_run_config(toml, "small.toml", all);
   }
 };
 
@@ -76,9 +76,9 @@ struct Quiet final : train::TrainObserver {
   void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
   bool should_stop() override { return false; }
   void on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
-                        std::span<const train::KnobChange> changes,
+                        std::span<const settings::KnobChange> changes,
                         const train::AskedChange* /*asked*/) override {
-    for (const train::KnobChange& change : changes) {
+    for (const settings::KnobChange& change : changes) {
       knobs.push_back(fmt::format("{}: {} {} -> {}", step, change.knob, change.from, change.to));
     }
   }
@@ -102,7 +102,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                                    train::StartFrom start = train::StartFrom::new_state,
                                    const WrapEngine& wrap = {},
                                    std::span<const train::PlannedChange> changes = {}) {
-  ASSIGN_OR_RETURN(const train::RunConfig config, files.config(settings));
+  ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
   const train::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
   request.config = &config;

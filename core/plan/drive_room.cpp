@@ -1,0 +1,80 @@
+#include "core/plan/drive_room.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/offload/offload.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::plan {
+namespace {
+
+// Devices that lie on one file system.
+struct Volume {
+  std::vector<std::string> devices;
+  std::string path;  // of one of the files
+  std::int64_t more_bytes = 0;
+};
+
+// Such files are as large as what is reserved for them.
+std::int64_t reserved_bytes(const std::string& path) {
+  struct stat file = {};
+  return stat(path.c_str(), &file) == 0 ? static_cast<std::int64_t>(file.st_size) : 0;
+}
+
+Status check_capacity(const RunPlan& wanted, const platform::Device& device,
+                      std::int64_t size_bytes) {
+  if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) return ok_status();
+  return make_error(ErrorCode::config,
+                    "device_map: {} of {} holds {}, and its share would take {} (two versions of "
+                    "the state, and the gradients); give it a smaller share",
+                    device.name, wanted.platform.source, format_bytes(device.capacity_bytes),
+                    format_bytes(size_bytes));
+}
+
+Status check_free(const Volume& volume) {
+  struct statvfs space = {};
+  if (volume.more_bytes <= 0 || statvfs(volume.path.c_str(), &space) != 0) return ok_status();
+  const auto free_bytes = static_cast<std::int64_t>(space.f_bavail * space.f_frsize);
+  if (volume.more_bytes <= free_bytes) return ok_status();
+  return make_error(ErrorCode::config,
+                    "device_map: {} would take {} more ({} bytes) and {} has {} free ({} bytes): "
+                    "free some, or give {} a smaller share",
+                    fmt::join(volume.devices, ", "), format_bytes(volume.more_bytes),
+                    volume.more_bytes, volume.path, format_bytes(free_bytes), free_bytes,
+                    volume.devices.size() == 1 ? "it" : "them");
+}
+
+}  // namespace
+
+Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files) {
+  const offload::GradientFormat format(wanted.options, wanted.layout, wanted.geometry);
+  std::map<dev_t, Volume> volumes;
+  for (std::size_t d = 0; d < state_files.size(); ++d) {
+    const DeviceId id{static_cast<std::int32_t>(d)};
+    const platform::Device& device = wanted.platform.devices[d];
+    const std::string& path = state_files[d];
+    const std::string gradients = path.substr(0, path.rfind('/') + 1) + kGradientFileName;
+    const std::int64_t state_bytes =
+        state::device_file_bytes(wanted.geometry, std::ranges::count(wanted.device_map, id));
+    const std::int64_t gradient_bytes =
+        offload::gradient_file_bytes(format, wanted.device_map, id, wanted.options);
+    RETURN_IF_ERROR(check_capacity(wanted, device, state_bytes + gradient_bytes));
+    struct stat file = {};
+    if (stat(path.c_str(), &file) != 0) continue;  // whoever opens it says why
+    const std::int64_t more_bytes = std::max<std::int64_t>(0, state_bytes - reserved_bytes(path)) +
+                                    gradient_bytes - reserved_bytes(gradients);
+    Volume& volume = volumes[file.st_dev];
+    volume.path = path;
+    volume.more_bytes += more_bytes;
+    if (more_bytes > 0) volume.devices.push_back(device.name);
+  }
+  for (const auto& [id, volume] : volumes) RETURN_IF_ERROR(check_free(volume));
+  return ok_status();
+}
+
+}  // namespace sluice::plan

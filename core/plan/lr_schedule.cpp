@@ -1,0 +1,22 @@
+#include "core/plan/lr_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace sluice::plan {
+
+double learning_rate(const LrSchedule& schedule, std::int64_t step) {
+  if (step < schedule.warmup_steps) {
+    return schedule.peak * static_cast<double>(step + 1) /
+           static_cast<double>(schedule.warmup_steps);
+  }
+  const std::int64_t decay_steps =
+      std::max<std::int64_t>(1, schedule.total_steps - schedule.warmup_steps - 1);
+  const double done = std::min(
+      1.0, static_cast<double>(step - schedule.warmup_steps) / static_cast<double>(decay_steps));
+  return schedule.floor +
+         (schedule.peak - schedule.floor) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+}  // namespace sluice::plan

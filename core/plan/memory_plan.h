@@ -1,0 +1,55 @@
+#pragma once
+// The memory of a run, planned before anything is taken (D9): each item with what it is for, and
+// the cap they must fit under.
+//
+// Thread contract: plain data and free functions.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "core/csd/device_memory.h"
+#include "core/model/model_memory.h"
+#include "core/plan/run_plan.h"
+#include "core/runtime/recording.h"
+
+namespace sluice::plan {
+
+struct MemoryItem {
+  std::string what;
+  std::int64_t size_bytes = 0;
+};
+
+struct MemoryPlan {
+  std::vector<MemoryItem> items;
+  std::int64_t total_bytes = 0;
+  std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
+};
+
+MemoryPlan plan_memory(const RunPlan& run, const model::ModelMemory& model);
+
+// ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
+Status check_plan(const MemoryPlan& plan);
+
+struct ChangedPlan {
+  RunPlan run;
+  MemoryPlan memory;
+};
+// The plans of a run that goes on with other knobs (settings::with_knobs): what it has may be used
+// again. Errors: what the settings ask that the machine does not have, each with the numbers.
+Result<ChangedPlan> plan_change(const ChangedPlan& current, const model::ModelMemory& model,
+                                const settings::RunConfig& config);
+
+// A table, a line an item.
+std::string describe(const MemoryPlan& plan);
+
+// What the offload's buffers take from now on, as counters of the recording.
+void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
+                   std::span<const csd::DeviceMemory> device_memories, TimeNs now_ns);
+
+std::int64_t available_memory_bytes();      // /proc/meminfo MemAvailable
+std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM
+
+}  // namespace sluice::plan

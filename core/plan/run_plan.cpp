@@ -1,0 +1,162 @@
+#include "core/plan/run_plan.h"
+
+#include <algorithm>
+
+#include "core/model/flop.h"
+#include "core/offload/offload_memory.h"
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::plan {
+namespace {
+
+offload::OffloadOptions options_of(const settings::RunConfig& config) {
+  offload::OffloadOptions options;
+  options.method = config.offload.method;
+  options.pipeline = config.offload.pipeline;
+  options.wire = config.offload.wire;
+  options.buffers = static_cast<std::int32_t>(config.offload.buffers);
+  options.gradient_tier = config.offload.gradient_tier;
+  options.density = config.offload.density;
+  options.error_feedback = config.offload.error_feedback;
+  options.prefetch = config.offload.prefetch;
+  options.parameter_kind = config.arithmetic.precision;
+  // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
+  options.gradient_kind = config.batch.grad_accum_steps > 1 ? optimizer::GradientKind::fp32
+                          : config.arithmetic.precision == Float16Kind::bf16
+                              ? optimizer::GradientKind::bf16
+                              : optimizer::GradientKind::fp16;
+  // Few buffers of a size that drives like, more when they would become unwieldy.
+  const std::int64_t smallest = std::max<std::int64_t>(4 << 20, config.storage.io_bytes);
+  const std::int64_t memory_bytes = config.offload.bounce_memory_bytes;
+  options.bounce_bytes = std::clamp(round_up(memory_bytes / 64, kPageBytes), smallest,
+                                    std::max<std::int64_t>(64 << 20, smallest));
+  options.bounce_count =
+      static_cast<std::int32_t>(std::max<std::int64_t>(2, memory_bytes / options.bounce_bytes));
+  return options;
+}
+
+// The kernels a run charges must have a rate on the engine that runs them.
+Status require_rates(const platform::Platform& platform, const settings::RunConfig& config) {
+  const auto require = [&](platform::EngineId id, const char* kernel) -> Status {
+    const auto& engine = platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+    if (engine.rate.contains(kernel)) return ok_status();
+    return make_error(ErrorCode::config, "{}: engine {} has no rate for '{}', which this run needs",
+                      platform.source, engine.name, kernel);
+  };
+  RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
+  RETURN_IF_ERROR(require(platform.host_engine, "stage"));
+  const bool is_sparse = config.offload.density < 1;
+  if (is_sparse) RETURN_IF_ERROR(require(platform.compressing_engine(), "compress"));
+  const char* rule = optimizer::rule_info(config.update.rule).name;
+  if (config.offload.method == offload::Method::host) return require(platform.host_engine, rule);
+  for (const platform::Device& device : platform.devices) {
+    RETURN_IF_ERROR(require(device.engine, rule));
+    if (is_sparse) RETURN_IF_ERROR(require(device.engine, "decompress"));
+  }
+  return ok_status();
+}
+
+Status require_engines(const platform::Platform& platform, offload::Method method) {
+  if (method == offload::Method::host) return ok_status();
+  for (const platform::Device& device : platform.devices) {
+    if (!device.internal_route.empty()) continue;
+    return make_error(ErrorCode::config,
+                      "method=csd needs an update engine on every device, and {} of {} is a plain "
+                      "drive; use method=host",
+                      device.name, platform.source);
+  }
+  return ok_status();
+}
+
+std::vector<LayerCost> layer_costs(const RunPlan& plan) {
+  const platform::EngineId id = plan.platform.compute_engine;
+  const platform::Engine& engine =
+      plan.platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  // One kernel with two parts; a platform without a rate for the second does not charge it.
+  const auto kernel_ns = [&](double flop, double elements) {
+    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
+           runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
+           engine.launch_ns;
+  };
+  const settings::BatchConfig& batch = plan.config.batch;
+  std::vector<LayerCost> costs;
+  for (std::int32_t l = 0; l < plan.layout.layer_count(); ++l) {
+    const LayerId layer{l};
+    const model::Activations activations = plan.config.arithmetic.activations;
+    costs.push_back(
+        {kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence),
+                   model::forward_elements(plan.shape, layer, batch.batch, batch.sequence)),
+         kernel_ns(
+             model::backward_flop(plan.shape, layer, batch.batch, batch.sequence, activations),
+             model::backward_elements(plan.shape, layer, batch.batch, batch.sequence,
+                                      activations))});
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::int64_t RunPlan::device_budget_bytes(const platform::Device& device) const {
+  const std::int64_t asked_bytes = config.resources.device_memory_bytes;
+  return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
+}
+
+Result<RunPlan> plan_run(const settings::RunConfig& config) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const platform::Platform platform,
+                   platform::load_platform(config.files.platform));
+  return plan_run(config, shape, platform);
+}
+
+Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelShape& shape,
+                         const platform::Platform& platform) {
+  RunPlan plan;
+  plan.config = config;
+  plan.shape = shape;
+  plan.layout = plan.shape.flat_layout();
+  RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
+  ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
+                                      platform, static_cast<std::int32_t>(config.offload.devices)));
+  if (config.offload.accelerators > 0) {
+    ASSIGN_OR_RETURN(plan.platform,
+                     platform::with_accelerators(
+                         plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
+  }
+  plan.geometry.parameter_count = plan.layout.parameter_count;
+  plan.geometry.subgroup_elements =
+      std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
+  plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
+  plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  plan.layer_costs = layer_costs(plan);
+  RETURN_IF_ERROR(plan_knobs(plan, config));
+  return plan;
+}
+
+Status plan_knobs(RunPlan& plan, const settings::RunConfig& config) {
+  RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
+  RETURN_IF_ERROR(require_rates(plan.platform, config));
+  std::vector<double> shares = config.offload.device_shares;
+  if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);
+  plan.config = config;
+  plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
+  plan.options = options_of(config);
+  return ok_status();
+}
+
+Status check_device_memory(const RunPlan& plan) {
+  const std::int64_t set_bytes =
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).device_set_bytes;
+  for (const platform::Device& device : plan.platform.devices) {
+    const std::int64_t budget_bytes = plan.device_budget_bytes(device);
+    if (set_bytes <= budget_bytes) continue;
+    return make_error(ErrorCode::memory,
+                      "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
+                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
+                      "subgroup_elements",
+                      device.name, format_bytes(budget_bytes), plan.options.set_count(),
+                      plan.geometry.subgroup_elements, format_bytes(set_bytes), set_bytes);
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::plan

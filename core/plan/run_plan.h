@@ -1,0 +1,45 @@
+#pragma once
+// A run's settings made concrete: the model's shape, the machine, how the state is cut and
+// offloaded and what each layer costs. All that the schedule needs except memory, files and a
+// clock, so a run that trains and one that is only simulated have it in common.
+//
+// Thread contract: plain data and free functions.
+
+#include <vector>
+
+#include "core/model/model_shape.h"
+#include "core/offload/offload_options.h"
+#include "core/plan/layer_cost.h"
+#include "core/platform/platform.h"
+#include "core/settings/run_config.h"
+#include "storage/state/state_layout.h"
+
+namespace sluice::plan {
+
+struct RunPlan {
+  settings::RunConfig config;
+  model::ModelShape shape;
+  model::FlatLayout layout;
+  platform::Platform platform;  // with as many devices as the run uses
+  state::Geometry geometry;
+  state::DeviceMap device_map;  // where the next version of each subgroup goes
+  offload::OffloadOptions options;
+  std::vector<LayerCost> layer_costs;
+
+  std::int64_t device_budget_bytes(const platform::Device& device) const;
+};
+
+// Reads the model and the platform file. Errors: theirs, and what the settings ask of them that
+// they do not have (ErrorCode::config).
+Result<RunPlan> plan_run(const settings::RunConfig& config);
+// The same with a model and a machine that are known already, whatever files `config` names.
+Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelShape& shape,
+                         const platform::Platform& platform);
+
+// The same with other knobs (settings::with_knobs); platform, model and geometry stay as they are.
+Status plan_knobs(RunPlan& plan, const settings::RunConfig& config);
+
+// ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
+Status check_device_memory(const RunPlan& plan);
+
+}  // namespace sluice::plan

@@ -1,0 +1,246 @@
+#include "core/settings/run_config.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "base/nearest.h"
+#include "core/settings/detail/setting_table.h"
+#include "core/toml_file/toml_file.h"
+
+namespace sluice::settings {
+namespace {
+
+using detail::Setting;
+using detail::Value;
+
+// A run being read: what is known so far, and where each key was said, for later messages.
+struct Reading {
+  RunConfig config;
+  std::string path;
+  std::map<std::string, std::string> where;  // key -> "FILE:LINE" or "--set key=value"
+
+  std::string place(const std::string& key) const {
+    const auto found = where.find(key);
+    return found == where.end() ? path : found->second;
+  }
+};
+
+Error unknown_key(const std::string& where, std::string_view key) {
+  return make_error(ErrorCode::config, "{}: unknown key '{}'{}", where, key,
+                    did_you_mean(key, detail::setting_keys()));
+}
+
+std::string relative_to_file(const std::string& file, const std::string& path) {
+  const std::filesystem::path given(path);
+  if (path.empty() || given.is_absolute()) return path;
+  return (std::filesystem::path(file).parent_path() / given).lexically_normal().string();
+}
+
+Result<Value> value_of(const toml::node& node, const std::string& where, std::string_view key) {
+  if (const auto* flag = node.as_boolean()) return Value(flag->get());
+  if (const auto* whole = node.as_integer()) return Value(whole->get());
+  if (const auto* real = node.as_floating_point()) return Value(real->get());
+  if (const auto* text = node.as_string()) return Value(text->get());
+  std::ostringstream kind;
+  kind << node.type();
+  return make_error(ErrorCode::config, "{}: {} cannot be of type {}", where, key, kind.str());
+}
+
+Status read_key(Reading& reading, const toml::key& key, const toml::node& node) {
+  const std::string name(key.str());
+  const std::string where = fmt::format("{}:{}", reading.path, key.source().begin.line);
+  const Setting* setting = detail::find_setting(name);
+  if (setting == nullptr) return unknown_key(where, name);
+  const auto [first, is_new] = reading.where.emplace(name, where);
+  if (!is_new) {
+    return make_error(ErrorCode::config, "{}: '{}' is said twice, first at {}", where, name,
+                      first->second);
+  }
+  ASSIGN_OR_RETURN(Value value, value_of(node, where, name));
+  if (auto* text = std::get_if<std::string>(&value);
+      text != nullptr && setting->type == SettingType::path) {
+    *text = relative_to_file(reading.path, *text);
+  }
+  const Status stored = detail::store_value(*setting, value, reading.config);
+  return stored.ok() ? ok_status() : stored.error().with_context(where);
+}
+
+// Sections are headings for the reader: keys are unique without them. A TOML table is sorted by
+// key; messages should come in the order of the file.
+Status read_file(Reading& reading, const toml::table& root) {
+  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+  for (const auto& [key, node] : root) {
+    if (const toml::table* section = node.as_table()) {
+      for (const auto& [inner_key, inner_node] : *section) {
+        entries.emplace_back(&inner_key, &inner_node);
+      }
+    } else {
+      entries.emplace_back(&key, &node);
+    }
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.first->source().begin.line < b.first->source().begin.line;
+  });
+  for (const auto& [key, node] : entries) RETURN_IF_ERROR(read_key(reading, *key, *node));
+  return ok_status();
+}
+
+Status read_override(Reading& reading, const std::string& text, const std::string& option) {
+  const std::string where = option + " " + text;
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return make_error(ErrorCode::config, "{}: expected key=value", where);
+  }
+  const std::string key = text.substr(0, equals);
+  const Setting* setting = detail::find_setting(key);
+  if (setting == nullptr) return unknown_key(where, key);
+  reading.where[key] = where;
+  const auto value = detail::parse_value(*setting, std::string_view(text).substr(equals + 1));
+  if (!value.ok()) return value.error().with_context(where);
+  const Status stored = detail::store_value(*setting, *value, reading.config);
+  return stored.ok() ? ok_status() : stored.error().with_context(where);
+}
+
+Status check_required(const Reading& reading) {
+  for (const Setting& setting : detail::setting_table()) {
+    if (setting.required && detail::value_text(setting, reading.config).empty()) {
+      return make_error(ErrorCode::config, "{}: '{}' is missing ({})", reading.path, setting.key,
+                        setting.help);
+    }
+  }
+  return ok_status();
+}
+
+// What nobody said has the default of the optimizer that was chosen.
+void fill_rule_defaults(Reading& reading) {
+  optimizer::UpdateOptions& update = reading.config.update;
+  const optimizer::UpdateOptions defaults = optimizer::default_options(update.rule);
+  const auto fill = [&](const char* key, double& value, double default_value) {
+    if (!reading.where.contains(key)) value = default_value;
+  };
+  fill("lr", update.lr, defaults.lr);
+  fill("eps", update.eps, defaults.eps);
+  fill("weight_decay", update.weight_decay, defaults.weight_decay);
+}
+
+// Settings of some optimizers only. One for another optimizer may stand in a file, so that the
+// optimizer can be changed by --set alone; whoever runs it is told.
+void note_unused_settings(Reading& reading) {
+  struct OfRules {
+    const char* key;
+    std::vector<RuleKind> rules;
+  };
+  const std::vector<OfRules> settings = {{"beta1", {RuleKind::adamw}},
+                                         {"beta2", {RuleKind::adamw}},
+                                         {"momentum", {RuleKind::sgd}},
+                                         {"eps", {RuleKind::adamw, RuleKind::adagrad}}};
+  const RuleKind rule = reading.config.update.rule;
+  for (const OfRules& setting : settings) {
+    if (!reading.where.contains(setting.key) || std::ranges::count(setting.rules, rule) > 0)
+      continue;
+    std::vector<std::string> names;
+    for (const RuleKind of : setting.rules) names.emplace_back(optimizer::rule_info(of).name);
+    reading.config.warnings.push_back(fmt::format(
+        "{}: {} has no effect with optimizer={}; it is a setting of {}", reading.place(setting.key),
+        setting.key, optimizer::rule_info(rule).name, fmt::join(names, " and ")));
+  }
+}
+
+// What no single key can be blamed for; the message stands at the key most likely to be changed.
+Status check_together(const Reading& reading) {
+  const RunConfig& config = reading.config;
+  const auto fail = [&](const char* key, const std::string& message) {
+    return Error(ErrorCode::config, fmt::format("{}: {}", reading.place(key), message));
+  };
+  const std::string& name = config.files.name;
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    return fail("name", fmt::format("name = \"{}\" must be fit to name a folder", name));
+  }
+  const std::size_t share_count = config.offload.device_shares.size();
+  if (share_count != 0 && share_count != static_cast<std::size_t>(config.offload.devices)) {
+    return fail("device_map",
+                fmt::format("device_map has {} shares but devices = {}: give one share a device, "
+                            "or \"even\"",
+                            share_count, config.offload.devices));
+  }
+  if (config.offload.gradient_tier == GradientTier::memory &&
+      config.offload.method != Method::host) {
+    return fail("gradient_tier",
+                "gradient_tier = \"memory\" needs method = \"host\": with csd the update is beside "
+                "the drives, and so are the gradients");
+  }
+  if (config.schedule.min_lr > config.update.lr) {
+    return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
+                                      config.update.lr));
+  }
+  if (config.sample.tokens > 0 && config.sample.prompt.empty()) {
+    return fail("sample_prompt", "sample_prompt is empty: the sampled text must begin somewhere");
+  }
+  return ok_status();
+}
+
+void fill_names(RunFiles& files, const std::string& path) {
+  if (files.name.empty()) files.name = std::filesystem::path(path).stem().string();
+  if (files.output.empty()) files.output = "out/" + files.name;
+  if (files.state_directory.empty()) files.state_directory = files.output + "/state";
+  if (files.database.empty()) files.database = files.output + "/run.db";
+}
+
+}  // namespace
+
+Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
+                                   std::span<const std::string> overrides,
+                                   const std::string& option) {
+  Reading reading;
+  reading.path = path_for_messages;
+  ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
+  RETURN_IF_ERROR(read_file(reading, table));
+  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
+  RETURN_IF_ERROR(check_required(reading));
+  fill_rule_defaults(reading);
+  fill_names(reading.config.files, path_for_messages);
+  RETURN_IF_ERROR(check_together(reading));
+  note_unused_settings(reading);
+  return std::move(reading.config);
+}
+
+Status check_setting(const std::string& text, const std::string& option) {
+  Reading reading;
+  return read_override(reading, text, option);
+}
+
+double density_at(std::int64_t step, double density, std::int64_t warmup_steps) {
+  if (step >= warmup_steps) return density;
+  return std::pow(density, static_cast<double>(4 * step / warmup_steps) / 4);
+}
+
+Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::string> changes,
+                             const std::string& option) {
+  Reading reading;
+  reading.config = config;
+  reading.path = option;
+  for (const std::string& text : changes) {
+    const std::string key = text.substr(0, text.find('='));
+    const auto knobs = detail::knob_keys();
+    if (detail::find_setting(key) != nullptr && std::ranges::find(knobs, key) == knobs.end()) {
+      return make_error(ErrorCode::config,
+                        "{} {}: {} cannot change while a run goes on; these can: {}", option, text,
+                        key, fmt::join(knobs, ", "));
+    }
+    RETURN_IF_ERROR(read_override(reading, text, option));
+  }
+  RETURN_IF_ERROR(check_together(reading));
+  return std::move(reading.config);
+}
+
+Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides) {
+  ASSIGN_OR_RETURN(const std::string text, toml_file::read(path, "run file"));
+  return parse_run_config(text, path, overrides);
+}
+
+}  // namespace sluice::settings

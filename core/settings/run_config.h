@@ -1,0 +1,198 @@
+#pragma once
+// All settings of a run: what RUN.toml says, then what `--set key=value` says, checked once.
+// docs/settings.md is their page and is made from the table here (`settings()`), as is --help.
+//
+// Defaults stand in the structs below, everything else about a setting in the table in
+// detail/setting_table.cpp; a key exists because it is in that table.
+//
+// Thread contract: plain data.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/float16.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "core/control/knob.h"
+#include "core/model/activations.h"
+#include "core/offload/offload_options.h"
+#include "core/optimizer/loss_scale.h"
+#include "core/optimizer/update_rule.h"
+#include "profiler/record/record.h"
+#include "storage/io/file.h"
+#include "storage/io/io_engine.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::settings {
+
+enum class ClockKind : std::uint8_t { real, emulated };
+using model::Activations;
+using offload::GradientTier;
+using offload::Method;
+using offload::Pipeline;
+using offload::Wire;
+using optimizer::RuleKind;
+
+// Where the run reads from and writes to. Absolute, or relative to the working directory; those
+// that stand in the file have been taken relative to the file's folder.
+struct RunFiles {
+  std::string name;             // empty in the file: the file's name without ".toml"
+  std::string model;            // model file (core/model/model_shape.h)
+  std::string platform;         // platform file (core/platform/platform.h)
+  std::string text;             // the text to learn
+  std::string output;           // folder; empty: out/NAME
+  std::string state_directory;  // empty: OUTPUT/state
+  std::string database;         // empty: OUTPUT/run.db
+};
+
+struct BatchConfig {
+  std::int64_t batch = 8;
+  std::int64_t sequence = 128;
+  std::int64_t grad_accum_steps = 1;
+};
+
+// Linear warm-up to update.lr, then half a cosine down to min_lr at schedule_steps.
+struct ScheduleConfig {
+  std::int64_t steps = 300;
+  std::int64_t seed = 0;
+  double min_lr = 0;
+  std::int64_t warmup_steps = 0;
+  std::int64_t schedule_steps = 0;  // 0: as many as steps
+};
+
+struct ArithmeticConfig {
+  Float16Kind precision = Float16Kind::bf16;
+  double max_grad_norm = 1.0;  // 0: no clipping
+  Activations activations = Activations::keep;
+};
+
+struct ValidationConfig {
+  std::int64_t every_steps = 50;  // 0: only at the end
+  std::int64_t batches = 8;
+  double fraction = 0.05;
+};
+
+struct SampleConfig {
+  std::int64_t tokens = 200;
+  std::string prompt = "In the beginning";
+  double temperature = 0.8;  // 0: always the likeliest token
+};
+
+struct OffloadConfig {
+  Method method = Method::csd;
+  Pipeline pipeline = Pipeline::nbuffer;
+  std::int64_t buffers = 3;  // a device
+  std::int64_t devices = 1;
+  std::int64_t accelerators = 0;      // 0: all of the platform's
+  std::vector<double> device_shares;  // empty: even; else one a device
+  std::int64_t subgroup_elements = 4 << 20;
+  Wire wire = Wire::fp32;
+  GradientTier gradient_tier = GradientTier::storage;
+  double density = 1;
+  std::int64_t density_warmup_steps = 0;
+  bool error_feedback = false;
+  bool prefetch = true;
+  std::int64_t bounce_memory_bytes = 32 << 20;
+};
+
+struct StorageConfig {
+  io::IoEngineKind engine = io::IoEngineKind::io_uring;
+  io::Caching caching = io::Caching::direct;
+  std::int64_t queue_depth = 64;
+  std::int64_t io_bytes = 1 << 20;
+  state::Durability durability = state::Durability::every_commit;
+};
+
+struct ClockConfig {
+  ClockKind kind = ClockKind::real;
+  double time_scale = 1.0;  // emulated only: modelled hardware is this many times slower
+};
+
+struct ResourceConfig {
+  std::int64_t host_memory_bytes = 0;    // 0: all that the machine has
+  std::int64_t device_memory_bytes = 0;  // 0: what the platform says
+  std::int64_t threads = 0;              // 0: one a processor
+  std::int64_t worker_threads = 0;       // 0: as many as threads
+};
+
+struct RunConfig {
+  RunFiles files;
+  BatchConfig batch;
+  ScheduleConfig schedule;
+  optimizer::UpdateOptions update;  // lr is the peak of the schedule
+  optimizer::LossScaleOptions loss_scale;
+  ArithmeticConfig arithmetic;
+  ValidationConfig validation;
+  SampleConfig sample;
+  OffloadConfig offload;
+  StorageConfig storage;
+  ClockConfig clock;
+  ResourceConfig resources;
+  record::Level record = record::Level::all;
+  std::int64_t record_steps = 0;       // kept in full; 0: all
+  std::int64_t record_size_bytes = 0;  // of the database; 0: any
+  // What was said and has no effect, a sentence each that begins with the place; for whoever talks
+  // to the person that said it.
+  std::vector<std::string> warnings;
+};
+
+// `overrides` are the "key=value" of --set, applied in order after the file; paths among them are
+// relative to the working directory. Errors (ErrorCode::config; not_found for the file itself)
+// begin with `FILE:LINE:` or `OPTION key=value:`.
+Result<RunConfig> load_run_config(const std::string& path, std::span<const std::string> overrides);
+Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
+                                   std::span<const std::string> overrides,
+                                   const std::string& option = "--set");
+
+// Whether "key=value" is a setting, and the value one of its own; what it goes with is not looked
+// at. Errors begin with `OPTION key=value:`.
+Status check_setting(const std::string& text, const std::string& option);
+
+// Of the step after `step` committed ones. The warm-up falls to the density in four equal
+// stretches: 1, density^(1/4), density^(1/2), density^(3/4) (after Deep Gradient Compression, ICLR
+// 2018, section 3.3, whose stretches are epochs at 25, 6.25, 1.5625 and 0.4 %).
+double density_at(std::int64_t step, double density, std::int64_t warmup_steps);
+
+// `config` with knobs changed: settings that may change between the steps of a run, as "key=value".
+// Errors begin with `OPTION key=value:`; a setting that is no knob is refused with those that are.
+Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::string> changes,
+                             const std::string& option);
+
+enum class SettingType : std::uint8_t { integer, number, boolean, text, path, bytes, word, shares };
+
+// One setting as people read it: for --help, docs/settings.md and the run database.
+struct SettingInfo {
+  std::string key;
+  std::string section;  // the heading it stands under; RUN.toml may use the same as a table name
+  SettingType type = SettingType::integer;
+  std::string values;          // "1 to 64", "host, csd", "text"
+  std::string unit;            // "steps", "bytes"; may be empty
+  std::string default_value;   // as it would be written; "required" if there is none
+  std::string other_defaults;  // of other optimizers: "sgd 0.1, adagrad 0.01"; mostly empty
+  std::string help;            // one sentence
+};
+
+// The settings that may change between two steps of a run, with their values in `config`.
+std::vector<control::Knob> knobs(const RunConfig& config);
+
+// One that has another value from a step on.
+struct KnobChange {
+  std::string knob;
+  std::string from;
+  std::string to;
+};
+// Between two settings of one run, in the order of knobs().
+std::vector<KnobChange> knob_changes(const RunConfig& before, const RunConfig& after);
+
+const std::vector<SettingInfo>& settings();
+std::string describe_settings();  // a plain table, for --help
+std::string settings_markdown();  // docs/settings.md
+
+// Every key with its value in `config`, as --set would take it, in the order of the table.
+std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config);
+
+}  // namespace sluice::settings

@@ -1,0 +1,235 @@
+// One list, in the order people read it: long because there are that many settings, and in one
+// place so that a key, its range and its sentence are never said twice.
+
+#include "core/settings/detail/setting_table.h"
+
+#include <array>
+#include <limits>
+
+namespace sluice::settings::detail {
+namespace {
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kMebi = 1 << 20;
+
+constexpr Range between(double min, double max) { return {.min = min, .max = max}; }
+constexpr Range at_least(double min) { return {.min = min, .max = kUnbounded}; }
+constexpr Range above(double min) { return {.min = min, .max = kUnbounded, .open_min = true}; }
+constexpr Range from_to_below(double min, double max) {
+  return {.min = min, .max = max, .open_max = true};
+}
+constexpr Range whole_pages(double max) {
+  return {.min = static_cast<double>(kPageBytes), .max = max, .multiple = kPageBytes};
+}
+constexpr Range kNone{};
+
+template <typename Enum>
+WordField word_field(Enum& value, std::initializer_list<std::pair<const char*, Enum>> words) {
+  WordField field;
+  for (const auto& [word, meaning] : words) {
+    field.words.emplace_back(word, static_cast<int>(meaning));
+  }
+  field.current = static_cast<int>(value);
+  field.assign = [&value](int meaning) { value = static_cast<Enum>(meaning); };
+  return field;
+}
+
+#define AT(member) [](RunConfig& config) -> Field { return &config.member; }
+#define WORDS(member, ...) \
+  [](RunConfig& config) -> Field { return word_field(config.member, {__VA_ARGS__}); }
+#define WORD(word, meaning) \
+  std::pair { word, meaning }
+
+using enum SettingType;
+
+const Setting kSettings[] = {
+    {"name", "run", text, AT(files.name), kNone, "",
+     "Name of the run; by default that of the file, without .toml."},
+    {"model", "run", path, AT(files.model), kNone, "", "Model file: the shape of the model.", true},
+    {"platform", "run", path, AT(files.platform), kNone, "",
+     "Platform file: devices, links and engines.", true},
+    {"text", "run", path, AT(files.text), kNone, "", "The text to learn; its bytes are the tokens.",
+     true},
+    {"output", "run", path, AT(files.output), kNone, "",
+     "Folder for what the run writes; by default out/NAME in the working directory."},
+    {"state_dir", "run", path, AT(files.state_directory), kNone, "",
+     "Folder of the optimizer state; by default OUTPUT/state."},
+    {"db", "run", path, AT(files.database), kNone, "",
+     "The run database; by default OUTPUT/run.db."},
+    {"record", "run", word,
+     WORDS(record, WORD("off", record::Level::off), WORD("steps", record::Level::steps),
+           WORD("transfers", record::Level::transfers), WORD("all", record::Level::all)),
+     kNone, "", "What goes into the database; each level adds to the one before."},
+    {"record_steps", "run", integer, AT(record_steps), between(0, 1e9), "steps",
+     "Steps at the end of the run that the database keeps in full; of those before them it keeps "
+     "the rows of step and coarse levels of detail. 0 keeps all in full."},
+    {"record_size", "run", bytes, AT(record_size_bytes), at_least(0), "bytes",
+     "Size that the database may have: fewer steps are kept in full where it would be passed. 0 is "
+     "no limit."},
+
+    {"batch", "batch", integer, AT(batch.batch), between(1, 65536), "sequences",
+     "Sequences in a micro-batch."},
+    {"sequence", "batch", integer, AT(batch.sequence), between(1, 1 << 20), "tokens",
+     "Tokens in a sequence; at most the model's (docs/model_format.md)."},
+    {"grad_accum_steps", "batch", integer, AT(batch.grad_accum_steps), between(1, 65536),
+     "micro-batches", "Micro-batches whose gradients are added up for one update."},
+
+    {"steps", "schedule", integer, AT(schedule.steps), between(1, 1e9), "steps",
+     "The step at which the run ends, counted from the very first one, also after a resume."},
+    {"seed", "schedule", integer, AT(schedule.seed), between(0, 9007199254740992.0), "",
+     "Gives the first weights and the order of the text."},
+    {"lr", "schedule", number, AT(update.lr), above(0), "", "Learning rate after warm-up."},
+    {"min_lr", "schedule", number, AT(schedule.min_lr), at_least(0), "",
+     "Learning rate at the end of the cosine."},
+    {"warmup_steps", "schedule", integer, AT(schedule.warmup_steps), between(0, 1e9), "steps",
+     "Steps over which the learning rate rises linearly."},
+    {"schedule_steps", "schedule", integer, AT(schedule.schedule_steps), between(0, 1e9), "steps",
+     "Step at which the cosine ends; 0 means `steps`."},
+
+    {"optimizer", "optimizer", word,
+     WORDS(update.rule, WORD("adamw", RuleKind::adamw), WORD("sgd", RuleKind::sgd),
+           WORD("adagrad", RuleKind::adagrad)),
+     kNone, "", "The update rule: AdamW, SGD with momentum or AdaGrad."},
+    {"beta1", "optimizer", number, AT(update.beta1), from_to_below(0, 1), "",
+     "Decay of the first moment (adamw only)."},
+    {"beta2", "optimizer", number, AT(update.beta2), from_to_below(0, 1), "",
+     "Decay of the second moment (adamw only)."},
+    {"momentum", "optimizer", number, AT(update.momentum), from_to_below(0, 1), "",
+     "Part of the last update's direction that is kept (sgd only)."},
+    {"eps", "optimizer", number, AT(update.eps), at_least(1e-30), "",
+     "Added to the root of the second moment (adamw) or of the sum of squares (adagrad)."},
+    {"weight_decay", "optimizer", number, AT(update.weight_decay), between(0, 1), "",
+     "Decay of every parameter: apart from the gradient (adamw), or as a part of it (L2)."},
+    {"max_grad_norm", "optimizer", number, AT(arithmetic.max_grad_norm), at_least(0), "",
+     "The gradients' global norm is clipped to this; 0 means no clipping."},
+
+    {"precision", "arithmetic", word,
+     WORDS(arithmetic.precision, WORD("bf16", Float16Kind::bf16), WORD("fp16", Float16Kind::fp16)),
+     kNone, "",
+     "The 16-bit format of parameters, forward and backward; fp16 uses a dynamic loss scale."},
+    {"initial_loss_scale", "arithmetic", number, AT(loss_scale.initial), between(1, 4294967296.0),
+     "", "Loss scale of the first step (fp16 only)."},
+    {"loss_scale_growth_interval", "arithmetic", integer, AT(loss_scale.growth_interval),
+     between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
+    {"activations", "arithmetic", word,
+     WORDS(arithmetic.activations, WORD("keep", Activations::keep),
+           WORD("recompute", Activations::recompute)),
+     kNone, "", "Keep what forward computed for backward, or compute it again layer by layer."},
+
+    {"validation_every", "validation", integer, AT(validation.every_steps), between(0, 1e9),
+     "steps", "Steps between validations; 0 means only at the end."},
+    {"validation_batches", "validation", integer, AT(validation.batches), between(1, 1e6),
+     "batches", "Batches in a validation, or as many as the held-out text gives."},
+    {"validation_fraction", "validation", number, AT(validation.fraction),
+     Range{.min = 0, .max = 0.5, .open_min = true}, "", "Part of the text's end that is held out."},
+
+    {"sample_tokens", "sample", integer, AT(sample.tokens), between(0, 65536), "tokens",
+     "Tokens of text written by the model at the end; 0 means none."},
+    {"sample_prompt", "sample", text, AT(sample.prompt), kNone, "", "What that text begins with."},
+    {"temperature", "sample", number, AT(sample.temperature), between(0, 10), "",
+     "Of the sampling; 0 takes the likeliest token each time."},
+
+    {"method", "offload", word,
+     WORDS(offload.method, WORD("host", Method::host), WORD("csd", Method::csd)), kNone, "",
+     "Update on the host (state crosses the host link) or on the devices (it does not)."},
+    {"pipeline", "offload", word,
+     WORDS(offload.pipeline, WORD("serial", Pipeline::serial), WORD("handover", Pipeline::handover),
+           WORD("nbuffer", Pipeline::nbuffer)),
+     kNone, "", "How read, update and write of the subgroups overlap (docs/offload.md)."},
+    {"buffers", "offload", integer, AT(offload.buffers), between(1, 64), "subgroups",
+     "Subgroups that may be under way at once in each device (pipeline=nbuffer)."},
+    {"devices", "offload", integer, AT(offload.devices), between(1, 1024), "devices",
+     "How many of the platform's devices are used."},
+    {"accelerators", "offload", integer, AT(offload.accelerators), between(0, 64), "accelerators",
+     "How many of the platform's accelerators share forward and backward; 0 means all. The real "
+     "clock computes on the processor."},
+    {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
+     "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1. The "
+     "share 0 drains a device: after the next step nothing is left on it, and a resume with fewer "
+     "devices can do without it."},
+    {"subgroup_elements", "offload", integer, AT(offload.subgroup_elements),
+     between(1, 17179869184.0), "elements", "Size of a subgroup, the unit of transfer and update."},
+    {"wire", "offload", word,
+     WORDS(offload.wire, WORD("fp32", Wire::fp32), WORD("native", Wire::native)), kNone, "",
+     "Gradients and parameters on the host link: fp32, or 16 bits where that loses nothing."},
+    {"gradient_tier", "offload", word,
+     WORDS(offload.gradient_tier, WORD("storage", GradientTier::storage),
+           WORD("memory", GradientTier::memory)),
+     kNone, "",
+     "Where gradients wait for the update; memory needs room for all of them, and method=host."},
+    {"density", "offload", number, AT(offload.density), Range{.min = 1e-6, .max = 1}, "",
+     "Part of each gradient's elements that is sent, the largest; 1 sends all, uncompressed."},
+    {"density_warmup_steps", "offload", integer, AT(offload.density_warmup_steps), between(0, 1e9),
+     "steps", "Steps over which the density falls from 1 to `density`, in four stages."},
+    {"error_feedback", "offload", boolean, AT(offload.error_feedback), kNone, "",
+     "With density below 1: what is not sent is added to the next gradient (4 B a parameter)."},
+    {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
+     "Read the first subgroups' state while backward still runs."},
+    {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),
+     "bytes", "Host memory that gradients wait in until their drives have taken them."},
+
+    {"io_engine", "storage", word,
+     WORDS(storage.engine, WORD("io_uring", io::IoEngineKind::io_uring),
+           WORD("posix", io::IoEngineKind::posix)),
+     kNone, "", "How the kernel is asked; posix is for machines that forbid io_uring."},
+    {"caching", "storage", word,
+     WORDS(storage.caching, WORD("direct", io::Caching::direct),
+           WORD("buffered", io::Caching::buffered)),
+     kNone, "", "O_DIRECT, or through the page cache where the file system has no O_DIRECT."},
+    {"queue_depth", "storage", integer, AT(storage.queue_depth), between(1, 4096), "requests",
+     "Requests in flight on each file of a device and in each direction."},
+    {"io_bytes", "storage", bytes, AT(storage.io_bytes), whole_pages(64.0 * kMebi), "bytes",
+     "Size of one request; a whole number of pages."},
+    {"durability", "storage", word,
+     WORDS(storage.durability, WORD("every_commit", state::Durability::every_commit),
+           WORD("never", state::Durability::never)),
+     kNone, "",
+     "When the state is forced to the drives; never means that only a crash of the program, not "
+     "of the machine, leaves it whole."},
+
+    {"clock", "clock", word,
+     WORDS(clock.kind, WORD("real", ClockKind::real), WORD("emulated", ClockKind::emulated)), kNone,
+     "", "As fast as this machine is, or no faster than the platform file says."},
+    {"time_scale", "clock", number, AT(clock.time_scale), above(0), "",
+     "The modelled hardware is this many times slower (emulated clock only)."},
+
+    {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), at_least(0), "bytes",
+     "The run stays below this much resident memory, or refuses to start; 0 means all there is."},
+    {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
+     "Memory of each emulated device; 0 means what the platform file says."},
+    {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
+     "Threads that compute; 0 means one a processor."},
+    {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),
+     "threads", "Threads that update, check and copy; 0 means as many as `threads`."},
+};
+
+#undef AT
+#undef WORDS
+#undef WORD
+
+}  // namespace
+
+std::span<const Setting> setting_table() { return kSettings; }
+
+const Setting* find_setting(std::string_view key) {
+  for (const Setting& setting : kSettings) {
+    if (setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+std::span<const std::string_view> knob_keys() {
+  static constexpr std::array<std::string_view, 13> kKnobs = {
+      "method",        "pipeline", "buffers",        "device_map", "wire",
+      "gradient_tier", "density",  "error_feedback", "prefetch",   "bounce_memory",
+      "queue_depth",   "io_bytes", "record"};
+  return kKnobs;
+}
+
+std::vector<std::string> setting_keys() {
+  std::vector<std::string> keys;
+  for (const Setting& setting : kSettings) keys.emplace_back(setting.key);
+  return keys;
+}
+
+}  // namespace sluice::settings::detail
