@@ -8,7 +8,7 @@
 
 namespace sluice::csd {
 
-class EmulatedCsd final : public CsdDevice {
+class EmulatedCsd : public CsdDevice {
  public:
   EmulatedCsd(const DeviceRequest& request, Payload payload);
 
