@@ -32,10 +32,12 @@ Result<train::BuiltModel> make(const model::ModelShape& shape, const settings::R
   return built;
 }
 
-model::ModelMemory memory(const model::ModelShape& shape, const settings::RunConfig& config) {
+MemoryItems memory(const model::ModelShape& shape, const settings::RunConfig& config) {
   const model::ComputeMemory bound = model::gpt2_memory(shape, options_of(config));
-  return {bound.library_bytes, bound.activation_bytes, bound.temporary_bytes,
-          bound.tied_gradient_bytes};
+  return {{"program and libraries", bound.library_bytes},
+          {"activations", bound.activation_bytes},
+          {"temporaries of the widest layer", bound.temporary_bytes},
+          {"gradient of the tied table", bound.tied_gradient_bytes}};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "core/model/model_memory.h"
+#include "base/memory_item.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
 #include "core/settings/run_config.h"
@@ -25,7 +25,8 @@ struct ModelFactory {
   std::function<Result<BuiltModel>(const model::ModelShape&, const settings::RunConfig&,
                                    std::span<std::uint16_t> parameters)>
       make;
-  std::function<model::ModelMemory(const model::ModelShape&, const settings::RunConfig&)> memory;
+  // What the model takes besides the 16-bit parameters while it computes.
+  std::function<MemoryItems(const model::ModelShape&, const settings::RunConfig&)> memory;
 };
 
 }  // namespace sluice::train

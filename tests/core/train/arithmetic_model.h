@@ -93,7 +93,7 @@ inline train::ModelFactory arithmetic_factory() {
     return built;
   };
   factory.memory = [](const model::ModelShape&, const settings::RunConfig&) {
-    return model::ModelMemory{};
+    return MemoryItems{};
   };
   return factory;
 }

@@ -102,7 +102,7 @@ Status train_recorded(const SmallRun& files, const std::vector<std::string>& set
       collect::Collector::start(recorder, std::move(writer), facts_of(run->platform()), {}));
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
-  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer, changes));
+  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   RETURN_IF_ERROR(run->settle());
   CHECK(counted(run->bytes().links()) == counted(moved) - before);
   CHECK(report.last_step == config.schedule.steps);

@@ -57,7 +57,7 @@ void train_through(Levels levels, const SmallRun& files, const std::string& path
   }
   require_ok(run->prepare(train::StartFrom::new_state));
   Quiet observer;
-  (void)require_ok(train::train(*run, observer, changes));
+  (void)require_ok(train::train(*run, {{&observer}, {}}, changes));
   require_ok(collector->stop());
   REQUIRE(recorder.rings().at(0)->dropped_count() == 0);
 }
