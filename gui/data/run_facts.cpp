@@ -8,6 +8,7 @@
 
 #include "gui/data/cells.h"
 #include "profiler/analyze/link_use.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::gui {
 namespace {
@@ -119,7 +120,7 @@ std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
 Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
                                                         const analyze::RunInfo& info) {
   std::vector<std::int64_t> counts(info.devices.size(), 0);
-  RETURN_IF_ERROR(reader.each_row_with(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
       "SELECT device_id, count(*) FROM subgroup GROUP BY device_id", {},
       [&](std::span<const rundb::Cell> row) {
         const auto device =

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "profiler/analyze/trend.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::analyze {
 namespace {
@@ -22,7 +23,7 @@ std::optional<double> number(const std::string& text) {
 }
 
 Status add_query(rundb::Reader& reader, const std::string& sql, double factor, Series& series) {
-  ASSIGN_OR_RETURN(const rundb::TextTable table, reader.query(sql));
+  ASSIGN_OR_RETURN(const rundb::TextTable table, rundb::Query(reader).text_table(sql));
   for (const auto& row : table.rows) {
     if (const auto value = number(row[1])) series[row[0]].push_back(*value * factor);
   }
