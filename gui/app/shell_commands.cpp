@@ -3,11 +3,9 @@
 #include <imgui.h>
 #include <imgui_internal.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include "gui/app/shell.h"
-#include "gui/widgets/panel.h"
-#include "gui/widgets/text_input.h"
 
 namespace sluice::gui {
 
@@ -24,7 +22,7 @@ void Shell::add_file_commands() {
                        .name = "Open\u2026",
                        .keys = "Ctrl+O",
                        .chord = ImGuiMod_Ctrl | ImGuiKey_O,
-                       .run = [this] { opens_box_ = true; },
+                       .run = [this] { open_box_.open(); },
                        .while_typing = true});
   commands_.push_back({.menu = "Run",
                        .name = "Close, back to the start page",
@@ -32,21 +30,23 @@ void Shell::add_file_commands() {
                        .chord = ImGuiMod_Ctrl | ImGuiKey_W,
                        .run = [this] { close_run(); },
                        .is_there = has_run});
-  // One at a time: another would be given the name that the one under way is about to take.
-  const auto can_export = [this] { return session_.has_facts() && !exported_.is_working(); };
+  const auto can_export = [this] { return session_.has_facts() && !export_panel_.is_working(); };
+  const auto begin_export = [this](ExportForm form) {
+    export_panel_.begin(session_.feed->path(), form);
+  };
   commands_.push_back({.menu = "Run",
                        .name = "Save a report page",
                        .keys = "Ctrl+E",
                        .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-                       .run = [this] { begin_export(ExportForm::report); },
+                       .run = [begin_export] { begin_export(ExportForm::report); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export a trace for Perfetto",
-                       .run = [this] { begin_export(ExportForm::trace); },
+                       .run = [begin_export] { begin_export(ExportForm::trace); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export the tables as CSV",
-                       .run = [this] { begin_export(ExportForm::tables); },
+                       .run = [begin_export] { begin_export(ExportForm::tables); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Quit",
@@ -165,7 +165,7 @@ void Shell::add_window_commands() {
   };
   add("View", "Default layout", "", 0, [this] {
     for (const std::unique_ptr<View>& view : views_) view->is_open = true;
-    lays_out_ = true;
+    docks_.lay_out_again();
   });
   add(
       "View", "Light theme", "Ctrl+T", ImGuiMod_Ctrl | ImGuiKey_T,
@@ -179,37 +179,12 @@ void Shell::add_window_commands() {
   add("View", "Smaller", "Ctrl+-", ImGuiMod_Ctrl | ImGuiKey_Minus,
       [this] { scale_ = std::max(0.6, scale_ / 1.1); });
   add(
-      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { shows_cost_ = !shows_cost_; },
-      [this] { return shows_cost_; });
+      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { top_bar_.toggle_cost(); },
+      [this] { return top_bar_.shows_cost(); });
   add("Help", "All commands", "Ctrl+P", ImGuiMod_Ctrl | ImGuiKey_P, [this] { palette_.open(); });
   add(
       "Help", "Shortcuts", "?", ImGuiMod_Shift | ImGuiKey_Slash,
       [this] { shows_shortcuts_ = !shows_shortcuts_; }, [this] { return shows_shortcuts_; });
-}
-
-void Shell::draw_open_box() {
-  constexpr const char* kName = "Open a run";
-  if (opens_box_) {
-    ImGui::OpenPopup(kName);
-    if (typed_path_.empty()) typed_path_ = "out/";
-  }
-  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
-  ImGui::SetNextWindowSize({560, 0}, ImGuiCond_Appearing);
-  if (!ImGui::BeginPopup(kName)) return;
-  draw_title(kName);
-  draw_empty("The path of a run database; runs write it to out/NAME/run.db.");
-  if (opens_box_) ImGui::SetKeyboardFocusHere();
-  opens_box_ = false;
-  ImGui::SetNextItemWidth(-1);
-  const bool is_entered = input_line("##path", "out/tiny/run.db", typed_path_);
-  std::error_code error;
-  const bool is_file = std::filesystem::is_regular_file(typed_path_, error);
-  if (!is_file) draw_note("There is no such file yet.");
-  if ((ImGui::Button("Open") || is_entered) && !typed_path_.empty()) {
-    ImGui::CloseCurrentPopup();
-    open_run(typed_path_);
-  }
-  ImGui::EndPopup();
 }
 
 }  // namespace sluice::gui

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
+#include "gui/data/run_path.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -186,8 +186,7 @@ void CompareView::draw_choice(Session& session) {
   ImGui::SetNextItemWidth(-1);
   const bool is_entered =
       input_line("##other", "path of another run's database, which is A", typed_path_);
-  if (is_entered && !typed_path_.empty())
-    compare_with(session, std::filesystem::absolute(typed_path_).lexically_normal().string());
+  if (is_entered && !typed_path_.empty()) compare_with(session, absolute_path(typed_path_));
 }
 
 void CompareView::draw_runs(const Session& session) const {

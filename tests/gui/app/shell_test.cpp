@@ -71,6 +71,27 @@ TEST_CASE("layout, theme and recent runs are there at the next start") {
   CHECK(second == "");
 }
 
+TEST_CASE("the start page tells runs that are gone from those that are there") {
+  if (!can_run()) return;
+  AppOptions options = options_for("");
+  options.settings_path = test_path("known.ini");
+  std::ofstream(options.settings_path)
+      << "[Sluice][Window]\nRecent=" << trained_run() << "\nRecent=/no/such/run.db\n";
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(d.settles());
+    d.test->Yield(3);
+    d.test->SetRef("Start");
+    const ImGuiTestItemInfo gone = d.test->ItemInfo("recent/\\/no\\/such\\/run.db");
+    IM_CHECK((gone.ItemFlags & ImGuiItemFlags_Disabled) != 0);
+    std::string there = "recent/" + trained_run();
+    for (std::size_t at = there.find('/', 7); at != there.npos; at = there.find('/', at + 2))
+      there.insert(at, "\\");
+    d.test->ItemClick(there.c_str());
+    IM_CHECK(d.comes_true([&] { return d.session().has_facts(); }));
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("a run begun on the start page trains, and goes on without the window") {
   if (!can_run()) return;
   AppOptions options = options_for("");
@@ -90,7 +111,7 @@ TEST_CASE("a run begun on the start page trains, and goes on without the window"
     d.test->SetRef("Start");
     IM_CHECK(d.comes_true([&] { return d.test->ItemExists("tiny/Begin"); }));
     d.test->ItemClick("tiny/Begin");
-    IM_CHECK(d.session().feed != nullptr);
+    IM_CHECK(d.comes_true([&] { return d.session().feed != nullptr; }));
     database = d.session().feed->path();
     IM_CHECK(d.comes_true([&] { return d.session().turning.can_turn(); }));
     IM_CHECK(d.comes_true([&] { return d.session().has_facts() && !d.session().steps().empty(); }));
