@@ -77,7 +77,7 @@ class App {
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();
     if (!options.database.empty()) shell_.open_run(options.database);
-    if (!options.view.empty()) shell_.session().brings_forward.push_back(options.view);
+    if (!options.view.empty()) shell_.session().foreground.bring(options.view);
   }
 
   Status run() {
@@ -120,7 +120,7 @@ class App {
     }
   }
 
-  bool is_on_start_page() { return shell_.session().feed == nullptr; }
+  bool is_on_start_page() { return shell_.session().pieces.feed == nullptr; }
 
   // A theme or a scale that was asked for, between frames.
   void apply() {

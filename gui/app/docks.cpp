@@ -13,19 +13,19 @@ constexpr const char* kDockHost = "##dock host";
 
 }  // namespace
 
-void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Session& session,
+void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                  Settings& settings) {
-  draw_space(session);
-  draw_views(views, session, settings);
+  draw_space(foreground);
+  draw_views(views, foreground, settings);
 }
 
-void Docks::draw_space(Session& session) {
+void Docks::draw_space(Foreground& foreground) {
   const ImGuiID dock = ImGui::GetID(kDockHost);
   const ImGuiDockNode* node = ImGui::DockBuilderGetNode(dock);
   if (lays_out_ || node == nullptr ||
       (node->IsLeafNode() && node->Windows.Size == 0 &&
        ImGui::FindWindowSettingsByID(ImHashStr("Timeline")) == nullptr)) {
-    lay_out(dock, session);
+    lay_out(dock, foreground);
     lays_out_ = false;
   }
   ImGui::DockSpaceOverViewport(dock, ImGui::GetMainViewport(), ImGuiDockNodeFlags_None);
@@ -40,7 +40,7 @@ void Docks::draw_space(Session& session) {
 
 // The answer first, top left; the timeline the largest; history and tables below; at the right what
 // acts.
-void Docks::lay_out(ImGuiID dock, Session& session) {
+void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderRemoveNode(dock);
   ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));
   ImGui::DockBuilderSetNodeSize(dock, ImGui::GetMainViewport()->WorkSize);
@@ -66,19 +66,17 @@ void Docks::lay_out(ImGuiID dock, Session& session) {
     ImGui::DockBuilderDockWindow(name, bottom);
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.
-  auto& forward = session.brings_forward;
-  forward.insert(forward.begin(), {"Statistics", "Overview"});
+  foreground.bring_before_others({"Statistics", "Overview"});
   docking_frames_ = 3;
 }
 
-void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Session& session,
+void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                        Settings& settings) {
   std::string forward;
   if (docking_frames_ > 0) {
     docking_frames_ -= 1;
-  } else if (!session.brings_forward.empty()) {
-    forward = session.brings_forward.front();
-    session.brings_forward.erase(session.brings_forward.begin());
+  } else {
+    forward = foreground.take();
   }
   for (const std::unique_ptr<View>& view : views) {
     if (forward == view->title()) {
@@ -88,7 +86,7 @@ void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Session&
     settings.note_view(view->title(), view->is_open);
     if (!view->is_open) continue;
     ImGui::SetNextWindowSize({px(720), px(420)}, ImGuiCond_FirstUseEver);
-    if (ImGui::Begin(view->title(), &view->is_open)) view->draw_content(session);
+    if (ImGui::Begin(view->title(), &view->is_open)) view->draw_content();
     ImGui::End();
   }
 }

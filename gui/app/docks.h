@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gui/app/settings.h"
+#include "gui/views/foreground.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
@@ -16,14 +17,15 @@ namespace sluice::gui {
 class Docks {
  public:
   // Draws every open view into its dock, and tells `settings` which are closed.
-  void draw(const std::vector<std::unique_ptr<View>>& views, Session& session, Settings& settings);
+  void draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
+            Settings& settings);
   // The layout of a first start again, from the next frame on.
   void lay_out_again() { lays_out_ = true; }
 
  private:
-  void draw_space(Session& session);
-  void lay_out(ImGuiID dock, Session& session);
-  void draw_views(const std::vector<std::unique_ptr<View>>& views, Session& session,
+  void draw_space(Foreground& foreground);
+  void lay_out(ImGuiID dock, Foreground& foreground);
+  void draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                   Settings& settings);
 
   bool lays_out_ = false;

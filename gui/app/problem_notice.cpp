@@ -13,23 +13,23 @@ void ProblemNotice::follow_log(const std::string& log) {
   log_line_.forget();
 }
 
-NoticeChoice ProblemNotice::draw(const Session& session) {
-  const bool is_waiting = session.run == nullptr;
-  if (!is_waiting && session.run->problem.empty()) return NoticeChoice::none;
-  const bool has_rest = session.has_facts();
+NoticeChoice ProblemNotice::draw(const RunPieces& pieces) {
+  const bool is_waiting = pieces.run == nullptr;
+  if (!is_waiting && pieces.run->problem.empty()) return NoticeChoice::none;
+  const bool has_rest = pieces.has_facts();
   NoticeChoice choice = NoticeChoice::none;
   const Notice notice("Problem", px(760), px(has_rest ? 40 : 120),
                       is_waiting ? look().colours.line : look().colours.red);
   if (!notice.is_shown()) return choice;
   if (is_waiting) {
     draw_title("Opening");
-    draw_empty(session.feed->path());
+    draw_empty(pieces.feed->path());
   } else if (!has_rest && !log_.empty()) {
     draw_starting();
     if (ImGui::Button("Close the run")) choice = NoticeChoice::close_run;
   } else {
     draw_title(has_rest ? "The run can no longer be read" : "This run cannot be shown");
-    draw_coloured(look().colours.text, session.run->problem);
+    draw_coloured(look().colours.text, pieces.run->problem);
     draw_note("It is tried again twice a second.");
     if (ImGui::Button("Close the run")) choice = NoticeChoice::close_run;
     ImGui::SameLine();

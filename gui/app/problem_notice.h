@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gui/data/background.h"
-#include "gui/views/session.h"
+#include "gui/views/run_pieces.h"
 
 namespace sluice::gui {
 
@@ -18,7 +18,7 @@ class ProblemNotice {
   // The open run was begun by this window and prints into that file; empty: it was not.
   void follow_log(const std::string& log);
   // Draws nothing where there is no problem.
-  NoticeChoice draw(const Session& session);
+  NoticeChoice draw(const RunPieces& pieces);
 
  private:
   void draw_starting();

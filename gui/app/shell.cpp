@@ -15,7 +15,7 @@ Shell::Shell(Settings& settings, std::string program, bool gives_way)
     : settings_(&settings),
       program_(program),
       gives_way_(gives_way),
-      views_(all_views()),
+      views_(all_views(session_)),
       start_page_(settings, spare_time_, program),
       export_panel_(std::move(program)) {
   for (const std::unique_ptr<View>& view : views_)
@@ -29,7 +29,7 @@ void Shell::open_run(const std::string& path) {
   close_run();
   start_page_.open_nothing();
   const std::string name = absolute_path(path);
-  session_.feed = std::make_unique<RunFeed>(name, FeedOptions{.wake = Window::wake});
+  session_.pieces.feed = std::make_unique<RunFeed>(name, FeedOptions{.wake = Window::wake});
   session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(name),
                                                         ControlOptions{.wake = Window::wake});
   session_.turning.advisor =
@@ -41,7 +41,7 @@ void Shell::open_run(const std::string& path) {
 
 void Shell::close_run() {
   spans_at_opening_.reset();
-  std::unique_ptr<RunFeed> feed = std::move(session_.feed);
+  std::unique_ptr<RunFeed> feed = std::move(session_.pieces.feed);
   std::unique_ptr<Advisor> advisor = std::move(session_.turning.advisor);
   session_.close();
   problem_notice_.follow_log({});
@@ -57,41 +57,45 @@ void Shell::close_run() {
 }
 
 std::string Shell::window_title() const {
-  if (session_.feed == nullptr) return "Sluice";
-  const std::string file = file_name(session_.feed->path());
-  if (!session_.has_facts()) return file + " - Sluice";
-  const RunFacts& facts = session_.facts();
-  return fmt::format("{}{} - {}{} - Sluice", facts.name(), session_.run->is_live ? " (live)" : "",
-                     file, facts.stand_ins.empty() ? "" : " - " + facts.stand_ins);
+  if (session_.pieces.feed == nullptr) return "Sluice";
+  const std::string file = file_name(session_.pieces.feed->path());
+  if (!session_.pieces.has_facts()) return file + " - Sluice";
+  const RunFacts& facts = session_.pieces.facts();
+  return fmt::format("{}{} - {}{} - Sluice", facts.name(),
+                     session_.pieces.run->is_live ? " (live)" : "", file,
+                     facts.stand_ins.empty() ? "" : " - " + facts.stand_ins);
 }
 
 bool Shell::is_settled() const {
-  if (session_.feed == nullptr) return start_page_.is_settled();
-  if (session_.run == nullptr) return false;
-  if (!session_.run->problem.empty()) return true;
-  if (!session_.brings_forward.empty()) return false;
+  if (session_.pieces.feed == nullptr) return start_page_.is_settled();
+  if (session_.pieces.run == nullptr) return false;
+  if (!session_.pieces.run->problem.empty()) return true;
+  if (!session_.foreground.is_empty()) return false;
   // A live run is ahead of what is read of it; what it had when it was opened counts.
-  const bool is_live = session_.run->is_live;
+  const bool is_live = session_.pieces.run->is_live;
   const std::int64_t span_count =
-      is_live ? spans_at_opening_.value_or(0) : session_.run->span_count;
+      is_live ? spans_at_opening_.value_or(0) : session_.pieces.run->span_count;
   const bool has_statistics =
-      session_.statistics != nullptr && session_.statistics->seen_count >= span_count;
-  const bool has_timeline = session_.run->span_count == 0 || session_.has_timeline() ||
-                            (is_live && session_.timeline != nullptr);
+      session_.pieces.statistics != nullptr && session_.pieces.statistics->seen_count >= span_count;
+  const bool has_timeline = session_.pieces.run->span_count == 0 ||
+                            session_.timeline.has_picture() ||
+                            (is_live && session_.pieces.timeline != nullptr);
   const bool has_advice = !session_.turning.advisor->is_working(Question::suggest);
-  return has_statistics && has_timeline && has_advice && session_.verdict != nullptr &&
-         session_.minimap != nullptr;
+  return has_statistics && has_timeline && has_advice && session_.pieces.verdict != nullptr &&
+         session_.pieces.minimap != nullptr;
 }
 
 void Shell::draw(const FrameCost& cost) {
   session_.pick_up();
-  if (session_.run != nullptr && !spans_at_opening_) spans_at_opening_ = session_.run->span_count;
-  if (gives_way_ && session_.run != nullptr && session_.run->is_live) spare_time_.give_way();
-  if (session_.verdict != nullptr)
-    session_.turning.ask_for_advice(*session_.verdict, ImGui::GetTime());
+  if (session_.pieces.run != nullptr && !spans_at_opening_)
+    spans_at_opening_ = session_.pieces.run->span_count;
+  if (gives_way_ && session_.pieces.run != nullptr && session_.pieces.run->is_live)
+    spare_time_.give_way();
+  if (session_.pieces.verdict != nullptr)
+    session_.turning.ask_for_advice(*session_.pieces.verdict, ImGui::GetTime());
   run_pressed(commands_);
-  top_bar_.draw(session_, commands_, cost);
-  if (session_.feed == nullptr) {
+  top_bar_.draw(session_.pieces, commands_, cost);
+  if (session_.pieces.feed == nullptr) {
     draw_start_page();
   } else {
     draw_run();
@@ -111,10 +115,10 @@ void Shell::draw_start_page() {
 }
 
 void Shell::draw_run() {
-  const NoticeChoice choice = problem_notice_.draw(session_);
+  const NoticeChoice choice = problem_notice_.draw(session_.pieces);
   if (choice == NoticeChoice::open_another) open_box_.open();
   if (choice == NoticeChoice::close_run) close_run();
-  if (session_.has_facts()) docks_.draw(views_, session_, *settings_);
+  if (session_.pieces.has_facts()) docks_.draw(views_, session_.foreground, *settings_);
 }
 
 }  // namespace sluice::gui

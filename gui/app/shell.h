@@ -20,6 +20,7 @@
 #include "gui/app/spare_time.h"
 #include "gui/app/start_page.h"
 #include "gui/app/top_bar.h"
+#include "gui/views/session.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {

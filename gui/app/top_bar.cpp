@@ -45,27 +45,27 @@ bool draw_fitting(const std::string& text, ImU32 colour = 0) {
 }
 
 // A dot and a word: whether the run is live, else how it ended.
-void draw_liveness(const Session& session, std::int64_t planned_count) {
+void draw_liveness(const RunPieces& pieces, std::int64_t planned_count) {
   const Colours& colours = look().colours;
-  const bool is_live = session.run->is_live;
+  const bool is_live = pieces.run->is_live;
   const ImU32 colour = is_live ? colours.green : colours.dim;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + px(5), at.y + ImGui::GetFrameHeight() / 2},
                                               px(4.5F), colour);
   ImGui::Dummy({px(10), ImGui::GetTextLineHeight()});
   ImGui::SameLine(0, px(5));
-  const bool is_cut = planned_count > static_cast<std::int64_t>(session.steps().size());
+  const bool is_cut = planned_count > static_cast<std::int64_t>(pieces.steps().size());
   draw_coloured(colour,
-                is_live                          ? "live"
-                : session.facts().is_simulated() ? "simulated"
-                : is_cut                         ? "ended before its last step"
-                                                 : "finished",
+                is_live                         ? "live"
+                : pieces.facts().is_simulated() ? "simulated"
+                : is_cut                        ? "ended before its last step"
+                                                : "finished",
                 false);
 }
 
 // The last step, its loss, the pace, and what is left: as far as there is room.
-void draw_progress(const Session& session, std::int64_t planned_count) {
-  const std::vector<rundb::StepRow>& steps = session.steps();
+void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
+  const std::vector<rundb::StepRow>& steps = pieces.steps();
   if (steps.empty()) return;
   const rundb::StepRow& last = steps.back();
   const TimeNs dur = recent_dur(steps);
@@ -78,32 +78,32 @@ void draw_progress(const Session& session, std::int64_t planned_count) {
     const double tokens = static_cast<double>(last.tokens) * 1e9 / static_cast<double>(dur);
     if (!draw_fitting(fmt::format("{} tok/s", count_text(tokens)))) return;
   }
-  if (session.run->is_live && planned_count > last.id + 1) {
+  if (pieces.run->is_live && planned_count > last.id + 1) {
     draw_fitting("left " + time_text((planned_count - last.id - 1) * dur), look().colours.dim);
   }
 }
 
-void draw_run_state(const Session& session) {
-  const RunFacts& facts = session.facts();
+void draw_run_state(const RunPieces& pieces) {
+  const RunFacts& facts = pieces.facts();
   const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
   ImGui::SameLine(0, px(18));
-  draw_liveness(session, planned_count);
+  draw_liveness(pieces, planned_count);
   ImGui::SameLine(0, px(8));
   ImGui::Text("%s \u00b7 %s", facts.name().c_str(), facts.method_line.c_str());
   if (!facts.stand_ins.empty()) {
     ImGui::SameLine(0, px(8));
     draw_badge(facts.stand_ins, look().colours.amber);
   }
-  draw_progress(session, planned_count);
+  draw_progress(pieces, planned_count);
 }
 
 // At the right end, if there is room: it is also in the view of losses and facts.
-void draw_recorder_state(const Session& session) {
-  const std::int64_t lost = lost_count(session.facts().losses);
+void draw_recorder_state(const RunPieces& pieces) {
+  const std::int64_t lost = lost_count(pieces.facts().losses);
   std::string text =
       lost == 0 ? "recording: nothing lost" : fmt::format("recording: {} LOST", grouped_text(lost));
-  if (session.run->recorder_share >= 0)
-    text += fmt::format(" \u00b7 {} of a processor", percent_text(session.run->recorder_share, 1));
+  if (pieces.run->recorder_share >= 0)
+    text += fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
   const float x = ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
   ImGui::SameLine();
   if (lost == 0 && x < ImGui::GetCursorPosX() + px(10)) return;
@@ -113,7 +113,7 @@ void draw_recorder_state(const Session& session) {
 
 }  // namespace
 
-void TopBar::draw(const Session& session, const std::vector<Command>& commands,
+void TopBar::draw(const RunPieces& pieces, const std::vector<Command>& commands,
                   const FrameCost& cost) {
   if (!ImGui::BeginMainMenuBar()) return;
   {
@@ -121,9 +121,9 @@ void TopBar::draw(const Session& session, const std::vector<Command>& commands,
     ImGui::TextUnformatted("Sluice");
   }
   draw_menus(commands);
-  if (session.has_facts()) {
-    draw_run_state(session);
-    draw_recorder_state(session);
+  if (pieces.has_facts()) {
+    draw_run_state(pieces);
+    draw_recorder_state(pieces);
   }
   if (shows_cost_) {
     ImGui::SameLine(0, px(16));

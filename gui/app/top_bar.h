@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gui/app/commands.h"
-#include "gui/views/session.h"
+#include "gui/views/run_pieces.h"
 
 namespace sluice::gui {
 
@@ -18,7 +18,7 @@ struct FrameCost {
 
 class TopBar {
  public:
-  void draw(const Session& session, const std::vector<Command>& commands, const FrameCost& cost);
+  void draw(const RunPieces& pieces, const std::vector<Command>& commands, const FrameCost& cost);
   bool shows_cost() const { return shows_cost_; }
   void toggle_cost() { shows_cost_ = !shows_cost_; }
 

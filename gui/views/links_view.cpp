@@ -39,21 +39,21 @@ void draw_row(const analyze::LinkLoad& load) {
 
 }  // namespace
 
-LinksView::LinksView() : View("Links") {}
+LinksView::LinksView(const RunPieces& pieces) : View("Links"), pieces_(pieces) {}
 const char* LinksView::help() const { return "Bytes and bandwidth of each link, and its limit"; }
 
-void LinksView::draw_content(Session& session) {
-  const std::string clock = session.has_facts() ? session.facts().info.clock_note() : "";
+void LinksView::draw_content() {
+  const std::string clock = pieces_.has_facts() ? pieces_.facts().info.clock_note() : "";
   draw_title("Links", "means of the steps looked at" + (clock.empty() ? "" : "; " + clock));
-  if (session.verdict == nullptr) {
+  if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
   }
-  if (!session.verdict->why_empty.empty()) {
-    draw_empty(session.verdict->why_empty);
+  if (!pieces_.verdict->why_empty.empty()) {
+    draw_empty(pieces_.verdict->why_empty);
     return;
   }
-  const auto& links = session.verdict->analysis.links;
+  const auto& links = pieces_.verdict->analysis.links;
   if (links.empty()) {
     draw_empty("Nothing moved over a link.");
     return;

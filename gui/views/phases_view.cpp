@@ -80,16 +80,16 @@ void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
 
 }  // namespace
 
-PhasesView::PhasesView() : View("Where the time went") {}
+PhasesView::PhasesView(const RunPieces& pieces) : View("Where the time went"), pieces_(pieces) {}
 const char* PhasesView::help() const { return "Forward, backward and update of every step"; }
 
-void PhasesView::draw_content(Session& session) {
-  const SpanStatistics* statistics = session.statistics.get();
+void PhasesView::draw_content() {
+  const SpanStatistics* statistics = pieces_.statistics.get();
   if (statistics == nullptr || statistics->phases.empty()) {
     draw_title("Where the time went");
     if (statistics == nullptr || statistics->seen_count < statistics->span_count) {
       draw_empty("The operations are being read\u2026");
-    } else if (session.steps().empty()) {
+    } else if (pieces_.steps().empty()) {
       draw_empty("No step has ended.");
     } else {
       draw_empty(
@@ -103,7 +103,7 @@ void PhasesView::draw_content(Session& session) {
   draw_legend();
   const StackedBars bars = bars_of(statistics->phases, unit.ns);
   // A change shows between the last step without and the first with it.
-  std::vector<StepMark> marks = marks_of(session.facts());
+  std::vector<StepMark> marks = marks_of(pieces_.facts());
   for (StepMark& mark : marks) mark.step -= 0.5;
   double number = 0;
   const StepAxis axis{bars.steps.front() - bars.bar_width / 2,
