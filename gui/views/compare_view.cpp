@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gui/data/run_path.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -24,7 +25,7 @@ std::string change_text(double a, double b) {
 }
 
 // More of a time, of bytes or of a loss is worse; more tokens a second are better.
-ImU32 colour_of(const analyze::ComparedFigure& figure) {
+ImU32 change_colour(const analyze::ComparedFigure& figure) {
   if (figure.a == figure.b || !figure.is_more_than_noise()) return look().colours.dim;
   const bool is_less = figure.b < figure.a;
   return is_less == (figure.key != "tokens_per_s") ? look().colours.green : look().colours.amber;
@@ -76,7 +77,7 @@ void draw_figures(const analyze::Comparison& comparison) {
     ImGui::TextUnformatted(figure.key.c_str());
     draw_cell(value_text(figure, figure.a));
     draw_cell(value_text(figure, figure.b));
-    draw_cell(change_text(figure.a, figure.b), colour_of(figure));
+    draw_cell(change_text(figure.a, figure.b), change_colour(figure));
     ImGui::TableNextColumn();
     draw_coloured(look().colours.dim, judgement(figure), false);
   }
@@ -95,7 +96,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
     const std::string name(analyze::cause_name(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(cause_colour(name));
+    draw_dot(colour_of(pair.cause));
     ImGui::SameLine(0, px(6));
     ImGui::TextUnformatted(name.c_str());
     draw_cell(time_text(static_cast<TimeNs>(pair.a_ns)));

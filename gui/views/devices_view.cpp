@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "gui/data/device_shares.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -160,15 +161,16 @@ void DevicesView::draw_host() const {
     draw_name("host");
     double all_ns = 0;
     for (const rundb::StepRow& step : pieces_.steps()) all_ns += static_cast<double>(step.dur);
-    for (const char* phase : {"forward", "backward"}) {
-      draw_load(phase, share_of(time_of(pieces_, phase), all_ns), phase_colour(phase));
+    for (const analyze::Phase phase : {analyze::Phase::forward, analyze::Phase::backward}) {
+      const std::string name(analyze::phase_info(phase).name);
+      draw_load(name.c_str(), share_of(time_of(pieces_, name), all_ns), colour_of(phase));
       ImGui::SetItemTooltip("of all steps so far");
     }
     for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
       if (!load.is_shared) continue;
       const bool is_read = load.direction == rundb::Direction::read;
       const std::string word = load.name + (is_read ? " up" : " down");
-      draw_load(word.c_str(), load.share, cause_colour("host link"));
+      draw_load(word.c_str(), load.share, colour_of(analyze::Cause::host_link));
       const std::string clock = pieces_.facts().info.clock_note();
       ImGui::SetItemTooltip("%s of %s while it moves%s", rate_text(load.bytes_per_s).c_str(),
                             rate_text(load.bytes_per_s_max).c_str(),
@@ -200,9 +202,11 @@ void DevicesView::draw_device(const Shares& shares, std::size_t index, double st
       const std::string chosen = is_pending ? " \u2192 " + share_text(shares.chosen, index) : "";
       draw_figure(text + chosen, is_pending ? colours.amber : colours.dim);
     }
-    draw_load("drive, read", share_of(device.read_ns, steps_ns), cause_colour("read"));
-    draw_load("drive, write", share_of(device.write_ns, steps_ns), cause_colour("write"));
-    draw_load("engine", share_of(device.update_ns, steps_ns), cause_colour("update engine"));
+    draw_load("drive, read", share_of(device.read_ns, steps_ns), colour_of(analyze::Cause::read));
+    draw_load("drive, write", share_of(device.write_ns, steps_ns),
+              colour_of(analyze::Cause::write));
+    draw_load("engine", share_of(device.update_ns, steps_ns),
+              colour_of(analyze::Cause::update_engine));
   }
   end_card();
   const ImVec2 size = ImGui::GetItemRectSize();

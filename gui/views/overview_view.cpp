@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -27,7 +28,8 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
   std::vector<StripPart> parts;
   for (const CauseShare& cause : verdict.causes) {
     const std::string name(analyze::cause_name(cause.cause));
-    parts.push_back({cause.share, cause_colour(name), fmt::format("{} {} %", name, cause.percent)});
+    parts.push_back(
+        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
   }
   draw_strip("##shares", parts, px(14));
   ImGui::Dummy({0, px(2)});
@@ -44,7 +46,7 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
     const std::string name(analyze::cause_name(cause.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(cause_colour(name));
+    draw_dot(colour_of(cause.cause));
     ImGui::TableNextColumn();
     ImGui::TextUnformatted(name.c_str());
     ImGui::SetItemTooltip("%s", std::string(analyze::cause_phrase(cause.cause)).c_str());
