@@ -19,13 +19,6 @@ double number_of(const std::string& text, double otherwise) {
 }
 
 constexpr std::string_view kRouteJoint = " over ";  // as core/runtime/recording.cpp names tracks
-constexpr const char* kNoStageColour = "#7d8590";
-
-// A page draws with it: nothing else may stand there.
-bool is_colour(std::string_view text) {
-  return text.size() == 7 && text.front() == '#' &&
-         text.substr(1).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 std::vector<std::string> links_named(const std::string& route) {
   std::vector<std::string> links;
@@ -131,7 +124,8 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   for (const auto& [id, text] : strings) info.strings[id] = text;
   ASSIGN_OR_RETURN(std::vector<rundb::StageRow> stages, reader.stages());
   for (rundb::StageRow& stage : stages) {
-    if (!is_colour(stage.colour)) stage.colour = kNoStageColour;
+    // A page draws with it: nothing else may stand there.
+    if (!parse_colour(stage.colour)) stage.colour = colour_text(palette::kUnknown);
     info.stages[stage.name_id] = std::move(stage);
   }
   ASSIGN_OR_RETURN(const std::vector<rundb::ModeRow> modes, reader.modes());
