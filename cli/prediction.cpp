@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/setting_text.h"
 #include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 
@@ -23,7 +24,7 @@ constexpr double kWorthFurther = 0.002;
 Status check_predictable(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     RETURN_IF_ERROR(settings::check_setting(setting, kOption));
-    if (std::ranges::find(kRecorded, analyze::key_of(setting)) == kRecorded.end()) continue;
+    if (std::ranges::find(kRecorded, key_of(setting)) == kRecorded.end()) continue;
     return make_error(ErrorCode::config,
                       "{} {}: the run's own is used, since the prediction rests on its steps; "
                       "`sluice simulate` takes any model and platform",
@@ -37,7 +38,6 @@ Result<Predictor> Predictor::open(const std::string& database) {
   predictor.database_ = database;
   ASSIGN_OR_RETURN(predictor.run_, open_recorded_run({database, "", ""}));
   const RecordedRun& run = predictor.run_;
-  for (auto& [key, value] : settings::setting_values(run.config)) predictor.now_[key] = value;
   ASSIGN_OR_RETURN(predictor.fit_,
                    tune::fit_platform(run.config, run.shape, run.platform, run.steps));
   ASSIGN_OR_RETURN(predictor.simulated_seconds_, predictor.seconds_with({}));
@@ -63,18 +63,13 @@ analyze::PredictedChange Predictor::change_of(const std::vector<std::string>& se
   analyze::PredictedChange change;
   change.settings = settings;
   for (const std::string& setting : settings) {
-    const std::string key = analyze::key_of(setting);
-    change.from.push_back(key + "=" + value_now(key));
+    const std::string key = key_of(setting);
+    change.from.push_back(key + "=" + settings::value_of(run_.config, key));
     change.needs_new_run = change.needs_new_run || needs_new_run(key);
   }
   change.seconds = seconds * run_.time_scale;
   change.change = seconds / simulated_seconds_ - 1;
   return change;
-}
-
-std::string Predictor::value_now(const std::string& key) const {
-  const auto now = now_.find(key);
-  return now == now_.end() ? "" : now->second;
 }
 
 // A simulated run is only ever simulated again.
@@ -112,7 +107,7 @@ Result<analyze::PredictedChange> Predictor::best_of(const tune::TuneKnob& knob, 
     count += 1;
     analyze::PredictedChange change = change_of({setting}, *seconds);
     if (best.ok() && change.change > best->change - kWorthFurther) continue;
-    change.why = analyze::why_words(setting, value_now(knob.key));
+    change.why = analyze::why_words(setting, settings::value_of(run_.config, knob.key));
     if (knob.key == "method" && !run_.is_simulated) {
       change.why += fmt::format(
           "; {} was not run in these steps, so its own figures are the platform file's", setting);
@@ -128,7 +123,8 @@ std::optional<analyze::PredictedChange> Predictor::best_together(const plan::Run
   std::erase_if(knobs, [](const tune::TuneKnob& knob) { return knob.key == "subgroup_elements"; });
   if (const auto device_map = tune::device_map_knob(plan.platform)) knobs.push_back(*device_map);
   tune::TuneSettings start;
-  for (const tune::TuneKnob& knob : knobs) start[knob.key] = value_now(knob.key);
+  for (const tune::TuneKnob& knob : knobs)
+    start[knob.key] = settings::value_of(run_.config, knob.key);
   const auto tuned =
       tune::tune(knobs, start, [&](const tune::TuneSettings& tried) -> Result<double> {
         std::vector<std::string> settings;

@@ -4,7 +4,6 @@
 //
 // Thread contract: free functions; a Predictor belongs to one thread.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,13 +43,11 @@ class Predictor {
   Result<analyze::PredictedChange> best_of(const tune::TuneKnob& knob, int& count) const;
   std::optional<analyze::PredictedChange> best_together(const plan::RunPlan& plan) const;
   bool needs_new_run(const std::string& key) const;
-  std::string value_now(const std::string& key) const;
 
   std::string database_;
   RecordedRun run_;
   tune::PlatformFit fit_;
-  double simulated_seconds_ = 0;            // of the modelled machine
-  std::map<std::string, std::string> now_;  // all settings of the run
+  double simulated_seconds_ = 0;  // of the modelled machine
 };
 
 // Whether these are settings that a prediction can be made of, whatever the run. The message

@@ -157,10 +157,8 @@ class TuneCommand {
     const auto device_map = tune::device_map_knob(start.platform);
     if (device_map && !is_held(device_map->key)) tuned.knobs.push_back(*device_map);
     tune::TuneSettings settings;
-    for (const auto& [key, value] : settings::setting_values(start.config)) {
-      for (const tune::TuneKnob& knob : tuned.knobs) {
-        if (knob.key == key) settings[key] = value;
-      }
+    for (const tune::TuneKnob& knob : tuned.knobs) {
+      settings[knob.key] = settings::value_of(start.config, knob.key);
     }
     ASSIGN_OR_RETURN(tuned.result, tune::tune(tuned.knobs, settings, [this](const auto& tried) {
                        return Result<double>(seconds_with(tried));
