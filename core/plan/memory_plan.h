@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "core/csd/device_memory.h"
-#include "core/model/model_memory.h"
+#include "core/model/model_factory.h"
 #include "core/plan/run_plan.h"
 #include "core/runtime/recording.h"
 

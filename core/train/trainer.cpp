@@ -4,6 +4,7 @@
 
 #include "core/optimizer/loss_scale.h"
 #include "core/plan/lr_schedule.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::train {
 namespace {
@@ -325,7 +326,8 @@ Status Trainer::sample() {
       runtime::Stage::sample,
       [](void* context) -> Status {
         Trainer& trainer = *static_cast<Work*>(context)->trainer;
-        ASSIGN_OR_RETURN(std::string text, trainer.run_.built().sample(trainer.config_.sample));
+        ASSIGN_OR_RETURN(std::string text,
+                         trainer.run_.built().sample(plan::sample_options(trainer.config_)));
         trainer.report_.sample = std::move(text);
         return ok_status();
       },

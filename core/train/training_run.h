@@ -11,6 +11,7 @@
 
 #include "core/csd/device_memory.h"
 #include "core/data/sampler.h"
+#include "core/model/model_factory.h"
 #include "core/offload/offload.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
@@ -19,7 +20,6 @@
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
-#include "core/train/model_factory.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
 #include "storage/state/snapshot.h"
@@ -39,7 +39,7 @@ class TrainingRun {
  public:
   struct Request {
     const settings::RunConfig* config = nullptr;
-    const ModelFactory* factory = nullptr;
+    const model::ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
     record::Recorder* recorder = nullptr;  // null: nothing is recorded
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
@@ -66,7 +66,7 @@ class TrainingRun {
   runtime::RecordingSink* recording() { return recording_.get(); }
   offload::Offload& offload() { return *offload_; }
   model::TrainableModel& model() { return *built_.model; }
-  BuiltModel& built() { return built_; }
+  model::BuiltModel& built() { return built_; }
   data::Sampler& sampler() { return *sampler_; }
   StepContext& step_context() { return *step_context_; }
   const csd::DeviceMemory& device_memory(DeviceId device) const {
@@ -110,7 +110,7 @@ class TrainingRun {
   std::span<std::uint16_t> parameters();
   Status open_devices();
   Status open_clock(const Request& request);
-  Status open_model(const ModelFactory& factory);
+  Status open_model(const model::ModelFactory& factory);
   state::StateIdentity identity() const;
   std::string residual_path() const;
   Status load_residual();
@@ -132,7 +132,7 @@ class TrainingRun {
   std::unique_ptr<runtime::ByteCounters> bytes_;
   std::unique_ptr<runtime::RecordingSink> recording_;
   offload::Devices devices_;
-  BuiltModel built_;
+  model::BuiltModel built_;
   std::unique_ptr<offload::Offload> offload_;
   std::unique_ptr<StepContext> step_context_;
 };

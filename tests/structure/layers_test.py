@@ -37,7 +37,7 @@ MAY_USE = {
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
-                       "core/csd"},
+                       "core/csd", "core/model"},
     "core/model": {"base", "core/toml_file"},
     "core/model/gpt2": {"base", "core/model"},
     "core/offload": OFFLOAD_MAY,

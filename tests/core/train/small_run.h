@@ -103,7 +103,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                                    const WrapEngine& wrap = {},
                                    std::span<const train::PlannedChange> changes = {}) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
-  const train::ModelFactory factory = arithmetic_factory();
+  const model::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
   request.config = &config;
   request.factory = &factory;
