@@ -8,10 +8,11 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/gpt2_timing.h"
 #include "cli/output.h"
 #include "core/calibrate/drive_load.h"
+#include "core/calibrate/layer_timing.h"
 #include "core/calibrate/platform_text.h"
+#include "core/model/gpt2/gpt2.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::cli {
@@ -141,12 +142,28 @@ class CalibrateCommand {
     options.thread_count = arguments_.threads > 0
                                ? arguments_.threads
                                : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    ASSIGN_OR_RETURN(options.compute,
-                     gpt2_timer({arguments_.model, options.thread_count, effort()}));
+    ASSIGN_OR_RETURN(const std::vector<calibrate::TimedCase> cases, timed_cases());
+    options.compute = calibrate::layer_timer(
+        model::gpt2_factory(),
+        {.cases = cases, .thread_count = options.thread_count, .effort = effort()});
     options.on_progress = [this](std::string_view what, double share, double left_seconds) {
       progress_.show(what, share, left_seconds);
     };
     return options;
+  }
+
+  // Without a model of the user's gpt2-124m and tiny of sample_models: products count for most of
+  // the one, and single values for much of the other.
+  Result<std::vector<calibrate::TimedCase>> timed_cases() const {
+    if (!arguments_.model.empty()) {
+      ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(arguments_.model));
+      RETURN_IF_ERROR(model::check_trainable(shape));
+      return calibrate::timed_cases(shape);
+    }
+    const model::ModelShape wide{"gpt2-124m", 12, 768, 12, 1024, 50257};
+    const model::ModelShape narrow{"tiny", 4, 256, 4, 128, 256};
+    return std::vector<calibrate::TimedCase>{
+        {wide, 1, 256}, {narrow, 32, 128}, {wide, 1, 128}, {narrow, 8, 128}};
   }
 
   calibrate::Effort effort() const {

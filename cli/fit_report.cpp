@@ -157,7 +157,8 @@ nlohmann::ordered_json json_of(const PhaseFit& phase, double scale) {
 
 }  // namespace
 
-std::string fit_report_text(const RecordedRun& run, const PlatformFit& fit) {
+std::string fit_report_text(const tune::FittedRun& fitted) {
+  const auto& [run, fit] = fitted;
   std::string text =
       fmt::format("RECORDED: {} on {}, {} of {} step{}\n{}\n", run.name, run.platform.name,
                   fit.step_count, run.step_count, run.step_count == 1 ? "" : "s", run.mode);
@@ -172,7 +173,8 @@ std::string fit_report_text(const RecordedRun& run, const PlatformFit& fit) {
          verdict(fit);
 }
 
-nlohmann::ordered_json fit_report_json(const RecordedRun& run, const PlatformFit& fit) {
+nlohmann::ordered_json fit_report_json(const tune::FittedRun& fitted) {
+  const auto& [run, fit] = fitted;
   nlohmann::ordered_json json;
   json["run"] = run.name;
   json["mode"] = run.mode;

@@ -6,12 +6,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "cli/recorded_run.h"
-#include "core/tune/platform_fit.h"
+#include "core/tune/fitted_run.h"
 
 namespace sluice::cli {
 
-std::string fit_report_text(const RecordedRun& run, const tune::PlatformFit& fit);
-nlohmann::ordered_json fit_report_json(const RecordedRun& run, const tune::PlatformFit& fit);
+std::string fit_report_text(const tune::FittedRun& fitted);
+nlohmann::ordered_json fit_report_json(const tune::FittedRun& fitted);
 
 }  // namespace sluice::cli

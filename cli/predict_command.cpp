@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
-#include "cli/prediction.h"
+#include "cli/predicted_changes.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "storage/rundb/reader.h"
@@ -39,14 +39,14 @@ Result<std::string> name_of(rundb::Reader& reader) {
 
 // What cannot be read or set is an error; a run that cannot be predicted yet is an answer.
 Result<Predicted> predict_run(const PredictArguments& arguments) {
-  RETURN_IF_ERROR(check_predictable(arguments.settings));
+  RETURN_IF_ERROR(tune::check_predictable(arguments.settings));
   auto opened = rundb::Reader::open(arguments.database);
   if (!opened.ok()) return wrong_database(opened.error());
   Predicted predicted;
   const auto run = name_of(**opened);
   if (!run.ok()) return wrong_database(run.error());
   predicted.run = *run;
-  const Result<Predictor> predictor = Predictor::open(arguments.database);
+  const Result<tune::Predictor> predictor = tune::Predictor::open(arguments.database);
   if (!predictor.ok()) {
     predicted.changes.unavailable = predictor.error().message();
     return predicted;
@@ -54,12 +54,13 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
   predicted.recorded_seconds = predictor->recorded_seconds();
   predicted.simulated_seconds = predictor->simulated_seconds();
   if (arguments.settings.empty()) {
-    predicted.changes = predictor->all();
+    predicted.changes = predicted_changes(*predictor);
     return predicted;
   }
   predicted.changes.fit_error = predictor->fit_error();
   predicted.changes.simulated_count = 1;
-  ASSIGN_OR_RETURN(predicted.changes.each.emplace_back(), predictor->with(arguments.settings));
+  ASSIGN_OR_RETURN(const tune::Prediction prediction, predictor->with(arguments.settings));
+  predicted.changes.each.push_back(predicted_change(prediction));
   return predicted;
 }
 

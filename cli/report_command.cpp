@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
-#include "cli/prediction.h"
+#include "cli/predicted_changes.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"

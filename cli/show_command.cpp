@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
-#include "cli/prediction.h"
+#include "cli/predicted_changes.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"

@@ -16,13 +16,6 @@ constexpr std::size_t kWrite = 1;
 // What is busy for less than this share of a phase does not bound it; the order of operations does.
 constexpr double kBound = 0.85;
 
-std::string setting(const plan::RunPlan& plan, const std::string& key) {
-  for (const auto& [name, value] : settings::setting_values(plan.config)) {
-    if (name == key) return value;
-  }
-  return "?";
-}
-
 std::string bar(double share) {
   return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 32 + 0.5), '#');
 }
@@ -142,8 +135,9 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
       "SIMULATED: {} ({} parameters) on {}\n{} · {} · {} device{} · batch {} x {}, subgroups of "
       "{}\n\n",
       plan.shape.name, format_count(static_cast<double>(plan.layout.parameter_count)),
-      plan.platform.name, setting(plan, "method"), setting(plan, "pipeline"), devices,
-      devices == 1 ? "" : "s", plan.config.batch.batch, plan.config.batch.sequence,
+      plan.platform.name, settings::value_of(plan.config, "method"),
+      settings::value_of(plan.config, "pipeline"), devices, devices == 1 ? "" : "s",
+      plan.config.batch.batch, plan.config.batch.sequence,
       format_count(static_cast<double>(plan.geometry.subgroup_elements)));
   text +=
       fmt::format("A step takes {}{}:\n",

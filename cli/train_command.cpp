@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/gpt2_factory.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -16,6 +15,7 @@
 #include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "cli/train_report.h"
+#include "core/model/gpt2/gpt2.h"
 #include "core/train/live_control.h"
 
 namespace sluice::cli {
@@ -106,7 +106,7 @@ class TrainCommand {
 
  private:
   Status open() {
-    const train::ModelFactory factory = gpt2_factory();
+    const model::ModelFactory factory = model::gpt2_factory();
     train::TrainingRun::Request request;
     request.config = &config_;
     request.factory = &factory;

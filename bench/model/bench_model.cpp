@@ -22,7 +22,7 @@ using namespace sluice;
 
 struct Settings {
   std::string model_path;
-  model::Gpt2Options options{.batch = 1, .sequence = 256};
+  model::ModelOptions options{.batch = 1, .sequence = 256};
   int step_count = 7;
   std::uint64_t seed = 0;
 };
@@ -30,7 +30,7 @@ struct Settings {
 std::vector<std::uint16_t> initial_parameters(const model::FlatLayout& layout,
                                               const Settings& settings) {
   const Float16Kind kind =
-      settings.options.compute == model::ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
+      settings.options.compute == Float16Kind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
   std::vector<std::uint16_t> parameters(static_cast<std::size_t>(layout.parameter_count));
   std::vector<float> piece(std::size_t{1} << 20);
   for (std::size_t first = 0; first < parameters.size(); first += piece.size()) {
@@ -151,7 +151,7 @@ void print_phase(std::string_view name, const std::vector<StepSeconds>& steps, P
 
 void print_memory(const Settings& settings, const model::ModelShape& shape,
                   std::int64_t parameter_bytes, std::int64_t gradient_bytes) {
-  const model::ComputeMemory plan = model::gpt2_memory(shape, settings.options);
+  const model::ModelMemory plan = model::gpt2_memory(shape, settings.options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print(
@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
   app.add_flag("--fp16", fp16, "fp16 in place of bf16");
   CLI11_PARSE(app, argc, argv);
   if (recompute) settings.options.activations = model::Activations::recompute;
-  if (fp16) settings.options.compute = model::ComputeKind::fp16;
+  if (fp16) settings.options.compute = Float16Kind::fp16;
   const Status status = run(settings);
   if (status.ok()) return 0;
   fmt::print(stderr, "bench_model: {}\n", status.error().message());

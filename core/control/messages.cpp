@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
+#include "base/setting_text.h"
 
 namespace sluice::control {
 namespace {
@@ -264,9 +265,7 @@ std::string request_line(const Request& request) {
   if (request.kind == RequestKind::set) {
     json& knobs = object["knobs"] = json::object();
     for (const std::string& setting : request.set.settings) {
-      const std::size_t equals = setting.find('=');
-      knobs[setting.substr(0, equals)] =
-          equals == std::string::npos ? "" : setting.substr(equals + 1);
+      knobs[key_of(setting)] = value_of(setting);
     }
     object["who"] = request.set.who;
     if (!request.set.revert_if.empty()) object["revert_if"] = request.set.revert_if;

@@ -38,6 +38,9 @@ class CsdDevice : public Drive {
   // What stands in for the hardware ("files and host memory"); empty: the hardware itself.
   virtual std::string_view stand_in() const = 0;
   virtual DeviceMemory& memory() = 0;
+  // Nothing that was started touches a buffer from here on, nor is anything started any more.
+  // Called before buffers go, since an operation that was given up may still be running.
+  virtual void stop() = 0;
 
   // Drive to device memory and back, over the internal link; the host link carries nothing.
   virtual runtime::Operation read(const TransferLabel& label, const DeviceTransfer& transfer) = 0;

@@ -14,6 +14,7 @@ class EmulatedCsd : public CsdDevice {
 
   std::string_view stand_in() const override { return "files and host memory"; }
   DeviceMemory& memory() override { return memory_; }
+  void stop() override {}  // its work is that of workers, which are waited for
   runtime::Operation read(const TransferLabel& label, const DeviceTransfer& transfer) override;
   runtime::Operation write(const TransferLabel& label, const DeviceTransfer& transfer) override;
   runtime::Operation update(const UpdateOrder& order, const UpdateBuffers& buffers,

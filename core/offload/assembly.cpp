@@ -24,6 +24,10 @@ Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
   return assembly;
 }
 
+Assembly::~Assembly() {
+  for (csd::CsdDevice* csd : csds_) csd->stop();
+}
+
 Status Assembly::take_memory() {
   ASSIGN_OR_RETURN(memory_, OffloadMemory::make(plan_.options, plan_.geometry, *plan_.layout,
                                                 format_, plan_.payload));
@@ -48,6 +52,7 @@ Status Assembly::make_device(DeviceId device, csd::DeviceFactory& factory) {
                                  plan_.device_memory_bytes[device]}));
   csd::CsdDevice& made = *csd;
   drives_.push_back(std::move(csd));
+  csds_.push_back(&made);
   ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_device_site(parts, made));
   sites_.push_back(std::move(site));
   return ok_status();

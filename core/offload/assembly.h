@@ -30,6 +30,10 @@ struct AssemblyPlan {
 
 class Assembly {
  public:
+  ~Assembly();
+  Assembly(const Assembly&) = delete;
+  Assembly& operator=(const Assembly&) = delete;
+
   // `parameters`: the 16-bit copy of the whole model; empty without payload. The factory makes the
   // devices of method=csd.
   // Errors: ErrorCode::memory where it does not fit; those of the factory.
@@ -63,6 +67,7 @@ class Assembly {
   GradientFormat format_;
   std::unique_ptr<OffloadMemory> memory_;
   std::optional<BufferPool> bounces_;
+  std::vector<csd::CsdDevice*> csds_;  // those of drives_ that are
   Drives drives_;
   UpdateSites sites_;  // their sets lie in the drives' devices
   std::unique_ptr<StateVersions> versions_;

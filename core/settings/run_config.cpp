@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/nearest.h"
+#include "base/setting_text.h"
 #include "core/settings/detail/setting_table.h"
 #include "core/toml_file/toml_file.h"
 
@@ -225,7 +226,7 @@ Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::strin
   reading.config = config;
   reading.path = option;
   for (const std::string& text : changes) {
-    const std::string key = text.substr(0, text.find('='));
+    const std::string key = key_of(text);
     const auto knobs = detail::knob_keys();
     if (detail::find_setting(key) != nullptr && std::ranges::find(knobs, key) == knobs.end()) {
       return make_error(ErrorCode::config,

@@ -192,7 +192,9 @@ const std::vector<SettingInfo>& settings();
 std::string describe_settings();  // a plain table, for --help
 std::string settings_markdown();  // docs/settings.md
 
-// Every key with its value in `config`, as --set would take it, in the order of the table.
+// What the setting of this key is in `config`, as --set would take it. The key is one of the table.
+std::string value_of(const RunConfig& config, std::string_view key);
+// Every key with its value in `config`, in the order of the table.
 std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config);
 
 }  // namespace sluice::settings

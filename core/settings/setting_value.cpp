@@ -247,8 +247,8 @@ std::string allowed_values(const Setting& setting) {
 }
 
 std::string value_text(const Setting& setting, const RunConfig& config) {
-  RunConfig copy = config;  // fields point into it; nothing is written
-  const Field field = setting.field(copy);
+  // A field is a place to read from and to write to; here it is read.
+  const Field field = setting.field(const_cast<RunConfig&>(config));
   if (const auto* whole = std::get_if<std::int64_t*>(&field)) {
     return setting.type == SettingType::bytes ? bytes_text(**whole) : fmt::format("{}", **whole);
   }

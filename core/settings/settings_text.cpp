@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "core/settings/detail/setting_table.h"
 
 namespace sluice::settings {
@@ -157,6 +158,12 @@ std::vector<KnobChange> knob_changes(const RunConfig& before, const RunConfig& a
     if (change.from != change.to) changes.push_back(std::move(change));
   }
   return changes;
+}
+
+std::string value_of(const RunConfig& config, std::string_view key) {
+  const Setting* setting = detail::find_setting(key);
+  CHECK(setting != nullptr);
+  return detail::value_text(*setting, config);
 }
 
 std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config) {

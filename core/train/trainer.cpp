@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/lr_schedule.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::train {
 namespace {
@@ -308,7 +309,7 @@ Status Trainer::validate() {
 Status Trainer::sample() {
   if (!run_.built().sample) return ok_status();
   return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
-    ASSIGN_OR_RETURN(report_.sample, run_.built().sample(config_.sample));
+    ASSIGN_OR_RETURN(report_.sample, run_.built().sample(plan::sample_options(config_)));
     return ok_status();
   });
 }

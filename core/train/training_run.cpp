@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/offload/residual_file.h"
 #include "core/plan/drive_room.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::train {
 namespace {
@@ -49,7 +50,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
-  run->model_memory_ = request.factory->memory(run->shape(), run->config());
+  run->model_memory_ = request.factory->memory(run->shape(), plan::model_options(run->config()));
   run->memory_plan_ = plan::plan_memory(run->plan_, run->model_memory_);
   RETURN_IF_ERROR(run->plan_for_density_warmup());
   RETURN_IF_ERROR(plan::check_plan(run->memory_plan_));
@@ -230,8 +231,9 @@ void TrainingRun::register_buffers() {
       fmt::format("transfers run without registered buffers: {}", registered.error().message()));
 }
 
-Status TrainingRun::open_model(const ModelFactory& factory) {
-  ASSIGN_OR_RETURN(built_, factory.make(plan_.shape, plan_.config, parameters()));
+Status TrainingRun::open_model(const model::ModelFactory& factory) {
+  ASSIGN_OR_RETURN(built_,
+                   factory.make(plan_.shape, plan::model_options(plan_.config), parameters()));
   return ok_status();
 }
 

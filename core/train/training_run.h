@@ -11,6 +11,7 @@
 
 #include "core/csd/device_factory.h"
 #include "core/data/sampler.h"
+#include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/run_plan.h"
@@ -19,7 +20,6 @@
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
-#include "core/train/model_factory.h"
 #include "core/train/train_observer.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
@@ -33,7 +33,7 @@ class TrainingRun {
  public:
   struct Request {
     const settings::RunConfig* config = nullptr;
-    const ModelFactory* factory = nullptr;
+    const model::ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
     record::Recorder* recorder = nullptr;   // null: nothing is recorded
     csd::DeviceFactory* devices = nullptr;  // of method=csd; null: emulated ones
@@ -62,7 +62,7 @@ class TrainingRun {
   runtime::RecordingSink* recording() { return recording_.get(); }
   offload::Offload& offload() { return assembly_->offload(); }
   model::TrainableModel& model() { return *built_.model; }
-  BuiltModel& built() { return built_; }
+  model::BuiltModel& built() { return built_; }
   data::Sampler& sampler() { return *sampler_; }
   StepContext& step_context() { return *step_context_; }
   // Null under another clock.
@@ -100,7 +100,7 @@ class TrainingRun {
   std::span<std::uint16_t> parameters();
   offload::CompressMemory& compression() { return assembly_->memory().compress(); }
   Status open_clock(const Request& request);
-  Status open_model(const ModelFactory& factory);
+  Status open_model(const model::ModelFactory& factory);
   std::vector<std::string> state_files() const;
   state::StateIdentity identity() const;
   std::string residual_path() const;
@@ -120,7 +120,7 @@ class TrainingRun {
   const runtime::EmulatedClock* emulated_clock_ = nullptr;
   std::unique_ptr<runtime::ByteCounters> bytes_;
   std::unique_ptr<runtime::RecordingSink> recording_;
-  BuiltModel built_;
+  model::BuiltModel built_;
   csd::EmulatedFactory emulated_devices_{csd::Payload::real};
   csd::DeviceFactory* device_factory_ = nullptr;
   std::unique_ptr<offload::Assembly> assembly_;

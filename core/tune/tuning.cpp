@@ -251,11 +251,8 @@ std::vector<TuneKnob> single_changes(const plan::RunPlan& plan, std::int64_t dev
   all.push_back({"io_bytes", {fmt::format("{}", 2 * config.storage.io_bytes)}});
   all.push_back({"devices", counts_above(config.offload.devices, device_count)});
   if (config.offload.density > 0.01) all.push_back({"density", {"0.01"}});
-  const auto present = settings::setting_values(config);
   for (TuneKnob& knob : all) {
-    const std::string& now = std::ranges::find(present, knob.key, [](const auto& setting) {
-                               return setting.first;
-                             })->second;
+    const std::string now = settings::value_of(config, knob.key);
     std::erase(knob.values, now);
     if (knob.key == "subgroup_elements") {
       knob.values = neighbours(knob.values, config.offload.subgroup_elements);

@@ -1,5 +1,7 @@
 #include "gui/data/pending_settings.h"
 
+#include "base/setting_text.h"
+
 namespace sluice::gui {
 
 void PendingSettings::choose(const std::string& key, const std::string& value,
@@ -33,11 +35,9 @@ void PendingSettings::follow(const ControlState& state) {
   } else if (asked != nullptr && asked->outcome != SetOutcome::waiting) {
     // The run writes values in its own way ("1MiB" for "1024KiB"), so texts are not compared.
     for (const std::string& setting : asked->settings) {
-      const std::size_t equals = setting.find('=');
-      const auto found = chosen_.find(setting.substr(0, equals));
+      const auto found = chosen_.find(key_of(setting));
       // Another value may have been chosen since.
-      if (found != chosen_.end() && found->second == setting.substr(equals + 1))
-        chosen_.erase(found);
+      if (found != chosen_.end() && found->second == value_of(setting)) chosen_.erase(found);
     }
     sent_ = 0;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/setting_text.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -94,7 +95,7 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
   ImGui::SameLine(draw_gain(change, px(64)));
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
   ImGui::SetItemTooltip("%s is fixed while a run is live: copies --set %s for a new run",
-                        analyze::key_of(setting).c_str(), setting.c_str());
+                        key_of(setting).c_str(), setting.c_str());
   if (!change.why.empty()) draw_note(change.why);
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/setting_text.h"
+
 namespace sluice::gui {
 namespace {
 
@@ -113,12 +115,11 @@ void Turning::choose(const control::Knob& knob, const std::string& value) {
 std::size_t Turning::choose_all(const std::vector<std::string>& settings) {
   std::size_t unknown_count = 0;
   for (const std::string& setting : settings) {
-    const control::Knob* knob =
-        control == nullptr ? nullptr : control->knob(analyze::key_of(setting));
+    const control::Knob* knob = control == nullptr ? nullptr : control->knob(key_of(setting));
     if (knob == nullptr) {
       unknown_count += 1;
     } else {
-      choose(*knob, analyze::value_of(setting));
+      choose(*knob, value_of(setting));
     }
   }
   return unknown_count;

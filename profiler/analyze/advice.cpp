@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/setting_text.h"
 #include "profiler/analyze/turn_next.h"
 
 namespace sluice::analyze {

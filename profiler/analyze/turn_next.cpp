@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/setting_text.h"
+
 namespace sluice::analyze {
 namespace {
 
@@ -72,13 +74,6 @@ bool is_better_together(const PredictedChanges& predicted, bool is_shown) {
 }
 
 }  // namespace
-
-std::string key_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
-
-std::string value_of(const std::string& setting) {
-  const std::size_t equals = setting.find('=');
-  return equals == std::string::npos ? "" : setting.substr(equals + 1);
-}
 
 TurnNext turn_next(const PredictedChanges& predicted, const std::set<std::string>& shown) {
   TurnNext next;

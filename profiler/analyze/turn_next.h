@@ -52,8 +52,6 @@ inline constexpr std::string_view kTurnNext = "Turn next";
 inline constexpr std::string_view kAnotherRun = "Another run";
 inline constexpr std::string_view kTogether = "Several together";
 
-std::string key_of(const std::string& setting);    // of "buffers=4": buffers
-std::string value_of(const std::string& setting);  // of "buffers=4": 4
 // "buffers 2 -> 4, wire fp32 -> native"
 std::string change_words(const PredictedChange& change, std::string_view arrow);
 // Where no single change is worth saying: how many were simulated.

@@ -11,50 +11,33 @@
 #include <string>
 #include <vector>
 
-#include "core/model/activations.h"
-#include "core/model/model_shape.h"
-#include "core/model/trainable_model.h"
+#include "core/model/model_factory.h"
 
 namespace sluice::model {
-
-enum class ComputeKind : std::uint8_t { bf16, fp16 };
-
-struct Gpt2Options {
-  std::int64_t batch = 8;
-  std::int64_t sequence = 128;
-  int micro_step_count = 1;
-  Activations activations = Activations::keep;
-  ComputeKind compute = ComputeKind::bf16;
-  int thread_count = 0;  // 0 = all cores
-};
-
-struct SampleOptions {
-  std::string prompt = {};
-  std::int64_t token_count = 200;
-  double temperature = 0.8;
-  std::uint64_t seed = 0;
-};
 
 class Gpt2 : public TrainableModel {
  public:
   // `parameters` is the caller's flat 16-bit array of parameter_count values (see
   // TrainableModel::parameters), which must outlive the model; the tensors
   // are views into it.
-  static Result<std::unique_ptr<Gpt2>> make(const ModelShape& shape, const Gpt2Options& options,
+  static Result<std::unique_ptr<Gpt2>> make(const ModelShape& shape, const ModelOptions& options,
                                             std::span<std::uint16_t> parameters);
   virtual Result<std::string> sample_text(
       const SampleOptions& options) = 0;  // byte-level vocabularies only
 };
 
-// Upper bound of the resident memory that the model takes besides the flat parameters: libtorch
-// itself, activations of all micro-batches, temporaries of the widest layer, the tied table's
-// gradient. For the memory plan (D9).
-struct ComputeMemory {
-  std::int64_t library_bytes;  // libtorch and the program, before anything is computed
-  std::int64_t activation_bytes;
-  std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
-  std::int64_t tied_gradient_bytes;
+// Upper bounds, in bytes of resident memory, of what a model takes besides the flat parameters: of
+// all micro-batches together. For the memory plan (D9).
+struct ModelMemory {
+  std::int64_t library_bytes = 0;  // the program and its libraries, before anything is computed
+  std::int64_t activation_bytes = 0;
+  std::int64_t temporary_bytes = 0;      // peak inside one layer's forward or backward
+  std::int64_t tied_gradient_bytes = 0;  // of a table that two layers share
 };
-ComputeMemory gpt2_memory(const ModelShape& shape, const Gpt2Options& options);
+
+// What libtorch and GPT-2's layers take.
+ModelMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
+
+ModelFactory gpt2_factory();
 
 }  // namespace sluice::model

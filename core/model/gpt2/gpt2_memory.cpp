@@ -35,8 +35,8 @@ constexpr std::int64_t kKeptWidths = 19;
 // attention's.
 constexpr std::int64_t kBackwardWidths = 24;
 
-bool widens(const Gpt2Options& options) {
-  return widens_products(options.compute == ComputeKind::fp16 ? at::ScalarType::Half
+bool widens(const ModelOptions& options) {
+  return widens_products(options.compute == Float16Kind::fp16 ? at::ScalarType::Half
                                                               : at::ScalarType::BFloat16);
 }
 
@@ -45,7 +45,7 @@ std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
   return tokens * (kKeptWidths * shape.hidden * k16BitBytes + row_statistics);
 }
 
-std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * k16BitBytes;
   const std::int64_t numbers = tokens * (2 * 8 + kFp32Bytes);  // tokens, targets, log sums
@@ -57,14 +57,14 @@ std::int64_t activation_bytes(const ModelShape& shape, const Gpt2Options& option
   return options.micro_step_count * (row + blocks + head + numbers);
 }
 
-std::int64_t attention_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (!widens(options)) return 0;
   return widened_attention_bytes({options.batch, options.sequence}, shape.hidden);
 }
 
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
 // what is added in fp32 is widened first, a tensor at a time.
-std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t gradients = 12 * shape.hidden * shape.hidden + 13 * shape.hidden;
   const std::int64_t recomputed =
@@ -75,7 +75,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const Gpt2Options& o
          tokens * shape.hidden * kBackwardWidths * k16BitBytes;
 }
 
-std::int64_t head_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
   const std::int64_t logits =
@@ -83,13 +83,13 @@ std::int64_t head_temporary_bytes(const ModelShape& shape, const Gpt2Options& op
   return logits + 4 * tokens * shape.hidden * k16BitBytes;
 }
 
-std::int64_t embedding_temporary_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   return options.batch * options.sequence * shape.hidden * 3 * kFp32Bytes;
 }
 
 // One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
 // bits and widened.
-std::int64_t tied_gradient_bytes(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t tied_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
   return shape.vocabulary * shape.hidden * kFp32Bytes +
@@ -98,7 +98,7 @@ std::int64_t tied_gradient_bytes(const ModelShape& shape, const Gpt2Options& opt
 
 }  // namespace
 
-ComputeMemory gpt2_memory(const ModelShape& shape, const Gpt2Options& options) {
+ModelMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t temporary =
       std::max({block_temporary_bytes(shape, options), head_temporary_bytes(shape, options),
                 embedding_temporary_bytes(shape, options)});

@@ -21,8 +21,8 @@
 namespace sluice::model {
 namespace {
 
-at::ScalarType dtype_of(ComputeKind kind) {
-  return kind == ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
+at::ScalarType dtype_of(Float16Kind kind) {
+  return kind == Float16Kind::bf16 ? at::kBFloat16 : at::kHalf;
 }
 
 at::Tensor as_tensor(std::vector<std::int64_t>& numbers) {
@@ -31,7 +31,7 @@ at::Tensor as_tensor(std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-Gpt2Model::Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
+Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
                      std::span<std::uint16_t> parameters)
     : shape_(shape),
       options_(options),
@@ -48,10 +48,6 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
   for (MicroBatch& micro : micro_batches_) {
     micro.logits = at::empty({options.batch * options.sequence, shape.vocabulary}, like);
   }
-}
-
-Float16Kind Gpt2Model::parameter_kind() const {
-  return options_.compute == ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
 }
 
 Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
@@ -289,7 +285,7 @@ Result<double> Gpt2Model::evaluate(const TokenBatch& batch) {
   });
 }
 
-Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const Gpt2Options& options,
+Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOptions& options,
                                          std::span<std::uint16_t> parameters) {
   RETURN_IF_ERROR(check_trainable(shape));
   if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||

@@ -23,11 +23,11 @@ namespace sluice::model {
 
 class Gpt2Model final : public Gpt2 {
  public:
-  Gpt2Model(const ModelShape& shape, const Gpt2Options& options,
+  Gpt2Model(const ModelShape& shape, const ModelOptions& options,
             std::span<std::uint16_t> parameters);
 
   const FlatLayout& layout() const override { return layout_; }
-  Float16Kind parameter_kind() const override;
+  Float16Kind parameter_kind() const override { return options_.compute; }
   std::span<std::uint16_t> parameters() override { return parameters_; }
 
   Status set_batch(int micro_step, const TokenBatch& batch) override;
@@ -90,7 +90,7 @@ class Gpt2Model final : public Gpt2 {
   at::Tensor next_token_logits(std::span<const std::int64_t> context) const;
 
   ModelShape shape_;
-  Gpt2Options options_;
+  ModelOptions options_;
   FlatLayout layout_;
   std::span<std::uint16_t> parameters_;
   FlatViews views_;

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kHeadChunkTokens = 1024;
 inline constexpr std::int64_t kTiedSliceRows = 4096;
 
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
-inline bool head_is_one_product(const Gpt2Options& options) {
+inline bool head_is_one_product(const ModelOptions& options) {
   return options.micro_step_count == 1 && options.batch * options.sequence <= kHeadChunkTokens;
 }
 

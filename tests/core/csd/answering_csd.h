@@ -28,7 +28,10 @@ class AnsweringCsd final : public EmulatedCsd {
       : EmulatedCsd(request, Payload::real), options_(options), random_(options.seed) {
     thread_ = std::thread([this] { run(); });
   }
-  ~AnsweringCsd() override {
+  ~AnsweringCsd() override { stop(); }
+
+  void stop() final {
+    if (!thread_.joinable()) return;
     {
       MutexLock lock(mutex_);
       is_closing_ = true;

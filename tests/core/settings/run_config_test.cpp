@@ -32,13 +32,6 @@ std::string error_of(const std::string& toml, const std::vector<std::string>& ov
 std::string error_of_line(const std::string& line) { return error_of(kRequired + line + "\n"); }
 std::string error_of_set(const std::string& text) { return error_of(kRequired, {text}); }
 
-std::string value_in(const RunConfig& config, const std::string& key) {
-  for (const auto& [name, value] : setting_values(config)) {
-    if (name == key) return value;
-  }
-  return "no such key";
-}
-
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -247,8 +240,8 @@ TEST_CASE("every value printed for a run is taken back by --set and means the sa
   const auto second = parse(kRequired, again);
   REQUIRE(second.ok());
   CHECK(setting_values(*first) == setting_values(*second));
-  CHECK(value_in(*second, "host_memory") == "3GiB");
-  CHECK(value_in(*second, "device_map") == "2,1,1");
+  CHECK(value_of(*second, "host_memory") == "3GiB");
+  CHECK(value_of(*second, "device_map") == "2,1,1");
 }
 
 TEST_CASE("every setting has a sentence and a key of its own, and its default is in range") {

@@ -26,7 +26,7 @@ void check_steps(const std::vector<std::string>& settings) {
   all.push_back("steps=12");
   const auto config = files.config(all);
   REQUIRE(config.ok());
-  const train::ModelFactory factory = arithmetic_factory();
+  const model::ModelFactory factory = arithmetic_factory();
   record::Recorder recorder;
   train::TrainingRun::Request request;
   request.config = &*config;

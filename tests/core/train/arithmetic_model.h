@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
-#include "core/train/model_factory.h"
 
 namespace sluice {
 
@@ -82,17 +82,14 @@ class ArithmeticModel final : public model::TrainableModel {
   std::vector<double> losses_;
 };
 
-inline train::ModelFactory arithmetic_factory() {
-  train::ModelFactory factory;
-  factory.make = [](const model::ModelShape& shape, const settings::RunConfig& config,
-                    std::span<std::uint16_t> parameters) -> Result<train::BuiltModel> {
-    train::BuiltModel built;
-    built.model =
-        std::make_unique<ArithmeticModel>(shape, static_cast<int>(config.batch.grad_accum_steps),
-                                          config.arithmetic.precision, parameters);
-    return built;
+inline model::ModelFactory arithmetic_factory() {
+  model::ModelFactory factory;
+  factory.make = [](const model::ModelShape& shape, const model::ModelOptions& options,
+                    std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
+    return model::BuiltModel{std::make_unique<ArithmeticModel>(shape, options.micro_step_count,
+                                                               options.compute, parameters)};
   };
-  factory.memory = [](const model::ModelShape&, const settings::RunConfig&) {
+  factory.memory = [](const model::ModelShape&, const model::ModelOptions&) {
     return MemoryItems{};
   };
   return factory;

@@ -82,7 +82,7 @@ Status train_recorded(const SmallRun& files, const std::vector<std::string>& set
                       train::StartFrom start, std::span<const train::PlannedChange> changes,
                       BytesByLink& moved) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
-  const train::ModelFactory factory = arithmetic_factory();
+  const model::ModelFactory factory = arithmetic_factory();
   record::Recorder recorder;
   train::TrainingRun::Request request;
   request.config = &config;

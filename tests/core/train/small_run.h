@@ -76,14 +76,16 @@ using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<i
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
                                    train::StartFrom start = train::StartFrom::new_state,
                                    const WrapEngine& wrap = {},
-                                   std::span<const train::PlannedChange> changes = {}) {
+                                   std::span<const train::PlannedChange> changes = {},
+                                   csd::DeviceFactory* devices = nullptr) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
-  const train::ModelFactory factory = arithmetic_factory();
+  const model::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
   request.config = &config;
   request.factory = &factory;
   request.start = start;
   request.wrap_engine = wrap;
+  request.devices = devices;
   ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/setting_text.h"
+
 namespace sluice::analyze {
 namespace {
 

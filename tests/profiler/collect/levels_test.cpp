@@ -39,7 +39,7 @@ enum class Levels { as_planned, all_the_time };
 void train_through(Levels levels, const SmallRun& files, const std::string& path) {
   const settings::RunConfig config =
       require_ok(files.config({"steps=" + std::to_string(kSteps), "state_dir=" + path + ".state"}));
-  const train::ModelFactory factory = arithmetic_factory();
+  const model::ModelFactory factory = arithmetic_factory();
   record::Recorder recorder;
   train::TrainingRun::Request request;
   request.config = &config;

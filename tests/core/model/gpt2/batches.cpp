@@ -7,10 +7,6 @@
 namespace sluice::model {
 namespace {
 
-Float16Kind kind_of(const Gpt2Options& options) {
-  return options.compute == ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
-}
-
 void require_ok(const Status& status) {
   INFO((status.ok() ? std::string() : status.error().message()));
   REQUIRE(status.ok());
@@ -43,8 +39,8 @@ std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind 
   return parameters;
 }
 
-Gpt2Run::Gpt2Run(const ModelShape& shape, const Gpt2Options& options, double weight_scale)
-    : parameters(make_parameters(shape, kind_of(options), weight_scale)) {
+Gpt2Run::Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale)
+    : parameters(make_parameters(shape, options.compute, weight_scale)) {
   Result<std::unique_ptr<Gpt2>> made = Gpt2::make(shape, options, parameters);
   REQUIRE(made.ok());
   model = std::move(*made);

@@ -26,7 +26,7 @@ std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind 
                                            double weight_scale = 1);
 
 struct Gpt2Run {
-  Gpt2Run(const ModelShape& shape, const Gpt2Options& options, double weight_scale = 1);
+  Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale = 1);
 
   // All micro-batches through all layers; into fp32 (from zero), or into 16 bits, widened.
   std::vector<float> step(const std::vector<Batch>& micro_batches, double gradient_scale);

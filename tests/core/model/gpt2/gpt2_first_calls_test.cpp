@@ -39,7 +39,7 @@ namespace {
 // As many logits, 128 x 256, as libtorch gives to more than one thread.
 const ModelShape kShape{"small", 1, 64, 2, 32, 256};
 const Batch kBatch(4, 32, 256, 1);
-constexpr Gpt2Options kOptions{.batch = 4, .sequence = 32, .thread_count = 16};
+constexpr ModelOptions kOptions{.batch = 4, .sequence = 32, .thread_count = 16};
 
 // A process in which `compute` runs, and the value that it gives.
 template <typename Value>

@@ -45,7 +45,7 @@ TEST_CASE("bf16 gradients of every tensor are those of plain GPT-2") {
 
 TEST_CASE("fp16 gradients under a loss scale are those of plain GPT-2") {
   const ModelShape shape{"very small", 1, 16, 2, 8, 31};
-  Gpt2Run run(shape, {.batch = 2, .sequence = 8, .compute = ComputeKind::fp16}, kWeightScale);
+  Gpt2Run run(shape, {.batch = 2, .sequence = 8, .compute = Float16Kind::fp16}, kWeightScale);
   const Batch batch(2, 8, shape.vocabulary, 5);
   std::vector<float> gradient = run.step_16bit(batch, 1024);
   for (float& value : gradient) value /= 1024;

@@ -35,7 +35,7 @@ bool reset_peak() {
 
 // Peak of eight steps and an evaluation after each, less what belongs to the caller: parameters and
 // the gradient of one layer. Holes in the memory would make later steps take more.
-std::int64_t measure(const ModelShape& shape, const Gpt2Options& options) {
+std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t layer = shape.flat_layout().largest_layer_elements();
   const bool several = options.micro_step_count > 1;
   std::vector<std::uint16_t> parameters = make_parameters(shape, Float16Kind::bf16);
@@ -79,7 +79,7 @@ const ModelShape kWordy{"wordy", 1, 64, 1, 256, 50000};
 
 struct Case {
   const ModelShape& shape;
-  Gpt2Options options;
+  ModelOptions options;
 };
 
 using enum Activations;
@@ -126,7 +126,7 @@ std::int64_t measure_in_child(std::size_t which) {
 void check_plan(std::size_t which) {
   const auto& [shape, options] = kCases[which];
   const std::int64_t measured = measure_in_child(which);
-  const ComputeMemory plan = gpt2_memory(shape, options);
+  const ModelMemory plan = gpt2_memory(shape, options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print("{} {} x {} x {} {}: planned {} = {} + {} + {} + {}, measured {}\n", shape.name,

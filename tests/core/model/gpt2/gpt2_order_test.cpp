@@ -26,14 +26,14 @@ TEST_CASE("two runs give bit-equal gradients and losses") {
 TEST_CASE("recomputed activations give the same bits as kept ones") {
   for (const std::int64_t rows : {3, 60}) {  // 60 x 20: more than the head takes at once
     const Batch batch(rows, 20, 97, 5);
-    Gpt2Options options{.batch = rows, .sequence = 20};
+    ModelOptions options{.batch = rows, .sequence = 20};
     Gpt2Run keep(kSmall, options);
     options.activations = Activations::recompute;
     Gpt2Run recompute(kSmall, options);
     CHECK(keep.step_16bit(batch, 1) == recompute.step_16bit(batch, 1));
     CHECK(keep.model->loss(0) == recompute.model->loss(0));
   }
-  Gpt2Options options{.batch = 3, .sequence = 20, .micro_step_count = 2};
+  ModelOptions options{.batch = 3, .sequence = 20, .micro_step_count = 2};
   Gpt2Run keep(kSmall, options);
   options.activations = Activations::recompute;
   Gpt2Run recompute(kSmall, options);
@@ -107,7 +107,7 @@ TEST_CASE("parameters are read where the offload writes them") {
 
 TEST_CASE("options that cannot be are errors that say what can") {
   std::vector<std::uint16_t> parameters = make_parameters(kSmall, Float16Kind::bf16);
-  const auto message = [&](const Gpt2Options& options) {
+  const auto message = [&](const ModelOptions& options) {
     const auto made = Gpt2::make(kSmall, options, parameters);
     REQUIRE_FALSE(made.ok());
     CHECK(made.error().code() == ErrorCode::config);

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "core/model/model_shape.h"
+#include "core/platform/platform.h"
+#include "core/settings/run_config.h"
 #include "core/tune/recorded_steps.h"
 
-namespace sluice::cli {
+namespace sluice::tune {
 
 struct RecordedRunFiles {
   std::string database;
@@ -17,6 +20,7 @@ struct RecordedRunFiles {
 };
 
 struct RecordedRun {
+  std::string database;  // its path
   std::string name;
   std::string mode;                   // one line, as printed when it ran
   std::vector<std::string> settings;  // "key=value", those of the steps below
@@ -25,7 +29,7 @@ struct RecordedRun {
   platform::Platform platform;  // all of the file's devices
   bool is_simulated = false;
   double time_scale = 1;  // times below are recorded ones divided by it
-  tune::RecordedSteps steps;
+  RecordedSteps steps;
   std::int64_t step_count = 0;       // in the database
   std::vector<std::string> caveats;  // a line each
 };
@@ -33,18 +37,19 @@ struct RecordedRun {
 // Whether `path` is to be read as a run database: it is one of SQLite's, or named like one.
 bool is_database_path(const std::string& path);
 
-// Steady are the steps since the run began, went on or changed a knob, without the first two of
-// them: the first takes memory, and with pipeline=nbuffer only the third meets all that the one
-// before leaves it. Of a simulated run the one step that it recorded is steady. Of many the last
-// are taken.
+// The steps since the run began, was resumed or changed a knob are steady, but for the first two:
+// the first takes memory, and with pipeline=nbuffer only the third meets all that the one before
+// leaves it. The one step that a simulated run recorded is steady. At most the last 50 are taken.
 //
-// Errors are ErrorCode::config, not_found or unsupported and say what to do: no run database, fewer
-// than two steady steps, no operations recorded, no model or platform in it and none named.
+// Errors say what to do. ErrorCode::config: fewer than two steady steps, no operations recorded, no
+// model or platform in the database and none named. rundb::Reader's: not_found, corrupt,
+// unsupported.
 Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files);
 
-// The settings of the run with others over them; messages begin with `option` where one is wrong.
-Result<settings::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
+// The settings of the run with `overrides` over them. A message about one of these begins with
+// `option`.
+Result<settings::RunConfig> recorded_config(const RecordedRun& run,
                                             const std::vector<std::string>& overrides,
                                             const std::string& option = "--set");
 
-}  // namespace sluice::cli
+}  // namespace sluice::tune

@@ -1,14 +1,13 @@
-#include "cli/recorded_run.h"
+#include "core/tune/recorded_run.h"
 
 #include <algorithm>
 #include <fstream>
 #include <map>
 
-#include "cli/exit_code.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/span_reader.h"
 
-namespace sluice::cli {
+namespace sluice::tune {
 namespace {
 
 constexpr std::size_t kWarmSteps = 2;
@@ -25,9 +24,8 @@ class RecordedRunReader {
   explicit RecordedRunReader(const RecordedRunFiles& files) : files_(files) {}
 
   Result<RecordedRun> read() {
-    auto opened = rundb::Reader::open(files_.database);
-    if (!opened.ok()) return wrong_database(opened.error());
-    reader_ = std::move(*opened);
+    ASSIGN_OR_RETURN(reader_, rundb::Reader::open(files_.database));
+    run_.database = files_.database;
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
     ASSIGN_OR_RETURN(const auto meta, reader_->meta());
     for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
@@ -83,7 +81,7 @@ class RecordedRunReader {
       run_.settings.push_back(change.knob + "=" + change.new_value);
       first_step_ = change.step_id;
     }
-    ASSIGN_OR_RETURN(run_.config, recorded_config(run_, files_.database, {}));
+    ASSIGN_OR_RETURN(run_.config, recorded_config(run_, {}));
     const settings::OffloadConfig& offload = run_.config.offload;
     if (offload.density < 1) first_step_ = std::max(first_step_, offload.density_warmup_steps);
     if (run_.config.clock.kind == settings::ClockKind::emulated && !run_.is_simulated) {
@@ -151,7 +149,7 @@ class RecordedRunReader {
     const rundb::StepRow& last = steps.back();
     ASSIGN_OR_RETURN(const auto spans,
                      rundb::SpanReader(*reader_).spans_ended(begin, last.ts + last.dur));
-    run_.steps.kernel_order = is_real() ? tune::KernelOrder::at_once : tune::KernelOrder::in_turn;
+    run_.steps.kernel_order = is_real() ? KernelOrder::at_once : KernelOrder::in_turn;
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
     }
@@ -165,7 +163,7 @@ class RecordedRunReader {
       if (span.row.step_id >= 0 && span.row.step_id + 1 < steps.front().id) continue;
       const std::optional<runtime::Stage> stage = stage_of(span.name);
       if (!stage) continue;
-      tune::OperationTimes times;
+      OperationTimes times;
       times.stage = *stage;
       times.device = DeviceId{static_cast<std::int32_t>(span.row.device_id)};
       times.layer = LayerId{static_cast<std::int32_t>(span.row.layer_id)};
@@ -179,7 +177,7 @@ class RecordedRunReader {
       }
       run_.steps.operations.push_back(times);
     }
-    tune::keep_those_of_steps(run_.steps);
+    keep_those_of_steps(run_.steps);
     if (!run_.steps.operations.empty()) return ok_status();
     return refused("holds steps, but none of their operations; record with record=all");
   }
@@ -214,12 +212,12 @@ Result<RecordedRun> open_recorded_run(const RecordedRunFiles& files) {
   return RecordedRunReader(files).read();
 }
 
-Result<settings::RunConfig> recorded_config(const RecordedRun& run, const std::string& database,
+Result<settings::RunConfig> recorded_config(const RecordedRun& run,
                                             const std::vector<std::string>& overrides,
                                             const std::string& option) {
   std::vector<std::string> settings = run.settings;
   settings.insert(settings.end(), overrides.begin(), overrides.end());
-  return settings::parse_run_config("", database, settings, option);
+  return settings::parse_run_config("", run.database, settings, option);
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::tune

@@ -1,0 +1,53 @@
+#include "cli/predicted_changes.h"
+
+#include "base/setting_text.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string why(const tune::Prediction& prediction) {
+  const std::string& setting = prediction.settings.front();
+  std::string words = analyze::why_words(setting, value_of(prediction.from.front()));
+  if (prediction.rests_on_file) {
+    words += fmt::format(
+        "; {} was not run in these steps, so its own figures are the platform file's", setting);
+  }
+  return words;
+}
+
+}  // namespace
+
+analyze::PredictedChange predicted_change(const tune::Prediction& prediction) {
+  return {.settings = prediction.settings,
+          .from = prediction.from,
+          .seconds = prediction.seconds,
+          .change = prediction.change,
+          .needs_new_run = prediction.needs_new_run};
+}
+
+analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor) {
+  analyze::PredictedChanges changes;
+  changes.fit_error = predictor.fit_error();
+  const Result<tune::Predictions> all = predictor.all();
+  if (!all.ok()) {
+    changes.unavailable = all.error().message();
+    return changes;
+  }
+  changes.simulated_count = all->simulated_count;
+  for (const tune::Prediction& prediction : all->each) {
+    changes.each.push_back(predicted_change(prediction));
+    changes.each.back().why = why(prediction);
+  }
+  if (all->together) changes.together = predicted_change(*all->together);
+  return changes;
+}
+
+analyze::PredictedChanges predict(const std::string& database) {
+  const Result<tune::Predictor> predictor = tune::Predictor::open(database);
+  if (predictor.ok()) return predicted_changes(*predictor);
+  analyze::PredictedChanges none;
+  none.unavailable = predictor.error().message();
+  return none;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,22 @@
+#pragma once
+// What core/tune predicts of a run, in the form in which commands, pages and the window show it.
+//
+// Thread contract: free functions.
+
+#include <string>
+
+#include "core/tune/prediction.h"
+#include "profiler/analyze/turn_next.h"
+
+namespace sluice::cli {
+
+// Without words of why.
+analyze::PredictedChange predicted_change(const tune::Prediction& prediction);
+
+// Predictor::all(), each single change with why it should help, or why nothing is predicted.
+analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor);
+
+// The same of a run database.
+analyze::PredictedChanges predict(const std::string& database);
+
+}  // namespace sluice::cli

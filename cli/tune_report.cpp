@@ -1,0 +1,152 @@
+#include "cli/tune_report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/fit_report.h"
+#include "cli/output.h"
+#include "cli/simulate_report.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
+
+// Empty where nothing was recorded.
+std::string fit_text(const TuneReport& report) {
+  const tune::FittedRun* fitted = report.tuning.fitted_run();
+  if (fitted == nullptr) return "";
+  const std::string& file = report.written_platform;
+  return fit_report_text(*fitted) + (file.empty() ? "" : "It is written to " + file + ".\n") + "\n";
+}
+
+nlohmann::ordered_json json_with_fit(const TuneReport& report) {
+  nlohmann::ordered_json json;
+  if (report.tuning.fitted_run() != nullptr) {
+    json["fit"] = fit_report_json(*report.tuning.fitted_run());
+  }
+  return json;
+}
+
+std::string change_lines(const tune::TunedMachine& tuned, double time_scale) {
+  std::string text;
+  for (const tune::TuneChange& change : tuned.result.changes) {
+    text += fmt::format("  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
+                        std::isinf(change.worth_seconds)
+                            ? "needed by the other changes"
+                            : "worth " + duration(change.worth_seconds * time_scale) + " a step");
+  }
+  return text;
+}
+
+std::string settings_of(const tune::TunedMachine& tuned) {
+  std::string text;
+  for (const char* key : {"method", "pipeline", "density"}) {
+    if (!tuned.result.best.contains(key)) continue;
+    text += (text.empty() ? "" : " · ") + tuned.result.best.at(key);
+  }
+  return text;
+}
+
+// One number of devices beside the first.
+std::string device_row(const tune::TunedMachine& tuned, const tune::TunedMachine& first,
+                       double time_scale, bool is_best) {
+  const double price = tuned.best.platform.price_usd();
+  const double first_price = first.best.platform.price_usd();
+  const bool has_prices = first_price > 0;
+  const double cost = price * tuned.after.total_seconds / (first_price * first.after.total_seconds);
+  return fmt::format("{:>8} {:>10} {:>9.2f} {:>12} {:>12}  {}{}\n",
+                     tuned.best.config.offload.devices,
+                     duration(tuned.after.total_seconds * time_scale),
+                     first.after.total_seconds / tuned.after.total_seconds,
+                     has_prices ? fmt::format("{:.0f} USD", price) : "-",
+                     has_prices ? fmt::format("{:.2f}", cost) : "-", settings_of(tuned),
+                     has_prices && is_best ? "  <- cheapest" : "");
+}
+
+}  // namespace
+
+std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned) {
+  const bool is_fitted = report.tuning.fitted_run() != nullptr;
+  const double time_scale = report.tuning.time_scale();
+  const double before = tuned.before.total_seconds * time_scale;
+  const double after = tuned.after.total_seconds * time_scale;
+  std::string text = fit_text(report);
+  text += fmt::format(
+      "SIMULATED: {} on {}{}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
+      tuned.best.shape.name, tuned.best.platform.name, is_fitted ? " as fitted" : "",
+      tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
+      duration(before), duration(after), before / after);
+  if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
+  text += change_lines(tuned, time_scale);
+  if (is_fitted && tuned.changes("method")) {
+    text += "  The other method was never run here: its figures come from the platform file.\n";
+  }
+  if (is_fitted && tuned.changes("subgroup_elements")) {
+    text +=
+        "  A state that exists keeps its subgroup_elements: for a run that goes on, add "
+        "--hold subgroup_elements.\n";
+  }
+  text += "\n" + simulate_verdict(tuned.best, tuned.after);
+  return text + fmt::format("\n{} of {} combinations were simulated.",
+                            tuned.result.evaluation_count, tuned.combination_count());
+}
+
+std::string tune_json(const TuneReport& report, const tune::TunedMachine& tuned) {
+  const double time_scale = report.tuning.time_scale();
+  nlohmann::ordered_json json = json_with_fit(report);
+  json["simulated"] = true;
+  json["model"] = tuned.best.shape.name;
+  json["platform"] = tuned.best.platform.name;
+  json["seconds"] = {{"before", tuned.before.total_seconds * time_scale},
+                     {"after", tuned.after.total_seconds * time_scale}};
+  json["changes"] = nlohmann::ordered_json::array();
+  for (const tune::TuneChange& change : tuned.result.changes) {
+    json["changes"].push_back({{"key", change.key},
+                               {"from", change.from},
+                               {"to", change.to},
+                               {"worth_seconds", change.worth_seconds * time_scale}});
+    // An infinite worth is written as null.
+  }
+  json["evaluations"] = tuned.result.evaluation_count;
+  json["combinations"] = tuned.combination_count();
+  if (report.applies) json["applied_after_step"] = nullptr;
+  if (report.applied_after_step) json["applied_after_step"] = *report.applied_after_step;
+  return json_text(json, 2);
+}
+
+std::string devices_text(const TuneReport& report, std::span<const tune::TunedMachine> machines) {
+  const tune::TunedMachine& first = machines.front();
+  const tune::TunedMachine& best = tune::best_buy(machines);
+  std::string text = fit_text(report);
+  text += fmt::format(
+      "SIMULATED: {} on {}, each number of devices tuned\n{:>8} {:>10} {:>9} {:>12} {:>12}  "
+      "settings\n",
+      first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
+      "a step costs");
+  for (const tune::TunedMachine& tuned : machines) {
+    text += device_row(tuned, first, report.tuning.time_scale(), &tuned == &best);
+  }
+  if (first.best.platform.price_usd() > 0) {
+    return text + "A step costs: price x time, the first row being 1.\n";
+  }
+  return text + "The platform file states no prices.\n";
+}
+
+std::string devices_json(const TuneReport& report, std::span<const tune::TunedMachine> machines) {
+  nlohmann::ordered_json json = json_with_fit(report);
+  json["simulated"] = true;
+  json["model"] = machines.front().best.shape.name;
+  json["platform"] = machines.front().best.platform.name;
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const tune::TunedMachine& tuned : machines) {
+    json["rows"].push_back({{"devices", tuned.best.config.offload.devices},
+                            {"seconds", tuned.after.total_seconds * report.tuning.time_scale()},
+                            {"price_usd", tuned.best.platform.price_usd()},
+                            {"settings", tuned.result.best}});
+  }
+  return json_text(json, 2) + "\n";
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,55 @@
+#pragma once
+// Who makes the model of a run: core/model/gpt2, or the arithmetic of tests, which needs no
+// libtorch.
+//
+// Thread contract: make() and memory() from one thread; what they make has TrainableModel's.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/float16.h"
+#include "base/memory_item.h"
+#include "base/status.h"
+#include "core/model/activations.h"
+#include "core/model/model_shape.h"
+#include "core/model/trainable_model.h"
+
+namespace sluice::model {
+
+// How a model computes.
+struct ModelOptions {
+  std::int64_t batch = 8;
+  std::int64_t sequence = 128;
+  int micro_step_count = 1;
+  Activations activations = Activations::keep;
+  Float16Kind compute = Float16Kind::bf16;  // also of the parameters
+  int thread_count = 0;                     // 0 = all cores
+};
+
+struct SampleOptions {
+  std::string prompt = {};
+  std::int64_t token_count = 200;
+  double temperature = 0.8;  // 0: always the likeliest token
+  std::uint64_t seed = 0;
+};
+
+struct BuiltModel {
+  std::unique_ptr<TrainableModel> model;
+  // Text that the model writes, on its compute thread between steps. Empty: it writes none.
+  std::function<Result<std::string>(const SampleOptions&)> sample = {};
+};
+
+struct ModelFactory {
+  // `parameters` is the caller's flat 16-bit array (TrainableModel::parameters); it outlives the
+  // model.
+  std::function<Result<BuiltModel>(const ModelShape&, const ModelOptions&,
+                                   std::span<std::uint16_t> parameters)>
+      make;
+  // What a model takes besides the flat parameters, for the memory plan (D9).
+  std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
+};
+
+}  // namespace sluice::model

@@ -1,0 +1,21 @@
+#include "core/plan/model_options.h"
+
+namespace sluice::plan {
+
+model::ModelOptions model_options(const settings::RunConfig& config) {
+  return {.batch = config.batch.batch,
+          .sequence = config.batch.sequence,
+          .micro_step_count = static_cast<int>(config.batch.grad_accum_steps),
+          .activations = config.arithmetic.activations,
+          .compute = config.arithmetic.precision,
+          .thread_count = static_cast<int>(config.resources.threads)};
+}
+
+model::SampleOptions sample_options(const settings::RunConfig& config) {
+  return {.prompt = config.sample.prompt,
+          .token_count = config.sample.tokens,
+          .temperature = config.sample.temperature,
+          .seed = static_cast<std::uint64_t>(config.schedule.seed)};
+}
+
+}  // namespace sluice::plan

@@ -1,0 +1,16 @@
+#pragma once
+// What a run's settings ask of its model.
+//
+// Thread contract: free functions.
+
+#include "core/model/model_factory.h"
+#include "core/settings/run_config.h"
+
+namespace sluice::plan {
+
+model::ModelOptions model_options(const settings::RunConfig& config);
+
+// Of the text at the end of a run.
+model::SampleOptions sample_options(const settings::RunConfig& config);
+
+}  // namespace sluice::plan

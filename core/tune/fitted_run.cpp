@@ -1,0 +1,19 @@
+#include "core/tune/fitted_run.h"
+
+#include <utility>
+
+namespace sluice::tune {
+
+Result<FittedRun> fitted_to(RecordedRun run) {
+  ASSIGN_OR_RETURN(PlatformFit fit, fit_platform(run.config, run.shape, run.platform, run.steps));
+  return FittedRun{std::move(run), std::move(fit)};
+}
+
+Result<plan::RunPlan> plan_with(const FittedRun& fitted, const std::vector<std::string>& overrides,
+                                const std::string& option) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config,
+                   recorded_config(fitted.run, overrides, option));
+  return plan::plan_run(config, fitted.run.shape, fitted.fit.platform);
+}
+
+}  // namespace sluice::tune

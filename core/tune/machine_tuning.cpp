@@ -1,0 +1,117 @@
+#include "core/tune/machine_tuning.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/nearest.h"
+
+namespace sluice::tune {
+namespace {
+
+constexpr const char* kDeviceMap = "device_map";  // of a machine whose devices are not alike
+
+}  // namespace
+
+bool TuneChoice::is_held(const std::string& key) const {
+  if (changeable && std::ranges::find(*changeable, key) == changeable->end()) return true;
+  return std::ranges::find(held, key) != held.end();
+}
+
+Status check_held(const TuneChoice& choice, const std::string& option) {
+  std::vector<std::string> keys;
+  for (const TuneKnob& knob : tune_knobs()) keys.push_back(knob.key);
+  keys.emplace_back(kDeviceMap);
+  for (const std::string& key : choice.held) {
+    if (std::ranges::find(keys, key) != keys.end()) continue;
+    return make_error(ErrorCode::config, "{} {}: nothing of that name is tuned{}; {} are", option,
+                      key, did_you_mean(key, keys), fmt::join(keys, ", "));
+  }
+  return ok_status();
+}
+
+std::size_t TunedMachine::combination_count() const {
+  std::size_t count = 1;
+  for (const TuneKnob& knob : knobs) count *= knob.values.size();
+  return count;
+}
+
+bool TunedMachine::changes(const std::string& key) const {
+  return std::ranges::count(result.changes, key, &TuneChange::key) > 0;
+}
+
+MachineTuning::MachineTuning(ModelOnPlatform start, TuneChoice choice)
+    : start_(std::move(start)), choice_(std::move(choice)) {}
+
+MachineTuning::MachineTuning(FittedRun start, TuneChoice choice)
+    : start_(std::move(start)), choice_(std::move(choice)) {}
+
+double MachineTuning::time_scale() const {
+  return fitted_run() != nullptr ? fitted_run()->run.time_scale : 1;
+}
+
+Result<TunedMachine> MachineTuning::tuned() const { return tuned_from(choice_.overrides); }
+
+Result<std::vector<TunedMachine>> MachineTuning::tuned_for_devices(
+    std::span<const std::string> counts) const {
+  std::vector<TunedMachine> machines;
+  for (const std::string& count : counts) {
+    std::vector<std::string> overrides = choice_.overrides;
+    overrides.push_back("devices=" + count);
+    ASSIGN_OR_RETURN(machines.emplace_back(), tuned_from(overrides));
+  }
+  return machines;
+}
+
+Result<TunedMachine> MachineTuning::tuned_from(const std::vector<std::string>& overrides) const {
+  TunedMachine tuned;
+  ASSIGN_OR_RETURN(const plan::RunPlan start, plan_of(overrides, {}));
+  ASSIGN_OR_RETURN(tuned.before, simulate::simulate_step(start));
+  tuned.knobs = knobs_of(start);
+  TuneSettings now;
+  for (const TuneKnob& knob : tuned.knobs) {
+    now[knob.key] = settings::value_of(start.config, knob.key);
+  }
+  const auto evaluate = [&](const TuneSettings& tried) -> Result<double> {
+    return seconds_of(overrides, tried);
+  };
+  ASSIGN_OR_RETURN(tuned.result, tune(tuned.knobs, now, evaluate));
+  ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));
+  ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));
+  return tuned;
+}
+
+std::vector<TuneKnob> MachineTuning::knobs_of(const plan::RunPlan& start) const {
+  std::vector<TuneKnob> knobs = tune_knobs();
+  if (choice_.density_min < 1) knobs.push_back(density_knob(choice_.density_min));
+  if (const auto device_map = device_map_knob(start.platform)) knobs.push_back(*device_map);
+  std::erase_if(knobs, [this](const TuneKnob& knob) { return choice_.is_held(knob.key); });
+  return knobs;
+}
+
+Result<plan::RunPlan> MachineTuning::plan_of(std::vector<std::string> overrides,
+                                             const TuneSettings& settings) const {
+  for (const auto& [key, value] : settings) overrides.push_back(key + "=" + value);
+  if (fitted_run() != nullptr) return plan_with(*fitted_run(), overrides);
+  const ModelOnPlatform& start = std::get<ModelOnPlatform>(start_);
+  ASSIGN_OR_RETURN(const settings::RunConfig config,
+                   simulate::simulation_config(start.model, start.platform, overrides));
+  return plan::plan_run(config);
+}
+
+// What does not fit the machine takes for ever.
+double MachineTuning::seconds_of(const std::vector<std::string>& overrides,
+                                 const TuneSettings& settings) const {
+  const auto plan = plan_of(overrides, settings);
+  if (!plan.ok()) return std::numeric_limits<double>::infinity();
+  const auto step = simulate::simulate_step(*plan);
+  return step.ok() ? step->total_seconds : std::numeric_limits<double>::infinity();
+}
+
+const TunedMachine& best_buy(std::span<const TunedMachine> machines) {
+  return *std::ranges::min_element(machines, {}, [](const TunedMachine& machine) {
+    return machine.after.total_seconds * machine.best.platform.price_usd();
+  });
+}
+
+}  // namespace sluice::tune
