@@ -87,10 +87,15 @@ def library_table_problems(text):
     return problems
 
 
+# Who contributes items to a run's memory plan.
+MEMORY_ITEMS = ("core/model/gpt2/gpt2_factory.cpp", "core/offload/offload_memory.cpp",
+                "core/plan/memory_plan.cpp")
+
+
 def memory_table_problems(text):
     said = {row[0] for row in table_under(text, "| item | size |")}
-    source = text_of("core/plan/memory_plan.cpp")
-    items = re.findall(r'\badd\((?:fmt::format\()?"([^"]+)"', source)
+    source = "".join(text_of(file) for file in MEMORY_ITEMS)
+    items = re.findall(r'\{(?:fmt::format\()?"([^"]+)",', source)
     return differences(said, {item.replace("{}", "N") for item in items}, "memory plan")
 
 
