@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "core/compress/sparse_gradient.h"
 #include "core/compress/top_k.h"
-#include "core/csd/update_command.h"
+#include "core/csd/update_kernel.h"
 #include "core/optimizer/gradient_stats.h"
 #include "storage/io/page_aligned_buffer.h"
 #include "storage/state/checksum.h"
@@ -83,13 +83,12 @@ struct Subgroup {
     }
   }
 
-  optimizer::UpdateArrays arrays() {
-    optimizer::UpdateArrays arrays;
-    arrays.element_count = kElements;
-    for (std::size_t v = 0; v < state.size(); ++v) arrays.state[v] = state[v].data();
-    arrays.gradient = gradient.data();
-    arrays.parameters = parameters.data();
-    return arrays;
+  csd::UpdateMemory memory() {
+    csd::UpdateMemory memory;
+    for (std::size_t v = 0; v < state.size(); ++v) memory.state[v] = state[v].data();
+    memory.gradient = std::as_bytes(std::span(gradient));
+    memory.parameters = parameters.data();
+    return memory;
   }
 
   std::vector<std::vector<float>> state;
@@ -110,14 +109,18 @@ std::vector<std::unique_ptr<Subgroup>> subgroups(optimizer::RuleKind rule, int c
 // With its own gradient, or with a sparse one.
 void update_subgroup(const optimizer::UpdateScalars& scalars, Subgroup& subgroup,
                      std::span<const std::byte> sparse = {}) {
-  csd::UpdateCommand command;
-  command.scalars = scalars;
-  command.arrays = subgroup.arrays();
-  command.expected = subgroup.checksums;
-  command.is_sparse = !sparse.empty();
-  command.sparse_gradient = sparse;
-  if (!command.is_sparse) command.gradient_checks = subgroup.checks;
-  CHECK(csd::run_update(command, subgroup.checksums).ok());
+  csd::UpdateOrder order;
+  order.task.scalars = scalars;
+  order.task.element_count = kElements;
+  order.task.is_sparse = !sparse.empty();
+  order.check.expected = subgroup.checksums;
+  csd::UpdateMemory memory = subgroup.memory();
+  if (order.task.is_sparse) {
+    memory.gradient = sparse;
+  } else {
+    order.check.gradient = subgroup.checks;
+  }
+  CHECK(csd::run_update(order, memory, subgroup.checksums).ok());
 }
 
 double total(const KernelOptions& options) {

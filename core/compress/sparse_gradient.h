@@ -19,7 +19,7 @@
 
 namespace sluice::compress {
 
-// As many elements as the update handles at once (core/csd/update_command.cpp): an index in a tile
+// As many elements as the update handles at once (core/csd/update_kernel.cpp): an index in a tile
 // takes 16 bits, and a tile of fp32 is 64 KiB.
 inline constexpr std::int64_t kTileElements = 16 * 1024;
 

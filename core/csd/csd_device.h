@@ -1,35 +1,59 @@
 #pragma once
-// The device seam: a drive with an update engine beside it, joined by an internal link. The state
-// of the optimizer is read, updated and written without leaving the device; only gradients go down
-// and parameters come up.
+// The device seam: a drive with an update engine beside it, joined by an internal link, and memory
+// of its own. The state of the optimizer is read, updated and written without leaving the device;
+// only gradients go down and parameters come up.
+//
+// tests/core/csd/device_conformance.h is what every implementation is run through.
 //
 // Thread contract: called from the schedule's thread; each call makes an operation to be awaited,
-// and each operation is recorded with its bytes, times and device.
+// and each operation is recorded with its bytes, times and device. Buffers and what an order points
+// to live until then.
 // Errors: those of the transfers and of run_update(), as the awaited Status.
+
+#include <string_view>
 
 #include "core/csd/device_memory.h"
 #include "core/csd/drive.h"
-#include "core/csd/update_command.h"
+#include "core/csd/update_task.h"
 
 namespace sluice::csd {
+
+// Between the drive and a buffer from its beginning; padding as in HostTransfer.
+struct DeviceTransfer {
+  std::int64_t offset_bytes = 0;  // in the stage's file
+  const DeviceBuffer* buffer = nullptr;
+  std::int64_t size_bytes = 0;
+};
+
+// The arrays of one subgroup in the device's memory.
+struct UpdateBuffers {
+  std::array<const DeviceBuffer*, optimizer::kMaxStateArrays> state{};  // as many as the rule has
+  const DeviceBuffer* gradient = nullptr;
+  const DeviceBuffer* parameters = nullptr;  // receives the 16-bit copy; null: none is made
+};
 
 class CsdDevice : public Drive {
  public:
   using Drive::Drive;
+  // What stands in for the hardware ("files and host memory"); empty: the hardware itself.
+  virtual std::string_view stand_in() const = 0;
+  virtual DeviceMemory& memory() = 0;
+
   // Drive to device memory and back, over the internal link; the host link carries nothing.
-  virtual runtime::Operation read(const Owner& owner, const Transfer& transfer) = 0;
-  virtual runtime::Operation write(const Owner& owner, const Transfer& transfer) = 0;
-  // The update kernel on one subgroup in device memory. `command` and `updated` live until awaited.
-  virtual runtime::Operation update(const UpdateCommand& command, UpdatedChecksums& updated) = 0;
-  // Device memory to host memory, over the host link but not through the drive. Both spans are of
-  // `size_bytes`, or empty where there is no payload.
-  virtual runtime::Operation sync_from_device(const Owner& owner, std::span<const std::byte> device,
+  virtual runtime::Operation read(const TransferLabel& label, const DeviceTransfer& transfer) = 0;
+  virtual runtime::Operation write(const TransferLabel& label, const DeviceTransfer& transfer) = 0;
+  // The update kernel on one subgroup in device memory.
+  virtual runtime::Operation update(const UpdateOrder& order, const UpdateBuffers& buffers,
+                                    UpdatedChecksums& updated) = 0;
+  // Device memory to host memory, over the host link but not through the drive. `host` has at least
+  // `size_bytes`, or is empty where there is no payload.
+  virtual runtime::Operation sync_from_device(const TransferLabel& label, const DeviceRange& device,
                                               std::span<std::byte> host,
                                               std::int64_t size_bytes) = 0;
   // The other way: into device memory.
-  virtual runtime::Operation sync_to_device(const Owner& owner, std::span<const std::byte> host,
-                                            std::span<std::byte> device,
-                                            std::int64_t size_bytes) = 0;
+  virtual runtime::Operation sync_to_device(const TransferLabel& label,
+                                            std::span<const std::byte> host,
+                                            const DeviceRange& device, std::int64_t size_bytes) = 0;
 };
 
 }  // namespace sluice::csd

@@ -4,19 +4,14 @@
 //
 // Thread contract: makes operations for the schedule's thread; the files outlive them.
 
+#include "core/csd/drive_files.h"
 #include "core/platform/platform.h"
 #include "core/runtime/operation.h"
 
 namespace sluice::csd {
 
-// A place on the drive. `file` is null where there is no payload.
-struct DrivePlace {
-  const io::File* file = nullptr;
-  std::int64_t offset_bytes = 0;
-};
-
-// Who an operation belongs to.
-struct Owner {
+// What a transfer is called in the record. The stage says which of the drive's files it moves.
+struct TransferLabel {
   runtime::Stage stage = runtime::Stage::state_read;
   SubgroupId subgroup = kNoSubgroup;
   LayerId layer = kNoLayer;
@@ -24,34 +19,42 @@ struct Owner {
 };
 
 // What is moved: `size_bytes` of payload at the front of `bytes`, whose rest fills the last page.
-struct Transfer {
-  DrivePlace place;
-  std::span<std::byte> bytes;  // empty where there is no payload
+struct HostTransfer {
+  std::int64_t offset_bytes = 0;  // in the stage's file
+  std::span<std::byte> bytes;     // empty where there is no payload
   std::int64_t size_bytes = 0;
 };
 
-// What a drive reaches depends on how much of a transfer it is asked for at once: `inflight_bytes`
-// is the size of a request times how many are in flight, and a smaller transfer is asked for as a
-// whole.
+struct DriveOptions {
+  // What a drive reaches depends on how much of a transfer it is asked for at once: the size of a
+  // request times how many are in flight. A smaller transfer is asked for as a whole.
+  std::int64_t inflight_bytes = 0;
+};
+
 class Drive {
  public:
   Drive(runtime::Runtime& runtime, const platform::Device& device, DeviceId id,
-        std::int64_t inflight_bytes)
-      : runtime_(runtime), device_(device), id_(id), inflight_bytes_(inflight_bytes) {}
+        const DriveOptions& options)
+      : runtime_(runtime), device_(device), id_(id), options_(options) {}
   virtual ~Drive() = default;
 
   // Drive to host memory and back, over the host link.
-  runtime::Operation host_read(const Owner& owner, const Transfer& transfer) const;
-  runtime::Operation host_write(const Owner& owner, const Transfer& transfer) const;
+  runtime::Operation host_read(const TransferLabel& label, const HostTransfer& transfer) const;
+  runtime::Operation host_write(const TransferLabel& label, const HostTransfer& transfer) const;
+
+  DeviceId id() const { return id_; }
+  DriveFiles& files() { return files_; }
+  const DriveFiles& files() const { return files_; }
 
  protected:
   runtime::Operation transfer_over(std::span<const platform::LinkId> route,
-                                   platform::Direction direction, const Owner& owner,
-                                   const Transfer& transfer) const;
+                                   platform::Direction direction, const TransferLabel& label,
+                                   const HostTransfer& transfer) const;
   runtime::Runtime& runtime_;
   const platform::Device& device_;
   DeviceId id_;
-  std::int64_t inflight_bytes_;
+  DriveOptions options_;
+  DriveFiles files_;
 };
 
 }  // namespace sluice::csd

@@ -1,31 +1,34 @@
 #pragma once
 // A CSD made of a file and host memory: the same bytes and the same arithmetic as a real one; how
 // long they take is the platform's affair (D1). EmulatedCsd says so in every run that uses it (D8).
+//
+// Thread contract: that of CsdDevice.
 
-#include "core/csd/csd_device.h"
+#include "core/csd/device_factory.h"
 
 namespace sluice::csd {
 
-class EmulatedCsd final : public CsdDevice {
+class EmulatedCsd : public CsdDevice {
  public:
-  EmulatedCsd(runtime::Runtime& runtime, const platform::Platform& platform,
-              const platform::Device& device, DeviceId id, std::int64_t inflight_bytes,
-              Payload payload);
+  EmulatedCsd(const DeviceRequest& request, Payload payload);
 
-  runtime::Operation read(const Owner& owner, const Transfer& transfer) override;
-  runtime::Operation write(const Owner& owner, const Transfer& transfer) override;
-  runtime::Operation update(const UpdateCommand& command, UpdatedChecksums& updated) override;
-  runtime::Operation sync_from_device(const Owner& owner, std::span<const std::byte> device,
+  std::string_view stand_in() const override { return "files and host memory"; }
+  DeviceMemory& memory() override { return memory_; }
+  runtime::Operation read(const TransferLabel& label, const DeviceTransfer& transfer) override;
+  runtime::Operation write(const TransferLabel& label, const DeviceTransfer& transfer) override;
+  runtime::Operation update(const UpdateOrder& order, const UpdateBuffers& buffers,
+                            UpdatedChecksums& updated) override;
+  runtime::Operation sync_from_device(const TransferLabel& label, const DeviceRange& device,
                                       std::span<std::byte> host, std::int64_t size_bytes) override;
-  runtime::Operation sync_to_device(const Owner& owner, std::span<const std::byte> host,
-                                    std::span<std::byte> device, std::int64_t size_bytes) override;
+  runtime::Operation sync_to_device(const TransferLabel& label, std::span<const std::byte> host,
+                                    const DeviceRange& device, std::int64_t size_bytes) override;
 
  private:
-  runtime::Operation sync(const Owner& owner, platform::Direction direction,
-                          std::span<const std::byte> from, std::span<std::byte> to,
-                          std::int64_t size_bytes);
+  runtime::Operation copy(const TransferLabel& label, platform::Direction direction,
+                          const std::byte* from, std::byte* to, std::int64_t size_bytes);
   const platform::Engine& engine_;
   Payload payload_;
+  EmulatedMemory memory_;
 };
 
 }  // namespace sluice::csd

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "base/ids.h"
 #include "core/model/flat_layout.h"
 #include "core/offload/offload_options.h"
@@ -37,29 +38,26 @@ class GradientFormat {
 
   bool is_sparse() const { return is_sparse_; }
   // Without the padding to whole pages.
-  std::int64_t size_bytes(SubgroupId subgroup) const { return size_bytes_[at(index_of(subgroup))]; }
+  std::int64_t size_bytes(SubgroupId subgroup) const { return size_bytes_[subgroup]; }
   std::int64_t largest_bytes() const;
 
   // Sparse only. Descending; the segment with first == 0 is the last of its subgroup to arrive.
-  std::span<const GradientSegment> segments(LayerId layer) const {
-    return segments_[at(index_of(layer))];
-  }
-  std::int64_t kept_first(SubgroupId subgroup) const { return kept_first_[at(index_of(subgroup))]; }
+  std::span<const GradientSegment> segments(LayerId layer) const { return segments_[layer]; }
+  std::int64_t kept_first(SubgroupId subgroup) const { return kept_first_[subgroup]; }
   std::int64_t kept_count(SubgroupId subgroup) const {
-    return kept_first_[at(index_of(subgroup)) + 1] - kept_first(subgroup);
+    return kept_first_[SubgroupId{index_of(subgroup) + 1}] - kept_first(subgroup);
   }
   std::int64_t kept_count() const { return kept_first_.empty() ? 0 : kept_first_.back(); }
   std::int64_t largest_segment_elements() const;
   std::int64_t largest_segment_kept() const;
 
  private:
-  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
   void cut(const model::FlatLayout& layout, const state::Geometry& geometry, double density);
 
   bool is_sparse_ = false;
-  std::vector<std::int64_t> size_bytes_;                // by SubgroupId
-  std::vector<std::vector<GradientSegment>> segments_;  // by LayerId
-  std::vector<std::int64_t> kept_first_;                // by SubgroupId, and the total
+  IdVector<SubgroupId, std::int64_t> size_bytes_;
+  IdVector<LayerId, std::vector<GradientSegment>> segments_;
+  IdVector<SubgroupId, std::int64_t> kept_first_;  // and the total behind the last
 };
 
 }  // namespace sluice::offload

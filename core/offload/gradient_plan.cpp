@@ -35,7 +35,7 @@ struct Planner {
       chunk.count = chunk_high - chunk_low;
       chunk.layer_offset = chunk_low - layer_first;
       chunk.layer_count = std::min(chunk_high, high) - chunk_low;
-      chunk.check_index = plan.chunk_count[static_cast<std::size_t>(index_of(subgroup))]++;
+      chunk.check_index = plan.chunk_count[subgroup]++;
       CHECK_GT(chunk.layer_count, 0);
       layer.chunks.push_back(chunk);
       chunk_high = chunk_low;
@@ -51,16 +51,17 @@ GradientPlan make_gradient_plan(const model::FlatLayout& layout, const state::Ge
                                 int element_bytes, std::int64_t bounce_bytes) {
   CHECK_EQ(bounce_bytes % kPageBytes, 0);
   Planner planner{geometry, kPageBytes / element_bytes, {}};
-  planner.plan.layers.resize(layout.layers.size());
-  planner.plan.chunk_count.resize(static_cast<std::size_t>(geometry.subgroup_count()), 0);
+  planner.plan.layers.resize(layout.layer_count());
+  planner.plan.chunk_count.resize(geometry.subgroup_count());
   planner.plan.bounce_elements = bounce_bytes / element_bytes;
-  for (std::size_t index = layout.layers.size(); index-- > 0;) {
-    const model::LayerRange& range = layout.layers[index];
+  for (std::int32_t index = layout.layer_count(); index-- > 0;) {
+    const LayerId layer{index};
+    const model::LayerRange& range = layout.layer(layer);
     std::int64_t high = range.first + range.count;
     while (high > range.first) {
       const SubgroupId subgroup{static_cast<std::int32_t>((high - 1) / geometry.subgroup_elements)};
       const std::int64_t low = std::max(range.first, geometry.first_element(subgroup));
-      planner.add_segment(planner.plan.layers[index], range.first, subgroup, low, high);
+      planner.add_segment(planner.plan.layers[layer], range.first, subgroup, low, high);
       high = low;
     }
   }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "base/ids.h"
 #include "core/model/flat_layout.h"
 #include "storage/state/state_layout.h"
@@ -40,9 +41,9 @@ struct LayerGradientPlan {
 };
 
 struct GradientPlan {
-  std::vector<LayerGradientPlan> layers;  // by LayerId
-  std::vector<std::int32_t> chunk_count;  // by SubgroupId
-  std::int64_t bounce_elements = 0;       // most elements of a chunk
+  IdVector<LayerId, LayerGradientPlan> layers;
+  IdVector<SubgroupId, std::int32_t> chunk_count;
+  std::int64_t bounce_elements = 0;  // most elements of a chunk
 };
 
 // `element_bytes` is that of the wire; `bounce_bytes` a multiple of pages.

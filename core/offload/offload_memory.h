@@ -1,13 +1,14 @@
 #pragma once
-// The memory of the offload, planned before it is taken and taken before step 0 (D9).
+// The host memory of the offload, planned before it is taken and taken before step 0 (D9). Buffer
+// sets belong to the sites that use them (update_site.h); their sizes are planned here.
 //
 // Thread contract: made by one thread; the spans are handed to operations.
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/csd/device_memory.h"
 #include "core/model/flat_layout.h"
 #include "core/offload/compress_memory.h"
@@ -21,13 +22,17 @@ inline constexpr std::int32_t kLayerGradientCount = 2;  // layers' gradients tha
 // Sparse gradients being written: they are small, so a few keep the drives as busy as they can be.
 inline constexpr std::int32_t kSparseBufferCount = 8;
 
-// One subgroup in flight: where its arrays are while they are read, updated and written. In host
-// memory for method=host, in the device's for method=csd.
-struct BufferSet {
-  // As many as the geometry has variables, master_weights first; the rest are empty.
-  std::array<std::span<std::byte>, optimizer::kMaxStateArrays> state;
-  std::span<std::byte> gradient;
-  std::span<std::byte> parameters;  // csd with wire=native: the 16-bit copy, before it goes up
+// One subgroup in flight: its state's arrays, its gradient, and, where a device makes it, its
+// 16-bit copy before that goes up. In host memory for method=host, in the device's for method=csd.
+// Whole pages; 0: not needed.
+struct SetSizes {
+  std::int32_t variable_count = 0;
+  std::int64_t variable_bytes = 0;
+  std::int64_t gradient_bytes = 0;
+  std::int64_t parameter_bytes = 0;
+  std::int64_t total_bytes() const {
+    return variable_count * variable_bytes + gradient_bytes + parameter_bytes;
+  }
 };
 
 struct OffloadMemoryPlan {
@@ -51,48 +56,45 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
 
 class OffloadMemory {
  public:
-  // `device_memories` has one entry a device, from which method=csd takes its buffer sets.
-  static Result<std::unique_ptr<OffloadMemory>> make(
-      const OffloadOptions& options, const state::Geometry& geometry,
-      const model::FlatLayout& layout, std::vector<csd::DeviceMemory>& device_memories,
-      csd::Payload payload);
+  // Without payload every buffer is empty, and only the sizes are known.
+  static Result<std::unique_ptr<OffloadMemory>> make(const OffloadOptions& options,
+                                                     const state::Geometry& geometry,
+                                                     const model::FlatLayout& layout,
+                                                     const GradientFormat& format,
+                                                     csd::Payload payload);
 
-  std::span<std::byte> layer_gradient(std::int32_t index) { return layer_gradients_[at(index)]; }
-  std::span<std::byte> bounce(std::int32_t index) { return bounces_[at(index)]; }
-  std::span<std::byte> carry() { return carry_; }
+  const SetSizes& set_sizes() const { return set_sizes_; }
+  const std::vector<std::span<std::byte>>& layer_gradients() const { return layer_gradients_; }
+  const std::vector<std::span<std::byte>>& bounces() const { return bounces_; }
   // density < 1.
-  std::span<std::byte> sparse_buffer(std::int32_t index) { return sparse_buffers_[at(index)]; }
+  const std::vector<std::span<std::byte>>& sparse_buffers() const { return sparse_buffers_; }
+  std::span<std::byte> carry() { return carry_; }
   CompressMemory& compress() { return *compress_; }
   bool has_compress() const { return compress_.has_value(); }
   // gradient_tier=memory: where a subgroup's gradient waits for its update.
-  std::span<std::byte> gradient(SubgroupId subgroup) { return gradients_[at(index_of(subgroup))]; }
-  const BufferSet& set(DeviceId device, std::int32_t index) const {
-    return sets_[at(index_of(device))][at(index)];
-  }
-  csd::Payload payload() const { return payload_; }
-  // Host memory that transfers use, for registration with the I/O engine.
+  std::span<std::byte> gradient(SubgroupId subgroup) { return gradients_[subgroup]; }
+  // A buffer for somebody else; empty without payload.
+  Result<io::PageAlignedBuffer> take(std::int64_t size_bytes) const;
+  // Memory that transfers use, for registration with the I/O engine.
   std::vector<std::span<std::byte>> transfer_regions();
 
  private:
   explicit OffloadMemory(csd::Payload payload) : payload_(payload) {}
-  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
-  Result<std::span<std::byte>> take_host(std::int64_t size_bytes);
-  Status take_sparse_buffers(const OffloadOptions& options, const GradientFormat& format);
+  Result<std::span<std::byte>> take_own(std::int64_t size_bytes);
+  Result<std::vector<std::span<std::byte>>> take_own(std::int32_t count, std::int64_t size_bytes);
   Status take_gradients(const OffloadOptions& options, const GradientFormat& format,
                         std::int32_t subgroup_count);
-  Result<BufferSet> take_set(const OffloadOptions& options, const state::Geometry& geometry,
-                             const GradientFormat& format, csd::DeviceMemory& device_memory);
 
   csd::Payload payload_;
-  std::vector<io::PageAlignedBuffer> host_buffers_;
+  SetSizes set_sizes_;
+  std::vector<io::PageAlignedBuffer> buffers_;  // those of the layers' gradients first
   std::vector<std::span<std::byte>> layer_gradients_;
   std::vector<std::span<std::byte>> bounces_;
   std::span<std::byte> carry_;
   std::vector<std::span<std::byte>> sparse_buffers_;
   std::optional<CompressMemory> compress_;
   io::PageAlignedBuffer gradient_store_;
-  std::vector<std::span<std::byte>> gradients_;  // parts of it, by subgroup
-  std::vector<std::vector<BufferSet>> sets_;
+  IdVector<SubgroupId, std::span<std::byte>> gradients_;  // parts of it
 };
 
 }  // namespace sluice::offload

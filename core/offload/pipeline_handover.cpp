@@ -8,74 +8,93 @@
 // As in the paper's program the devices go in rounds, a subgroup of each at a time: a round begins
 // when all parameters of the one before are up.
 
-#include <algorithm>
-
-#include "core/offload/device_line.h"
-#include "core/offload/offload.h"
+#include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {
+namespace {
 
-runtime::Task<Status> Offload::update_by_handover() {
-  Status ready = co_await gradients_ready_.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
-  CO_RETURN_IF_ERROR(ready);
-  if (!decision_.apply) co_return ok_status();
-  runtime::TaskGroup lazy(runtime());
-  Status status;
-  for (std::size_t round = 0; status.ok() && round < round_count(); ++round) {
-    runtime::TaskGroup urgent(runtime());
-    for (const auto& line : lines_) {
-      if (round >= line->subgroups.size()) continue;
-      urgent.spawn(handover_subgroup(line->subgroups[round], lazy));
+constexpr std::int32_t kOnlySet = 0;
+
+class HandoverPipeline final : public UpdatePipeline {
+ public:
+  explicit HandoverPipeline(const PipelineParts& parts) : parts_(parts) {
+    for (const DeviceId device : ids_of(parts.sites)) {
+      std::vector<std::unique_ptr<runtime::Pool>>& of_device = variables_.emplace_back();
+      for (std::int32_t v = 0; v < parts.geometry.variable_count; ++v) {
+        of_device.push_back(std::make_unique<runtime::Pool>(parts.runtime, 1, device));
+      }
     }
-    status = co_await urgent.join();
   }
-  Status written = co_await lazy.join();
-  if (!status.ok()) co_return status;
-  co_return written;
-}
 
-runtime::Task<Status> Offload::handover_subgroup(SubgroupId subgroup, runtime::TaskGroup& lazy) {
-  const DeviceId device = device_of(subgroup);
-  DeviceLine& line = *lines_[static_cast<std::size_t>(index_of(device))];
-  const BufferSet& set = parts_.memory->set(device, 0);
-  // No lease: the gradient's buffer is free again when the round before has ended.
-  Status gradient_read = co_await read_gradient(subgroup, set);
-  CO_RETURN_IF_ERROR(gradient_read);
-  VariableLeases variables;
-  for (std::int32_t v = 0; v < geometry().variable_count; ++v) {
-    const auto at = static_cast<std::size_t>(v);
-    Result<runtime::Pool::Lease> variable =
-        co_await line.variables[at]->acquire(waiting_for("a variable's buffer", device, subgroup));
-    CO_RETURN_IF_ERROR(variable);
-    variables[at] = std::move(*variable);
-    Status read;
-    if (crosses_devices(subgroup)) {
-      read = co_await bring_variable(subgroup, v, set);
-    } else {
-      read = co_await state_read(subgroup, v, set, this_update());
+  void start(StepUpdate& update) override { update.tasks.spawn(run(update)); }
+
+ private:
+  using Leases = std::array<runtime::Pool::Lease, optimizer::kMaxStateArrays>;
+
+  runtime::Task<Status> run(StepUpdate& update) {
+    Status decided = co_await update.decided.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
+    CO_RETURN_IF_ERROR(decided);
+    if (!update.decision.apply) co_return ok_status();
+    runtime::TaskGroup lazy(parts_.runtime);
+    Status status;
+    for (std::size_t round = 0; status.ok() && round < parts_.round_count(); ++round) {
+      runtime::TaskGroup urgent(parts_.runtime);
+      for (const DeviceId device : ids_of(parts_.sites)) {
+        if (!parts_.takes_part(device, round)) continue;
+        urgent.spawn(run_subgroup(update, device, parts_.subgroups_of[device][round], lazy));
+      }
+      status = co_await urgent.join();
     }
-    CO_RETURN_IF_ERROR(read);
+    Status written = co_await lazy.join();
+    if (!status.ok()) co_return status;
+    co_return written;
   }
-  Status updated = co_await update_one(subgroup, set);
-  CO_RETURN_IF_ERROR(updated);
 
-  Status written = co_await state_write(subgroup, 0, set);
-  CO_RETURN_IF_ERROR(written);
-  Status up = co_await send_parameters_up(subgroup, set);
-  CO_RETURN_IF_ERROR(up);
-  variables[0].release();
-  lazy.spawn(write_moments(subgroup, set, std::move(variables)));
-  co_return ok_status();
-}
+  runtime::Task<Status> run_subgroup(StepUpdate& update, DeviceId device, SubgroupId subgroup,
+                                     runtime::TaskGroup& lazy) {
+    // No lease: the gradient's buffer is free again when the round before has ended.
+    Status gradient_read = co_await parts_.subgroups.read_gradient(update, subgroup, kOnlySet);
+    CO_RETURN_IF_ERROR(gradient_read);
+    Leases variables;
+    for (std::int32_t v = 0; v < parts_.geometry.variable_count; ++v) {
+      const auto at = static_cast<std::size_t>(v);
+      Result<runtime::Pool::Lease> variable = co_await variables_[device][at]->acquire(
+          waiting_for("a variable's buffer", device, subgroup));
+      CO_RETURN_IF_ERROR(variable);
+      variables[at] = std::move(*variable);
+      Status read = co_await parts_.subgroups.read_variable(update, subgroup, v, kOnlySet);
+      CO_RETURN_IF_ERROR(read);
+    }
+    Status updated = co_await parts_.subgroups.run_kernel(update, subgroup, kOnlySet);
+    CO_RETURN_IF_ERROR(updated);
 
-runtime::Task<Status> Offload::write_moments(SubgroupId subgroup, const BufferSet& set,
-                                             VariableLeases variables) {
-  for (std::int32_t v = 1; v < geometry().variable_count; ++v) {
-    Status written = co_await state_write(subgroup, v, set);
+    Status written = co_await parts_.subgroups.write_variable(update, subgroup, 0, kOnlySet);
     CO_RETURN_IF_ERROR(written);
-    variables[static_cast<std::size_t>(v)].release();
+    Status up = co_await parts_.subgroups.parameters_up(update, subgroup, kOnlySet);
+    CO_RETURN_IF_ERROR(up);
+    variables[0].release();
+    lazy.spawn(write_moments(update, subgroup, std::move(variables)));
+    co_return ok_status();
   }
-  co_return ok_status();
+
+  runtime::Task<Status> write_moments(StepUpdate& update, SubgroupId subgroup, Leases variables) {
+    for (std::int32_t v = 1; v < parts_.geometry.variable_count; ++v) {
+      Status written = co_await parts_.subgroups.write_variable(update, subgroup, v, kOnlySet);
+      CO_RETURN_IF_ERROR(written);
+      variables[static_cast<std::size_t>(v)].release();
+    }
+    co_return ok_status();
+  }
+
+  PipelineParts parts_;
+  // A buffer for each variable of a device.
+  IdVector<DeviceId, std::vector<std::unique_ptr<runtime::Pool>>> variables_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdatePipeline> make_handover_pipeline(const PipelineParts& parts) {
+  return std::make_unique<HandoverPipeline>(parts);
 }
 
 }  // namespace sluice::offload

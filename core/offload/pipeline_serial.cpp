@@ -3,49 +3,66 @@
 // at a time: with method=host as the stripes of one RAID 0 do, with method=csd as rounds that begin
 // when the one before has ended on all devices.
 
-#include "core/offload/device_line.h"
-#include "core/offload/offload.h"
+#include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {
+namespace {
 
-runtime::Task<Status> Offload::update_in_step() {
-  Status ready = co_await gradients_ready_.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
-  CO_RETURN_IF_ERROR(ready);
-  if (!decision_.apply) co_return ok_status();
-  for (std::size_t round = 0; round < round_count(); ++round) {
-    Status status = co_await update_round(round);
-    CO_RETURN_IF_ERROR(status);
-  }
-  co_return ok_status();
-}
+class SerialPipeline final : public UpdatePipeline {
+ public:
+  explicit SerialPipeline(const PipelineParts& parts)
+      : parts_(parts), round_sets_(parts.sites.count()) {}
 
-runtime::Task<Status> Offload::update_round(std::size_t round) {
-  for (const auto& line : lines_) {
-    if (round >= line->subgroups.size()) continue;
-    const SubgroupId subgroup = line->subgroups[round];
-    Result<runtime::Pool::Lease> set =
-        co_await line->sets.acquire(waiting_for("a buffer set", device_of(subgroup), subgroup));
-    CO_RETURN_IF_ERROR(set);
-    line->round_set = std::move(*set);
-  }
-  Status status = co_await update_stripes(round);
-  for (const auto& line : lines_) line->round_set.release();
-  co_return status;
-}
+  void start(StepUpdate& update) override { update.tasks.spawn(run(update)); }
 
-runtime::Task<Status> Offload::update_stripes(std::size_t round) {
-  for (const auto phase : {&Offload::read_all, &Offload::update_one, &Offload::write_state,
-                           &Offload::send_parameters_up}) {
-    runtime::TaskGroup stripes(runtime());
-    for (const auto& line : lines_) {
-      if (round >= line->subgroups.size()) continue;
-      const SubgroupId subgroup = line->subgroups[round];
-      stripes.spawn((this->*phase)(subgroup, parts_.memory->set(device_of(subgroup), 0)));
+ private:
+  runtime::Task<Status> run(StepUpdate& update) {
+    Status decided = co_await update.decided.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
+    CO_RETURN_IF_ERROR(decided);
+    if (!update.decision.apply) co_return ok_status();
+    for (std::size_t round = 0; round < parts_.round_count(); ++round) {
+      Status status = co_await run_round(update, round);
+      CO_RETURN_IF_ERROR(status);
     }
-    Status status = co_await stripes.join();
-    CO_RETURN_IF_ERROR(status);
+    co_return ok_status();
   }
-  co_return ok_status();
+
+  runtime::Task<Status> run_round(StepUpdate& update, std::size_t round) {
+    for (const DeviceId device : ids_of(parts_.sites)) {
+      if (!parts_.takes_part(device, round)) continue;
+      Result<runtime::Pool::Lease> set = co_await parts_.sites[device]->set_turns().acquire(
+          waiting_for("a buffer set", device, parts_.subgroups_of[device][round]));
+      CO_RETURN_IF_ERROR(set);
+      round_sets_[device] = std::move(*set);
+    }
+    Status status = co_await run_stripes(update, round);
+    for (runtime::Pool::Lease& set : round_sets_) set.release();
+    co_return status;
+  }
+
+  runtime::Task<Status> run_stripes(StepUpdate& update, std::size_t round) {
+    for (const auto phase : {&SubgroupUpdate::read_all, &SubgroupUpdate::run_kernel,
+                             &SubgroupUpdate::write_state, &SubgroupUpdate::parameters_up}) {
+      runtime::TaskGroup stripes(parts_.runtime);
+      for (const DeviceId device : ids_of(parts_.sites)) {
+        if (!parts_.takes_part(device, round)) continue;
+        stripes.spawn((parts_.subgroups.*phase)(update, parts_.subgroups_of[device][round],
+                                                round_sets_[device].index()));
+      }
+      Status status = co_await stripes.join();
+      CO_RETURN_IF_ERROR(status);
+    }
+    co_return ok_status();
+  }
+
+  PipelineParts parts_;
+  IdVector<DeviceId, runtime::Pool::Lease> round_sets_;  // of the round under way
+};
+
+}  // namespace
+
+std::unique_ptr<UpdatePipeline> make_serial_pipeline(const PipelineParts& parts) {
+  return std::make_unique<SerialPipeline>(parts);
 }
 
 }  // namespace sluice::offload

@@ -58,7 +58,8 @@ Status check_drive_room(const RunPlan& wanted, std::span<const std::string> stat
     const DeviceId id{static_cast<std::int32_t>(d)};
     const platform::Device& device = wanted.platform.devices[d];
     const std::string& path = state_files[d];
-    const std::string gradients = path.substr(0, path.rfind('/') + 1) + kGradientFileName;
+    const std::string gradients = path.substr(0, path.rfind('/') + 1) +
+                                  runtime::drive_file_name(runtime::DriveFile::gradients);
     const std::int64_t state_bytes =
         state::device_file_bytes(wanted.geometry, std::ranges::count(wanted.device_map, id));
     const std::int64_t gradient_bytes =

@@ -10,9 +10,6 @@
 
 namespace sluice::plan {
 
-// Beside a device's state: gradients on their way to the update. Scratch.
-inline constexpr const char* kGradientFileName = "gradients.slc";
-
 // `state_files` are the files of the state, one a device; the gradients lie beside them. What
 // subgroups leave behind is free only after the step that moves them, so both places are counted
 // until then. ErrorCode::config with the numbers: more than the platform says that a device holds,

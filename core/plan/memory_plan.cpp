@@ -97,11 +97,9 @@ std::string describe(const MemoryPlan& plan) {
 }
 
 void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
-                   std::span<const csd::DeviceMemory> device_memories, TimeNs now_ns) {
+                   const offload::UpdateSites& sites, TimeNs now_ns) {
   std::vector<std::int64_t> device_bytes;
-  for (const csd::DeviceMemory& memory : device_memories) {
-    device_bytes.push_back(memory.used_bytes());
-  }
+  for (const auto& site : sites) device_bytes.push_back(site->device_memory_used_bytes());
   recording.record_memory(
       offload::plan_offload_memory(run.options, run.geometry, run.layout).host_bytes(),
       device_bytes, now_ns);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/csd/device_memory.h"
 #include "core/model/model_factory.h"
+#include "core/offload/assembly.h"
 #include "core/plan/run_plan.h"
 #include "core/runtime/recording.h"
 
@@ -47,7 +47,7 @@ std::string describe(const MemoryPlan& plan);
 
 // What the offload's buffers take from now on, as counters of the recording.
 void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
-                   std::span<const csd::DeviceMemory> device_memories, TimeNs now_ns);
+                   const offload::UpdateSites& sites, TimeNs now_ns);
 
 std::int64_t available_memory_bytes();      // /proc/meminfo MemAvailable
 std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM

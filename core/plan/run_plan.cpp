@@ -101,6 +101,21 @@ std::int64_t RunPlan::device_budget_bytes(const platform::Device& device) const 
   return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
 }
 
+offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload) {
+  offload::AssemblyPlan assembly;
+  assembly.options = plan.options;
+  assembly.platform = &plan.platform;
+  assembly.layout = &plan.layout;
+  assembly.geometry = plan.geometry;
+  assembly.device_map = plan.device_map;
+  assembly.drive.inflight_bytes = plan.config.storage.io_bytes * plan.config.storage.queue_depth;
+  for (const platform::Device& device : plan.platform.devices) {
+    assembly.device_memory_bytes.push_back(plan.device_budget_bytes(device));
+  }
+  assembly.payload = payload;
+  return assembly;
+}
+
 Result<RunPlan> plan_run(const settings::RunConfig& config) {
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
   ASSIGN_OR_RETURN(const platform::Platform platform,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/model/model_shape.h"
-#include "core/offload/offload_options.h"
+#include "core/offload/assembly.h"
 #include "core/plan/layer_cost.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
@@ -28,6 +28,9 @@ struct RunPlan {
 
   std::int64_t device_budget_bytes(const platform::Device& device) const;
 };
+
+// What the offload of the run is made of.
+offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload);
 
 // Reads the model and the platform file. Errors: theirs, and what the settings ask of them that
 // they do not have (ErrorCode::config).

@@ -69,7 +69,7 @@ class CostModel {
   struct Queue {
     bool is_busy = false;
     std::vector<Sharer> waiting;  // first come at the front
-    std::array<Lane, 2> lanes;    // a DriveFile each
+    std::array<Lane, kDriveFileCount> lanes;
   };
   struct Engine {
     TimeNs free_ns = 0;                  // of one with a processor of its own that never sleeps

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "core/platform/platform.h"
+#include "core/runtime/completion.h"
 #include "core/runtime/inline_function.h"
 #include "core/runtime/stage.h"
 #include "storage/io/io_engine.h"
@@ -45,7 +46,12 @@ struct Cost {
   TimeNs engine_dur_ns = 0;
 };
 
-enum class WorkKind : std::uint8_t { none, transfer, function };
+enum class WorkKind : std::uint8_t {
+  none,
+  transfer,  // by the I/O engine
+  function,  // on a worker, which it occupies
+  external,  // elsewhere: started here, its end noted through a Completion
+};
 enum class Workers : std::uint8_t {
   compute,  // one thread: forward and backward (libtorch's threads belong to it)
   host,     // kernels of the host and of emulated devices, staging, commits
@@ -61,6 +67,10 @@ struct Work {
   // function
   Workers workers = Workers::host;
   InlineFunction function;
+  // external: called on the owner thread; hands the work over and returns. An error means that
+  // nothing runs and no note will come.
+  InlineCall<64, Completion> start;
+  TimeNs patience_ns = 0;  // after which an end that is not noted fails the operation; 0: never
 };
 
 struct Operation {

@@ -4,20 +4,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/runtime/label_text.h"
 
 namespace sluice::runtime {
 namespace {
 
 // After so long without any completion a waiting run says what it waits for, and goes on waiting.
 constexpr TimeNs kPatienceNs = 30'000'000'000;
-
-std::string describe(DeviceId device, SubgroupId subgroup, LayerId layer) {
-  std::string text;
-  if (subgroup != kNoSubgroup) text += fmt::format(" of subgroup {}", index_of(subgroup));
-  if (layer != kNoLayer) text += fmt::format(" of layer {}", index_of(layer));
-  if (device != kNoDevice) text += fmt::format(" on device {}", index_of(device));
-  return text;
-}
 
 }  // namespace
 
@@ -159,7 +152,7 @@ std::string Runtime::describe_waiting() const {
   for (const Waiting* waiting = waiting_; waiting != nullptr; waiting = waiting->next) {
     text +=
         fmt::format("{}the task{} waits for {}", text.empty() ? "" : "; ",
-                    describe(waiting->device, waiting->subgroup, waiting->layer), waiting->what);
+                    owner_text(waiting->device, waiting->subgroup, waiting->layer), waiting->what);
   }
   return text.empty() ? "nobody waits for anything" : text;
 }
@@ -167,9 +160,7 @@ std::string Runtime::describe_waiting() const {
 void Runtime::warn_of_long_wait(TimeNs waited_ns) const {
   std::string text;
   for (const OperationState* state = inflight_; state != nullptr; state = state->inflight_next) {
-    const OperationLabel& label = state->operation.label;
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", stage_name(label.stage),
-                        describe(label.device, label.subgroup, label.layer));
+    text += (text.empty() ? "" : ", ") + label_text(state->operation.label);
   }
   log_warning(
       fmt::format("nothing has completed for {}; in flight: {}", format_duration(waited_ns), text));

@@ -46,8 +46,15 @@ enum class StageKind : std::uint8_t { transfer, kernel };
 // host's engine. `accelerator`: between host memory and one; `peer`: between two of them.
 enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer };
 
-// What a device's drive keeps; each is a lane of its own.
-enum class DriveFile : std::uint8_t { state, gradients };
+// What a device's drive keeps; each is a lane of its own, and a file: a new one is an enumerator and
+// a name.
+enum class DriveFile : std::uint8_t { state, gradients, count_ };
+inline constexpr std::size_t kDriveFileCount = static_cast<std::size_t>(DriveFile::count_);
+inline constexpr std::array<const char*, kDriveFileCount> kDriveFileNames = {"state.slc",
+                                                                             "gradients.slc"};
+constexpr const char* drive_file_name(DriveFile file) {
+  return kDriveFileNames[static_cast<std::size_t>(file)];
+}
 
 // Which part of a step ends with it. `parameters`: the updated parameters are where forward reads
 // them, from which on a step's forward counts.

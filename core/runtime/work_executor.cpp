@@ -37,7 +37,8 @@ WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& 
     : done_fd_{done_fd},
       lanes_(std::move(engine), options.lanes),
       compute_(1, done_fd),
-      host_(options.host_worker_count, done_fd) {}
+      host_(options.host_worker_count, done_fd),
+      external_(done_fd) {}
 
 WorkExecutor::EventFd::~EventFd() { close(fd); }
 
@@ -49,6 +50,8 @@ void WorkExecutor::start(OperationState* state) {
       return lanes_.start(state);
     case WorkKind::function:
       return (state->operation.work.workers == Workers::compute ? compute_ : host_).start(state);
+    case WorkKind::external:
+      return external_.start(state);
     case WorkKind::none:
       state->start_ns = state->end_ns = monotonic_now_ns();
       return without_work_.push(state);
@@ -60,6 +63,7 @@ void WorkExecutor::collect(OperationQueue& done) {
   lanes_.collect(done);
   compute_.collect(done);
   host_.collect(done);
+  external_.collect(done);
   if (++collects_since_issue_ >= kCollectsAnIssue) issue();
 }
 
@@ -73,6 +77,10 @@ void WorkExecutor::issue() {
 void WorkExecutor::sleep(TimeNs timeout_ns) {
   issue();
   pollfd fds[2] = {{done_fd_.fd, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
+  const TimeNs deadline_ns = external_.next_deadline_ns();
+  if (deadline_ns != ExternalWork::kNoDeadline) {
+    timeout_ns = std::min(timeout_ns, deadline_ns - monotonic_now_ns());
+  }
   timeout_ns = std::max<TimeNs>(timeout_ns, 0);
   const timespec timeout = {static_cast<time_t>(timeout_ns / 1'000'000'000),
                             static_cast<long>(timeout_ns % 1'000'000'000)};

@@ -1,11 +1,12 @@
 #pragma once
-// Does the work of operations: transfers through the I/O lanes, functions on the workers. What the
-// real and the emulated clock have in common.
+// Does the work of operations: transfers through the I/O lanes, functions on the workers, and what
+// completes elsewhere through its board. What the real and the emulated clock have in common.
 //
 // Thread contract: owner thread only.
 
 #include <memory>
 
+#include "core/runtime/external_work.h"
 #include "core/runtime/io_lanes.h"
 #include "core/runtime/worker_pool.h"
 
@@ -30,13 +31,16 @@ class WorkExecutor {
   void sleep(TimeNs timeout_ns);
   // Only while no transfer is under way.
   void set_lanes(const IoLanes::Options& options) { lanes_.set_options(options); }
+  // Completions noted twice or too late, so far.
+  std::int64_t ignored_note_count() const { return external_.ignored_note_count(); }
   std::string_view engine_name() const { return lanes_.engine_name(); }
 
  private:
   WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd);
   void issue();
 
-  // The workers' eventfd. Closed last: a worker may still be writing to it when the run ends.
+  // The eventfd of the workers and of external completions. Closed last: a worker may still be
+  // writing to it when the run ends.
   struct EventFd {
     int fd;
     ~EventFd();
@@ -44,6 +48,7 @@ class WorkExecutor {
   IoLanes lanes_;
   WorkerPool compute_;
   WorkerPool host_;
+  ExternalWork external_;
   OperationQueue without_work_;
   int collects_since_issue_ = 0;
 };

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/csd/emulated_csd.h"
 #include "core/offload/offload.h"
 #include "core/plan/memory_plan.h"
 #include "core/runtime/clocks.h"
@@ -186,25 +185,6 @@ Status check_host_memory(const plan::RunPlan& plan) {
                                 : "");
 }
 
-offload::Devices make_devices(const plan::RunPlan& plan, runtime::Runtime& runtime) {
-  const std::int64_t inflight_bytes =
-      plan.config.storage.io_bytes * plan.config.storage.queue_depth;
-  offload::Devices devices;
-  for (std::size_t d = 0; d < plan.platform.devices.size(); ++d) {
-    const platform::Device& device = plan.platform.devices[d];
-    const DeviceId id{static_cast<std::int32_t>(d)};
-    if (plan.options.method == offload::Method::host) {
-      devices.drives.push_back(std::make_unique<csd::Drive>(runtime, device, id, inflight_bytes));
-      continue;
-    }
-    auto csd = std::make_unique<csd::EmulatedCsd>(runtime, plan.platform, device, id,
-                                                  inflight_bytes, csd::Payload::none);
-    devices.csds.push_back(csd.get());
-    devices.drives.push_back(std::move(csd));
-  }
-  return devices;
-}
-
 // Records each operation, and has the records written down before their ring is full.
 class PacedRecording final : public runtime::OperationSink {
  public:
@@ -313,24 +293,14 @@ Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationR
   RETURN_IF_ERROR(check_host_memory(plan));
   state::Layout layout(plan.geometry, plan.device_map);
   RETURN_IF_ERROR(check_capacity(plan, layout));
-  std::vector<csd::DeviceMemory> device_memories;
-  for (const platform::Device& device : plan.platform.devices) {
-    device_memories.emplace_back(device.name, plan.device_budget_bytes(device), csd::Payload::none);
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<offload::OffloadMemory> memory,
-                   offload::OffloadMemory::make(plan.options, plan.geometry, plan.layout,
-                                                device_memories, csd::Payload::none));
   runtime::Runtime runtime(
       std::make_unique<runtime::SimulatedClock>(plan.platform, runtime::Disturbance{}));
-  offload::Devices devices = make_devices(plan, runtime);
-  offload::Offload::Parts parts;
-  parts.runtime = &runtime;
-  parts.platform = &plan.platform;
-  parts.layout = &plan.layout;
-  parts.memory = memory.get();
-  parts.devices = &devices;
-  parts.state_layout = &layout;
-  offload::Offload offload(plan.options, parts);
+  csd::EmulatedFactory factory(csd::Payload::none);
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<offload::Assembly> assembly,
+      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none), runtime, factory, {}));
+  assembly->attach(layout);
+  offload::Offload& offload = assembly->offload();
   train::StepContext context{runtime,
                              plan.platform,
                              offload,
@@ -354,7 +324,7 @@ Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationR
     spans.emplace(*recording->recorder, plan.platform);
     paced.emplace(*spans, *recording);
     RETURN_IF_ERROR(recording->begin());
-    plan::record_memory(*spans, plan, device_memories, runtime.now_ns());
+    plan::record_memory(*spans, plan, assembly->sites(), runtime.now_ns());
     runtime.add_sink(&*paced);
   }
   for (int i = 0; i < shown_count; ++i) {

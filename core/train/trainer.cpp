@@ -196,8 +196,8 @@ offload::StepDecision Trainer::decide(const GradientSummary& gradients) const {
   decision.apply = gradients.finite;
   optimizer::UpdateOptions update = config_.update;
   update.lr = plan::learning_rate(schedule_, position_.step);
-  const double grad_scale = optimizer::grad_scale(run_.offload().gradient_scale(), gradients.norm,
-                                                  config_.arithmetic.max_grad_norm);
+  const double grad_scale = optimizer::grad_scale(run_.offload().remaining_loss_scale(),
+                                                  gradients.norm, config_.arithmetic.max_grad_norm);
   decision.scalars = optimizer::update_scalars(update, position_.optimizer_step + 1, grad_scale);
   return decision;
 }

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "base/log.h"
-#include "core/csd/emulated_csd.h"
 #include "core/offload/residual_file.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/model_options.h"
@@ -57,24 +56,24 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   RETURN_IF_ERROR(plan::check_plan(run->memory_plan_));
   RETURN_IF_ERROR(plan::check_device_memory(run->plan_));
   if (request.on_plan) request.on_plan(run->memory_plan_);
-  RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_clock(request));
+  RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
   RETURN_IF_ERROR(run->open_state(request.start));
-  RETURN_IF_ERROR(run->open_devices());
   RETURN_IF_ERROR(run->open_model(*request.factory));
+  RETURN_IF_ERROR(run->attach_offload());
   return run;
 }
 
 // Whoever leaves with an error may leave a step that is still being written.
 TrainingRun::~TrainingRun() {
-  if (offload_ == nullptr) return;
+  if (step_context_ == nullptr) return;
   const Status settled = settle();
   static_cast<void>(settled);  // the error that is being told comes first
 }
 
 Status TrainingRun::settle() {
-  Status settled = runtime_->run(offload_->settle());
+  Status settled = runtime_->run(offload().settle());
   if (recording_) recording_->record_counters();
   return settled;
 }
@@ -169,17 +168,25 @@ Status TrainingRun::open_state(StartFrom start) {
 
 Status TrainingRun::take_memory() {
   ASSIGN_OR_RETURN(parameters_, io::PageAlignedBuffer::allocate(plan_.layout.parameter_count * 2));
-  return take_offload_memory();
+  return take_offload();
 }
 
-Status TrainingRun::take_offload_memory() {
-  for (const platform::Device& device : plan_.platform.devices) {
-    device_memories_.emplace_back(device.name, plan_.device_budget_bytes(device),
-                                  csd::Payload::real);
+Status TrainingRun::take_offload() {
+  ASSIGN_OR_RETURN(
+      assembly_, offload::Assembly::take(plan::assembly_plan(plan_, csd::Payload::real), *runtime_,
+                                         *device_factory_, parameters()));
+  register_buffers();
+  return ok_status();
+}
+
+Status TrainingRun::attach_offload() {
+  RETURN_IF_ERROR(assembly_->attach(*store_, plan_.config.storage.caching));
+  step_context_.reset(new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(),
+                                      plan_.layout, plan_.layer_costs,
+                                      static_cast<int>(plan_.config.batch.grad_accum_steps)});
+  if (recording_) {
+    plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
-  ASSIGN_OR_RETURN(memory_,
-                   offload::OffloadMemory::make(plan_.options, plan_.geometry, plan_.layout,
-                                                device_memories_, csd::Payload::real));
   return ok_status();
 }
 
@@ -189,7 +196,7 @@ Status TrainingRun::open_clock(const Request& request) {
   engine_options.queue_depth = 4096;  // of all lanes, whose own depth is a knob
   ASSIGN_OR_RETURN(std::unique_ptr<io::IoEngine> engine, io::open_io_engine(engine_options));
   engine_ = engine.get();
-  register_buffers();
+  device_factory_ = request.devices != nullptr ? request.devices : &emulated_devices_;
   if (request.wrap_engine) engine = request.wrap_engine(std::move(engine));
   runtime::WorkExecutor::Options executor_options;
   executor_options.lanes = lanes_of(plan_.config.storage);
@@ -219,74 +226,21 @@ Status TrainingRun::open_clock(const Request& request) {
 }
 
 void TrainingRun::register_buffers() {
-  std::vector<std::span<std::byte>> regions = memory_->transfer_regions();
-  for (csd::DeviceMemory& memory : device_memories_) {
-    for (const std::span<std::byte> region : memory.regions()) regions.push_back(region);
-  }
-  if (const Status registered = engine_->register_buffers(regions); !registered.ok()) {
-    log_warning(
-        fmt::format("transfers run without registered buffers: {}", registered.error().message()));
-  }
-}
-
-Status TrainingRun::open_devices() {
-  const std::int64_t inflight_bytes =
-      plan_.config.storage.io_bytes * plan_.config.storage.queue_depth;
-  const offload::GradientFormat format(plan_.options, plan_.layout, plan_.geometry);
-  for (std::int32_t d = 0; d < plan_.geometry.device_count; ++d) {
-    const DeviceId id{d};
-    const platform::Device& device = plan_.platform.devices[static_cast<std::size_t>(d)];
-    if (plan_.config.offload.method == offload::Method::csd) {
-      auto csd = std::make_unique<csd::EmulatedCsd>(*runtime_, plan_.platform, device, id,
-                                                    inflight_bytes, csd::Payload::real);
-      devices_.csds.push_back(csd.get());
-      devices_.drives.push_back(std::move(csd));
-    } else {
-      devices_.drives.push_back(
-          std::make_unique<csd::Drive>(*runtime_, device, id, inflight_bytes));
-    }
-    const std::string path =
-        (fs::path(store_->file(id).path()).parent_path() / plan::kGradientFileName).string();
-    std::error_code ignored;
-    fs::remove(path, ignored);  // scratch of an earlier run; create_new says if it is still there
-    ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new,
-                                                          plan_.config.storage.caching}));
-    const std::int64_t size_bytes =
-        offload::gradient_file_bytes(format, plan_.device_map, id, plan_.options);
-    if (size_bytes > 0) RETURN_IF_ERROR(file.allocate(size_bytes));  // 0: a device with no share
-    devices_.gradient_files.push_back(std::move(file));
-  }
-  return ok_status();
+  const Status registered = engine_->register_buffers(assembly_->transfer_regions());
+  if (registered.ok()) return;
+  log_warning(
+      fmt::format("transfers run without registered buffers: {}", registered.error().message()));
 }
 
 Status TrainingRun::open_model(const model::ModelFactory& factory) {
   ASSIGN_OR_RETURN(built_,
                    factory.make(plan_.shape, plan::model_options(plan_.config), parameters()));
-  make_offload();
   return ok_status();
 }
 
 std::span<std::uint16_t> TrainingRun::parameters() {
   return {reinterpret_cast<std::uint16_t*>(parameters_.bytes().data()),
           static_cast<std::size_t>(plan_.layout.parameter_count)};
-}
-
-void TrainingRun::make_offload() {
-  offload::Offload::Parts parts;
-  parts.runtime = runtime_.get();
-  parts.platform = &plan_.platform;
-  parts.layout = &plan_.layout;
-  parts.memory = memory_.get();
-  parts.devices = &devices_;
-  parts.state_layout = &store_->layout();
-  parts.store = store_.get();
-  parts.device_map = plan_.device_map;
-  parts.parameters = parameters();
-  offload_ = std::make_unique<offload::Offload>(plan_.options, parts);
-  step_context_.reset(new StepContext{*runtime_, plan_.platform, *offload_, built_.model.get(),
-                                      plan_.layout, plan_.layer_costs,
-                                      static_cast<int>(plan_.config.batch.grad_accum_steps)});
-  if (recording_) plan::record_memory(*recording_, plan_, device_memories_, runtime_->now_ns());
 }
 
 // The densities of the warm-up take more than the one after it: the plan is that of the largest.
@@ -345,13 +299,10 @@ Status TrainingRun::change(const settings::RunConfig& config) {
   RETURN_IF_ERROR(store_->reserve(changed.device_map));
   // What was is given back before what will be is taken: both at once may not fit.
   std::vector<float> residual;
-  if (memory_->has_compress()) residual = memory_->compress().take_residual();
+  if (assembly_->memory().has_compress()) residual = compression().take_residual();
   step_context_.reset();
-  offload_.reset();
-  devices_ = {};
   RETURN_IF_ERROR(engine_->register_buffers({}));
-  memory_.reset();
-  device_memories_.clear();
+  assembly_.reset();
   const bool level_changes = config.record != plan_.config.record;
   // The platform stays where it is: the clock refers to it.
   plan_.config = changed.config;
@@ -359,12 +310,10 @@ Status TrainingRun::change(const settings::RunConfig& config) {
   plan_.device_map = changed.device_map;
   memory_plan_ = planned.memory;
   executor_->set_lanes(lanes_of(plan_.config.storage));
-  RETURN_IF_ERROR(take_offload_memory());
-  register_buffers();
-  RETURN_IF_ERROR(open_devices());
-  make_offload();
+  RETURN_IF_ERROR(take_offload());
+  RETURN_IF_ERROR(attach_offload());
   if (plan_.options.has_feedback() && !residual.empty()) {
-    memory_->compress().set_residual(std::move(residual));
+    compression().set_residual(std::move(residual));
   }
   if (recording_ && level_changes) recording_->set_level(config.record, "user");
   return ok_status();
@@ -387,7 +336,7 @@ Result<KeptSnapshot> TrainingRun::save_snapshot() {
           [&](const std::string& folder) -> Status {
             if (!plan_.options.has_feedback()) return ok_status();
             return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(),
-                                          step, memory_->compress().residual());
+                                          step, compression().residual());
           }));
   return kept;
 }
@@ -395,7 +344,7 @@ Result<KeptSnapshot> TrainingRun::save_snapshot() {
 Status TrainingRun::keep_residual() {
   if (plan_.options.has_feedback()) {
     return offload::save_residual(residual_path(), store_->committed().position.step,
-                                  memory_->compress().residual());
+                                  compression().residual());
   }
   // The file, if there is one, is of earlier steps: after this one nothing is left to send.
   std::error_code error;
@@ -410,7 +359,7 @@ Status TrainingRun::load_residual() {
   if (!plan_.options.has_feedback()) return ok_status();
   const std::int64_t step = store_->committed().position.step;
   ASSIGN_OR_RETURN(const bool loaded,
-                   offload::load_residual(residual_path(), step, memory_->compress().residual()));
+                   offload::load_residual(residual_path(), step, compression().residual()));
   if (!loaded) {
     log_warning(fmt::format(
         "there is no residual of step {} (the run was killed): error feedback begins with zeros, "
@@ -424,13 +373,12 @@ Status TrainingRun::load_residual() {
 Status TrainingRun::prepare(StartFrom start) {
   if (start == StartFrom::last_commit) {
     RETURN_IF_ERROR(load_residual());
-    return runtime_->run(offload_->load_parameters());
+    return runtime_->run(offload().load_parameters());
   }
   std::error_code ignored;
   fs::remove(residual_path(), ignored);  // of the state that this one replaces
   const auto seed = static_cast<std::uint64_t>(plan_.config.schedule.seed);
-  const offload::Offload::FillInitial fill = [this, seed](std::int64_t first,
-                                                          std::span<float> out) {
+  const offload::FillInitial fill = [this, seed](std::int64_t first, std::span<float> out) {
     model::fill_initial(plan_.layout, seed, first, out);
   };
   state::TrainingPosition position;
@@ -438,7 +386,7 @@ Status TrainingRun::prepare(StartFrom start) {
   position.loss_scale = plan_.config.arithmetic.precision == Float16Kind::fp16
                             ? plan_.config.loss_scale.initial
                             : 1.0;
-  RETURN_IF_ERROR(runtime_->run(offload_->create_state(fill, position)));
+  RETURN_IF_ERROR(runtime_->run(offload().create_state(fill, position)));
   return plan_.options.has_feedback() ? keep_no_residual() : ok_status();
 }
 

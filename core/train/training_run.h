@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/csd/device_memory.h"
+#include "core/csd/device_factory.h"
 #include "core/data/sampler.h"
 #include "core/model/model_factory.h"
-#include "core/offload/offload.h"
+#include "core/offload/assembly.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
 #include "core/platform/platform.h"
@@ -41,7 +41,8 @@ class TrainingRun {
     const settings::RunConfig* config = nullptr;
     const model::ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
-    record::Recorder* recorder = nullptr;  // null: nothing is recorded
+    record::Recorder* recorder = nullptr;   // null: nothing is recorded
+    csd::DeviceFactory* devices = nullptr;  // of method=csd; null: emulated ones
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
     // Told of the memory plan before anything is taken.
@@ -64,14 +65,11 @@ class TrainingRun {
   runtime::Runtime& runtime() { return *runtime_; }
   runtime::ByteCounters& bytes() { return *bytes_; }
   runtime::RecordingSink* recording() { return recording_.get(); }
-  offload::Offload& offload() { return *offload_; }
+  offload::Offload& offload() { return assembly_->offload(); }
   model::TrainableModel& model() { return *built_.model; }
   model::BuiltModel& built() { return built_; }
   data::Sampler& sampler() { return *sampler_; }
   StepContext& step_context() { return *step_context_; }
-  const csd::DeviceMemory& device_memory(DeviceId device) const {
-    return device_memories_[static_cast<std::size_t>(index_of(device))];
-  }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -104,11 +102,11 @@ class TrainingRun {
   Status open_state(StartFrom start);
   Status plan_for_density_warmup();
   Status take_memory();
-  Status take_offload_memory();
+  Status take_offload();
   void register_buffers();
-  void make_offload();
+  Status attach_offload();
   std::span<std::uint16_t> parameters();
-  Status open_devices();
+  offload::CompressMemory& compression() { return assembly_->memory().compress(); }
   Status open_clock(const Request& request);
   Status open_model(const model::ModelFactory& factory);
   state::StateIdentity identity() const;
@@ -123,17 +121,16 @@ class TrainingRun {
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;
   io::PageAlignedBuffer parameters_;
-  std::vector<csd::DeviceMemory> device_memories_;
-  std::unique_ptr<offload::OffloadMemory> memory_;
   std::unique_ptr<runtime::Runtime> runtime_;
   io::IoEngine* engine_ = nullptr;  // the runtime's, as is the next
   runtime::WorkExecutor* executor_ = nullptr;
   const runtime::EmulatedClock* emulated_clock_ = nullptr;
   std::unique_ptr<runtime::ByteCounters> bytes_;
   std::unique_ptr<runtime::RecordingSink> recording_;
-  offload::Devices devices_;
   model::BuiltModel built_;
-  std::unique_ptr<offload::Offload> offload_;
+  csd::EmulatedFactory emulated_devices_{csd::Payload::real};
+  csd::DeviceFactory* device_factory_ = nullptr;
+  std::unique_ptr<offload::Assembly> assembly_;
   std::unique_ptr<StepContext> step_context_;
 };
 

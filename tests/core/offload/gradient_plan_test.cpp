@@ -32,7 +32,7 @@ std::vector<std::vector<std::int64_t>> carry_out(const GradientPlan& plan,
   std::vector<std::int64_t> carry;
   for (std::size_t l = layout.layers.size(); l-- > 0;) {
     const std::int64_t first = layout.layers[l].first;
-    for (const GradientChunk& chunk : plan.layers[l].chunks) {
+    for (const GradientChunk& chunk : plan.layers[LayerId{static_cast<std::int32_t>(l)}].chunks) {
       auto& drive = drives[static_cast<std::size_t>(index_of(chunk.subgroup))];
       REQUIRE(chunk.first % page_elements == 0);
       REQUIRE(chunk.count <= plan.bounce_elements);
@@ -47,7 +47,7 @@ std::vector<std::vector<std::int64_t>> carry_out(const GradientPlan& plan,
                                         : carry[static_cast<std::size_t>(i - chunk.layer_count)];
       }
     }
-    const LayerGradientPlan& layer = plan.layers[l];
+    const LayerGradientPlan& layer = plan.layers[LayerId{static_cast<std::int32_t>(l)}];
     if (layer.carry_count > 0) {
       std::vector<std::int64_t> next;
       for (std::int64_t i = 0; i < layer.carry_count; ++i) next.push_back(first + i);

@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "core/csd/emulated_csd.h"
+#include "core/offload/assembly.h"
 #include "core/runtime/clocks.h"
 #include "core/train/training_step.h"
 #include "tests/core/runtime/test_platform.h"
@@ -319,36 +319,25 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   options.buffers = setup.buffers;
   options.bounce_bytes = 8192;
   options.bounce_count = 3;
-  std::vector<csd::DeviceMemory> memories;
-  for (std::int32_t d = 0; d < setup.devices; ++d) {
-    memories.emplace_back("csd", 64 << 20, csd::Payload::none);
-  }
-  auto memory =
-      offload::OffloadMemory::make(options, geometry, layout, memories, csd::Payload::none);
-  REQUIRE(memory.ok());
-
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
   Checker checker(limits_of(setup, geometry, device_map));
   runtime.add_sink(&checker);
   ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0);
   runtime.add_sink(&watch);
-  offload::Devices devices;
-  for (std::int32_t d = 0; d < setup.devices; ++d) {
-    auto device = std::make_unique<csd::EmulatedCsd>(runtime, platform,
-                                                     platform.devices[static_cast<std::size_t>(d)],
-                                                     DeviceId{d}, 1 << 20, csd::Payload::none);
-    devices.csds.push_back(device.get());
-    devices.drives.push_back(std::move(device));
-  }
-  offload::Offload::Parts parts;
-  parts.runtime = &runtime;
-  parts.platform = &platform;
-  parts.layout = &layout;
-  parts.memory = memory->get();
-  parts.devices = &devices;
-  parts.state_layout = &state_layout;
-  parts.device_map = device_map;
-  offload::Offload offload(options, parts);
+  offload::AssemblyPlan assembled{.options = options,
+                                  .platform = &platform,
+                                  .layout = &layout,
+                                  .geometry = geometry,
+                                  .device_map = device_map,
+                                  .drive = {1 << 20},
+                                  .device_memory_bytes = {},
+                                  .payload = csd::Payload::none};
+  assembled.device_memory_bytes.assign(setup.devices, 64 << 20);
+  csd::EmulatedFactory factory(csd::Payload::none);
+  const auto assembly = offload::Assembly::take(assembled, runtime, factory, {});
+  REQUIRE(assembly.ok());
+  (*assembly)->attach(state_layout);
+  offload::Offload& offload = (*assembly)->offload();
   train::StepContext context{runtime, platform, offload, nullptr, layout, {}, 1};
   context.layer_costs.assign(layout.layers.size(), {20'000, 40'000});
 

@@ -1,37 +1,14 @@
 #pragma once
 // A run small enough for tests: its files in a folder of its own, trained by the arithmetic model.
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "core/train/trainer.h"
 #include "tests/core/train/arithmetic_model.h"
+#include "tests/test_folder.h"
 
 namespace sluice {
-
-// Removed with all that is in it.
-class TestFolder {
- public:
-  TestFolder() {
-    static int count = 0;
-    path_ = (std::filesystem::temp_directory_path() /
-             fmt::format("sluice_train_{}_{}", getpid(), count++))
-                .string();
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;

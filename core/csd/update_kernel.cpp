@@ -1,0 +1,130 @@
+#include "core/csd/update_kernel.h"
+
+#include <algorithm>
+
+#include "core/compress/sparse_update.h"
+#include "core/runtime/kernel_cost.h"
+#include "storage/state/checksum.h"
+
+namespace sluice::csd {
+namespace {
+
+// Elements handled at once: the fp32 streams of a tile, up to six (24 B an element), stay inside a
+// 1 MiB L2.
+constexpr std::int64_t kTileElements = 16 * 1024;
+static_assert(kTileElements == compress::kTileElements);
+
+std::span<const std::byte> bytes_of(const float* values, std::int64_t first, std::int64_t count) {
+  return {reinterpret_cast<const std::byte*>(values + first), static_cast<std::size_t>(count) * 4};
+}
+
+optimizer::UpdateArrays arrays_of(const UpdateTask& task, const UpdateMemory& memory) {
+  return {.element_count = task.element_count,
+          .state = memory.state,
+          .gradient = memory.gradient.data(),
+          .gradient_kind = task.gradient_kind,
+          .parameters = memory.parameters,
+          .parameter_kind = task.parameter_kind};
+}
+
+Status check_gradient(const UpdateOrder& order, std::span<const std::byte> gradient) {
+  for (const GradientChunkCheck& chunk : order.check.gradient) {
+    const std::span<const std::byte> bytes = gradient.subspan(
+        static_cast<std::size_t>(chunk.offset_bytes), static_cast<std::size_t>(chunk.size_bytes));
+    if (state::checksum(bytes) == chunk.checksum) continue;
+    return make_error(
+        ErrorCode::corrupt,
+        "{}: the gradient of subgroup {} at offset {} is not what was written there: the drive "
+        "returned other bytes. The last committed step is intact; go on with --resume",
+        order.source.gradient_file->path(), index_of(order.task.subgroup),
+        order.source.gradient_offset_bytes + chunk.offset_bytes);
+  }
+  return ok_status();
+}
+
+// Looked through as a whole before anything is updated with it.
+Result<compress::SparseGradientView> open_sparse(const UpdateOrder& order,
+                                                 std::span<const std::byte> gradient) {
+  auto view = compress::open_sparse_gradient(gradient, order.task.element_count);
+  if (view.ok()) return view;
+  return make_error(view.error().code(), "{}: the sparse gradient of subgroup {} at offset {}: {}",
+                    order.source.gradient_file->path(), index_of(order.task.subgroup),
+                    order.source.gradient_offset_bytes, view.error().message());
+}
+
+Status damaged_state(const UpdateOrder& order, std::size_t variable) {
+  return make_error(ErrorCode::corrupt,
+                    "{}: {} of subgroup {} at offset {} is not what was committed: the bytes were "
+                    "changed, or the "
+                    "drive returns others. `sluice state DIR --verify` lists all damage",
+                    order.source.state_file->path(),
+                    optimizer::rule_info(order.task.scalars).state_names[variable],
+                    index_of(order.task.subgroup), order.source.state_offset_bytes[variable]);
+}
+
+using Checksummers = std::array<state::Checksummer, optimizer::kMaxStateArrays>;
+
+void add_tile(Checksummers& sums, const UpdateMemory& memory, std::size_t variable_count,
+              std::int64_t first, std::int64_t count) {
+  for (std::size_t v = 0; v < variable_count; ++v) {
+    sums[v].add(bytes_of(memory.state[v], first, count));
+  }
+}
+
+// Calls `update_tile(first, count)` for each tile, with the checksums of the state before and
+// after.
+template <typename UpdateTile>
+Status update_by_tiles(const UpdateOrder& order, const UpdateMemory& memory,
+                       UpdatedChecksums& updated, const UpdateTile& update_tile) {
+  const std::int64_t element_count = order.task.element_count;
+  const auto variable_count =
+      static_cast<std::size_t>(optimizer::rule_info(order.task.scalars).state_count());
+  Checksummers before;
+  Checksummers after;
+  for (std::int64_t first = 0; first < element_count; first += kTileElements) {
+    const std::int64_t count = std::min(kTileElements, element_count - first);
+    add_tile(before, memory, variable_count, first, count);
+    update_tile(first, count);
+    add_tile(after, memory, variable_count, first, count);
+  }
+  for (std::size_t v = 0; v < variable_count; ++v) {
+    if (before[v].digest() != order.check.expected[v]) return damaged_state(order, v);
+    updated[v] = after[v].digest();
+  }
+  return ok_status();
+}
+
+Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,
+                         UpdatedChecksums& updated) {
+  ASSIGN_OR_RETURN(const compress::SparseGradientView view, open_sparse(order, memory.gradient));
+  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
+  compress::TileBuffer buffer;
+  compress::SparseTile tile = view.tile_at(0);
+  return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t) {
+    if (first > 0) tile = view.next(tile);
+    compress::sparse_update_tile(order.task.scalars, arrays, view, tile, buffer);
+  });
+}
+
+}  // namespace
+
+runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
+                          const platform::Engine& engine) {
+  const auto elements = static_cast<double>(task.element_count);
+  const runtime::Cost rule =
+      runtime::kernel_cost(id, engine, optimizer::rule_info(task.scalars).name, elements);
+  if (!task.is_sparse) return rule;
+  const runtime::Cost decompress = runtime::kernel_cost(id, engine, "decompress", elements);
+  return decompress.engine_dur_ns > rule.engine_dur_ns ? decompress : rule;
+}
+
+Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated) {
+  RETURN_IF_ERROR(check_gradient(order, memory.gradient));
+  if (order.task.is_sparse) return run_sparse_update(order, memory, updated);
+  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
+  return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t count) {
+    optimizer::update(order.task.scalars, optimizer::slice(arrays, first, count));
+  });
+}
+
+}  // namespace sluice::csd

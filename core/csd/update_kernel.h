@@ -1,0 +1,31 @@
+#pragma once
+// The update kernel on the processor: what method=host runs, and what stands in for an emulated
+// device's engine.
+//
+// Thread contract: run_update() on one worker; the order and the memory live until then.
+
+#include "base/status.h"
+#include "core/csd/update_task.h"
+#include "core/runtime/operation.h"
+
+namespace sluice::csd {
+
+// The arrays of one subgroup in memory that the processor reaches.
+struct UpdateMemory {
+  std::array<float*, optimizer::kMaxStateArrays> state{};  // as many as the rule has; updated
+  std::span<const std::byte> gradient;  // of the task's kind, or sparse and aligned to 64
+  std::uint16_t* parameters = nullptr;  // receives the 16-bit copy; null: none is made
+};
+
+// Verifies, updates in place and checksums the new version, tile by tile so that each byte of
+// state comes from memory once; a sparse gradient is decompressed tile by tile, too. Damage is
+// ErrorCode::corrupt naming file, offset, subgroup and variable; the arrays are then worthless, and
+// nothing of them may be written.
+Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated);
+
+// What it costs on an engine. Decompressor and updater work on successive tiles at the same time,
+// so a sparse update is as slow as the slower of them.
+runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
+                          const platform::Engine& engine);
+
+}  // namespace sluice::csd

@@ -1,0 +1,60 @@
+#pragma once
+// One subgroup's update, in three parts that go to three readers: the task is all that a kernel is
+// told, the check is what the host compares, the source is for messages about damage.
+//
+// Thread contract: plain values; what they point to lives until the update has ended.
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "core/optimizer/update_rule.h"
+#include "storage/io/file.h"
+#include "storage/state/commit_record.h"
+
+namespace sluice::csd {
+
+// The arrays themselves are not here: a device is given its buffers (UpdateBuffers), the processor
+// its pointers (UpdateMemory).
+struct UpdateTask {
+  SubgroupId subgroup = kNoSubgroup;
+  optimizer::UpdateScalars scalars;
+  std::int64_t element_count = 0;
+  bool is_sparse = false;  // the gradient is docs/sparse_gradient_format.md
+  optimizer::GradientKind gradient_kind = optimizer::GradientKind::fp32;
+  Float16Kind parameter_kind = Float16Kind::bf16;
+};
+
+// A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64, without
+// padding).
+struct GradientChunkCheck {
+  std::int64_t offset_bytes = 0;  // from the gradient's begin
+  std::int64_t size_bytes = 0;
+  std::uint64_t checksum = 0;
+};
+
+struct UpdateCheck {
+  std::array<std::uint64_t, state::kMaxVariables> expected{};  // checksums of what was read
+  std::span<const GradientChunkCheck> gradient;
+};
+
+// Where the arrays came from.
+struct UpdateSource {
+  const io::File* state_file = nullptr;
+  std::array<std::int64_t, state::kMaxVariables> state_offset_bytes{};
+  const io::File* gradient_file = nullptr;
+  std::int64_t gradient_offset_bytes = 0;
+};
+
+struct UpdateOrder {
+  UpdateTask task;
+  UpdateCheck check;
+  UpdateSource source;
+  std::int32_t step = -1;  // that it is part of; -1: the one that the runtime is in
+};
+
+// The result: checksums of the new version.
+using UpdatedChecksums = std::array<std::uint64_t, state::kMaxVariables>;
+
+}  // namespace sluice::csd

@@ -1,0 +1,72 @@
+#pragma once
+// The offload of a run and everything that belongs to it, put together in one place for a training
+// run, a simulation and the tests of the schedule. Two steps, because a run takes its memory before
+// it touches a file:
+//
+//   take(plan, ...)   host memory, the devices with their own, buffer sets
+//   attach(...)       the state and the scratch files; the offload is ready then
+//
+// Thread contract: the schedule's thread. Nothing of it is under way when it goes.
+
+#include <memory>
+#include <optional>
+
+#include "core/csd/device_factory.h"
+#include "core/offload/offload.h"
+
+namespace sluice::offload {
+
+struct AssemblyPlan {
+  OffloadOptions options;
+  const platform::Platform* platform = nullptr;  // outlives the assembly, as the layout does
+  const model::FlatLayout* layout = nullptr;
+  state::Geometry geometry;
+  // Which device updates each subgroup and gets its next version; empty: the one it lies on.
+  state::DeviceMap device_map;
+  csd::DriveOptions drive;
+  IdVector<DeviceId, std::int64_t> device_memory_bytes;  // budgets
+  csd::Payload payload = csd::Payload::real;
+};
+
+class Assembly {
+ public:
+  // `parameters`: the 16-bit copy of the whole model; empty without payload. The factory makes the
+  // devices of method=csd.
+  // Errors: ErrorCode::memory where it does not fit; those of the factory.
+  static Result<std::unique_ptr<Assembly>> take(const AssemblyPlan& plan, runtime::Runtime& runtime,
+                                                csd::DeviceFactory& factory,
+                                                std::span<std::uint16_t> parameters);
+
+  // With payload: the state lies in `store`; scratch files are made beside its files.
+  Status attach(state::StateStore& store, io::Caching caching);
+  // Without.
+  void attach(state::Layout& layout);
+
+  Offload& offload() { return *offload_; }
+  OffloadMemory& memory() { return *memory_; }
+  const UpdateSites& sites() const { return sites_; }
+  const AssemblyPlan& plan() const { return plan_; }
+  // Host and device memory that transfers use, for registration with the I/O engine.
+  std::vector<std::span<std::byte>> transfer_regions();
+
+ private:
+  Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
+           std::span<std::uint16_t> parameters);
+  Status take_memory();
+  Status make_device(DeviceId device, csd::DeviceFactory& factory);
+  void make_offload(std::unique_ptr<StateVersions> versions);
+
+  AssemblyPlan plan_;
+  runtime::Runtime& runtime_;
+  std::span<std::uint16_t> parameters_;
+  HostKernels kernels_;
+  GradientFormat format_;
+  std::unique_ptr<OffloadMemory> memory_;
+  std::optional<BufferPool> bounces_;
+  Drives drives_;
+  UpdateSites sites_;  // their sets lie in the drives' devices
+  std::unique_ptr<StateVersions> versions_;
+  std::unique_ptr<Offload> offload_;
+};
+
+}  // namespace sluice::offload

@@ -1,0 +1,188 @@
+// method=csd: a subgroup's state never leaves the device. It is read, updated and written over the
+// internal link; the updated parameters go up over the host link: as fp32 master weights through
+// bounce buffers, narrowed on the host (wire=fp32), or as the 16-bit copy that the device made
+// (wire=native).
+//
+// A CSD updates what is in its own memory. State that lies on another device's drive therefore
+// comes once over the host link into a bounce buffer, and from there over the host link into this
+// device's memory (move_state): as much as an update on the host would read, and as much again.
+
+#include <algorithm>
+
+#include "core/offload/update_site.h"
+
+namespace sluice::offload {
+namespace {
+
+// One subgroup's arrays; `parameters` with wire=native alone.
+struct DeviceSet {
+  std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays> state;
+  csd::DeviceBuffer gradient;
+  csd::DeviceBuffer parameters;
+};
+
+Result<DeviceSet> take_set(const SetSizes& sizes, csd::DeviceMemory& memory) {
+  DeviceSet set;
+  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
+    ASSIGN_OR_RETURN(set.state[static_cast<std::size_t>(v)],
+                     memory.allocate(sizes.variable_bytes, csd::Placement::state));
+  }
+  if (sizes.gradient_bytes > 0) {
+    ASSIGN_OR_RETURN(set.gradient, memory.allocate(sizes.gradient_bytes, csd::Placement::gradient));
+  }
+  if (sizes.parameter_bytes > 0) {
+    ASSIGN_OR_RETURN(set.parameters,
+                     memory.allocate(sizes.parameter_bytes, csd::Placement::parameters));
+  }
+  return set;
+}
+
+class DeviceSite final : public UpdateSite {
+ public:
+  DeviceSite(const SiteParts& parts, csd::CsdDevice& csd, std::vector<DeviceSet> sets)
+      : UpdateSite(parts.kernels.runtime(), csd.id(), parts.options.set_count()),
+        parts_(parts),
+        csd_(csd),
+        sets_(std::move(sets)) {}
+
+  bool reads_from(DeviceId lies_on) const override { return lies_on == device(); }
+
+  runtime::Operation read_state(const StateTransfer& transfer) override {
+    return csd_.read(transfer.label, device_transfer(transfer));
+  }
+
+  runtime::Task<Status> bring_state(StateTransfer transfer) override {
+    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(waiting_for(
+        "a bounce buffer for state that moves", transfer.lies_on, transfer.label.subgroup));
+    CO_RETURN_IF_ERROR(lease);
+    const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
+    const csd::Drive& from = *parts_.drives[transfer.lies_on];
+    csd::TransferLabel label = transfer.label;
+    label.stage = runtime::Stage::move_state;
+    const std::int64_t chunk = parts_.options.bounce_bytes / 4;
+    for (std::int64_t first = 0; first < transfer.element_count; first += chunk) {
+      const std::int64_t size_bytes = std::min(chunk, transfer.element_count - first) * 4;
+      Status read =
+          co_await from.host_read(label, {transfer.offset_bytes + first * 4, bounce, size_bytes});
+      CO_RETURN_IF_ERROR(read);
+      const csd::DeviceRange into{&array(transfer), first * 4};
+      Status synced = co_await csd_.sync_to_device(label, bounce, into, size_bytes);
+      CO_RETURN_IF_ERROR(synced);
+    }
+    co_return ok_status();
+  }
+
+  runtime::Operation write_state(const StateTransfer& transfer) override {
+    return csd_.write(transfer.label, device_transfer(transfer));
+  }
+  runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
+                                   std::int64_t offset_bytes, std::int64_t size_bytes) override {
+    return csd_.read(label, {offset_bytes, &set_at(set).gradient, size_bytes});
+  }
+
+  runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
+                            csd::UpdatedChecksums& updated) override {
+    const DeviceSet& arrays = set_at(set);
+    csd::UpdateBuffers buffers;
+    for (std::int32_t v = 0; v < parts_.geometry.variable_count; ++v) {
+      const auto at = static_cast<std::size_t>(v);
+      buffers.state[at] = &arrays.state[at];
+    }
+    buffers.gradient = &arrays.gradient;
+    if (!arrays.parameters.empty()) buffers.parameters = &arrays.parameters;
+    return csd_.update(order, buffers, updated);
+  }
+
+  runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
+    const csd::TransferLabel label{runtime::Stage::parameters_up, updated.subgroup, kNoLayer,
+                                   updated.step};
+    const std::int64_t count = updated.element_count;
+    if (parts_.options.wire == Wire::native) {
+      Status status = co_await csd_.sync_from_device(
+          label, {&set_at(set).parameters, 0},
+          std::as_writable_bytes(copy_of(updated.subgroup, 0, count)), count * 2);
+      co_return status;
+    }
+    const std::int64_t chunk = parts_.options.bounce_bytes / 4;
+    runtime::TaskGroup narrowed(parts_.kernels.runtime());
+    Status status;
+    for (std::int64_t first = 0; status.ok() && first < count; first += chunk) {
+      status = co_await chunk_up(label, set, first, std::min(chunk, count - first), narrowed);
+    }
+    Status in = co_await narrowed.join();
+    if (!status.ok()) co_return status;
+    co_return in;
+  }
+
+  std::vector<std::span<std::byte>> transfer_regions() override {
+    return csd_.memory().registrable_regions();
+  }
+  std::int64_t device_memory_used_bytes() const override { return csd_.memory().used_bytes(); }
+
+ private:
+  const DeviceSet& set_at(std::int32_t set) const { return sets_[static_cast<std::size_t>(set)]; }
+  const csd::DeviceBuffer& array(const StateTransfer& transfer) const {
+    return set_at(transfer.set).state[static_cast<std::size_t>(transfer.variable)];
+  }
+  csd::DeviceTransfer device_transfer(const StateTransfer& transfer) const {
+    return {transfer.offset_bytes, &array(transfer), transfer.element_count * 4};
+  }
+  // Of the 16-bit copy; empty without payload.
+  std::span<std::uint16_t> copy_of(SubgroupId subgroup, std::int64_t first,
+                                   std::int64_t count) const {
+    if (parts_.parameters.empty()) return {};
+    const std::int64_t flat_first = parts_.geometry.first_element(subgroup) + first;
+    return parts_.parameters.subspan(static_cast<std::size_t>(flat_first),
+                                     static_cast<std::size_t>(count));
+  }
+
+  // One chunk comes up at a time, so that the one before it is narrowed meanwhile.
+  runtime::Task<Status> chunk_up(csd::TransferLabel label, std::int32_t set, std::int64_t first,
+                                 std::int64_t count, runtime::TaskGroup& narrowed) {
+    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(
+        waiting_for("a bounce buffer for parameters", device(), label.subgroup));
+    CO_RETURN_IF_ERROR(lease);
+    const csd::DeviceRange master_weights{&set_at(set).state[0], first * 4};
+    Status up = co_await csd_.sync_from_device(label, master_weights, parts_.bounces.bytes(*lease),
+                                               count * 4);
+    CO_RETURN_IF_ERROR(up);
+    narrowed.spawn(narrow(label, first, count, std::move(*lease)));
+    co_return ok_status();
+  }
+
+  runtime::Task<Status> narrow(csd::TransferLabel from, std::int64_t first, std::int64_t count,
+                               runtime::Pool::Lease lease) {
+    runtime::OperationLabel label;
+    label.stage = runtime::Stage::parameters_in;
+    label.subgroup = from.subgroup;
+    label.step = from.step;
+    const runtime::Operation operation = parts_.kernels.stage(
+        label, count,
+        [bounce = parts_.bounces.bytes(lease), to = copy_of(from.subgroup, first, count),
+         kind = parts_.options.parameter_kind] {
+          optimizer::narrow(reinterpret_cast<const float*>(bounce.data()), kind, to.data(),
+                            std::ssize(to));
+          return ok_status();
+        });
+    Status in = co_await operation;
+    co_return in;
+  }
+
+  SiteParts parts_;
+  csd::CsdDevice& csd_;
+  std::vector<DeviceSet> sets_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<UpdateSite>> make_device_site(const SiteParts& parts,
+                                                     csd::CsdDevice& device) {
+  std::vector<DeviceSet> sets;
+  for (std::int32_t i = 0; i < parts.options.set_count(); ++i) {
+    ASSIGN_OR_RETURN(DeviceSet set, take_set(parts.memory.set_sizes(), device.memory()));
+    sets.push_back(std::move(set));
+  }
+  return std::unique_ptr<UpdateSite>(std::make_unique<DeviceSite>(parts, device, std::move(sets)));
+}
+
+}  // namespace sluice::offload

@@ -1,0 +1,129 @@
+// method=host: a subgroup's state is read over the host link into host memory, updated by the
+// host's processor, which writes the 16-bit copy in place, and written back. Reading from another
+// device's drive is the same as from the own one.
+
+#include "core/csd/update_kernel.h"
+#include "core/offload/update_site.h"
+
+namespace sluice::offload {
+namespace {
+
+// One subgroup's arrays. Without payload the buffers are empty.
+struct HostSet {
+  std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays> state;
+  io::PageAlignedBuffer gradient;
+};
+
+Result<HostSet> take_set(const SiteParts& parts) {
+  const SetSizes& sizes = parts.memory.set_sizes();
+  HostSet set;
+  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
+    ASSIGN_OR_RETURN(set.state[static_cast<std::size_t>(v)],
+                     parts.memory.take(sizes.variable_bytes));
+  }
+  if (sizes.gradient_bytes > 0) {
+    ASSIGN_OR_RETURN(set.gradient, parts.memory.take(sizes.gradient_bytes));
+  }
+  return set;
+}
+
+class HostSite final : public UpdateSite {
+ public:
+  HostSite(const SiteParts& parts, DeviceId device, std::vector<HostSet> sets)
+      : UpdateSite(parts.kernels.runtime(), device, parts.options.set_count()),
+        parts_(parts),
+        sets_(std::move(sets)) {}
+
+  bool reads_from(DeviceId /*lies_on*/) const override { return true; }
+
+  runtime::Operation read_state(const StateTransfer& transfer) override {
+    return parts_.drives[transfer.lies_on]->host_read(transfer.label, host_transfer(transfer));
+  }
+  runtime::Task<Status> bring_state(StateTransfer transfer) override {
+    Status status = co_await read_state(transfer);
+    co_return status;
+  }
+  runtime::Operation write_state(const StateTransfer& transfer) override {
+    return parts_.drives[transfer.lies_on]->host_write(transfer.label, host_transfer(transfer));
+  }
+  runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
+                                   std::int64_t offset_bytes, std::int64_t size_bytes) override {
+    return parts_.drives[device()]->host_read(
+        label, {offset_bytes, set_at(set).gradient.bytes(), size_bytes});
+  }
+
+  runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
+                            csd::UpdatedChecksums& updated) override {
+    const platform::Platform& platform = parts_.kernels.platform();
+    const auto engine = static_cast<std::size_t>(platform::index_of(platform.host_engine));
+    runtime::OperationLabel label;
+    label.stage = runtime::Stage::update;
+    label.device = device();
+    label.subgroup = order.task.subgroup;
+    label.step = order.step;
+    return parts_.kernels.kernel(
+        label, csd::update_cost(order.task, platform.host_engine, platform.engines[engine]),
+        [&order, memory = memory_of(order, set), &updated] {
+          return csd::run_update(order, memory, updated);
+        });
+  }
+
+  // The kernel wrote them in place.
+  runtime::Task<Status> parameters_up(UpdatedSubgroup /*updated*/, std::int32_t /*set*/) override {
+    co_return ok_status();
+  }
+
+  std::vector<std::span<std::byte>> transfer_regions() override {
+    std::vector<std::span<std::byte>> regions;
+    for (HostSet& set : sets_) {
+      for (io::PageAlignedBuffer& array : set.state) add_region(regions, array);
+      add_region(regions, set.gradient);
+    }
+    return regions;
+  }
+  std::int64_t device_memory_used_bytes() const override { return 0; }
+
+ private:
+  static void add_region(std::vector<std::span<std::byte>>& regions, io::PageAlignedBuffer& one) {
+    if (one.size_bytes() > 0) regions.push_back(one.bytes());
+  }
+  HostSet& set_at(std::int32_t set) { return sets_[static_cast<std::size_t>(set)]; }
+
+  csd::HostTransfer host_transfer(const StateTransfer& transfer) {
+    return {transfer.offset_bytes,
+            set_at(transfer.set).state[static_cast<std::size_t>(transfer.variable)].bytes(),
+            transfer.element_count * 4};
+  }
+
+  csd::UpdateMemory memory_of(const csd::UpdateOrder& order, std::int32_t set) {
+    HostSet& arrays = set_at(set);
+    csd::UpdateMemory memory;
+    for (std::size_t v = 0; v < arrays.state.size(); ++v) {
+      memory.state[v] = reinterpret_cast<float*>(arrays.state[v].bytes().data());
+    }
+    const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
+    memory.gradient =
+        is_in_memory ? parts_.memory.gradient(order.task.subgroup) : arrays.gradient.bytes();
+    if (!parts_.parameters.empty()) {
+      memory.parameters =
+          parts_.parameters.data() + parts_.geometry.first_element(order.task.subgroup);
+    }
+    return memory;
+  }
+
+  SiteParts parts_;
+  std::vector<HostSet> sets_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<UpdateSite>> make_host_site(const SiteParts& parts, DeviceId device) {
+  std::vector<HostSet> sets;
+  for (std::int32_t i = 0; i < parts.options.set_count(); ++i) {
+    ASSIGN_OR_RETURN(HostSet set, take_set(parts));
+    sets.push_back(std::move(set));
+  }
+  return std::unique_ptr<UpdateSite>(std::make_unique<HostSite>(parts, device, std::move(sets)));
+}
+
+}  // namespace sluice::offload

@@ -1,0 +1,49 @@
+#pragma once
+// Before the first step: write a new state, or read the 16-bit copy out of a committed one. Both go
+// through bounce buffers, subgroup by subgroup, so that no part of the state is in memory as a
+// whole. Always with payload.
+//
+// Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.
+
+#include <functional>
+
+#include "core/offload/update_site.h"
+
+namespace sluice::offload {
+
+// Fills `out` with the initial values of the flat parameters from `first` on.
+using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
+
+class InitialState {
+ public:
+  struct Parts {
+    const OffloadOptions& options;
+    const StateVersions& versions;
+    const HostKernels& kernels;
+    const Drives& drives;
+    BufferPool& bounces;
+    std::span<std::uint16_t> parameters;
+    const IdVector<DeviceId, std::vector<SubgroupId>>& subgroups_of;
+  };
+  explicit InitialState(const Parts& parts) : parts_(parts) {}
+
+  // Every subgroup's first version into its current slot; `update` gets slots and checksums, for
+  // the commit.
+  runtime::Task<Status> create(const FillInitial& fill, StepUpdate& update);
+  // Errors: ErrorCode::corrupt where master weights are not those of the commit.
+  runtime::Task<Status> load();
+
+ private:
+  runtime::Task<Status> create_on(DeviceId device, const FillInitial& fill, StepUpdate& update);
+  runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
+                                        StepUpdate& update);
+  runtime::Task<Status> load_from(DeviceId device);
+  runtime::Task<Status> load_subgroup(SubgroupId subgroup);
+  csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,
+                          std::span<std::byte> bounce) const;
+  std::int64_t chunk_elements() const { return parts_.options.bounce_bytes / 4; }
+
+  Parts parts_;
+};
+
+}  // namespace sluice::offload

@@ -1,0 +1,123 @@
+// Gradients down, compressed (density < 1): the largest elements of each segment are selected as
+// its layer arrives; when a subgroup's last segment is in, its sparse gradient is encoded and sent
+// to the device that updates it. There are no pages to fill and no carry: a subgroup is one write.
+
+#include "core/compress/sparse_gradient.h"
+#include "core/offload/gradient_sender.h"
+#include "storage/state/checksum.h"
+
+namespace sluice::offload {
+namespace {
+
+class SparseRoute final : public GradientRoute {
+ public:
+  explicit SparseRoute(const GradientParts& parts)
+      : parts_(parts), buffers_(parts.kernels.runtime(), parts.memory.sparse_buffers()) {}
+
+  IdVector<SubgroupId, std::int32_t> check_counts() const override {
+    return IdVector<SubgroupId, std::int32_t>(parts_.geometry.subgroup_count(), 1);
+  }
+  // The pass that selects sees every element and is charged for it.
+  std::int64_t checked_elements(LayerId /*layer*/) const override { return 0; }
+
+  runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient, StepUpdate& update,
+                             runtime::TaskGroup& writes) override {
+    // After an overflow the step is skipped, and what overflowed must not enter the residual.
+    if (!update.gradient_stats().finite) co_return ok_status();
+    for (const GradientSegment& segment : parts_.format.segments(layer)) {
+      Status selected = co_await select(layer, segment, gradient, update.loss_scale);
+      CO_RETURN_IF_ERROR(selected);
+      if (segment.first > 0) continue;  // a layer below has the rest of the subgroup
+      Status sent = co_await send_subgroup(segment.subgroup, update, writes);
+      CO_RETURN_IF_ERROR(sent);
+    }
+    update.compressed_from = layer;
+    co_return ok_status();
+  }
+
+  runtime::Task<Status> take_back(const StepUpdate& update) override {
+    if (!parts_.options.has_feedback()) co_return ok_status();
+    runtime::OperationLabel label;
+    label.stage = runtime::Stage::compress;
+    const runtime::Operation put_back = parts_.kernels.stage(
+        label, parts_.format.kept_count(), [this, from = update.compressed_from] {
+          for (std::int32_t layer = index_of(from); layer < parts_.layout.layer_count(); ++layer) {
+            for (const GradientSegment& segment : parts_.format.segments(LayerId{layer})) {
+              parts_.memory.compress().put_back(segment, flat_first(segment));
+            }
+          }
+          return ok_status();
+        });
+    Status status = co_await put_back;
+    co_return status;
+  }
+
+ private:
+  std::int64_t flat_first(const GradientSegment& segment) const {
+    return parts_.geometry.first_element(segment.subgroup) + segment.first;
+  }
+
+  // With feedback the residual is kept without the loss scale.
+  runtime::Operation select(LayerId layer, const GradientSegment& segment,
+                            std::span<std::byte> gradient, double loss_scale) const {
+    runtime::OperationLabel label;
+    label.stage = runtime::Stage::compress;
+    label.layer = layer;
+    label.subgroup = segment.subgroup;
+    return parts_.kernels.compress(label, segment.count, [this, &segment, gradient, loss_scale] {
+      const optimizer::GradientKind kind = parts_.options.gradient_kind;
+      parts_.memory.compress().select(segment, flat_first(segment),
+                                      gradient.data() + segment.layer_offset * bytes_of(kind), kind,
+                                      static_cast<float>(1 / loss_scale));
+      return ok_status();
+    });
+  }
+
+  runtime::Task<Status> send_subgroup(SubgroupId subgroup, StepUpdate& update,
+                                      runtime::TaskGroup& writes) {
+    if (parts_.store.is_in_memory()) {
+      Status encoded = co_await encode(subgroup, parts_.store.memory(subgroup), update);
+      co_return encoded;
+    }
+    Result<runtime::Pool::Lease> buffer = co_await buffers_.acquire(
+        waiting_for("a buffer for a sparse gradient", kNoDevice, subgroup));
+    CO_RETURN_IF_ERROR(buffer);
+    Status encoded = co_await encode(subgroup, buffers_.bytes(*buffer), update);
+    CO_RETURN_IF_ERROR(encoded);
+    writes.spawn(write(subgroup, std::move(*buffer)));
+    co_return ok_status();
+  }
+
+  runtime::Operation encode(SubgroupId subgroup, std::span<std::byte> bytes,
+                            StepUpdate& update) const {
+    runtime::OperationLabel label;
+    label.stage = runtime::Stage::stage_gradient;
+    label.subgroup = subgroup;
+    const std::int64_t kept_count = parts_.format.kept_count(subgroup);
+    csd::GradientChunkCheck& check = update.gradient_checks[subgroup][0];
+    return parts_.kernels.stage(label, kept_count, [this, subgroup, kept_count, bytes, &check] {
+      const std::int64_t size_bytes = compress::encode_sparse_gradient(
+          parts_.memory.compress().kept(parts_.format.kept_first(subgroup), kept_count),
+          parts_.geometry.element_count(subgroup), parts_.options.wire_gradient_kind(), bytes);
+      check = {0, size_bytes, state::checksum(bytes.first(static_cast<std::size_t>(size_bytes)))};
+      return ok_status();
+    });
+  }
+
+  runtime::Task<Status> write(SubgroupId subgroup, runtime::Pool::Lease buffer) {
+    Status status = co_await parts_.store.write(subgroup, 0, buffers_.bytes(buffer),
+                                                parts_.format.size_bytes(subgroup));
+    co_return status;
+  }
+
+  GradientParts parts_;
+  BufferPool buffers_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientRoute> make_sparse_route(const GradientParts& parts) {
+  return std::make_unique<SparseRoute>(parts);
+}
+
+}  // namespace sluice::offload

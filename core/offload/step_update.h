@@ -1,0 +1,67 @@
+#pragma once
+// All state of one step's update: its gradients' checks and statistics, the decision, the next
+// version, who waits for what. Two alternate, because with pipeline=nbuffer a step begins while the
+// one before it is still being updated; each knows the one before it and nothing else of it.
+//
+// The events of a step, in order:
+//   started     the step before is committed: the slots that it replaced are free and the next
+//               version's are taken
+//   decided     the gradients are on the drives, and `decision` says what to do with them
+//   all_read    every subgroup's state and gradient are read: the next step's reads are not in
+//               their way
+//
+// Thread contract: the schedule's thread, but for layer_stats, gradient_checks and next_checksums,
+// whose elements workers write while the operation that writes them is awaited.
+
+#include <vector>
+
+#include "base/id_vector.h"
+#include "base/ids.h"
+#include "core/csd/update_task.h"
+#include "core/optimizer/gradient_stats.h"
+#include "core/runtime/sync.h"
+#include "storage/state/state_layout.h"
+
+namespace sluice::offload {
+
+// What the update does with the gradients that have gone down.
+struct StepDecision {
+  bool apply = true;  // false: overflow, nothing is updated
+  optimizer::UpdateScalars scalars;
+};
+
+struct StepUpdate {
+  // `check_counts`: how many chunks each subgroup's gradient goes down in.
+  StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
+             const IdVector<SubgroupId, std::int32_t>& check_counts);
+
+  // For a step that is to come. The one that had this object has ended.
+  void begin(std::int32_t new_step, double new_loss_scale);
+  // Sum of squares over all layers in order, and whether all are finite; of the layers so far.
+  optimizer::GradientStats gradient_stats() const;
+
+  StepUpdate* before = nullptr;  // the other one, whose step was the one before
+  std::int32_t step = 0;
+
+  // Gradients down.
+  double loss_scale = 1;
+  IdVector<LayerId, optimizer::GradientStats> layer_stats;
+  IdVector<SubgroupId, std::vector<csd::GradientChunkCheck>> gradient_checks;
+  LayerId compressed_from{0};  // this layer and all above it are compressed
+  runtime::TaskGroup sends;
+
+  // The decision.
+  runtime::Event decided;
+  StepDecision decision;
+
+  // The next version.
+  runtime::TaskGroup starts;
+  runtime::Event started;
+  IdVector<SubgroupId, state::SlotId> next_slot;
+  IdVector<SubgroupId, csd::UpdatedChecksums> next_checksums;
+  std::int32_t unread_count = 0;  // subgroups
+  runtime::Event all_read;
+  runtime::TaskGroup tasks;  // of the pipeline
+};
+
+}  // namespace sluice::offload

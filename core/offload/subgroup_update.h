@@ -1,0 +1,55 @@
+#pragma once
+// What is done with one subgroup, on the site that updates it: read its state and its gradient,
+// update, write the next version, bring the parameters up. The pipelines put these in order.
+//
+// Thread contract: the schedule's thread.
+
+#include "core/offload/update_site.h"
+
+namespace sluice::offload {
+
+class SubgroupUpdate {
+ public:
+  struct Parts {
+    runtime::Runtime& runtime;
+    const OffloadOptions& options;
+    const StateVersions& versions;
+    const GradientStore& gradients;
+    const Drives& drives;
+    UpdateSites& sites;
+  };
+  explicit SubgroupUpdate(const Parts& parts) : parts_(parts) {}
+
+  // `set`: the buffer set of the subgroup's site that it is in.
+  // All variables, one subgroup of a site at a time.
+  runtime::Task<Status> read_state(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  // One variable alone.
+  runtime::Task<Status> read_variable(StepUpdate& update, SubgroupId subgroup,
+                                      std::int32_t variable, std::int32_t set);
+  runtime::Task<Status> read_gradient(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  // State and gradient.
+  runtime::Task<Status> read_all(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  runtime::Task<Status> run_kernel(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  runtime::Task<Status> write_state(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  runtime::Operation write_variable(StepUpdate& update, SubgroupId subgroup, std::int32_t variable,
+                                    std::int32_t set);
+  runtime::Task<Status> parameters_up(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+
+ private:
+  static csd::TransferLabel label_of(const StepUpdate& update, runtime::Stage stage,
+                                     SubgroupId subgroup) {
+    return {stage, subgroup, kNoLayer, update.step};
+  }
+  UpdateSite& site_of(SubgroupId subgroup) const {
+    return *parts_.sites[parts_.versions.device_of(subgroup)];
+  }
+  StateTransfer transfer_of(const StepUpdate& update, runtime::Stage stage, state::SlotId slot,
+                            SubgroupId subgroup, std::int32_t variable, std::int32_t set) const;
+  StateTransfer read_of(const StepUpdate& update, SubgroupId subgroup, std::int32_t variable,
+                        std::int32_t set) const;
+  csd::UpdateOrder order_of(const StepUpdate& update, SubgroupId subgroup) const;
+
+  Parts parts_;
+};
+
+}  // namespace sluice::offload

@@ -1,0 +1,99 @@
+#pragma once
+// Where the subgroups of one device are updated: in host memory, behind a plain drive, or in the
+// memory of a CSD. The site owns the buffer sets that subgroups are in while they are read, updated
+// and written; what of it is host or device memory nobody else knows.
+//
+// Thread contract: the schedule's thread; operations are awaited before the site goes.
+
+#include <memory>
+#include <span>
+
+#include "core/csd/csd_device.h"
+#include "core/csd/device_factory.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
+
+namespace sluice::offload {
+
+// A variable's whole array between a slot and the buffer set `set`.
+struct StateTransfer {
+  csd::TransferLabel label;
+  DeviceId lies_on = kNoDevice;   // the device whose drive has the slot
+  std::int64_t offset_bytes = 0;  // in its state file
+  std::int32_t variable = 0;
+  std::int64_t element_count = 0;
+  std::int32_t set = 0;
+};
+
+// A subgroup whose update has ended.
+struct UpdatedSubgroup {
+  SubgroupId subgroup = kNoSubgroup;
+  std::int64_t element_count = 0;
+  std::int32_t step = -1;
+};
+
+class UpdateSite {
+ public:
+  UpdateSite(runtime::Runtime& runtime, DeviceId device, std::int32_t set_count)
+      : device_(device), set_turns_(runtime, set_count, device), reader_(runtime, 1) {}
+  virtual ~UpdateSite() = default;
+  UpdateSite(const UpdateSite&) = delete;
+  UpdateSite& operator=(const UpdateSite&) = delete;
+
+  DeviceId device() const { return device_; }
+
+  // Whether state that lies on another device's drive is read from there as from the own one.
+  virtual bool reads_from(DeviceId lies_on) const = 0;
+  virtual runtime::Operation read_state(const StateTransfer& transfer) = 0;
+  // State that the site cannot read from where it lies.
+  virtual runtime::Task<Status> bring_state(StateTransfer transfer) = 0;
+  virtual runtime::Operation write_state(const StateTransfer& transfer) = 0;
+  // A subgroup's gradient from the device's scratch file.
+  virtual runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
+                                           std::int64_t offset_bytes, std::int64_t size_bytes) = 0;
+  // The update kernel on what is in the set. Order and checksums live until awaited.
+  virtual runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
+                                    csd::UpdatedChecksums& updated) = 0;
+  // The subgroup's parameters are in the 16-bit copy when the task ends.
+  virtual runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) = 0;
+
+  // Memory that transfers use, for registration with the I/O engine.
+  virtual std::vector<std::span<std::byte>> transfer_regions() = 0;
+  // Of the device's own memory; 0 where the site has none.
+  virtual std::int64_t device_memory_used_bytes() const = 0;
+
+  // The buffer sets, by number: one for each subgroup under way. Sinks are told how many are in
+  // use.
+  runtime::Pool& set_turns() { return set_turns_; }
+  // One subgroup reads at a time, so that the first is complete soonest.
+  runtime::Pool& reader() { return reader_; }
+
+ private:
+  DeviceId device_;
+  runtime::Pool set_turns_;
+  runtime::Pool reader_;
+};
+
+using UpdateSites = IdVector<DeviceId, std::unique_ptr<UpdateSite>>;
+using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
+
+// What sites use besides their own memory.
+struct SiteParts {
+  const OffloadOptions& options;
+  const state::Geometry& geometry;
+  const HostKernels& kernels;
+  const Drives& drives;  // of all devices
+  OffloadMemory& memory;
+  BufferPool& bounces;
+  std::span<std::uint16_t> parameters;  // the 16-bit copy of the whole model; empty: no payload
+};
+
+// Reads and writes over the host link, updates on the host's processor.
+Result<std::unique_ptr<UpdateSite>> make_host_site(const SiteParts& parts, DeviceId device);
+// Reads, updates and writes inside the device, which is parts.drives[device.id()].
+Result<std::unique_ptr<UpdateSite>> make_device_site(const SiteParts& parts,
+                                                     csd::CsdDevice& device);
+
+}  // namespace sluice::offload
