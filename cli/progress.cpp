@@ -57,7 +57,7 @@ void Progress::on_validation(std::int64_t step, double loss) {
                static_cast<long long>(step), loss);
 }
 
-bool Progress::should_stop() { return is_interrupted(); }
+bool Progress::wants_stop() { return is_interrupted(); }
 
 void Progress::finish() {
   if (bar_is_drawn_) std::fputc('\n', stderr);

@@ -6,20 +6,20 @@
 
 #include <string>
 
-#include "core/train/trainer.h"
+#include "core/train/train_observer.h"
 
 namespace sluice::cli {
 
 enum class ProgressStyle : std::uint8_t { bar, lines, none };
 
-class Progress final : public train::TrainObserver {
+class Progress final : public train::TrainObserver, public train::TrainRequests {
  public:
   explicit Progress(ProgressStyle style) : style_(style) {}
 
   void on_step(const train::StepReport& report) override;
   void on_validation(std::int64_t step, double loss) override;
-  bool should_stop() override;
-  void finish();  // leaves the bar's line
+  bool wants_stop() override;  // Ctrl-C
+  void finish();               // leaves the bar's line
 
   double first_loss() const { return first_loss_; }
   double last_loss() const { return last_loss_; }

@@ -64,7 +64,7 @@ void add_stages(record::Recorder& recorder, collect::RunFacts& facts) {
     row.cause = word_of(stage.cause);
     row.set_off_by = set_off_by(stage);
     row.every_step = stage.every_step;
-    row.colour = fmt::format("#{:06x}", stage.colour);
+    row.colour = colour_text(stage.colour);
     facts.stages.push_back({recorder.intern(stage.name), std::move(row)});
   }
 }

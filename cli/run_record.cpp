@@ -30,41 +30,16 @@ Result<std::map<std::string, std::string>> values_at_end(const std::string& data
 
 }  // namespace
 
-void RunObserver::on_step(const train::StepReport& report) {
-  parts_.progress->on_step(report);
-  if (parts_.live != nullptr) parts_.live->on_step(report);
-}
-
-bool RunObserver::should_stop() {
-  return parts_.progress->should_stop() || (parts_.live != nullptr && parts_.live->stop_is_asked());
-}
-
-std::vector<train::AskedChange> RunObserver::asked_changes() {
-  if (parts_.live == nullptr) return {};
-  return parts_.live->asked_changes();
-}
-
-void RunObserver::on_knobs_changed(std::int64_t step, TimeNs ts,
-                                   std::span<const settings::KnobChange> changes,
-                                   const train::AskedChange* asked) {
-  record(step, ts, changes, asked == nullptr ? kBySettings : asked->who);
-  if (parts_.live != nullptr) parts_.live->on_knobs_changed(step, ts, changes, asked);
-}
-
-void RunObserver::on_change_refused(std::int64_t step, TimeNs ts, const train::AskedChange& asked,
-                                    const Error& why) {
-  if (parts_.live != nullptr) parts_.live->on_change_refused(step, ts, asked, why);
-}
-
-void RunObserver::record(std::int64_t step, TimeNs ts,
-                         std::span<const settings::KnobChange> changes, const std::string& who) {
-  if (parts_.collector == nullptr) return;
+void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
+                                    std::span<const settings::KnobChange> changes,
+                                    const train::AskedChange* asked) {
   std::vector<rundb::KnobChangeRow> rows;
   for (const settings::KnobChange& change : changes) {
-    rows.push_back({ts, step, change.knob, change.from, change.to, who});
+    rows.push_back({ts, step, change.knob, change.from, change.to,
+                    asked == nullptr ? kBySettings : asked->who});
   }
-  parts_.collector->add(rows);
-  parts_.collector->add(mode_row(parts_.run->config(), step, ts));
+  collector_.add(rows);
+  collector_.add(mode_row(run_.config(), step, ts));
 }
 
 rundb::ModeRow mode_row(const settings::RunConfig& config, std::int64_t step, TimeNs ts) {

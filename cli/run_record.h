@@ -8,46 +8,24 @@
 #include <string>
 #include <vector>
 
-#include "cli/progress.h"
 #include "core/settings/run_config.h"
-#include "core/train/live_control.h"
+#include "core/train/training_run.h"
 #include "profiler/collect/collector.h"
 
 namespace sluice::cli {
 
-// Who a run reports to: the terminal, the run database, and whoever listens to its socket.
-class RunObserver final : public train::TrainObserver {
+// Writes changes of knobs into the run's database, each with the mode that the run has from then
+// on.
+class KnobRecorder final : public train::TrainObserver {
  public:
-  struct Parts {
-    Progress* progress = nullptr;
-    const train::TrainingRun* run = nullptr;
-    collect::Collector* collector = nullptr;  // null: nothing is recorded
-    train::LiveControl* live = nullptr;       // null: nobody can listen
-  };
-  explicit RunObserver(const Parts& parts) : parts_(parts) {}
-
-  void on_step(const train::StepReport& report) override;
-  void on_validation(std::int64_t step, double loss) override {
-    parts_.progress->on_validation(step, loss);
-  }
-  bool should_stop() override;
-  std::vector<train::AskedChange> asked_changes() override;
-  bool snapshot_is_asked() override {
-    return parts_.live != nullptr && parts_.live->snapshot_is_asked();
-  }
-  void on_snapshot(const Result<train::KeptSnapshot>& kept) override {
-    parts_.live->on_snapshot(kept);
-  }
+  KnobRecorder(const train::TrainingRun& run, collect::Collector& collector)
+      : run_(run), collector_(collector) {}
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;
-  void on_change_refused(std::int64_t step, TimeNs ts, const train::AskedChange& asked,
-                         const Error& why) override;
 
  private:
-  void record(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-              const std::string& who);
-
-  const Parts parts_;
+  const train::TrainingRun& run_;
+  collect::Collector& collector_;
 };
 
 // For table `mode`: in which mode steps run from `step` on.

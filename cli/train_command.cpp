@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/train/live_control.h"
 
 namespace sluice::cli {
 namespace {
@@ -185,8 +186,14 @@ class TrainCommand {
                       : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
                                                    : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
-    RunObserver observer({&progress, run_.get(), collector_.get(), live_.get()});
-    Result<train::TrainReport> report = train::train(*run_, observer, changes_);
+    train::TrainHooks hooks{{&progress}, {&progress}};
+    std::optional<KnobRecorder> recorder;
+    if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
+    if (live_) {
+      hooks.observers.push_back(live_.get());
+      hooks.requests.push_back(live_.get());
+    }
+    Result<train::TrainReport> report = train::train(*run_, hooks, changes_);
     progress.finish();
     if (!report.ok()) return std::move(report).error();
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;

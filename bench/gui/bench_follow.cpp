@@ -62,14 +62,14 @@ double rasteriser_seconds() {
 // A bin's end lies behind what it holds, so no more than what was read counts.
 TimeNs newest_drawn(const Session& session) {
   TimeNs newest = 0;
-  if (session.timeline == nullptr || session.run == nullptr) return newest;
-  for (const TrackBoxes& track : session.timeline->tracks) {
+  if (session.pieces.timeline == nullptr || session.pieces.run == nullptr) return newest;
+  for (const TrackBoxes& track : session.pieces.timeline->tracks) {
     for (auto box = track.boxes.rbegin(); box != track.boxes.rend(); ++box) {
       newest = std::max(newest, box->end_ts);
       if (box->ts + track.longest_ns < newest) break;
     }
   }
-  return std::min(newest, session.run->end_ts);
+  return std::min(newest, session.pieces.run->end_ts);
 }
 
 class Watch {
@@ -81,7 +81,7 @@ class Watch {
   void shown() {
     const TimeNs now_ns = monotonic_now_ns();
     const Session& session = shell_->session();
-    if (begin_ns_ == 0 && session.run != nullptr && session.timeline != nullptr)
+    if (begin_ns_ == 0 && session.pieces.run != nullptr && session.pieces.timeline != nullptr)
       begin_ns_ = now_ns + kWarmUpNs;
     if (begin_ns_ == 0 || now_ns < begin_ns_) return;
     if (frames_++ == 0) {
@@ -98,7 +98,7 @@ class Watch {
       }
       newest_ = newest;
     }
-    if (now_ns < begin_ns_ + dur_ns_ && session.run->is_live) return;
+    if (now_ns < begin_ns_ + dur_ns_ && session.pieces.run->is_live) return;
     print(static_cast<double>(now_ns - first_ns_) / 1e9);
     shell_->quit();
   }

@@ -87,7 +87,7 @@ class Script {
   enum class Phase { first_picture, frames, settle, jumps };
 
   void wait_for_picture(Session& session) {
-    if (!session.has_timeline() || session.minimap == nullptr) return;
+    if (!session.timeline.has_picture() || session.pieces.minimap == nullptr) return;
     fmt::print("first full picture {:.2f} s after the start\n\n", seconds_since(begin_));
     fmt::print("{:36} {:>8} {:>8} {:>8} {:>12} {:>9}\n", "ms of processor time a frame", "median",
                "p99", "worst", "worst thrice", "vertices");
@@ -101,8 +101,8 @@ class Script {
     round_ = 0;
     vertices_ = 0;
     for (std::vector<double>& round : ms_) round.clear();
-    shell_->session().brings_forward.push_back(title);
-    shell_->session().show_all();
+    shell_->session().foreground.bring(title);
+    shell_->session().timeline.show_all();
   }
 
   void take_frame(Session& session, const FrameCost& cost) {
@@ -114,7 +114,7 @@ class Script {
     frame_ += 1;
     if (frame_ <= frame_count_) return;
     frame_ = 0;
-    session.show_all();
+    session.timeline.show_all();
     if (++round_ < kRounds) return;
     report();
     if (!is_read_) {
@@ -130,9 +130,9 @@ class Script {
   // From the whole run down to some thousandth of it and back, a little to the side each frame; the
   // wheel scrolls what the mouse is over.
   void move(Session& session) const {
-    const TimeNs middle = session.view.begin + session.view.width() / 2;
-    session.zoom(std::sin(frame_ * 0.1) > 0 ? 0.75 : 1 / 0.75, middle);
-    session.pan(session.view.width() / 60 * (frame_ % 60 < 30 ? 1 : -1));
+    const TimeNs middle = session.timeline.view().begin + session.timeline.view().width() / 2;
+    session.timeline.zoom(std::sin(frame_ * 0.1) > 0 ? 0.75 : 1 / 0.75, middle);
+    session.timeline.pan(session.timeline.view().width() / 60 * (frame_ % 60 < 30 ? 1 : -1));
     const ImGuiWindow* window = ImGui::FindWindowByName(title_.c_str());
     if (window == nullptr) return;
     const ImVec2 size = window->Size;
@@ -155,8 +155,8 @@ class Script {
   }
 
   void settle(Session& session) {
-    if (session.statistics == nullptr || session.verdict == nullptr ||
-        session.statistics->seen_count < session.run->span_count)
+    if (session.pieces.statistics == nullptr || session.pieces.verdict == nullptr ||
+        session.pieces.statistics->seen_count < session.pieces.run->span_count)
       return;
     is_read_ = true;
     fmt::print("{:36} {:8.1f} s after the start\n", "statistics of all", seconds_since(begin_));
@@ -168,17 +168,18 @@ class Script {
   void jump(Session& session) {
     if (jumps_ > 0) {
       const auto asked = Clock::now();
-      while (session.feed->timeline() == nullptr ||
-             !(session.feed->timeline()->request == session.asked))
+      while (session.pieces.feed->timeline() == nullptr ||
+             !(session.pieces.feed->timeline()->request == session.timeline.asked()))
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       latency_ms_.push_back(seconds_since(asked) * 1e3);
     }
     if (jumps_++ == kJumps) return finish();
-    const auto all = static_cast<double>(session.run->end_ts - session.run->begin_ts);
+    const auto all = static_cast<double>(session.pieces.run->end_ts - session.pieces.run->begin_ts);
     std::uniform_real_distribution<double> share(0, 1);
     const double width = all * std::pow(1e-7, share(chance_));
-    const auto at = session.run->begin_ts + static_cast<TimeNs>((all - width) * share(chance_));
-    session.set_view({at, at + static_cast<TimeNs>(width)});
+    const auto at =
+        session.pieces.run->begin_ts + static_cast<TimeNs>((all - width) * share(chance_));
+    session.timeline.set_view({at, at + static_cast<TimeNs>(width)});
   }
 
   void finish() {

@@ -19,6 +19,7 @@
 #include "profiler/analyze/critical_path.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/scoped_span.h"
+#include "storage/rundb/timeline_reader.h"
 
 namespace sluice::bench {
 namespace {
@@ -222,8 +223,8 @@ void read_overview(rundb::Reader& reader, const std::vector<rundb::TrackRow>& tr
   const TimeNs end = steps.back().ts + steps.back().dur;
   const int level = rundb::lod_level_for((end - begin) / 1000);
   for (const rundb::TrackRow& track : tracks) {
-    (void)checked(reader.lod(track.id, level, begin, end));
-    (void)checked(reader.long_spans(track.id, level, begin, end));
+    (void)checked(rundb::TimelineReader(reader).lod(track.id, level, begin, end));
+    (void)checked(rundb::TimelineReader(reader).long_spans(track.id, level, begin, end));
   }
 }
 
@@ -244,8 +245,10 @@ void bench_zoom(const std::string& path, const std::vector<rundb::TrackRow>& tra
       const std::int64_t track = tracks[tracks.size() * (t + 1) / (kTracks + 1)].id;
       is_cold = drop_caches() && is_cold;
       rundb::TrackView view;
-      const double seconds = seconds_of(
-          [&] { view = checked(reader->view_of_track(track, from, from + width, 1000)); });
+      const double seconds = seconds_of([&] {
+        view =
+            checked(rundb::TimelineReader(*reader).view_of_track(track, from, from + width, 1000));
+      });
       slowest = std::max(slowest, seconds);
       rows = view.spans.size() + view.bins.size() + view.long_spans.size();
       has_spans = view.level == rundb::TrackView::kAllSpans;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/float16.h"
+#include "base/memory_item.h"
 #include "base/status.h"
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
@@ -26,15 +27,6 @@ struct ModelOptions {
   Activations activations = Activations::keep;
   Float16Kind compute = Float16Kind::bf16;  // also of the parameters
   int thread_count = 0;                     // 0 = all cores
-};
-
-// Upper bounds, in bytes of resident memory, of what a model takes besides the flat parameters: of
-// all micro-batches together. For the memory plan (D9).
-struct ModelMemory {
-  std::int64_t library_bytes = 0;  // the program and its libraries, before anything is computed
-  std::int64_t activation_bytes = 0;
-  std::int64_t temporary_bytes = 0;      // peak inside one layer's forward or backward
-  std::int64_t tied_gradient_bytes = 0;  // of a table that two layers share
 };
 
 struct SampleOptions {
@@ -56,7 +48,8 @@ struct ModelFactory {
   std::function<Result<BuiltModel>(const ModelShape&, const ModelOptions&,
                                    std::span<std::uint16_t> parameters)>
       make;
-  std::function<ModelMemory(const ModelShape&, const ModelOptions&)> memory;
+  // Upper bounds of what the model takes besides the 16-bit parameters while it computes.
+  std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
 };
 
 }  // namespace sluice::model

@@ -63,6 +63,20 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
   return plan;
 }
 
+MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& options,
+                         std::int32_t device_count) {
+  return {{fmt::format("gradients of {} layers", kLayerGradientCount), plan.layer_gradient_bytes},
+          {"bounce buffers", plan.bounce_bytes},
+          {"gradients of all layers (gradient_tier=memory)", plan.gradient_store_bytes},
+          {"compression (density)", plan.compress_bytes},
+          {"residual (error_feedback)", plan.residual_bytes},
+          {fmt::format("{} buffer sets a device, {} devices", options.set_count(), device_count),
+           plan.host_set_bytes},
+          {fmt::format("memory of {} emulated devices, {} buffer sets each", device_count,
+                       options.set_count()),
+           plan.device_set_bytes * device_count}};
+}
+
 Result<io::PageAlignedBuffer> OffloadMemory::take(std::int64_t size_bytes) const {
   if (payload_ == csd::Payload::none) return io::PageAlignedBuffer();
   return io::PageAlignedBuffer::allocate(size_bytes);

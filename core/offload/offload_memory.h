@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id_vector.h"
+#include "base/memory_item.h"
 #include "core/csd/device_memory.h"
 #include "core/model/flat_layout.h"
 #include "core/offload/compress_memory.h"
@@ -53,6 +54,10 @@ struct OffloadMemoryPlan {
 OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
                                       const state::Geometry& geometry,
                                       const model::FlatLayout& layout);
+// Its items in the memory plan of a run whose devices are emulated: their memory is the host's,
+// too.
+MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& options,
+                         std::int32_t device_count);
 
 class OffloadMemory {
  public:

@@ -29,33 +29,20 @@ std::int64_t peak_resident_memory_bytes() {
   return procfs_kilobytes("/proc/self/status", "VmHWM:");
 }
 
-MemoryPlan plan_memory(const RunPlan& run, const model::ModelMemory& model) {
-  const offload::OffloadMemoryPlan memory =
-      offload::plan_offload_memory(run.options, run.geometry, run.layout);
-  const std::int32_t device_count = run.geometry.device_count;
+MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model) {
   MemoryPlan plan;
-  const auto add = [&plan](std::string what, std::int64_t size_bytes) {
-    if (size_bytes == 0) return;
-    plan.items.push_back({std::move(what), size_bytes});
-    plan.total_bytes += size_bytes;
+  const auto add = [&plan](const MemoryItems& items) {
+    for (const MemoryItem& item : items) {
+      if (item.size_bytes == 0) continue;
+      plan.items.push_back(item);
+      plan.total_bytes += item.size_bytes;
+    }
   };
-  add("program and libraries", model.library_bytes);
-  add("16-bit parameters", run.layout.parameter_count * 2);
-  add("activations", model.activation_bytes);
-  add("temporaries of the widest layer", model.temporary_bytes);
-  add("gradient of the tied table", model.tied_gradient_bytes);
-  add(fmt::format("gradients of {} layers", offload::kLayerGradientCount),
-      memory.layer_gradient_bytes);
-  add("bounce buffers", memory.bounce_bytes);
-  add("gradients of all layers (gradient_tier=memory)", memory.gradient_store_bytes);
-  add("compression (density)", memory.compress_bytes);
-  add("residual (error_feedback)", memory.residual_bytes);
-  add(fmt::format("{} buffer sets a device, {} devices", run.options.set_count(), device_count),
-      memory.host_set_bytes);
-  add(fmt::format("memory of {} emulated devices, {} buffer sets each", device_count,
-                  run.options.set_count()),
-      memory.device_set_bytes * device_count);
-  add("recording", kRecordingBytes);
+  add(model);
+  add({{"16-bit parameters", run.layout.parameter_count * 2}});
+  add(offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
+                            run.options, run.geometry.device_count));
+  add({{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();
   return plan;
@@ -70,20 +57,6 @@ Status check_plan(const MemoryPlan& plan) {
       "activations=recompute\n{}",
       format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
       describe(plan));
-}
-
-Result<ChangedPlan> plan_change(const ChangedPlan& current, const model::ModelMemory& model,
-                                const settings::RunConfig& config) {
-  ChangedPlan changed = current;
-  RETURN_IF_ERROR(plan_knobs(changed.run, config));
-  RETURN_IF_ERROR(check_device_memory(changed.run));
-  changed.memory = plan_memory(changed.run, model);
-  // What is available does not count what the run itself has taken.
-  if (config.resources.host_memory_bytes == 0) {
-    changed.memory.cap_bytes += current.memory.total_bytes;
-  }
-  RETURN_IF_ERROR(check_plan(changed.memory));
-  return changed;
 }
 
 std::string describe(const MemoryPlan& plan) {

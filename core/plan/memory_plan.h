@@ -9,38 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_item.h"
 #include "base/status.h"
-#include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
 #include "core/plan/run_plan.h"
 #include "core/runtime/recording.h"
 
 namespace sluice::plan {
 
-struct MemoryItem {
-  std::string what;
-  std::int64_t size_bytes = 0;
-};
-
 struct MemoryPlan {
-  std::vector<MemoryItem> items;
+  MemoryItems items;
   std::int64_t total_bytes = 0;
   std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
 };
 
-MemoryPlan plan_memory(const RunPlan& run, const model::ModelMemory& model);
+// `model`: what the model takes while it computes.
+MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model);
 
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
 Status check_plan(const MemoryPlan& plan);
-
-struct ChangedPlan {
-  RunPlan run;
-  MemoryPlan memory;
-};
-// The plans of a run that goes on with other knobs (settings::with_knobs): what it has may be used
-// again. Errors: what the settings ask that the machine does not have, each with the numbers.
-Result<ChangedPlan> plan_change(const ChangedPlan& current, const model::ModelMemory& model,
-                                const settings::RunConfig& config);
 
 // A table, a line an item.
 std::string describe(const MemoryPlan& plan);

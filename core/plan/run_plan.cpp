@@ -143,11 +143,11 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   plan.layer_costs = layer_costs(plan);
-  RETURN_IF_ERROR(plan_knobs(plan, config));
+  RETURN_IF_ERROR(set_knobs(plan, config));
   return plan;
 }
 
-Status plan_knobs(RunPlan& plan, const settings::RunConfig& config) {
+Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
   RETURN_IF_ERROR(require_rates(plan.platform, config));
   std::vector<double> shares = config.offload.device_shares;

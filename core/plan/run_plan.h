@@ -40,7 +40,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                          const platform::Platform& platform);
 
 // The same with other knobs (settings::with_knobs); platform, model and geometry stay as they are.
-Status plan_knobs(RunPlan& plan, const settings::RunConfig& config);
+Status set_knobs(RunPlan& plan, const settings::RunConfig& config);
 
 // ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
 Status check_device_memory(const RunPlan& plan);

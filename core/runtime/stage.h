@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/colour.h"
+
 namespace sluice::runtime {
 
 enum class Stage : std::uint8_t {
@@ -90,19 +92,6 @@ struct StageInfo {
   StageRate rate = StageRate::none;
 };
 
-namespace stage_colours {
-inline constexpr std::uint32_t kForward = 0x4e79a7;
-inline constexpr std::uint32_t kBackward = 0x7a5ea8;
-inline constexpr std::uint32_t kHostKernel = 0xc47fb0;
-inline constexpr std::uint32_t kCompress = 0xb07aa1;
-inline constexpr std::uint32_t kHostLink = 0x59a5d8;
-inline constexpr std::uint32_t kRead = 0x4fb286;
-inline constexpr std::uint32_t kUpdate = 0xf2a65a;
-inline constexpr std::uint32_t kWrite = 0xe07a5f;
-inline constexpr std::uint32_t kParameters = 0x76b7b2;
-inline constexpr std::uint32_t kCommit = 0x9aa5b1;
-}  // namespace stage_colours
-
 // docs/offload.md draws what sets off what.
 inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
   using enum Stage;
@@ -110,7 +99,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
   using enum StagePlace;
   using enum SetOffBy;
   using Phase = StagePhase;
-  namespace colour = stage_colours;
+  namespace colour = palette;
   return std::array<StageInfo, kStageCount>{{
       {.stage = layer_in,
        .name = "layer_in",

@@ -237,14 +237,12 @@ constexpr int kShownOfVarying = 6;  // twice a cycle of three, three times one o
 
 bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <= b_ns; }
 
+// Each simulated step is the first: what the update computes with does not change how long it
+// takes.
 train::StepPlan step_plan(const plan::RunPlan& plan) {
   train::StepPlan step;
-  step.decide = [&plan](const train::GradientSummary&) {
-    offload::StepDecision decision;
-    decision.scalars = optimizer::update_scalars(plan.config.update, 1, 1.0);
-    return decision;
-  };
-  step.position_after = [](const train::GradientSummary&) { return state::TrainingPosition{}; };
+  step.update = plan.config.update;
+  step.micro_step_count = static_cast<int>(plan.config.batch.grad_accum_steps);
   return step;
 }
 
@@ -301,13 +299,8 @@ Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationR
       offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none), runtime, factory, {}));
   assembly->attach(layout);
   offload::Offload& offload = assembly->offload();
-  train::StepContext context{runtime,
-                             plan.platform,
-                             offload,
-                             nullptr,
-                             plan.layout,
-                             plan.layer_costs,
-                             static_cast<int>(plan.config.batch.grad_accum_steps)};
+  train::StepContext context{runtime, plan.platform, offload,
+                             nullptr, plan.layout,   plan.layer_costs};
   train::StepOutcome outcome;
   const train::StepPlan step = step_plan(plan);
   int shown_count = 1;

@@ -7,8 +7,8 @@ using runtime::Stage;
 
 LayerTraffic::LayerTraffic(StepContext& context, Pass pass)
     : context_(context),
-      step_(pass == Pass::up ? 1 : -1),
-      next_(pass == Pass::up ? 0 : context.layout.layer_count() - 1),
+      step_(pass == Pass::forward ? 1 : -1),
+      next_(pass == Pass::forward ? 0 : context.layout.layer_count() - 1),
       coming_(context.runtime),
       leaving_(context.runtime) {
   coming_.spawn(bring(LayerId{next_}));

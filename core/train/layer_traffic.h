@@ -17,7 +17,7 @@ namespace sluice::train {
 
 class LayerTraffic {
  public:
-  enum class Pass : std::uint8_t { up, down };  // forward, backward
+  enum class Pass : std::uint8_t { forward, backward };
   LayerTraffic(StepContext& context, Pass pass);
 
   // The pass's next layer may be computed with; the one after it is on its way. Once a layer.

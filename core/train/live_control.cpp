@@ -6,8 +6,6 @@
 #include <filesystem>
 
 #include "base/mutex.h"
-#include "core/plan/drive_room.h"
-#include "core/plan/memory_plan.h"
 
 namespace sluice::train {
 namespace {
@@ -18,16 +16,12 @@ constexpr const char* kRevert = "revert: ";  // who takes a change back, and why
 
 class LiveControl::Shared {
  public:
-  explicit Shared(TrainingRun& run)
-      : model_(run.model_memory()),
-        is_recorded_(run.recording() != nullptr),
-        state_files_(run.state_files()) {
-    update(run);
-  }
+  explicit Shared(const TrainingRun& run) : plan_(run.live_plan()) {}
 
   void update(const TrainingRun& run) {
+    plan::LivePlan plan = run.live_plan();
     MutexLock lock(mutex_);
-    plan_ = {run.plan(), run.memory_plan()};
+    plan_ = std::move(plan);
   }
 
   std::vector<control::Knob> knobs() {
@@ -36,29 +30,25 @@ class LiveControl::Shared {
   }
 
   Status check(const std::vector<std::string>& waiting, const std::vector<std::string>& settings) {
-    const plan::ChangedPlan plan = current();
-    settings::RunConfig config = plan.run.config;
+    const plan::LivePlan live = current();
+    settings::RunConfig config = live.run.config;
     // Sets that wait and contradict one another are refused when their turn comes.
     if (const auto later = settings::with_knobs(config, waiting, "waiting"); later.ok()) {
       config = *later;
     }
     ASSIGN_OR_RETURN(config, settings::with_knobs(config, settings, "set"));
-    RETURN_IF_ERROR(check_record(is_recorded_, plan.run.config, config));
-    ASSIGN_OR_RETURN(const plan::ChangedPlan changed, plan::plan_change(plan, model_, config));
-    return plan::check_drive_room(changed.run, state_files_);
+    const Result<plan::PlannedKnobs> planned = plan::plan_knobs(live, config);
+    return planned.ok() ? ok_status() : Status(planned.error());
   }
 
  private:
-  plan::ChangedPlan current() {
+  plan::LivePlan current() {
     MutexLock lock(mutex_);
     return plan_;
   }
 
-  const model::ModelMemory model_;
-  const bool is_recorded_;
-  const std::vector<std::string> state_files_;
   Mutex mutex_;
-  plan::ChangedPlan plan_ GUARDED_BY(mutex_);
+  plan::LivePlan plan_ GUARDED_BY(mutex_);
 };
 
 LiveControl::LiveControl(TrainingRun& run, std::string socket_path)
@@ -161,14 +151,14 @@ void LiveControl::take_due() {
   }
 }
 
-std::vector<AskedChange> LiveControl::asked_changes() {
+std::vector<AskedChange> LiveControl::take_changes() {
   take_due();
   std::vector<AskedChange> asked;
   std::swap(asked, asked_);
   return asked;
 }
 
-bool LiveControl::snapshot_is_asked() {
+bool LiveControl::wants_snapshot() {
   take_due();
   return !snapshots_.empty();
 }

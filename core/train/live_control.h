@@ -12,30 +12,30 @@
 
 #include "core/control/control_server.h"
 #include "core/control/effect_watch.h"
-#include "core/train/trainer.h"
+#include "core/train/training_run.h"
 
 namespace sluice::train {
 
-class LiveControl {
+class LiveControl final : public TrainObserver, public TrainRequests {
  public:
   // Listens beside the run's database. The run outlives it. `watched` is told, on the socket's
   // thread, each time that somebody begins to follow the run while nobody did, and each time that
   // the last one has gone.
   static Result<std::unique_ptr<LiveControl>> start(TrainingRun& run,
                                                     std::function<void(bool)> watched = {});
-  ~LiveControl();
+  ~LiveControl() override;
 
   const std::string& socket_path() const { return socket_path_; }
 
-  // TrainObserver's, between two steps.
-  void on_step(const StepReport& report);
-  std::vector<AskedChange> asked_changes();
+  void on_step(const StepReport& report) override;
+  void on_snapshot(const Result<KeptSnapshot>& kept) override;
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-                        const AskedChange* asked);
-  void on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked, const Error& why);
-  bool snapshot_is_asked();
-  void on_snapshot(const Result<KeptSnapshot>& kept);
-  bool stop_is_asked() const { return stop_is_asked_; }
+                        const AskedChange* asked) override;
+  void on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked,
+                         const Error& why) override;
+  std::vector<AskedChange> take_changes() override;
+  bool wants_snapshot() override;
+  bool wants_stop() override { return stop_is_asked_; }
   // The last thing that is told.
   void close(const std::string& reason);
 

@@ -182,8 +182,7 @@ Status TrainingRun::take_offload() {
 Status TrainingRun::attach_offload() {
   RETURN_IF_ERROR(assembly_->attach(*store_, plan_.config.storage.caching));
   step_context_.reset(new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(),
-                                      plan_.layout, plan_.layer_costs,
-                                      static_cast<int>(plan_.config.batch.grad_accum_steps)});
+                                      plan_.layout, plan_.layer_costs});
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
@@ -259,20 +258,8 @@ Status TrainingRun::plan_for_density_warmup() {
   return ok_status();
 }
 
-Status check_record(bool is_recorded, const settings::RunConfig& from,
-                    const settings::RunConfig& to) {
-  if (is_recorded || to.record == from.record) return ok_status();
-  return make_error(ErrorCode::config,
-                    "record={}: this run began with record=off, so there is no database to record "
-                    "into; begin with record=steps",
-                    record::level_name(to.record));
-}
-
-Status TrainingRun::check_change(const settings::RunConfig& config) const {
-  RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
-  ASSIGN_OR_RETURN(const plan::ChangedPlan changed,
-                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
-  return plan::check_drive_room(changed.run, state_files());
+plan::LivePlan TrainingRun::live_plan() const {
+  return {plan_, memory_plan_, model_memory_, state_files(), recording_ != nullptr};
 }
 
 std::vector<std::string> TrainingRun::state_files() const {
@@ -283,31 +270,24 @@ std::vector<std::string> TrainingRun::state_files() const {
   return paths;
 }
 
-Status TrainingRun::make_room(const settings::RunConfig& config) {
-  RETURN_IF_ERROR(check_change(config));
-  ASSIGN_OR_RETURN(const plan::ChangedPlan changed,
-                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
-  return store_->reserve(changed.run.device_map);
+Status TrainingRun::make_room(const plan::PlannedKnobs& planned) {
+  RETURN_IF_ERROR(plan::check_drive_room(planned.run, state_files()));
+  return store_->reserve(planned.run.device_map);
 }
 
-Status TrainingRun::change(const settings::RunConfig& config) {
-  RETURN_IF_ERROR(check_record(recording_ != nullptr, plan_.config, config));
-  RETURN_IF_ERROR(settle());
-  ASSIGN_OR_RETURN(const plan::ChangedPlan planned,
-                   plan::plan_change({plan_, memory_plan_}, model_memory_, config));
-  const plan::RunPlan& changed = planned.run;
-  RETURN_IF_ERROR(store_->reserve(changed.device_map));
+Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
+  RETURN_IF_ERROR(store_->reserve(planned.run.device_map));
   // What was is given back before what will be is taken: both at once may not fit.
   std::vector<float> residual;
   if (assembly_->memory().has_compress()) residual = compression().take_residual();
   step_context_.reset();
   RETURN_IF_ERROR(engine_->register_buffers({}));
   assembly_.reset();
-  const bool level_changes = config.record != plan_.config.record;
+  const bool level_changes = planned.run.config.record != plan_.config.record;
   // The platform stays where it is: the clock refers to it.
-  plan_.config = changed.config;
-  plan_.options = changed.options;
-  plan_.device_map = changed.device_map;
+  plan_.config = planned.run.config;
+  plan_.options = planned.run.options;
+  plan_.device_map = planned.run.device_map;
   memory_plan_ = planned.memory;
   executor_->set_lanes(lanes_of(plan_.config.storage));
   RETURN_IF_ERROR(take_offload());
@@ -315,7 +295,7 @@ Status TrainingRun::change(const settings::RunConfig& config) {
   if (plan_.options.has_feedback() && !residual.empty()) {
     compression().set_residual(std::move(residual));
   }
-  if (recording_ && level_changes) recording_->set_level(config.record, "user");
+  if (recording_ && level_changes) recording_->set_level(plan_.config.record, "user");
   return ok_status();
 }
 

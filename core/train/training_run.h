@@ -13,27 +13,21 @@
 #include "core/data/sampler.h"
 #include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
-#include "core/plan/memory_plan.h"
+#include "core/plan/knob_change.h"
 #include "core/plan/run_plan.h"
 #include "core/platform/platform.h"
 #include "core/runtime/byte_counters.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
+#include "core/train/train_observer.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
-#include "storage/state/snapshot.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::train {
 
 enum class StartFrom : std::uint8_t { new_state, last_commit };
-
-// A commit that is kept as files of its own.
-struct KeptSnapshot {
-  std::string path;  // the folder: a state_dir to resume from
-  state::SavedSnapshot saved;
-};
 
 class TrainingRun {
  public:
@@ -59,7 +53,8 @@ class TrainingRun {
   const model::ModelShape& shape() const { return plan_.shape; }
   const model::FlatLayout& layout() const { return plan_.layout; }
   const plan::MemoryPlan& memory_plan() const { return memory_plan_; }
-  const model::ModelMemory& model_memory() const { return model_memory_; }
+  // What it has, for whoever plans a change of knobs.
+  plan::LivePlan live_plan() const;
   const offload::OffloadOptions& offload_options() const { return plan_.options; }
   state::StateStore& store() { return *store_; }
   runtime::Runtime& runtime() { return *runtime_; }
@@ -75,16 +70,13 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
-  // Whether the run could go on with other knobs (settings::with_knobs).
-  Status check_change(const settings::RunConfig& config) const;
-  // Between two steps that are committed: room on the drives for what `config` puts there, so that
-  // what does not fit is known before anything moves. What is refused leaves the run as it was.
-  Status make_room(const settings::RunConfig& config);
-  // The files of the state, one a device.
-  std::vector<std::string> state_files() const;
-  // Between steps: goes on with them, on the same state, clock, model and data. What
-  // check_change() refuses leaves the run as it was.
-  Status change(const settings::RunConfig& config);
+  // A change of knobs, on the same state, clock, model and data: planned first
+  // (plan::plan_knobs(live_plan(), wanted)), then, between two steps that are committed, room is
+  // made and it is applied. What is refused before apply() leaves the run as it was; an error of
+  // apply() ends it. Room on the drives for what the change puts there, so that what does not fit
+  // is known before anything moves.
+  Status make_room(const plan::PlannedKnobs& planned);
+  Status apply(const plan::PlannedKnobs& planned);
   // After the last step: it is committed.
   Status settle();
   // Between two steps that are committed: keeps the last commit, with the residual of error
@@ -109,6 +101,7 @@ class TrainingRun {
   offload::CompressMemory& compression() { return assembly_->memory().compress(); }
   Status open_clock(const Request& request);
   Status open_model(const model::ModelFactory& factory);
+  std::vector<std::string> state_files() const;
   state::StateIdentity identity() const;
   std::string residual_path() const;
   Status load_residual();
@@ -116,7 +109,7 @@ class TrainingRun {
 
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
-  model::ModelMemory model_memory_;
+  MemoryItems model_memory_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;
@@ -133,9 +126,5 @@ class TrainingRun {
   std::unique_ptr<offload::Assembly> assembly_;
   std::unique_ptr<StepContext> step_context_;
 };
-
-// Whether a run that has a recorder, or none, can go over to the level of `to`.
-Status check_record(bool is_recorded, const settings::RunConfig& from,
-                    const settings::RunConfig& to);
 
 }  // namespace sluice::train

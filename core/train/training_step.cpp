@@ -9,39 +9,132 @@
 namespace sluice::train {
 namespace {
 
-const plan::LayerCost& cost_of(const StepContext& context, LayerId layer) {
-  return context.layer_costs[static_cast<std::size_t>(index_of(layer))];
-}
+// A step, read from top to bottom.
+class TrainingStep {
+ public:
+  TrainingStep(StepContext& context, const StepPlan& plan, StepOutcome& outcome)
+      : context_(context), plan_(plan), outcome_(outcome) {}
 
-runtime::Operation layer_operation(StepContext& context, runtime::Stage stage, LayerId layer,
-                                   TimeNs dur_ns) {
-  runtime::Operation operation;
-  operation.runtime = &context.runtime;
-  operation.label.stage = stage;
-  operation.label.layer = layer;
-  operation.cost.engine = context.platform.compute_engine;
-  operation.cost.engine_dur_ns = dur_ns;
-  if (context.model != nullptr) {
-    operation.work.kind = runtime::WorkKind::function;
-    operation.work.workers = runtime::Workers::compute;
+  runtime::Task<Status> run();
+
+ private:
+  runtime::Task<Status> forward();
+  runtime::Task<Status> forward_layers(LayerTraffic& traffic);
+  runtime::Task<Status> backward();
+  runtime::Task<Status> backward_layers(LayerTraffic& traffic);
+  GradientSummary summary() const;
+  runtime::Operation forward_operation(LayerId layer, int micro_step);
+  runtime::Operation backward_operation(LayerId layer, int micro_step,
+                                        const model::LayerGradient& into);
+  runtime::Operation layer_operation(runtime::Stage stage, LayerId layer, TimeNs dur_ns);
+  const plan::LayerCost& cost_of(LayerId layer) const {
+    return context_.layer_costs[static_cast<std::size_t>(index_of(layer))];
   }
-  return operation;
+
+  StepContext& context_;
+  const StepPlan& plan_;
+  StepOutcome& outcome_;
+};
+
+runtime::Task<Status> TrainingStep::run() {
+  offload::Offload& offload = context_.offload;
+  const auto now_ns = [this] { return context_.runtime.now_ns(); };
+  outcome_.start_ns = now_ns();
+  // State may be read ahead from here on.
+  offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale);
+
+  // model: each layer as its parameters come up.
+  Status forwarded = co_await forward();
+  CO_RETURN_IF_ERROR(forwarded);
+  outcome_.parameters_up_ns = std::max(outcome_.start_ns, offload.arrival().completed_ns());
+  outcome_.forward_end_ns = now_ns();
+
+  // gradient -> compress -> transfer: each layer's while the next one is computed.
+  Status backwarded = co_await backward();
+  CO_RETURN_IF_ERROR(backwarded);
+  Status sent = co_await offload.gradients_sent();
+  CO_RETURN_IF_ERROR(sent);
+  outcome_.backward_end_ns = now_ns();
+
+  outcome_.gradients = summary();
+  const offload::StepDecision decision =
+      decide(plan_, outcome_.gradients, offload.remaining_loss_scale());
+  outcome_.position = position_after(plan_, outcome_.gradients);
+
+  // update -> parameters back: every subgroup on its device, or none.
+  Status updated = co_await offload.update(decision);
+  CO_RETURN_IF_ERROR(updated);
+  Status committed = co_await offload.commit(outcome_.position);
+  CO_RETURN_IF_ERROR(committed);
+  outcome_.end_ns = now_ns();
+  co_return ok_status();
 }
 
-runtime::Operation forward(StepContext& context, LayerId layer, int micro_step) {
+runtime::Task<Status> TrainingStep::forward() {
+  LayerTraffic traffic(context_, LayerTraffic::Pass::forward);
+  Status computed = co_await forward_layers(traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
+
+// Every layer upwards, all micro-batches through one layer before the next.
+runtime::Task<Status> TrainingStep::forward_layers(LayerTraffic& traffic) {
+  for (const LayerId layer : all_ids<LayerId>(context_.layout.layer_count())) {
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
+    for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
+      Status status = co_await forward_operation(layer, micro_step);
+      CO_RETURN_IF_ERROR(status);
+    }
+  }
+  co_return ok_status();
+}
+
+runtime::Task<Status> TrainingStep::backward() {
+  LayerTraffic traffic(context_, LayerTraffic::Pass::backward);
+  Status computed = co_await backward_layers(traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
+
+// Every layer downwards; a layer's gradients leave while the next is computed.
+runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
+  for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
+    const LayerId layer{index};
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
+    Result<runtime::Pool::Lease> lease = co_await context_.offload.acquire_layer_gradient(layer);
+    CO_RETURN_IF_ERROR(lease);
+    const model::LayerGradient into = context_.offload.layer_gradient(*lease, layer);
+    for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
+      Status status = co_await backward_operation(layer, micro_step, into);
+      CO_RETURN_IF_ERROR(status);
+    }
+    traffic.send_gradient(layer, std::move(*lease));
+  }
+  co_return ok_status();
+}
+
+GradientSummary TrainingStep::summary() const {
+  const optimizer::GradientStats stats = context_.offload.gradient_stats();
+  return {std::sqrt(stats.sum_of_squares) / plan_.position.loss_scale, stats.finite};
+}
+
+runtime::Operation TrainingStep::forward_operation(LayerId layer, int micro_step) {
   runtime::Operation operation =
-      layer_operation(context, runtime::Stage::forward, layer, cost_of(context, layer).forward_ns);
-  operation.work.function = [model = context.model, layer, micro_step] {
+      layer_operation(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
+  operation.work.function = [model = context_.model, layer, micro_step] {
     return model->forward(layer, micro_step);
   };
   return operation;
 }
 
-runtime::Operation backward(StepContext& context, LayerId layer, int micro_step, double scale,
-                            const model::LayerGradient& into) {
-  runtime::Operation operation = layer_operation(context, runtime::Stage::backward, layer,
-                                                 cost_of(context, layer).backward_ns);
-  operation.work.function = [model = context.model, layer, micro_step, scale, into] {
+runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_step,
+                                                    const model::LayerGradient& into) {
+  runtime::Operation operation =
+      layer_operation(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
+  operation.work.function = [model = context_.model, layer, micro_step,
+                             scale = plan_.gradient_scale(), into] {
     if (micro_step == 0 && into.values_fp32 != nullptr) {
       std::memset(into.values_fp32, 0, static_cast<std::size_t>(into.element_count) * 4);
     }
@@ -50,90 +143,28 @@ runtime::Operation backward(StepContext& context, LayerId layer, int micro_step,
   return operation;
 }
 
-// model: every layer upwards as its parameters come up, all micro-batches through one layer before
-// the next.
-runtime::Task<Status> forward_layers(StepContext& context, LayerTraffic& traffic) {
-  for (std::int32_t layer = 0; layer < context.layout.layer_count(); ++layer) {
-    Status there = co_await traffic.next_layer();
-    CO_RETURN_IF_ERROR(there);
-    for (int micro_step = 0; micro_step < context.micro_step_count; ++micro_step) {
-      Status status = co_await forward(context, LayerId{layer}, micro_step);
-      CO_RETURN_IF_ERROR(status);
-    }
+runtime::Operation TrainingStep::layer_operation(runtime::Stage stage, LayerId layer,
+                                                 TimeNs dur_ns) {
+  runtime::Operation operation;
+  operation.runtime = &context_.runtime;
+  operation.label.stage = stage;
+  operation.label.layer = layer;
+  operation.cost.engine = context_.platform.compute_engine;
+  operation.cost.engine_dur_ns = dur_ns;
+  if (context_.model != nullptr) {
+    operation.work.kind = runtime::WorkKind::function;
+    operation.work.workers = runtime::Workers::compute;
   }
-  co_return ok_status();
-}
-
-// gradient: every layer downwards; a layer's gradients leave while the next is computed.
-runtime::Task<Status> backward_layers(StepContext& context, LayerTraffic& traffic,
-                                      double gradient_scale) {
-  for (std::int32_t layer = context.layout.layer_count(); layer-- > 0;) {
-    const LayerId id{layer};
-    Status there = co_await traffic.next_layer();
-    CO_RETURN_IF_ERROR(there);
-    Result<runtime::Pool::Lease> lease = co_await context.offload.acquire_layer_gradient(id);
-    CO_RETURN_IF_ERROR(lease);
-    const model::LayerGradient into = context.offload.layer_gradient(*lease, id);
-    for (int micro_step = 0; micro_step < context.micro_step_count; ++micro_step) {
-      Status status = co_await backward(context, id, micro_step, gradient_scale, into);
-      CO_RETURN_IF_ERROR(status);
-    }
-    traffic.send_gradient(id, std::move(*lease));
-  }
-  co_return ok_status();
-}
-
-runtime::Task<Status> run_forward(StepContext& context) {
-  LayerTraffic traffic(context, LayerTraffic::Pass::up);
-  Status computed = co_await forward_layers(context, traffic);
-  Status finished = co_await traffic.finish();
-  co_return computed.ok() ? finished : computed;
-}
-
-runtime::Task<Status> run_backward(StepContext& context, double gradient_scale) {
-  LayerTraffic traffic(context, LayerTraffic::Pass::down);
-  Status computed = co_await backward_layers(context, traffic, gradient_scale);
-  Status finished = co_await traffic.finish();
-  co_return computed.ok() ? finished : computed;
-}
-
-GradientSummary summarise(const offload::Offload& offload, double loss_scale) {
-  const optimizer::GradientStats stats = offload.gradient_stats();
-  return {std::sqrt(stats.sum_of_squares) / loss_scale, stats.finite};
-}
-
-runtime::Task<Status> run_stages(StepContext& context, const StepPlan& plan, StepOutcome& outcome) {
-  offload::Offload& offload = context.offload;
-  outcome.start_ns = context.runtime.now_ns();
-  offload.begin_step(plan.step, plan.loss_scale);  // state may be read ahead from here on
-
-  Status forwarded = co_await run_forward(context);
-  CO_RETURN_IF_ERROR(forwarded);
-  outcome.parameters_up_ns = std::max(outcome.start_ns, offload.arrival().completed_ns());
-  outcome.forward_end_ns = context.runtime.now_ns();
-
-  Status backwarded = co_await run_backward(context, plan.gradient_scale);
-  CO_RETURN_IF_ERROR(backwarded);
-  Status sent = co_await offload.gradients_sent();  // transfer
-  CO_RETURN_IF_ERROR(sent);
-  outcome.gradients = summarise(offload, plan.loss_scale);
-  outcome.backward_end_ns = context.runtime.now_ns();
-
-  Status updated = co_await offload.update(plan.decide(outcome.gradients));
-  CO_RETURN_IF_ERROR(updated);
-
-  Status committed = co_await offload.commit(plan.position_after(outcome.gradients));
-  CO_RETURN_IF_ERROR(committed);
-  outcome.end_ns = context.runtime.now_ns();
-  co_return ok_status();
+  return operation;
 }
 
 }  // namespace
 
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome) {
-  context.runtime.set_step(plan.step);
-  Status status = co_await run_stages(context, plan, outcome);
+  context.runtime.set_step(static_cast<std::int32_t>(plan.position.step));
+  TrainingStep step(context, plan, outcome);
+  Status status = co_await step.run();
   if (!status.ok()) {
     Status drained = co_await context.offload.drain();
     static_cast<void>(drained);  // the first failure is the one to tell

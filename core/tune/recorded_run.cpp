@@ -5,6 +5,7 @@
 #include <map>
 
 #include "storage/rundb/reader.h"
+#include "storage/rundb/span_reader.h"
 
 namespace sluice::tune {
 namespace {
@@ -146,7 +147,8 @@ class RecordedRunReader {
   Status read_operations(const std::vector<rundb::StepRow>& steps) {
     const TimeNs begin = steps.front().ts;
     const rundb::StepRow& last = steps.back();
-    ASSIGN_OR_RETURN(const auto spans, reader_->spans_ended(begin, last.ts + last.dur));
+    ASSIGN_OR_RETURN(const auto spans,
+                     rundb::SpanReader(*reader_).spans_ended(begin, last.ts + last.dur));
     run_.steps.kernel_order = is_real() ? KernelOrder::at_once : KernelOrder::in_turn;
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});

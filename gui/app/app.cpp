@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <optional>
 
 #include "gui/app/fonts.h"
 #include "gui/app/input_order.h"
@@ -35,17 +35,14 @@ double thread_cpu_ms() {
 // ImGui, ImPlot and the backends, begun and ended together.
 class ImguiSession {
  public:
-  ImguiSession(GLFWwindow* window, std::string ini_path, Settings& settings)
-      : ini_path_(std::move(ini_path)) {
+  ImguiSession(GLFWwindow* window, const std::string& settings_file, Settings& settings) {
     ImGui::CreateContext();
     ImPlot::CreateContext();
     ImGuiIO& io = ImGui::GetIO();
     io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
     io.ConfigDockingWithShift = false;
     io.ConfigWindowsMoveFromTitleBarOnly = true;
-    io.IniFilename = ini_path_.empty() ? nullptr : ini_path_.c_str();
-    register_settings(settings);
-    if (io.IniFilename != nullptr) ImGui::LoadIniSettingsFromDisk(io.IniFilename);
+    settings_file_.emplace(settings, settings_file);
     load_fonts();
     ImGui_ImplGlfw_InitForOpenGL(window, true);
     ImGui_ImplOpenGL3_Init("#version 330 core");
@@ -55,28 +52,32 @@ class ImguiSession {
     ImGui_ImplGlfw_Shutdown();
   }
   ~ImguiSession() {
+    settings_file_->keep();
     ImPlot::DestroyContext();
     ImGui::DestroyContext();
   }
   ImguiSession(const ImguiSession&) = delete;
   ImguiSession& operator=(const ImguiSession&) = delete;
+  SettingsFile& settings_file() { return *settings_file_; }
 
  private:
-  std::string ini_path_;
+  std::optional<SettingsFile> settings_file_;  // from when the context is there
 };
 
 class App {
  public:
-  App(const AppOptions& options, const AppHooks& hooks, Window& window, Settings& settings)
+  App(const AppOptions& options, const AppHooks& hooks, Window& window, Settings& settings,
+      SettingsFile& settings_file)
       : options_(options),
         hooks_(hooks),
         window_(window),
+        settings_file_(settings_file),
         shell_(settings, options.sluice, options.gives_way) {
     if (!options.theme.empty())
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();
     if (!options.database.empty()) shell_.open_run(options.database);
-    if (!options.view.empty()) shell_.session().brings_forward.push_back(options.view);
+    if (!options.view.empty()) shell_.session().foreground.bring(options.view);
   }
 
   Status run() {
@@ -119,7 +120,7 @@ class App {
     }
   }
 
-  bool is_on_start_page() { return shell_.session().feed == nullptr; }
+  bool is_on_start_page() { return shell_.session().pieces.feed == nullptr; }
 
   // A theme or a scale that was asked for, between frames.
   void apply() {
@@ -143,6 +144,7 @@ class App {
     }
     shell_.draw(cost_);
     ImGui::Render();
+    settings_file_.keep_changes();
     note_cost(thread_cpu_ms() - begin_ms);
     if (hooks_.drawn) hooks_.drawn(cost_);
     const std::string title = shell_.window_title();
@@ -186,6 +188,7 @@ class App {
   const AppOptions& options_;
   const AppHooks& hooks_;
   Window& window_;
+  SettingsFile& settings_file_;
   Shell shell_;
   FrameCost cost_;
   std::array<double, 100> costs_{};
@@ -208,7 +211,7 @@ Status run_app(const AppOptions& options, const AppHooks& hooks) {
   {
     ImguiSession imgui(window->handle(), ini == "-" ? "" : ini, settings);
     {
-      App app(options, hooks, *window, settings);
+      App app(options, hooks, *window, settings, imgui.settings_file());
       status = app.run();
     }
     if (hooks.ending) hooks.ending();

@@ -74,7 +74,9 @@ std::string settings_path() {
   return (folder / "gui.ini").string();
 }
 
-void register_settings(Settings& settings) {
+SettingsFile::SettingsFile(Settings& settings, const std::string& path) : file_(path) {
+  // ImGui would write the file itself, within a frame.
+  ImGui::GetIO().IniFilename = nullptr;
   ImGuiSettingsHandler handler;
   handler.TypeName = "Sluice";
   handler.TypeHash = ImHashStr("Sluice");
@@ -83,6 +85,16 @@ void register_settings(Settings& settings) {
   handler.ReadLineFn = read_line;
   handler.WriteAllFn = write_all;
   ImGui::AddSettingsHandler(&handler);
+  if (!path.empty()) ImGui::LoadIniSettingsFromDisk(path.c_str());
 }
+
+void SettingsFile::keep_changes() {
+  ImGuiIO& io = ImGui::GetIO();
+  if (!io.WantSaveIniSettings) return;
+  io.WantSaveIniSettings = false;
+  keep();
+}
+
+void SettingsFile::keep() { file_.keep(ImGui::SaveIniSettingsToMemory()); }
 
 }  // namespace sluice::gui

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/data/kept_text.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -23,8 +24,21 @@ struct Settings {
 
 inline constexpr std::size_t kRecentMax = 12;
 
+// The folder is there afterwards, if it can be made.
 std::string settings_path();
-// Makes ImGui read and write them with its own; they live as long as its context.
-void register_settings(Settings& settings);
+
+// Keeps them with ImGui's own in one file, which another thread writes.
+class SettingsFile {
+ public:
+  // Reads them. ImGui's context lives longer, `settings` too. An empty path keeps nothing.
+  SettingsFile(Settings& settings, const std::string& path);
+  // After a frame: some seconds after a change it is written.
+  void keep_changes();
+  // All of it, as it is now.
+  void keep();
+
+ private:
+  KeptText file_;
+};
 
 }  // namespace sluice::gui

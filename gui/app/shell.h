@@ -1,5 +1,6 @@
 #pragma once
-// All that is in the window: top bar, views in their docks, start page, what went wrong, palette.
+// All that is in the window, put together: the open run, its views, the commands, and the parts
+// around them, each of which draws itself.
 //
 // Thread contract: the frame thread, between ImGui's NewFrame and Render.
 
@@ -11,20 +12,18 @@
 #include <vector>
 
 #include "gui/app/commands.h"
+#include "gui/app/docks.h"
+#include "gui/app/export_panel.h"
+#include "gui/app/open_box.h"
+#include "gui/app/problem_notice.h"
 #include "gui/app/settings.h"
 #include "gui/app/spare_time.h"
-#include "gui/data/background.h"
-#include "gui/data/export_run.h"
-#include "gui/data/new_run.h"
+#include "gui/app/start_page.h"
+#include "gui/app/top_bar.h"
+#include "gui/views/session.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
-
-struct FrameCost {
-  double last_ms = 0;   // from NewFrame to Render: the processor's time for what is drawn
-  double worst_ms = 0;  // of the last hundred frames
-  int vertex_count = 0;
-};
 
 class Shell {
  public:
@@ -56,22 +55,8 @@ class Shell {
   void add_timeline_commands();
   void add_knob_commands();
   void add_window_commands();
-  void draw_top_bar(const FrameCost& cost);
-  void draw_run_state();
-  void draw_recorder_state();
-  void draw_dock_space();
-  void lay_out(ImGuiID dock);
-  void draw_views();
   void draw_start_page();
-  void draw_new_runs();
-  void begin_run(const SampleRun& run);
-  void draw_problem();
-  void draw_starting();
-  void draw_open_box();
-  void begin_export(ExportForm form);
-  void draw_export();
-  void draw_path_list(const char* id, const std::vector<std::string>& paths);
-  void look_for_live_runs();
+  void draw_run();
 
   Settings* settings_;
   std::string program_;
@@ -80,25 +65,17 @@ class Shell {
   std::optional<std::int64_t> spans_at_opening_;
   std::vector<std::unique_ptr<View>> views_;
   std::vector<Command> commands_;
+  TopBar top_bar_;
+  Docks docks_;
+  SpareTime spare_time_;
+  StartPage start_page_;
+  ProblemNotice problem_notice_;
+  OpenBox open_box_;
+  ExportPanel export_panel_;
   CommandPalette palette_;
   bool shows_shortcuts_ = false;
-  bool shows_cost_ = false;
-  bool opens_box_ = false;
-  bool lays_out_ = false;
-  int docking_frames_ = 0;  // until windows are in their docks, none can come to the front
   bool wants_to_quit_ = false;
   double scale_ = 1;
-  std::string typed_path_;
-  std::vector<std::string> live_;
-  double live_seen_at_ = -1e9;
-  SpareTime spare_time_;
-  Background<std::vector<SampleRun>> samples_;
-  std::string start_problem_;  // why a run could not be begun
-  std::string started_log_;    // of the run that is open, if it was begun here
-  Background<std::string> log_line_;
-  double log_seen_at_ = -1e9;
-  Background<Exported> exported_;
-  bool shows_export_ = false;
   // Runs that are being closed: their threads end the read they are at, and nobody waits for that.
   std::deque<std::future<void>> closing_;
 };

@@ -3,11 +3,9 @@
 #include <imgui.h>
 #include <imgui_internal.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include "gui/app/shell.h"
-#include "gui/widgets/panel.h"
-#include "gui/widgets/text_input.h"
 
 namespace sluice::gui {
 
@@ -19,12 +17,12 @@ void Shell::make_commands() {
 }
 
 void Shell::add_file_commands() {
-  const auto has_run = [this] { return session_.feed != nullptr; };
+  const auto has_run = [this] { return session_.pieces.feed != nullptr; };
   commands_.push_back({.menu = "Run",
                        .name = "Open\u2026",
                        .keys = "Ctrl+O",
                        .chord = ImGuiMod_Ctrl | ImGuiKey_O,
-                       .run = [this] { opens_box_ = true; },
+                       .run = [this] { open_box_.open(); },
                        .while_typing = true});
   commands_.push_back({.menu = "Run",
                        .name = "Close, back to the start page",
@@ -32,21 +30,25 @@ void Shell::add_file_commands() {
                        .chord = ImGuiMod_Ctrl | ImGuiKey_W,
                        .run = [this] { close_run(); },
                        .is_there = has_run});
-  // One at a time: another would be given the name that the one under way is about to take.
-  const auto can_export = [this] { return session_.has_facts() && !exported_.is_working(); };
+  const auto can_export = [this] {
+    return session_.pieces.has_facts() && !export_panel_.is_working();
+  };
+  const auto begin_export = [this](ExportForm form) {
+    export_panel_.begin(session_.pieces.feed->path(), form);
+  };
   commands_.push_back({.menu = "Run",
                        .name = "Save a report page",
                        .keys = "Ctrl+E",
                        .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-                       .run = [this] { begin_export(ExportForm::report); },
+                       .run = [begin_export] { begin_export(ExportForm::report); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export a trace for Perfetto",
-                       .run = [this] { begin_export(ExportForm::trace); },
+                       .run = [begin_export] { begin_export(ExportForm::trace); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export the tables as CSV",
-                       .run = [this] { begin_export(ExportForm::tables); },
+                       .run = [begin_export] { begin_export(ExportForm::tables); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Quit",
@@ -57,7 +59,7 @@ void Shell::add_file_commands() {
 }
 
 void Shell::add_timeline_commands() {
-  const auto is_shown = [this] { return session_.has_facts(); };
+  const auto is_shown = [this] { return session_.pieces.has_facts(); };
   const auto add = [this, is_shown](const char* name, const char* keys, ImGuiKeyChord chord,
                                     std::function<void()> run) {
     commands_.push_back({.menu = "Timeline",
@@ -68,42 +70,28 @@ void Shell::add_timeline_commands() {
                          .is_there = is_shown});
   };
   add("Follow the end of a live run", "F", ImGuiKey_F,
-      [this] { session_.follows = !session_.follows && session_.run->is_live; });
-  add("Fit the run", "Home", ImGuiKey_Home, [this] {
-    session_.follows = false;
-    session_.show_all();
-  });
-  add("Fit the step in the middle", "S", ImGuiKey_S, [this] {
-    const TimeNs middle = session_.view.begin + session_.view.width() / 2;
-    for (const rundb::StepRow& step : session_.steps()) {
-      if (step.ts + step.dur < middle) continue;
-      session_.show_step(step);
-      return;
-    }
-  });
-  add("Zoom to the chosen span", "Z", ImGuiKey_Z, [this] {
-    if (session_.chosen == nullptr) return;
-    const rundb::SpanRow& row = session_.chosen->row;
-    session_.follows = false;
-    session_.set_view({row.ts - row.dur, row.ts + 2 * row.dur});
-  });
-  add("Measure by dragging", "M", ImGuiKey_M, [this] { session_.measures = !session_.measures; });
+      [this] { session_.timeline.toggle_following(); });
+  add("Fit the run", "Home", ImGuiKey_Home, [this] { session_.timeline.show_all(); });
+  add("Fit the step in the middle", "S", ImGuiKey_S,
+      [this] { session_.timeline.show_middle_step(); });
+  add("Zoom to the chosen span", "Z", ImGuiKey_Z, [this] { session_.timeline.show_chosen(); });
+  add("Measure by dragging", "M", ImGuiKey_M, [this] { session_.timeline.toggle_measuring(); });
   add("Pin the measured stretch, to compare another with it", "A", ImGuiKey_A, [this] {
-    if (!session_.measured.has_value()) return;
-    session_.pinned = session_.measured;
-    session_.brings_forward.push_back("Compare");
+    if (!session_.timeline.measured()) return;
+    session_.timeline.pin_measured();
+    session_.foreground.bring("Compare");
   });
   add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [this] {
-    session_.focuses_search = true;
-    session_.brings_forward.push_back("Timeline");
+    session_.timeline.focus_search();
+    session_.foreground.bring("Timeline");
   });
-  add("Next found span", "N", ImGuiKey_N, [this] { session_.show_found(1); });
+  add("Next found span", "N", ImGuiKey_N, [this] { session_.timeline.show_found(1); });
   add("Found span before", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
-      [this] { session_.show_found(-1); });
+      [this] { session_.timeline.show_found(-1); });
   add("Clear measure, search and choice", "Esc", ImGuiKey_Escape, [this] {
-    session_.measured.reset();
-    session_.choose(0);
-    if (!session_.search.empty()) session_.look_for("");
+    session_.timeline.forget_measured();
+    session_.timeline.choose(0);
+    if (!session_.timeline.search().empty()) session_.timeline.look_for("");
   });
 }
 
@@ -117,7 +105,9 @@ void Shell::add_knob_commands() {
                          .run = std::move(run),
                          .is_there = std::move(is_there)});
   };
-  const auto can_turn = [this] { return session_.has_facts() && session_.turning.can_turn(); };
+  const auto can_turn = [this] {
+    return session_.pieces.has_facts() && session_.turning.can_turn();
+  };
   const auto has_chosen = [this, can_turn] {
     return can_turn() && !session_.turning.pending.empty();
   };
@@ -145,13 +135,12 @@ void Shell::add_knob_commands() {
 void Shell::add_window_commands() {
   for (const std::unique_ptr<View>& view : views_) {
     View* shown = view.get();
-    commands_.push_back(
-        {.menu = "View",
-         .name = shown->title(),
-         .keys = {},
-         .run = [this, shown] { session_.brings_forward.push_back(shown->title()); },
-         .is_on = [shown] { return shown->is_open; },
-         .is_there = [this] { return session_.has_facts(); }});
+    commands_.push_back({.menu = "View",
+                         .name = shown->title(),
+                         .keys = {},
+                         .run = [this, shown] { session_.foreground.bring(shown->title()); },
+                         .is_on = [shown] { return shown->is_open; },
+                         .is_there = [this] { return session_.pieces.has_facts(); }});
   }
   const auto add = [this](const char* menu, const char* name, const char* keys, ImGuiKeyChord chord,
                           std::function<void()> run, std::function<bool()> is_on = {}) {
@@ -165,7 +154,7 @@ void Shell::add_window_commands() {
   };
   add("View", "Default layout", "", 0, [this] {
     for (const std::unique_ptr<View>& view : views_) view->is_open = true;
-    lays_out_ = true;
+    docks_.lay_out_again();
   });
   add(
       "View", "Light theme", "Ctrl+T", ImGuiMod_Ctrl | ImGuiKey_T,
@@ -179,37 +168,12 @@ void Shell::add_window_commands() {
   add("View", "Smaller", "Ctrl+-", ImGuiMod_Ctrl | ImGuiKey_Minus,
       [this] { scale_ = std::max(0.6, scale_ / 1.1); });
   add(
-      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { shows_cost_ = !shows_cost_; },
-      [this] { return shows_cost_; });
+      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { top_bar_.toggle_cost(); },
+      [this] { return top_bar_.shows_cost(); });
   add("Help", "All commands", "Ctrl+P", ImGuiMod_Ctrl | ImGuiKey_P, [this] { palette_.open(); });
   add(
       "Help", "Shortcuts", "?", ImGuiMod_Shift | ImGuiKey_Slash,
       [this] { shows_shortcuts_ = !shows_shortcuts_; }, [this] { return shows_shortcuts_; });
-}
-
-void Shell::draw_open_box() {
-  constexpr const char* kName = "Open a run";
-  if (opens_box_) {
-    ImGui::OpenPopup(kName);
-    if (typed_path_.empty()) typed_path_ = "out/";
-  }
-  ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
-  ImGui::SetNextWindowSize({560, 0}, ImGuiCond_Appearing);
-  if (!ImGui::BeginPopup(kName)) return;
-  draw_title(kName);
-  draw_empty("The path of a run database; runs write it to out/NAME/run.db.");
-  if (opens_box_) ImGui::SetKeyboardFocusHere();
-  opens_box_ = false;
-  ImGui::SetNextItemWidth(-1);
-  const bool is_entered = input_line("##path", "out/tiny/run.db", typed_path_);
-  std::error_code error;
-  const bool is_file = std::filesystem::is_regular_file(typed_path_, error);
-  if (!is_file) draw_note("There is no such file yet.");
-  if ((ImGui::Button("Open") || is_entered) && !typed_path_.empty()) {
-    ImGui::CloseCurrentPopup();
-    open_run(typed_path_);
-  }
-  ImGui::EndPopup();
 }
 
 }  // namespace sluice::gui

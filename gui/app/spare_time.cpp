@@ -28,10 +28,7 @@ int make_idle(pid_t spared) {
 
 }  // namespace
 
-SpareTime::SpareTime() : thread_([this] { serve(); }) {
-  const MutexLock lock(mutex_);
-  while (ordinary_thread_ == 0) changed_.wait(mutex_);
-}
+SpareTime::SpareTime() : thread_([this] { serve(); }) {}
 
 SpareTime::~SpareTime() {
   {
@@ -45,35 +42,32 @@ SpareTime::~SpareTime() {
 void SpareTime::give_way() {
   if (gave_way_) return;
   gave_way_ = true;
-  pid_t spared = 0;
-  {
-    const MutexLock lock(mutex_);
-    spared = ordinary_thread_;
-  }
-  // Again, for threads that were made meanwhile by those that had not given way yet.
-  while (make_idle(spared) > 0) {
-  }
+  do_ordinarily([] {
+    // Again, for threads that were made meanwhile by those that had not given way yet.
+    while (make_idle(::gettid()) > 0) {
+    }
+  });
 }
 
-void SpareTime::do_ordinarily(const std::function<void()>& work) {
-  const MutexLock lock(mutex_);
-  work_ = &work;
+void SpareTime::do_ordinarily(std::function<void()> work) {
+  {
+    const MutexLock lock(mutex_);
+    work_.push_back(std::move(work));
+  }
   changed_.notify_all();
-  while (work_ != nullptr) changed_.wait(mutex_);
 }
 
 void SpareTime::serve() {
-  const MutexLock lock(mutex_);
-  ordinary_thread_ = ::gettid();
-  changed_.notify_all();
-  while (!is_over_) {
-    if (work_ == nullptr) {
-      changed_.wait(mutex_);
-      continue;
+  while (true) {
+    std::function<void()> work;
+    {
+      const MutexLock lock(mutex_);
+      while (work_.empty() && !is_over_) changed_.wait(mutex_);
+      if (work_.empty()) return;
+      work = std::move(work_.front());
+      work_.pop_front();
     }
-    (*work_)();
-    work_ = nullptr;
-    changed_.notify_all();
+    work();
   }
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 // Another program, run to its end at low priority, its output kept.
 //
-// Thread contract: free function; blocks its thread until the program ends or is stopped. The
-// program is killed if that thread ends first, and so with the process.
+// Thread contract: free functions, not the frame thread. run_child blocks its thread until the
+// program ends or is stopped; the program is killed if that thread ends first, and so with the
+// process.
 
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gui/data/cells.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::gui {
 
@@ -73,7 +74,7 @@ Result<bool> CounterStore::update(rundb::Reader& reader) {
     return false;
   }
   const std::int64_t before = count_;
-  RETURN_IF_ERROR(reader.each_row_with(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
       "SELECT rowid, track_id, ts, value FROM counter WHERE rowid > ?1 ORDER BY rowid LIMIT ?2",
       {last_row_, room}, [this](std::span<const rundb::Cell> row) {
         last_row_ = integer_of(row[0]);

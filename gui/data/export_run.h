@@ -2,7 +2,8 @@
 // A run for other people and other programs: what `sluice report` and `sluice export` make of it,
 // beside its database. Each runs as a process of its own at low priority.
 //
-// Thread contract: free functions; export_run blocks its thread until the program ends.
+// Thread contract: free functions, not the frame thread; export_run blocks its thread until the
+// program ends.
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,8 @@
 #pragma once
 // Where something new may go without writing over what is there.
 //
-// Thread contract: free function. Nobody is kept from taking the name meanwhile.
+// Thread contract: free function that asks the disk; not the frame thread. Nobody is kept from
+// taking the name meanwhile.
 
 #include <fmt/format.h>
 

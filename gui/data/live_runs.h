@@ -2,7 +2,7 @@
 // Which run databases are being written on this machine now. The kernel says who holds a lock
 // (/proc/locks), so nothing is locked to find out, and no run is disturbed.
 //
-// Thread contract: free functions.
+// Thread contract: free functions that read /proc; not the frame thread.
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 // process of its own. It outlives the window: closing it must never hurt a run, and `sluice stop`,
 // Ctrl+C at its process or the window's own command end it.
 //
-// Thread contract: free functions that touch the disk; short.
+// Thread contract: free functions that read and write the disk, shortly; not the frame thread.
 
 #include <string>
 #include <vector>

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 
+#include "base/colour.h"
 #include "gui/data/cells.h"
 #include "profiler/analyze/link_use.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::gui {
 namespace {
@@ -119,7 +120,7 @@ std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
 Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
                                                         const analyze::RunInfo& info) {
   std::vector<std::int64_t> counts(info.devices.size(), 0);
-  RETURN_IF_ERROR(reader.each_row_with(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
       "SELECT device_id, count(*) FROM subgroup GROUP BY device_id", {},
       [&](std::span<const rundb::Cell> row) {
         const auto device =
@@ -147,13 +148,7 @@ const std::string& RunFacts::string_of(std::int64_t name_id) const {
 std::optional<std::uint32_t> RunFacts::stage_colour(std::int64_t name_id) const {
   const auto stage = info.stages.find(name_id);
   if (stage == info.stages.end()) return std::nullopt;
-  const std::string& text = stage->second.colour;  // "#4e79a7"
-  std::uint32_t colour = 0;
-  const char* end = text.data() + text.size();
-  if (!text.starts_with('#')) return std::nullopt;
-  const auto parsed = std::from_chars(text.data() + 1, end, colour, 16);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return colour;
+  return parse_colour(stage->second.colour);
 }
 
 std::optional<std::uint32_t> RunFacts::stage_colour(std::string_view name) const {

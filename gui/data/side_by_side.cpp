@@ -8,6 +8,7 @@
 
 #include "gui/data/cells.h"
 #include "profiler/analyze/run_analysis.h"
+#include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::gui {
@@ -38,7 +39,7 @@ Result<std::vector<CausePair>> cause_pairs(const std::string& a, const std::stri
 
 Status add_sums(rundb::Reader& reader, Stretch stretch, NameSum NamePair::* side,
                 std::map<std::string, NamePair>& pairs) {
-  return reader.each_row(
+  return rundb::Query(reader).each_row(
       fmt::format(
           "SELECT string.value, count(*), sum(inside), sum(bytes * (1.0 * inside / max(dur, 1))) "
           "FROM (SELECT name_id, dur, bytes + padding_bytes AS bytes, "

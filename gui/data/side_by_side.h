@@ -1,7 +1,8 @@
 #pragma once
 // Two runs, or two stretches of one, read for being shown side by side.
 //
-// Thread contract: free functions; each opens its files itself and takes as long as reading takes.
+// Thread contract: free functions, not the frame thread: each opens its files itself and takes as
+// long as reading takes.
 
 #include <cstdint>
 #include <string>

@@ -1,12 +1,10 @@
 #include "gui/data/span_cache.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
-#include "gui/data/span_cells.h"
+#include "storage/rundb/span_reader.h"
 
 namespace sluice::gui {
 namespace {
@@ -37,7 +35,7 @@ Result<const std::vector<rundb::SpanRow>*> SpanCache::between(rundb::Reader& rea
     });
   } else {
     has_rows_ = false;
-    ASSIGN_OR_RETURN(rows_, reader.spans_between(begin, end));
+    ASSIGN_OR_RETURN(rows_, rundb::SpanReader(reader).spans_between(begin, end));
     read_count_ += std::ssize(rows_);
     // The file may have grown since the index was read.
     std::erase_if(rows_, [last_id](const rundb::SpanRow& row) { return row.id > last_id; });
@@ -52,12 +50,8 @@ Result<const std::vector<rundb::SpanRow>*> SpanCache::between(rundb::Reader& rea
 Status SpanCache::add_new(rundb::Reader& reader, std::int64_t last_id) {
   if (last_id == last_id_) return ok_status();
   const std::ptrdiff_t old_count = std::ssize(rows_);
-  RETURN_IF_ERROR(reader.each_row_with(
-      fmt::format("SELECT {} FROM span WHERE id > ?1 AND id <= ?2 ORDER BY id", kSpanColumns),
-      {last_id_, last_id}, [this](std::span<const rundb::Cell> row) {
-        rows_.push_back(span_of(row));
-        return ok_status();
-      }));
+  RETURN_IF_ERROR(rundb::SpanReader(reader).each_span_of_ids(
+      last_id_ + 1, last_id, [this](const rundb::SpanRow& row) { rows_.push_back(row); }));
   read_count_ += std::ssize(rows_) - old_count;
   const auto first_new = rows_.begin() + old_count;
   std::ranges::sort(first_new, rows_.end(), comes_before);

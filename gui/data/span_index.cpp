@@ -2,27 +2,24 @@
 
 #include <algorithm>
 
-#include "gui/data/cells.h"
+#include "storage/rundb/timeline_reader.h"
 
 namespace sluice::gui {
 
 Status SpanIndex::update(rundb::Reader& reader) {
-  return reader.each_row_with(
-      "SELECT first_id, last_id, ts, end_ts, track_id FROM span_run WHERE first_id > ?1 "
-      "ORDER BY first_id",
-      {last_first_id_}, [this](std::span<const rundb::Cell> row) {
-        last_first_id_ = integer_of(row[0]);
-        last_id_ = std::max(last_id_, integer_of(row[1]));
-        const Run run{.ts = integer_of(row[2]),
-                      .end_ts = integer_of(row[3]),
-                      .count = integer_of(row[1]) - last_first_id_ + 1};
-        begin_ts_ = runs_.empty() ? run.ts : std::min(begin_ts_, run.ts);
-        end_ts_ = runs_.empty() ? run.end_ts : std::max(end_ts_, run.end_ts);
-        span_count_ += run.count;
-        used_tracks_.insert(integer_of(row[4]));
-        runs_.push_back(run);
-        return ok_status();
-      });
+  return rundb::TimelineReader(reader).each_span_run_after(
+      last_first_id_, [this](const rundb::SpanRunRow& row) { add(row); });
+}
+
+void SpanIndex::add(const rundb::SpanRunRow& row) {
+  last_first_id_ = row.first_id;
+  last_id_ = std::max(last_id_, row.last_id);
+  const Run run{.ts = row.ts, .end_ts = row.end_ts, .count = row.last_id - row.first_id + 1};
+  begin_ts_ = runs_.empty() ? run.ts : std::min(begin_ts_, run.ts);
+  end_ts_ = runs_.empty() ? run.end_ts : std::max(end_ts_, run.end_ts);
+  span_count_ += run.count;
+  used_tracks_.insert(row.track_id);
+  runs_.push_back(run);
 }
 
 double SpanIndex::estimate(TimeNs begin, TimeNs end) const {

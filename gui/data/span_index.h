@@ -34,6 +34,8 @@ class SpanIndex {
     TimeNs end_ts = 0;
     std::int64_t count = 0;
   };
+  void add(const rundb::SpanRunRow& row);
+
   std::vector<Run> runs_;
   std::set<std::int64_t> used_tracks_;
   std::int64_t last_first_id_ = -1;

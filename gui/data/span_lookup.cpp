@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cctype>
 
-#include "gui/data/span_cells.h"
+#include "gui/data/cells.h"
+#include "storage/rundb/query.h"
+#include "storage/rundb/span_reader.h"
 
 namespace sluice::gui {
 namespace {
 
 // An effect follows its cause by less than two steps; so far behind it its row may lie.
 constexpr std::int64_t kEffectRowsMax = 100'000;
+constexpr std::int64_t kEndsMax = 64;  // of each: causes and effects
 
 bool holds(const std::string& name, const std::string& text) {
   const auto same = [](char a, char b) {
@@ -24,29 +27,19 @@ bool holds(const std::string& name, const std::string& text) {
 }  // namespace
 
 Result<ChosenSpan> read_span(rundb::Reader& reader, std::int64_t span_id) {
+  rundb::SpanReader spans(reader);
   ChosenSpan chosen;
   bool is_there = false;
-  RETURN_IF_ERROR(
-      reader.each_row(fmt::format("SELECT {} FROM span WHERE id = {}", kSpanColumns, span_id),
-                      [&](std::span<const rundb::Cell> row) {
-                        chosen.row = span_of(row);
-                        is_there = true;
-                        return ok_status();
-                      }));
+  RETURN_IF_ERROR(spans.each_span_of_ids(span_id, span_id, [&](const rundb::SpanRow& row) {
+    chosen.row = row;
+    is_there = true;
+  }));
   if (!is_there) return make_error(ErrorCode::not_found, "there is no span {}", span_id);
-  const auto add = [&](const std::string& where, bool is_cause) {
-    return reader.each_row(
-        fmt::format("SELECT {} FROM flow CROSS JOIN span ON span.id = flow.{} WHERE {} LIMIT 64",
-                    kSpanColumns, is_cause ? "from_span" : "to_span", where),
-        [&chosen, is_cause](std::span<const rundb::Cell> row) {
-          chosen.flows.push_back({span_of(row), is_cause});
-          return ok_status();
-        });
-  };
-  RETURN_IF_ERROR(add(fmt::format("flow.to_span = {}", span_id), true));
-  RETURN_IF_ERROR(add(fmt::format("flow.to_span BETWEEN {} AND {} AND flow.from_span = {}",
-                                  span_id - kEffectRowsMax, span_id + kEffectRowsMax, span_id),
-                      false));
+  ASSIGN_OR_RETURN(const auto causes, spans.causes_of(span_id, kEndsMax));
+  for (const rundb::SpanRow& row : causes) chosen.flows.push_back({row, true});
+  ASSIGN_OR_RETURN(const auto effects, spans.effects_of(span_id, span_id - kEffectRowsMax,
+                                                        span_id + kEffectRowsMax, kEndsMax));
+  for (const rundb::SpanRow& row : effects) chosen.flows.push_back({row, false});
   return chosen;
 }
 
@@ -59,7 +52,7 @@ Result<Findings> find_spans(rundb::Reader& reader, const RunFacts& facts, const 
   }
   std::ranges::sort(found.name_ids);
   if (found.name_ids.empty()) return found;
-  RETURN_IF_ERROR(reader.each_row(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row(
       fmt::format("SELECT id, track_id, ts, ts + dur FROM span WHERE name_id IN ({}) "
                   "ORDER BY ts LIMIT {}",
                   fmt::join(found.name_ids, ", "), kFoundMax + 1),

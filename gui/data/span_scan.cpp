@@ -4,13 +4,14 @@
 #include <functional>
 
 #include "gui/data/cells.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::gui {
 
 Result<bool> SpanScan::advance(rundb::Reader& reader, const RunFacts& facts,
                                std::int64_t count_max) {
   const std::int64_t before = seen_count_;
-  RETURN_IF_ERROR(reader.each_row_with(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
       "SELECT id, track_id, name_id, ts, dur, step_id, device_id, layer_id, bytes + padding_bytes, "
       "subgroup_id FROM span WHERE id > ?1 ORDER BY id LIMIT ?2",
       {last_id_, count_max}, [this, &facts](std::span<const rundb::Cell> row) {

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "gui/data/cells.h"
+#include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::gui {
@@ -34,8 +35,8 @@ std::string shown(const rundb::Cell& cell) {
 // The reader's query() takes all rows; a window shows some, and the rest must not fill the memory.
 Status run_question(rundb::Reader& reader, SqlAnswer& answer) {
   const Error enough(ErrorCode::cancelled, "enough rows");
-  const Status status =
-      reader.each_row(answer.sql, [&answer, &enough](std::span<const rundb::Cell> row) -> Status {
+  const Status status = rundb::Query(reader).each_row(
+      answer.sql, [&answer, &enough](std::span<const rundb::Cell> row) -> Status {
         if (answer.rows.size() == kSqlRowsMax) {
           answer.is_cut = true;
           return enough;
@@ -53,7 +54,8 @@ void name_columns(rundb::Reader& reader, SqlAnswer& answer) {
   std::string sql = answer.sql;
   while (!sql.empty() && (sql.back() == ';' || sql.back() == ' ' || sql.back() == '\n'))
     sql.pop_back();
-  const Result<rundb::TextTable> table = reader.query("SELECT * FROM (" + sql + ") LIMIT 0");
+  const Result<rundb::TextTable> table =
+      rundb::Query(reader).text_table("SELECT * FROM (" + sql + ") LIMIT 0");
   if (table.ok()) answer.columns = table->columns;
   const std::size_t width = answer.rows.empty() ? 0 : answer.rows.front().size();
   if (answer.columns.size() == width || width == 0) return;

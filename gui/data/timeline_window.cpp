@@ -4,8 +4,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "gui/data/cells.h"
 #include "storage/rundb/lod.h"
+#include "storage/rundb/timeline_reader.h"
 
 namespace sluice::gui {
 namespace {
@@ -112,39 +112,19 @@ Status read_spans(rundb::Reader& reader, const SpanIndex& index, SpanCache& cach
   return ok_status();
 }
 
-// Rows of long_span hold no name and no bytes; their spans do.
 Status read_long_spans(rundb::Reader& reader, int level, const TimelineWindow& window,
                        TrackBoxes& track) {
   TrackFolding folding(track, 1);
-  return reader.each_row_with(
-      "SELECT span.id, span.name_id, span.submit_ts, span.ts, span.dur, span.step_id, "
-      "span.subgroup_id, span.device_id, span.layer_id, span.bytes, span.padding_bytes, "
-      "span.status FROM long_span CROSS JOIN span ON span.id = long_span.span_id "
-      "WHERE long_span.track_id = ?1 AND long_span.ts <= ?2 AND long_span.end_ts >= ?3 AND "
-      "long_span.level >= ?4 ORDER BY long_span.ts",
-      {track.track_id, window.end, window.begin, level},
-      [&folding](std::span<const rundb::Cell> row) {
-        folding.add(box_of({.id = integer_of(row[0]),
-                            .name_id = integer_of(row[1]),
-                            .submit_ts = integer_of(row[2]),
-                            .ts = integer_of(row[3]),
-                            .dur = integer_of(row[4]),
-                            .step_id = integer_of(row[5], -1),
-                            .subgroup_id = integer_of(row[6], -1),
-                            .device_id = integer_of(row[7], -1),
-                            .layer_id = integer_of(row[8], -1),
-                            .bytes = integer_of(row[9]),
-                            .padding_bytes = integer_of(row[10]),
-                            .status = static_cast<rundb::SpanStatus>(integer_of(row[11]))}));
-        return ok_status();
-      });
+  return rundb::TimelineReader(reader).each_long_span(
+      track.track_id, level, window.begin, window.end,
+      [&folding](const rundb::SpanRow& row) { folding.add(box_of(row)); });
 }
 
 // Of each track those in order of time, as they come chunk by chunk.
 Result<std::unordered_map<std::int64_t, std::vector<rundb::LodRow>>> bins_by_track(
     rundb::Reader& reader, int level, TimeNs begin, TimeNs end) {
   ASSIGN_OR_RETURN(const std::vector<rundb::LodRow> bins,
-                   reader.lod_of_all_tracks(level, begin, end));
+                   rundb::TimelineReader(reader).lod_of_all_tracks(level, begin, end));
   std::unordered_map<std::int64_t, std::vector<rundb::LodRow>> by_track;
   for (const rundb::LodRow& bin : bins) by_track[bin.track_id].push_back(bin);
   return by_track;

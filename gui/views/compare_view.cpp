@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
+#include "gui/data/run_path.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -24,7 +25,7 @@ std::string change_text(double a, double b) {
 }
 
 // More of a time, of bytes or of a loss is worse; more tokens a second are better.
-ImU32 colour_of(const analyze::ComparedFigure& figure) {
+ImU32 change_colour(const analyze::ComparedFigure& figure) {
   if (figure.a == figure.b || !figure.is_more_than_noise()) return look().colours.dim;
   const bool is_less = figure.b < figure.a;
   return is_less == (figure.key != "tokens_per_s") ? look().colours.green : look().colours.amber;
@@ -76,7 +77,7 @@ void draw_figures(const analyze::Comparison& comparison) {
     ImGui::TextUnformatted(figure.key.c_str());
     draw_cell(value_text(figure, figure.a));
     draw_cell(value_text(figure, figure.b));
-    draw_cell(change_text(figure.a, figure.b), colour_of(figure));
+    draw_cell(change_text(figure.a, figure.b), change_colour(figure));
     ImGui::TableNextColumn();
     draw_coloured(look().colours.dim, judgement(figure), false);
   }
@@ -95,7 +96,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
     const std::string name(analyze::cause_name(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(cause_colour(name));
+    draw_dot(colour_of(pair.cause));
     ImGui::SameLine(0, px(6));
     ImGui::TextUnformatted(name.c_str());
     draw_cell(time_text(static_cast<TimeNs>(pair.a_ns)));
@@ -133,64 +134,65 @@ void draw_switch(const char* text, bool is_on, bool& into, bool value) {
   if (is_on) ImGui::PopStyleColor();
 }
 
-std::string stretch_text(const Session& session, Stretch stretch) {
+std::string stretch_text(const RunPieces& pieces, Stretch stretch) {
   return fmt::format("{} from {}", time_text(stretch.end - stretch.begin),
-                     time_text(stretch.begin - session.run->begin_ts));
+                     time_text(stretch.begin - pieces.run->begin_ts));
 }
 
 }  // namespace
 
-CompareView::CompareView() : View("Compare") {}
+CompareView::CompareView(const RunPieces& pieces, const TimelineState& timeline,
+                         const std::vector<std::string>& recent, const std::function<void()>& wake)
+    : View("Compare"), pieces_(pieces), timeline_(timeline), recent_(recent), wake_(wake) {}
 const char* CompareView::help() const { return "Two runs, or two stretches of one, side by side"; }
 
-void CompareView::forget_other_run(const Session& session) {
-  if (session.feed.get() == shown_of_) return;
-  shown_of_ = session.feed.get();
+void CompareView::forget_other_run() {
+  if (pieces_.feed.get() == shown_of_) return;
+  shown_of_ = pieces_.feed.get();
   runs_.forget();
   stretches_.forget();
   asked_a_ = asked_b_ = {};
 }
 
-void CompareView::draw_content(Session& session) {
-  forget_other_run(session);
+void CompareView::draw_content() {
+  forget_other_run();
   draw_title("Compare", shows_stretches_ ? "two stretches of this run" : "this run is B");
   draw_switch("two runs", !shows_stretches_, shows_stretches_, false);
   ImGui::SameLine();
   draw_switch("two stretches", shows_stretches_, shows_stretches_, true);
   if (shows_stretches_) {
-    draw_stretches(session);
+    draw_stretches();
     return;
   }
   ImGui::SameLine();
-  draw_choice(session);
-  draw_runs(session);
+  draw_choice();
+  draw_runs();
 }
 
-void CompareView::compare_with(Session& session, const std::string& database) {
-  const std::string own = session.feed->path();
-  runs_.begin([database, own] { return compare_two_runs(database, own); }, session.wake);
+void CompareView::compare_with(const std::string& database) {
+  const std::string own = pieces_.feed->path();
+  runs_.begin([database, own] { return compare_two_runs(database, own); }, wake_);
 }
 
 // The other run: one opened before, or a path.
-void CompareView::draw_choice(Session& session) {
+void CompareView::draw_choice() {
   ImGui::SetNextItemWidth(px(150));
   if (ImGui::BeginCombo("##recent", "opened before")) {
-    for (const std::string& path : session.recent) {
-      if (path == session.feed->path()) continue;
-      if (ImGui::Selectable(path.c_str())) compare_with(session, path);
+    for (const std::string& path : recent_) {
+      if (path == pieces_.feed->path()) continue;
+      if (ImGui::Selectable(path.c_str())) compare_with(path);
     }
-    if (session.recent.size() < 2) draw_empty("no other run");
+    if (recent_.size() < 2) draw_empty("no other run");
     ImGui::EndCombo();
   }
   ImGui::SameLine();
   ImGui::SetNextItemWidth(-1);
   const bool is_entered =
       input_line("##other", "path of another run's database, which is A", typed_path_);
-  if (is_entered && !typed_path_.empty())
-    compare_with(session, std::filesystem::absolute(typed_path_).lexically_normal().string());
+  if (is_entered && !typed_path_.empty()) compare_with(absolute_path(typed_path_));
 }
 
-void CompareView::draw_runs(const Session& session) const {
+void CompareView::draw_runs() const {
   const std::shared_ptr<const RunPair> pair = runs_.result();
   if (runs_.is_working()) draw_empty("Both runs are being read\u2026");
   if (pair == nullptr) {
@@ -204,7 +206,7 @@ void CompareView::draw_runs(const Session& session) const {
   }
   draw_note(fmt::format("A: {} ({} steps)   B: {} ({} steps{})", pair->a, pair->comparison.steps_a,
                         pair->b, pair->comparison.steps_b,
-                        session.run->is_live ? ", as it was when this was read" : ""));
+                        pieces_.run->is_live ? ", as it was when this was read" : ""));
   if (ImGui::BeginChild("##pair")) {
     draw_figures(pair->comparison);
     draw_causes(pair->causes);
@@ -213,23 +215,23 @@ void CompareView::draw_runs(const Session& session) const {
   ImGui::EndChild();
 }
 
-void CompareView::draw_stretches(Session& session) {
-  if (!session.pinned.has_value() || !session.measured.has_value()) {
-    draw_empty(session.pinned.has_value()
+void CompareView::draw_stretches() {
+  if (!timeline_.pinned().has_value() || !timeline_.measured().has_value()) {
+    draw_empty(timeline_.pinned().has_value()
                    ? "A is pinned. Measure B on the timeline: Shift+drag."
                    : "Measure a stretch on the timeline (Shift+drag) and press A to pin it; then "
                      "measure another.");
     return;
   }
-  const Stretch a{session.pinned->begin, session.pinned->end};
-  const Stretch b{session.measured->begin, session.measured->end};
+  const Stretch a{timeline_.pinned()->begin, timeline_.pinned()->end};
+  const Stretch b{timeline_.measured()->begin, timeline_.measured()->end};
   // While somebody drags, no question is asked for each pixel.
   const bool is_other = !(a == asked_a_ && b == asked_b_);
   if (is_other && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
     asked_a_ = a;
     asked_b_ = b;
-    const std::string path = session.feed->path();
-    stretches_.begin([path, a, b] { return compare_two_stretches(path, a, b); }, session.wake);
+    const std::string path = pieces_.feed->path();
+    stretches_.begin([path, a, b] { return compare_two_stretches(path, a, b); }, wake_);
   }
   const std::shared_ptr<const StretchPair> pair = stretches_.result();
   if (pair == nullptr) {
@@ -241,7 +243,7 @@ void CompareView::draw_stretches(Session& session) {
     return;
   }
   draw_note(
-      fmt::format("A: {}   B: {}", stretch_text(session, pair->a), stretch_text(session, pair->b)));
+      fmt::format("A: {}   B: {}", stretch_text(pieces_, pair->a), stretch_text(pieces_, pair->b)));
   const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY;
   if (!ImGui::BeginTable("##names", 6, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
@@ -252,7 +254,7 @@ void CompareView::draw_stretches(Session& session) {
   for (const NamePair& name : pair->names) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(stage_colour(session.facts().stage_colour(name.name)));
+    draw_dot(stage_colour(pieces_.facts().stage_colour(name.name)));
     ImGui::SameLine(0, px(6));
     ImGui::TextUnformatted(name.name.c_str());
     ImGui::SetItemTooltip("bytes: A %s, B %s", bytes_text(name.a.bytes).c_str(),

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "gui/data/device_shares.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -38,10 +39,10 @@ double share_of(TimeNs busy_ns, double steps_ns) {
 }
 
 // Of the whole run; 0 until the statistics have been read.
-TimeNs time_of(const Session& session, std::string_view name) {
-  if (session.statistics == nullptr) return 0;
-  for (const StatisticRow& row : session.statistics->rows[0])
-    if (session.facts().string_of(row.name_id) == name) return row.sum_ns;
+TimeNs time_of(const RunPieces& pieces, std::string_view name) {
+  if (pieces.statistics == nullptr) return 0;
+  for (const StatisticRow& row : pieces.statistics->rows[0])
+    if (pieces.facts().string_of(row.name_id) == name) return row.sum_ns;
   return 0;
 }
 
@@ -85,33 +86,34 @@ std::string share_text(const std::vector<std::int64_t>& counts, std::size_t inde
 
 }  // namespace
 
-DevicesView::DevicesView() : View("Devices") {}
+DevicesView::DevicesView(const RunPieces& pieces, Turning& turning)
+    : View("Devices"), pieces_(pieces), turning_(turning) {}
 const char* DevicesView::help() const {
   return "The machine, how busy each part is, and which device has which share";
 }
 
-DevicesView::Shares DevicesView::shares_of(const Session& session) {
-  const std::vector<std::int64_t>& recorded = session.facts().device_subgroups;
+DevicesView::Shares DevicesView::shares_of() const {
+  const std::vector<std::int64_t>& recorded = pieces_.facts().device_subgroups;
   const std::int64_t all = std::accumulate(recorded.begin(), recorded.end(), std::int64_t{0});
-  const auto& knobs = session.turning.knobs(session.facts());
+  const auto& knobs = turning_.knobs(pieces_.facts());
   const auto knob = std::ranges::find(knobs, kMapKnob, &control::Knob::key);
   if (all == 0 || knob == knobs.end()) return {recorded, recorded};
   const auto counts_of = [&](const std::string& value) {
     const auto shares = parse_shares(value, recorded.size());
     return shares ? subgroups_under(all, *shares) : recorded;
   };
-  return {counts_of(knob->value), counts_of(session.turning.shown_value(*knob))};
+  return {counts_of(knob->value), counts_of(turning_.shown_value(*knob))};
 }
 
-void DevicesView::draw_content(Session& session) {
+void DevicesView::draw_content() {
   draw_title("Devices", "busy share of a step");
-  if (session.verdict == nullptr) {
+  if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
   }
-  const analyze::RunAnalysis& analysis = session.verdict->analysis;
-  if (!session.verdict->why_empty.empty()) {
-    draw_empty(session.verdict->why_empty);
+  const analyze::RunAnalysis& analysis = pieces_.verdict->analysis;
+  if (!pieces_.verdict->why_empty.empty()) {
+    draw_empty(pieces_.verdict->why_empty);
     return;
   }
   if (analysis.devices.empty()) {
@@ -122,9 +124,9 @@ void DevicesView::draw_content(Session& session) {
   const double steps_ns = static_cast<double>(analysis.dur) * count;
   const auto busiest = std::ranges::max_element(analysis.devices, {}, &analyze::DeviceUse::busy_ns);
   const bool is_uneven = analyze::imbalance_of(analysis.devices) >= kUneven;
-  const Shares shares = shares_of(session);
-  draw_tools(session, shares);
-  draw_host(session);
+  const Shares shares = shares_of();
+  draw_tools(shares);
+  draw_host();
   const float trunk_x = ImGui::GetCursorScreenPos().x + px(8);
   float trunk_top = ImGui::GetCursorScreenPos().y - ImGui::GetStyle().ItemSpacing.y;
   ImGui::Indent(px(kIndent));
@@ -132,15 +134,14 @@ void DevicesView::draw_content(Session& session) {
     const float card_top = ImGui::GetCursorScreenPos().y;
     draw_branch(trunk_x, trunk_top, card_top);
     trunk_top = card_top + px(14);
-    draw_device(session, shares, d, steps_ns, count,
-                is_uneven && &analysis.devices[d] == &*busiest);
+    draw_device(shares, d, steps_ns, count, is_uneven && &analysis.devices[d] == &*busiest);
   }
   ImGui::Unindent(px(kIndent));
 }
 
-void DevicesView::draw_tools(const Session& session, const Shares& shares) {
+void DevicesView::draw_tools(const Shares& shares) {
   const bool can_drag =
-      session.turning.can_turn() && session.turning.is_knob(kMapKnob) && shares.in_force.size() > 1;
+      turning_.can_turn() && turning_.is_knob(kMapKnob) && shares.in_force.size() > 1;
   if (!can_drag) return;
   const std::int64_t most = *std::ranges::max_element(shares.chosen);
   ImGui::AlignTextToFramePadding();
@@ -155,21 +156,22 @@ void DevicesView::draw_tools(const Session& session, const Shares& shares) {
 }
 
 // Over the whole run: what the host computes, and how full the links are that devices share.
-void DevicesView::draw_host(const Session& session) const {
+void DevicesView::draw_host() const {
   if (begin_card("host", look().colours.inset)) {
     draw_name("host");
     double all_ns = 0;
-    for (const rundb::StepRow& step : session.steps()) all_ns += static_cast<double>(step.dur);
-    for (const char* phase : {"forward", "backward"}) {
-      draw_load(phase, share_of(time_of(session, phase), all_ns), phase_colour(phase));
+    for (const rundb::StepRow& step : pieces_.steps()) all_ns += static_cast<double>(step.dur);
+    for (const analyze::Phase phase : {analyze::Phase::forward, analyze::Phase::backward}) {
+      const std::string name(analyze::phase_info(phase).name);
+      draw_load(name.c_str(), share_of(time_of(pieces_, name), all_ns), colour_of(phase));
       ImGui::SetItemTooltip("of all steps so far");
     }
-    for (const analyze::LinkLoad& load : session.verdict->analysis.links) {
+    for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
       if (!load.is_shared) continue;
       const bool is_read = load.direction == rundb::Direction::read;
       const std::string word = load.name + (is_read ? " up" : " down");
-      draw_load(word.c_str(), load.share, cause_colour("host link"));
-      const std::string clock = session.facts().info.clock_note();
+      draw_load(word.c_str(), load.share, colour_of(analyze::Cause::host_link));
+      const std::string clock = pieces_.facts().info.clock_note();
       ImGui::SetItemTooltip("%s of %s while it moves%s", rate_text(load.bytes_per_s).c_str(),
                             rate_text(load.bytes_per_s_max).c_str(),
                             clock.empty() ? "" : (" (" + clock + ")").c_str());
@@ -178,9 +180,9 @@ void DevicesView::draw_host(const Session& session) const {
   end_card();
 }
 
-void DevicesView::draw_device(Session& session, const Shares& shares, std::size_t index,
-                              double steps_ns, double step_count, bool is_slowest) {
-  const analyze::DeviceUse& device = session.verdict->analysis.devices[index];
+void DevicesView::draw_device(const Shares& shares, std::size_t index, double steps_ns,
+                              double step_count, bool is_slowest) {
+  const analyze::DeviceUse& device = pieces_.verdict->analysis.devices[index];
   const Colours& colours = look().colours;
   const bool has_share = index < shares.in_force.size();
   const bool is_pending = has_share && shares.chosen[index] != shares.in_force[index];
@@ -200,9 +202,11 @@ void DevicesView::draw_device(Session& session, const Shares& shares, std::size_
       const std::string chosen = is_pending ? " \u2192 " + share_text(shares.chosen, index) : "";
       draw_figure(text + chosen, is_pending ? colours.amber : colours.dim);
     }
-    draw_load("drive, read", share_of(device.read_ns, steps_ns), cause_colour("read"));
-    draw_load("drive, write", share_of(device.write_ns, steps_ns), cause_colour("write"));
-    draw_load("engine", share_of(device.update_ns, steps_ns), cause_colour("update engine"));
+    draw_load("drive, read", share_of(device.read_ns, steps_ns), colour_of(analyze::Cause::read));
+    draw_load("drive, write", share_of(device.write_ns, steps_ns),
+              colour_of(analyze::Cause::write));
+    draw_load("engine", share_of(device.update_ns, steps_ns),
+              colour_of(analyze::Cause::update_engine));
   }
   end_card();
   const ImVec2 size = ImGui::GetItemRectSize();
@@ -214,15 +218,14 @@ void DevicesView::draw_device(Session& session, const Shares& shares, std::size_
                       bytes_text(static_cast<double>(device.write_bytes) / step_count).c_str(),
                       has_share ? "; share of the subgroups, and how many" : "");
   }
-  if (has_share) drag_share(session, shares, index);
+  if (has_share) drag_share(shares, index);
 }
 
 // The card that was drawn last gives, or takes.
-void DevicesView::drag_share(Session& session, const Shares& shares, std::size_t index) {
-  Turning& turning = session.turning;
-  const control::Knob* knob = turning.can_turn() ? turning.control->knob(kMapKnob) : nullptr;
+void DevicesView::drag_share(const Shares& shares, std::size_t index) {
+  const control::Knob* knob = turning_.can_turn() ? turning_.control->knob(kMapKnob) : nullptr;
   if (knob == nullptr) return;
-  const auto name = [&](std::size_t d) { return session.facts().info.devices[d].name; };
+  const auto name = [&](std::size_t d) { return pieces_.facts().info.devices[d].name; };
   if (ImGui::BeginDragDropSource()) {
     ImGui::SetDragDropPayload(kDragged, &index, sizeof index);
     const std::int64_t count = std::min<std::int64_t>(amount_, shares.chosen[index]);
@@ -235,7 +238,8 @@ void DevicesView::drag_share(Session& session, const Shares& shares, std::size_t
   if (payload != nullptr && payload->DataSize == sizeof index) {
     const std::size_t from = *static_cast<const std::size_t*>(payload->Data);
     if (from != index && from < shares.chosen.size())
-      turning.choose(*knob, shares_setting(shares_after_move(shares.chosen, from, index, amount_)));
+      turning_.choose(*knob,
+                      shares_setting(shares_after_move(shares.chosen, from, index, amount_)));
   }
   ImGui::EndDragDropTarget();
 }

@@ -5,15 +5,17 @@
 //
 // Thread contract: the frame thread.
 
+#include "gui/views/run_pieces.h"
+#include "gui/views/turning.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class DevicesView : public View {
  public:
-  DevicesView();
+  DevicesView(const RunPieces& pieces, Turning& turning);
   const char* help() const override;
-  void draw_content(Session& session) override;
+  void draw_content() override;
 
  private:
   // Of the devices in the order of the record; empty: the run does not say.
@@ -21,12 +23,15 @@ class DevicesView : public View {
     std::vector<std::int64_t> in_force;  // subgroups
     std::vector<std::int64_t> chosen;
   };
-  static Shares shares_of(const Session& session);
-  void draw_host(const Session& session) const;
-  void draw_tools(const Session& session, const Shares& shares);
-  void draw_device(Session& session, const Shares& shares, std::size_t index, double steps_ns,
-                   double step_count, bool is_slowest);
-  void drag_share(Session& session, const Shares& shares, std::size_t index);
+  Shares shares_of() const;
+  void draw_host() const;
+  void draw_tools(const Shares& shares);
+  void draw_device(const Shares& shares, std::size_t index, double steps_ns, double step_count,
+                   bool is_slowest);
+  void drag_share(const Shares& shares, std::size_t index);
+
+  const RunPieces& pieces_;
+  Turning& turning_;
 
   int amount_ = 1;  // subgroups that a drag moves
 };

@@ -42,12 +42,12 @@ void draw_losses(const RunFacts& facts) {
   ImGui::Dummy({0, px(6)});
 }
 
-void draw_facts(const Session& session) {
-  const RunFacts& facts = session.facts();
+void draw_facts(const RunPieces& pieces) {
+  const RunFacts& facts = pieces.facts();
   draw_title("Run");
   if (begin_pairs("##facts")) {
     draw_row("Mode", facts.info.mode.line());
-    draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(session.steps().size())));
+    draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(pieces.steps().size())));
     for (const auto& [key, title] : analyze::kFactKeys) {
       const std::string value = facts.info.meta_value(key);
       if (!value.empty()) draw_row(title, value);
@@ -57,7 +57,7 @@ void draw_facts(const Session& session) {
                change.text +
                    (change.who == "settings" ? ", as planned" : ", asked for by " + change.who));
     }
-    draw_row("Database", session.feed->path());
+    draw_row("Database", pieces.feed->path());
     ImGui::EndTable();
   }
   ImGui::Dummy({0, px(6)});
@@ -89,14 +89,14 @@ void draw_stats(const RunFacts& facts) {
 
 }  // namespace
 
-FactsView::FactsView() : View("Losses and facts") {}
+FactsView::FactsView(const RunPieces& pieces) : View("Losses and facts"), pieces_(pieces) {}
 const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
 
-void FactsView::draw_content(Session& session) {
-  draw_losses(session.facts());
-  draw_facts(session);
-  draw_settings(session.facts());
-  draw_stats(session.facts());
+void FactsView::draw_content() {
+  draw_losses(pieces_.facts());
+  draw_facts(pieces_);
+  draw_settings(pieces_.facts());
+  draw_stats(pieces_.facts());
 }
 
 }  // namespace sluice::gui

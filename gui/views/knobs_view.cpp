@@ -110,42 +110,41 @@ std::string noise_note(const ChangeEffect& effect, bool is_live) {
 
 }  // namespace
 
-KnobsView::KnobsView() : View("Knobs") {}
+KnobsView::KnobsView(const RunPieces& pieces, Turning& turning)
+    : View("Knobs"), pieces_(pieces), turning_(turning) {}
 const char* KnobsView::help() const { return "Turn the run, and see what the last changes did"; }
 
-void KnobsView::draw_content(Session& session) {
-  Turning& turning = session.turning;
-  const bool can_turn = turning.can_turn();
+void KnobsView::draw_content() {
+  const bool can_turn = turning_.can_turn();
   draw_title("Knobs", can_turn ? "take effect at the next step" : "");
-  if (!can_turn) draw_empty(turning.why_not(*session.run));
-  const bool has_effects = !turning.effects.empty() || can_turn;
+  if (!can_turn) draw_empty(turning_.why_not(*pieces_.run));
+  const bool has_effects = !turning_.effects.empty() || can_turn;
   const float height = has_effects ? ImGui::GetContentRegionAvail().y * kListShare : 0;
   if (ImGui::BeginChild("##knobs", {0, height})) {
     if (can_turn) {
-      draw_knobs(session);
+      draw_knobs();
     } else {
-      draw_values(session);
+      draw_values();
     }
   }
   ImGui::EndChild();
   if (!has_effects) return;
-  if (can_turn) draw_actions(session);
+  if (can_turn) draw_actions();
   ImGui::Separator();
-  if (ImGui::BeginChild("##effects")) draw_effects(session);
+  if (ImGui::BeginChild("##effects")) draw_effects();
   ImGui::EndChild();
 }
 
-void KnobsView::draw_knobs(Session& session) {
-  Turning& turning = session.turning;
+void KnobsView::draw_knobs() {
   // Choosing changes nothing here: the list is the run's.
-  for (const control::Knob& knob : turning.knobs(session.facts())) {
-    std::string chosen = turning.shown_value(knob);
-    if (draw_knob_field(field_of(knob, session.facts()), chosen)) turning.choose(knob, chosen);
+  for (const control::Knob& knob : turning_.knobs(pieces_.facts())) {
+    std::string chosen = turning_.shown_value(knob);
+    if (draw_knob_field(field_of(knob, pieces_.facts()), chosen)) turning_.choose(knob, chosen);
   }
 }
 
-void KnobsView::draw_values(const Session& session) const {
-  const std::vector<control::Knob>& knobs = session.turning.knobs(session.facts());
+void KnobsView::draw_values() const {
+  const std::vector<control::Knob>& knobs = turning_.knobs(pieces_.facts());
   if (knobs.empty()) draw_empty("The record names no knobs.");
   if (!ImGui::BeginTable("##values", 2, ImGuiTableFlags_RowBg)) return;
   for (const control::Knob& knob : knobs) {
@@ -164,64 +163,62 @@ void KnobsView::draw_values(const Session& session) const {
 // Apply, discard, predict
 // ---------------------------------------------------------------------------------
 
-void KnobsView::draw_actions(Session& session) {
-  Turning& turning = session.turning;
+void KnobsView::draw_actions() {
   const Colours& colours = look().colours;
-  const std::size_t count = turning.pending.size();
+  const std::size_t count = turning_.pending.size();
   const float gap = ImGui::GetStyle().ItemSpacing.x;
   // Two rows where four names would not fit in one.
   const bool is_narrow = ImGui::GetContentRegionAvail().x < px(260);
   const float columns = is_narrow ? 2 : 4;
   const float width = (ImGui::GetContentRegionAvail().x - (columns - 1) * gap) / columns;
-  ImGui::BeginDisabled(count == 0 || turning.pending.is_under_way());
+  ImGui::BeginDisabled(count == 0 || turning_.pending.is_under_way());
   ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(colours.accent, count == 0 ? 0.15F : 0.4F));
   // The same name however many there are: keys and tests find it.
   const std::string label = count == 0 ? "Apply###apply" : fmt::format("Apply {}###apply", count);
-  if (ImGui::Button(label.c_str(), {width, 0})) turning.apply();
+  if (ImGui::Button(label.c_str(), {width, 0})) turning_.apply();
   ImGui::PopStyleColor();
   ImGui::SetItemTooltip("Ctrl+Enter: all that is chosen, together or not at all");
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::BeginDisabled(count == 0);
-  if (ImGui::Button("Discard", {width, 0})) turning.discard();
+  if (ImGui::Button("Discard", {width, 0})) turning_.discard();
   if (!is_narrow) ImGui::SameLine();
-  if (ImGui::Button("What if", {width, 0})) turning.ask_what_if();
+  if (ImGui::Button("What if", {width, 0})) turning_.ask_what_if();
   ImGui::SetItemTooltip("simulates a step with what is chosen, before anything is applied");
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (ImGui::Button("Tune", {width, 0})) turning.ask_for_proposal();
+  if (ImGui::Button("Tune", {width, 0})) turning_.ask_for_proposal();
   ImGui::SetItemTooltip("searches for the settings with the shortest step, and chooses them");
-  ImGui::Checkbox("take it back if a step takes", &turning.takes_back);
+  ImGui::Checkbox("take it back if a step takes", &turning_.takes_back);
   ImGui::SameLine(0, px(5));
   ImGui::SetNextItemWidth(px(46));
-  ImGui::DragInt("##percent", &turning.take_back_percent, 0.1F, 0, 1000, "%d %%",
+  ImGui::DragInt("##percent", &turning_.take_back_percent, 0.1F, 0, 1000, "%d %%",
                  ImGuiSliderFlags_AlwaysClamp);
   ImGui::SameLine(0, px(5));
   ImGui::TextUnformatted("longer");
-  if (!turning.pending.refusal().empty()) draw_coloured(colours.red, turning.pending.refusal());
-  if (turning.pending.is_under_way())
+  if (!turning_.pending.refusal().empty()) draw_coloured(colours.red, turning_.pending.refusal());
+  if (turning_.pending.is_under_way())
     draw_coloured(colours.amber, "The run takes it over at its next step\u2026");
-  if (!turning.control->asked.empty()) {
-    const AskedSet& last = turning.control->asked.back();
+  if (!turning_.control->asked.empty()) {
+    const AskedSet& last = turning_.control->asked.back();
     if (last.outcome == SetOutcome::reverted)
       draw_coloured(colours.amber, "Taken back by the run: " + last.message);
     if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
-    if (last.outcome == SetOutcome::refused && last.message != turning.pending.refusal())
+    if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
       draw_coloured(colours.red, last.message);
   }
-  draw_prediction(session);
-  draw_proposal(session);
+  draw_prediction();
+  draw_proposal();
 }
 
-void KnobsView::draw_prediction(Session& session) {
-  const Turning& turning = session.turning;
-  if (turning.pending.empty()) return;
-  if (turning.advisor->is_working(Question::what_if)) {
+void KnobsView::draw_prediction() {
+  if (turning_.pending.empty()) return;
+  if (turning_.advisor->is_working(Question::what_if)) {
     draw_note("A step with what is chosen is being simulated\u2026");
     return;
   }
-  const std::shared_ptr<const Advice> advice = turning.advice(Question::what_if);
-  if (advice == nullptr || advice->settings != turning.pending.settings()) return;
+  const std::shared_ptr<const Advice> advice = turning_.advice(Question::what_if);
+  if (advice == nullptr || advice->settings != turning_.pending.settings()) return;
   if (!advice->problem.empty()) {
     draw_coloured(look().colours.amber, "Not predicted: " + advice->problem);
     return;
@@ -237,13 +234,12 @@ void KnobsView::draw_prediction(Session& session) {
                   time_text(static_cast<TimeNs>(change.seconds * 1e9)), change.change * 100));
 }
 
-void KnobsView::draw_proposal(Session& session) {
-  const Turning& turning = session.turning;
-  if (turning.advisor->is_working(Question::tune)) {
+void KnobsView::draw_proposal() {
+  if (turning_.advisor->is_working(Question::tune)) {
     draw_note("Settings are being tried in simulation\u2026");
     return;
   }
-  const std::shared_ptr<const Advice> advice = turning.advice(Question::tune);
+  const std::shared_ptr<const Advice> advice = turning_.advice(Question::tune);
   if (advice == nullptr) return;
   if (!advice->problem.empty()) {
     draw_coloured(look().colours.amber, "No proposal: " + advice->problem);
@@ -256,16 +252,16 @@ void KnobsView::draw_proposal(Session& session) {
   const analyze::PredictedChange& change = advice->predicted.each.front();
   draw_note(fmt::format(
       "proposed: {} settings, a step {:+.1f} %{}", change.settings.size(), change.change * 100,
-      turning.left_out_count == 0
+      turning_.left_out_count == 0
           ? ""
-          : fmt::format("; {} of them only for another run", turning.left_out_count)));
+          : fmt::format("; {} of them only for another run", turning_.left_out_count)));
 }
 
 // What changes did
 // ---------------------------------------------------------------------------------
 
-void KnobsView::draw_effects(Session& session) {
-  const std::vector<ChangeEffect>& effects = session.turning.effects;
+void KnobsView::draw_effects() {
+  const std::vector<ChangeEffect>& effects = turning_.effects;
   if (effects.empty()) {
     draw_title("Effect of the last change");
     draw_empty("Nothing was changed yet. What a change did appears here by itself.");
@@ -276,7 +272,7 @@ void KnobsView::draw_effects(Session& session) {
   const bool is_last = &effect == &effects.back();
   draw_title(is_last ? "Effect of the last change" : "Effect of a change",
              "step " + step_text(effect.step));
-  draw_effect(session, effect);
+  draw_effect(effect);
   if (effects.size() < 2) return;
   ImGui::Dummy({0, px(4)});
   draw_note(fmt::format("{} changes, the last first", effects.size()));
@@ -297,7 +293,7 @@ void KnobsView::draw_effects(Session& session) {
   }
 }
 
-void KnobsView::draw_effect(Session& session, const ChangeEffect& effect) {
+void KnobsView::draw_effect(const ChangeEffect& effect) {
   draw_coloured(look().colours.amber, changes_text(effect.changes));
   const std::string& who = effect.changes.front().who;
   draw_note(who_text(who));
@@ -305,24 +301,24 @@ void KnobsView::draw_effect(Session& session, const ChangeEffect& effect) {
   if (!effect.why_empty.empty()) {
     draw_empty(effect.why_empty);
   } else {
-    draw_curve(session, effect);
+    draw_curve(effect);
     draw_figures(effect);
     const std::string phases = phase_note(effect);
     if (!phases.empty()) draw_note(phases);
-    draw_note(noise_note(effect, session.run->is_live));
+    draw_note(noise_note(effect, pieces_.run->is_live));
   }
-  ImGui::BeginDisabled(!session.turning.can_take_back(effect));
+  ImGui::BeginDisabled(!turning_.can_take_back(effect));
   ImGui::PushStyleColor(ImGuiCol_Text, look().colours.red);
-  if (ImGui::Button("Revert")) session.turning.take_back(effect);
+  if (ImGui::Button("Revert")) turning_.take_back(effect);
   ImGui::PopStyleColor();
   ImGui::SetItemTooltip("sets what was in force before this change");
   ImGui::EndDisabled();
 }
 
-void KnobsView::draw_curve(const Session& session, const ChangeEffect& effect) {
+void KnobsView::draw_curve(const ChangeEffect& effect) {
   constexpr std::int64_t kAround = 20;
   StepCurve curve;
-  for (const rundb::StepRow& step : session.steps()) {
+  for (const rundb::StepRow& step : pieces_.steps()) {
     if (step.id < effect.step - kAround || step.id > effect.step + kAround) continue;
     curve.steps.push_back(static_cast<double>(step.id + 1));
     curve.values.push_back(static_cast<double>(step.dur) / 1e6);

@@ -1,5 +1,6 @@
 #include "gui/views/links_view.h"
 
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -9,9 +10,10 @@ namespace {
 
 constexpr double kFull = 0.95;
 
-ImU32 colour_of(const analyze::LinkLoad& load) {
-  if (load.is_shared) return cause_colour("host link");
-  return cause_colour(load.direction == rundb::Direction::read ? "read" : "write");
+ImU32 load_colour(const analyze::LinkLoad& load) {
+  using analyze::Cause;
+  if (load.is_shared) return colour_of(Cause::host_link);
+  return colour_of(load.direction == rundb::Direction::read ? Cause::read : Cause::write);
 }
 
 void draw_row(const analyze::LinkLoad& load) {
@@ -32,28 +34,28 @@ void draw_row(const analyze::LinkLoad& load) {
   ImGui::TableNextColumn();
   draw_figure(time_text(load.busy_ns));
   ImGui::TableNextColumn();
-  draw_meter(load.share, colour_of(load), {ImGui::GetContentRegionAvail().x, px(10)});
+  draw_meter(load.share, load_colour(load), {ImGui::GetContentRegionAvail().x, px(10)});
   ImGui::TableNextColumn();
   draw_figure(percent_text(load.share), load.share >= kFull ? look().colours.red : 0);
 }
 
 }  // namespace
 
-LinksView::LinksView() : View("Links") {}
+LinksView::LinksView(const RunPieces& pieces) : View("Links"), pieces_(pieces) {}
 const char* LinksView::help() const { return "Bytes and bandwidth of each link, and its limit"; }
 
-void LinksView::draw_content(Session& session) {
-  const std::string clock = session.has_facts() ? session.facts().info.clock_note() : "";
+void LinksView::draw_content() {
+  const std::string clock = pieces_.has_facts() ? pieces_.facts().info.clock_note() : "";
   draw_title("Links", "means of the steps looked at" + (clock.empty() ? "" : "; " + clock));
-  if (session.verdict == nullptr) {
+  if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
   }
-  if (!session.verdict->why_empty.empty()) {
-    draw_empty(session.verdict->why_empty);
+  if (!pieces_.verdict->why_empty.empty()) {
+    draw_empty(pieces_.verdict->why_empty);
     return;
   }
-  const auto& links = session.verdict->analysis.links;
+  const auto& links = pieces_.verdict->analysis.links;
   if (links.empty()) {
     draw_empty("Nothing moved over a link.");
     return;

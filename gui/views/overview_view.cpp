@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/setting_text.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -28,7 +29,8 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
   std::vector<StripPart> parts;
   for (const CauseShare& cause : verdict.causes) {
     const std::string name(analyze::cause_name(cause.cause));
-    parts.push_back({cause.share, cause_colour(name), fmt::format("{} {} %", name, cause.percent)});
+    parts.push_back(
+        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
   }
   draw_strip("##shares", parts, px(14));
   ImGui::Dummy({0, px(2)});
@@ -45,7 +47,7 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
     const std::string name(analyze::cause_name(cause.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_dot(cause_colour(name));
+    draw_dot(colour_of(cause.cause));
     ImGui::TableNextColumn();
     ImGui::TextUnformatted(name.c_str());
     ImGui::SetItemTooltip("%s", std::string(analyze::cause_phrase(cause.cause)).c_str());
@@ -97,15 +99,15 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
   if (!change.why.empty()) draw_note(change.why);
 }
 
-void draw_together(Session& session, const analyze::PredictedChange& change) {
-  Turning& turning = session.turning;
+void draw_together(Turning& turning, Foreground& foreground,
+                   const analyze::PredictedChange& change) {
   draw_note(std::string(analyze::kTogether));
   const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
   if (!turning.can_turn()) return;
   ImGui::SameLine(at);
   if (ImGui::SmallButton("Tune")) {
     turning.ask_for_proposal();
-    session.brings_forward.push_back("Knobs");
+    foreground.bring("Knobs");
   }
   ImGui::SetItemTooltip("searches again and chooses the settings in Knobs, to be applied there");
 }
@@ -118,15 +120,15 @@ void draw_unpredicted(const Verdict& verdict) {
   }
 }
 
-void draw_predicted(Session& session, const Advice& advice) {
-  const analyze::TurnNext& next = session.turning.next;
+void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advice) {
+  const analyze::TurnNext& next = turning.next;
   if (next.now.empty() && next.another_run.empty()) {
     draw_empty(analyze::none_words(advice.predicted));
   }
   int index = 0;
   for (const analyze::PredictedChange& change : next.now) {
     ImGui::PushID(index++);
-    draw_knob_change(session.turning, change);
+    draw_knob_change(turning, change);
     ImGui::PopID();
   }
   if (!next.another_run.empty()) {
@@ -137,13 +139,13 @@ void draw_predicted(Session& session, const Advice& advice) {
     draw_change_of_another_run(change);
     ImGui::PopID();
   }
-  if (next.together) draw_together(session, *next.together);
+  if (next.together) draw_together(turning, foreground, *next.together);
 }
 
-void draw_suggestions(Session& session) {
-  const Advisor& advisor = *session.turning.advisor;
+void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& foreground) {
+  const Advisor& advisor = *turning.advisor;
   const bool is_working = advisor.is_working(Question::suggest);
-  const std::shared_ptr<const Advice> advice = session.turning.advice(Question::suggest);
+  const std::shared_ptr<const Advice> advice = turning.advice(Question::suggest);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   const bool is_predicted = advice != nullptr && advice->problem.empty();
@@ -151,30 +153,31 @@ void draw_suggestions(Session& session) {
                                               : is_predicted ? "predicted by simulation"
                                                              : "what should help");
   if (is_predicted) {
-    draw_predicted(session, *advice);
+    draw_predicted(turning, foreground, *advice);
     return;
   }
-  draw_unpredicted(*session.verdict);
+  draw_unpredicted(verdict);
   if (is_working) return;
   if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
-  if (session.turning.is_outdated(Question::suggest))
+  if (turning.is_outdated(Question::suggest))
     draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
 }
 
 }  // namespace
 
-OverviewView::OverviewView() : View("Overview") {}
+OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground)
+    : View("Overview"), pieces_(pieces), turning_(turning), foreground_(foreground) {}
 const char* OverviewView::help() const { return "Why a step takes as long as it does"; }
 
-void OverviewView::draw_content(Session& session) {
-  if (session.verdict == nullptr) {
+void OverviewView::draw_content() {
+  if (pieces_.verdict == nullptr) {
     draw_title("Why a step takes so long");
     draw_empty("The steps are being looked at\u2026");
     return;
   }
-  const Verdict& verdict = *session.verdict;
+  const Verdict& verdict = *pieces_.verdict;
   draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
-  const std::string clock = session.facts().info.clock_note();
+  const std::string clock = pieces_.facts().info.clock_note();
   if (!clock.empty()) draw_note(clock);
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
@@ -182,7 +185,7 @@ void OverviewView::draw_content(Session& session) {
   }
   cause_rows_ = std::max(cause_rows_, verdict.causes.size());
   draw_causes(verdict, cause_rows_);
-  draw_suggestions(session);
+  draw_suggestions(verdict, turning_, foreground_);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   for (const analyze::Finding& finding : verdict.findings) {

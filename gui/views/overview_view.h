@@ -5,17 +5,23 @@
 
 #include <cstddef>
 
+#include "gui/views/foreground.h"
+#include "gui/views/run_pieces.h"
+#include "gui/views/turning.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class OverviewView : public View {
  public:
-  OverviewView();
+  OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground);
   const char* help() const override;
-  void draw_content(Session& session) override;
+  void draw_content() override;
 
  private:
+  const RunPieces& pieces_;
+  Turning& turning_;
+  Foreground& foreground_;
   // The most that there were: of a live run causes come and go, and what stands below them, buttons
   // among it, stays where it is.
   std::size_t cause_rows_ = 0;

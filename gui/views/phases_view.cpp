@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "gui/views/marks.h"
+#include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -14,7 +14,6 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t kBarsMax = 400;
-constexpr std::array<const char*, 3> kPhases = {"forward", "backward", "update"};
 
 struct Unit {
   const char* name;
@@ -32,14 +31,15 @@ Unit unit_of(const std::vector<PhaseRow>& phases) {
 StackedBars bars_of(const std::vector<PhaseRow>& phases, double unit_ns) {
   const std::size_t count = std::min(kBarsMax, phases.size());
   StackedBars bars;
-  bars.values.resize(kPhases.size());
-  for (const char* phase : kPhases) bars.colours.push_back(phase_colour(phase));
+  bars.values.resize(analyze::kPhaseCount);
+  for (const analyze::PhaseInfo& phase : analyze::kPhases)
+    bars.colours.push_back(themed(phase.colour));
   for (std::size_t b = 0; b < count; ++b) {
     const std::size_t begin = phases.size() * b / count;
     const std::size_t end = phases.size() * (b + 1) / count;
     const auto middle = static_cast<double>(phases[begin].step + phases[end - 1].step) / 2;
     bars.steps.push_back(middle + 1);
-    for (std::size_t p = 0; p < kPhases.size(); ++p) {
+    for (std::size_t p = 0; p < analyze::kPhaseCount; ++p) {
       double sum = 0;
       for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(phases[i].dur_ns[p]);
       bars.values[p].push_back(sum / static_cast<double>(end - begin) / unit_ns);
@@ -51,10 +51,10 @@ StackedBars bars_of(const std::vector<PhaseRow>& phases, double unit_ns) {
 }
 
 void draw_legend() {
-  for (const char* phase : kPhases) {
-    draw_dot(phase_colour(phase));
+  for (const analyze::PhaseInfo& phase : analyze::kPhases) {
+    draw_dot(themed(phase.colour));
     ImGui::SameLine(0, px(5));
-    draw_coloured(look().colours.dim, phase, false);
+    draw_coloured(look().colours.dim, std::string(phase.name), false);
     ImGui::SameLine(0, px(14));
   }
   ImGui::NewLine();
@@ -68,10 +68,11 @@ void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
   double sum = 0;
   for (const std::vector<double>& values : bars.values) sum += values[i];
   if (ImGui::BeginTable("##tip", 2)) {
-    for (std::size_t p = 0; p < kPhases.size(); ++p) {
+    for (std::size_t p = 0; p < analyze::kPhaseCount; ++p) {
       const double value = bars.values[p][i];
-      draw_pair(kPhases[p], fmt::format("{}  {}", time_text(static_cast<TimeNs>(value * unit.ns)),
-                                        percent_text(sum > 0 ? value / sum : 0, 1)));
+      draw_pair(std::string(analyze::kPhases[p].name).c_str(),
+                fmt::format("{}  {}", time_text(static_cast<TimeNs>(value * unit.ns)),
+                            percent_text(sum > 0 ? value / sum : 0, 1)));
     }
     ImGui::EndTable();
   }
@@ -80,16 +81,16 @@ void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
 
 }  // namespace
 
-PhasesView::PhasesView() : View("Where the time went") {}
+PhasesView::PhasesView(const RunPieces& pieces) : View("Where the time went"), pieces_(pieces) {}
 const char* PhasesView::help() const { return "Forward, backward and update of every step"; }
 
-void PhasesView::draw_content(Session& session) {
-  const SpanStatistics* statistics = session.statistics.get();
+void PhasesView::draw_content() {
+  const SpanStatistics* statistics = pieces_.statistics.get();
   if (statistics == nullptr || statistics->phases.empty()) {
     draw_title("Where the time went");
     if (statistics == nullptr || statistics->seen_count < statistics->span_count) {
       draw_empty("The operations are being read\u2026");
-    } else if (session.steps().empty()) {
+    } else if (pieces_.steps().empty()) {
       draw_empty("No step has ended.");
     } else {
       draw_empty(
@@ -103,7 +104,7 @@ void PhasesView::draw_content(Session& session) {
   draw_legend();
   const StackedBars bars = bars_of(statistics->phases, unit.ns);
   // A change shows between the last step without and the first with it.
-  std::vector<StepMark> marks = marks_of(session.facts());
+  std::vector<StepMark> marks = marks_of(pieces_.facts());
   for (StepMark& mark : marks) mark.step -= 0.5;
   double number = 0;
   const StepAxis axis{bars.steps.front() - bars.bar_width / 2,

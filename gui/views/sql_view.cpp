@@ -43,17 +43,17 @@ void draw_rows(const SqlAnswer& answer) {
 
 }  // namespace
 
-SqlView::SqlView() : View("SQL") {}
+SqlView::SqlView(const RunPieces& pieces) : View("SQL"), pieces_(pieces) {}
 const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
 
-void SqlView::draw_content(Session& session) {
+void SqlView::draw_content() {
   draw_title("SQL", "read-only; tables: docs/rundb_schema.md");
   {
     const FontScope font(look().mono, Look::kTextSize);
     input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
   }
   const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();
-  SqlConsole& console = session.feed->console();
+  SqlConsole& console = pieces_.feed->console();
   const bool asks = is_typing && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Enter);
   if (ImGui::Button("Run") || asks) console.ask(question_);
   ImGui::SetItemTooltip("Ctrl+Enter");

@@ -44,39 +44,40 @@ double key_of(const StatisticRow& row, int column) {
 
 }  // namespace
 
-StatisticsView::StatisticsView() : View("Statistics") {}
+StatisticsView::StatisticsView(const RunPieces& pieces, TimelineState& timeline)
+    : View("Statistics"), pieces_(pieces), timeline_(timeline) {}
 const char* StatisticsView::help() const {
   return "Counts, sums, quantiles and bandwidths of spans";
 }
 
-std::string StatisticsView::of_text(const Session& session, const StatisticRow& row) const {
+std::string StatisticsView::of_text(const StatisticRow& row) const {
   if (by_ == GroupBy::name) return "";
   if (row.of == -1) return "none";
   if (row.of == kFurtherOnes) return "further ones";
-  if (by_ == GroupBy::device) return session.facts().device_name(row.of);
+  if (by_ == GroupBy::device) return pieces_.facts().device_name(row.of);
   return (by_ == GroupBy::layer ? "layer " : "subgroup ") + std::to_string(row.of);
 }
 
-void StatisticsView::sort_rows(const Session& session) {
-  rows_ = session.statistics->rows[static_cast<std::size_t>(by_)];
-  rows_of_ = session.statistics.get();
+void StatisticsView::sort_rows() {
+  rows_ = pieces_.statistics->rows[static_cast<std::size_t>(by_)];
+  rows_of_ = pieces_.statistics.get();
   std::ranges::stable_sort(rows_, [&](const StatisticRow& a, const StatisticRow& b) {
     const StatisticRow& first = ascending_ ? a : b;
     const StatisticRow& second = ascending_ ? b : a;
     if (sorted_column_ != 0) return key_of(first, sorted_column_) < key_of(second, sorted_column_);
-    return session.facts().string_of(first.name_id) < session.facts().string_of(second.name_id);
+    return pieces_.facts().string_of(first.name_id) < pieces_.facts().string_of(second.name_id);
   });
 }
 
-void StatisticsView::draw_content(Session& session) {
-  if (session.statistics == nullptr) {
+void StatisticsView::draw_content() {
+  if (pieces_.statistics == nullptr) {
     draw_title("Statistics");
     draw_empty("The operations are being read\u2026");
     return;
   }
-  const SpanStatistics& statistics = *session.statistics;
+  const SpanStatistics& statistics = *pieces_.statistics;
   const bool is_reading = statistics.seen_count < statistics.span_count;
-  const std::string clock = session.facts().info.clock_note();
+  const std::string clock = pieces_.facts().info.clock_note();
   draw_title("Statistics",
              (is_reading ? fmt::format("{} of {} spans read", grouped_text(statistics.seen_count),
                                        grouped_text(statistics.span_count))
@@ -96,11 +97,11 @@ void StatisticsView::draw_content(Session& session) {
     }
     if (is_on) ImGui::PopStyleColor();
   }
-  draw_table(session);
-  draw_histogram(session);
+  draw_table();
+  draw_histogram();
 }
 
-void StatisticsView::draw_table(Session& session) {
+void StatisticsView::draw_table() {
   const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
                                 ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit |
                                 ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable;
@@ -129,33 +130,33 @@ void StatisticsView::draw_table(Session& session) {
     specs->SpecsDirty = false;
     rows_of_ = nullptr;
   }
-  if (rows_of_ != session.statistics.get()) sort_rows(session);
+  if (rows_of_ != pieces_.statistics.get()) sort_rows();
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows_.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_row(session, rows_[static_cast<std::size_t>(i)], i);
+      draw_row(rows_[static_cast<std::size_t>(i)], i);
   }
   ImGui::EndTable();
 }
 
-void StatisticsView::draw_row(Session& session, const StatisticRow& row, int index) {
-  const std::string& name = session.facts().string_of(row.name_id);
+void StatisticsView::draw_row(const StatisticRow& row, int index) {
+  const std::string& name = pieces_.facts().string_of(row.name_id);
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   ImGui::PushID(index);
-  const ImU32 colour = stage_colour(session.facts().stage_colour(row.name_id));
+  const ImU32 colour = stage_colour(pieces_.facts().stage_colour(row.name_id));
   draw_dot(colour);
   ImGui::SameLine(0, px(6));
   const bool is_shown = row.name_id == shown_name_ && row.of == shown_of_;
   if (ImGui::Selectable(name.c_str(), is_shown, ImGuiSelectableFlags_SpanAllColumns)) {
     shown_name_ = is_shown ? -1 : row.name_id;
     shown_of_ = row.of;
-    session.look_for(is_shown ? "" : name);
+    timeline_.look_for(is_shown ? "" : name);
   }
   ImGui::SetItemTooltip("click: mark these on the timeline, show how long they take");
   ImGui::PopID();
-  if (ImGui::TableNextColumn()) ImGui::TextUnformatted(of_text(session, row).c_str());
+  if (ImGui::TableNextColumn()) ImGui::TextUnformatted(of_text(row).c_str());
   const auto figure = [](const std::string& text) {
     ImGui::TableNextColumn();
     draw_figure(text);
@@ -177,7 +178,7 @@ void StatisticsView::draw_row(Session& session, const StatisticRow& row, int ind
   draw_figure(percent_text(share));
 }
 
-void StatisticsView::draw_histogram(const Session& session) const {
+void StatisticsView::draw_histogram() const {
   const auto row = std::ranges::find_if(rows_, [this](const StatisticRow& r) {
     return r.name_id == shown_name_ && r.of == shown_of_;
   });
@@ -192,8 +193,8 @@ void StatisticsView::draw_histogram(const Session& session) const {
     last = c;
     most = std::max(most, durations.count_in(c));
   }
-  const std::string& name = session.facts().string_of(row->name_id);
-  const ImU32 colour = stage_colour(session.facts().stage_colour(row->name_id));
+  const std::string& name = pieces_.facts().string_of(row->name_id);
+  const ImU32 colour = stage_colour(pieces_.facts().stage_colour(row->name_id));
   draw_note(fmt::format("How long {} takes: {} to {}, each bar an eighth of an octave", name,
                         time_text(DurationHistogram::lower(first)),
                         time_text(DurationHistogram::lower(last + 1))));

@@ -3,22 +3,27 @@
 //
 // Thread contract: the frame thread.
 
+#include "gui/views/run_pieces.h"
+#include "gui/views/timeline_state.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class StatisticsView : public View {
  public:
-  StatisticsView();
+  StatisticsView(const RunPieces& pieces, TimelineState& timeline);
   const char* help() const override;
-  void draw_content(Session& session) override;
+  void draw_content() override;
 
  private:
-  void draw_table(Session& session);
-  void draw_row(Session& session, const StatisticRow& row, int index);
-  void draw_histogram(const Session& session) const;
-  std::string of_text(const Session& session, const StatisticRow& row) const;
-  void sort_rows(const Session& session);
+  void draw_table();
+  void draw_row(const StatisticRow& row, int index);
+  void draw_histogram() const;
+  std::string of_text(const StatisticRow& row) const;
+  void sort_rows();
+
+  const RunPieces& pieces_;
+  TimelineState& timeline_;
 
   GroupBy by_ = GroupBy::name;
   std::vector<StatisticRow> rows_;  // of by_, as sorted

@@ -21,27 +21,6 @@ const rundb::StepRow* step_at(const std::vector<rundb::StepRow>& steps, double n
   return found == steps.end() || found->id != id ? nullptr : &*found;
 }
 
-void draw_step_tip(Session& session, double number) {
-  const rundb::StepRow* step = step_at(session.steps(), number);
-  if (step == nullptr) return;
-  if (ImGui::BeginTooltip()) {
-    ImGui::Text("step %s", step_text(step->id).c_str());
-    if (ImGui::BeginTable("##tip", 2)) {
-      draw_pair("time", time_text(step->dur));
-      draw_pair("loss", figure_text(step->loss, 4));
-      draw_pair("gradient norm", figure_text(step->grad_norm, 4));
-      ImGui::EndTable();
-    }
-    if (step->skipped) draw_coloured(look().colours.amber, "skipped: gradients overflowed", false);
-    draw_note("click: show on the timeline");
-    ImGui::EndTooltip();
-  }
-  if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    session.show_step(*step);
-    session.brings_forward.push_back("Timeline");
-  }
-}
-
 template <typename ValueOf>
 StepCurve curve_of(const std::vector<rundb::StepRow>& steps, ValueOf&& value_of) {
   StepCurve curve;
@@ -71,11 +50,12 @@ Unit unit_of(const std::vector<rundb::StepRow>& steps) {
 
 }  // namespace
 
-StepsView::StepsView() : View("Steps") {}
+StepsView::StepsView(const RunPieces& pieces, TimelineState& timeline, Foreground& foreground)
+    : View("Steps"), pieces_(pieces), timeline_(timeline), foreground_(foreground) {}
 const char* StepsView::help() const { return "Time and loss of every step"; }
 
-void StepsView::draw_content(Session& session) {
-  const std::vector<rundb::StepRow>& steps = session.steps();
+void StepsView::draw_content() {
+  const std::vector<rundb::StepRow>& steps = pieces_.steps();
   if (steps.empty()) {
     draw_title("Steps");
     draw_empty("No step has ended.");
@@ -89,7 +69,7 @@ void StepsView::draw_content(Session& session) {
         curve_of(steps, [ns](const rundb::StepRow& s) { return static_cast<double>(s.dur) / ns; });
     losses_ = curve_of(steps, [](const rundb::StepRow& s) { return s.loss; });
   }
-  const std::vector<StepMark> marks = marks_of(session.facts());
+  const std::vector<StepMark> marks = marks_of(pieces_.facts());
   const StepAxis axis{static_cast<double>(steps.front().id + 1),
                       static_cast<double>(steps.back().id + 1)};
   const bool has_losses = !losses_.steps.empty();
@@ -100,18 +80,39 @@ void StepsView::draw_content(Session& session) {
   draw_title("Step time", fmt::format("{} a step", unit_of(steps).name));
   if (draw_step_curve({.id = "##time", .size = {-1, height}, .axis = axis, .begins_at_zero = true},
                       times_, marks, &number)) {
-    draw_step_tip(session, number);
+    draw_step_tip(number);
   }
   draw_title("Loss", has_losses ? "nats a token" : "");
   if (!has_losses) {
-    draw_empty(session.facts().is_simulated()
+    draw_empty(pieces_.facts().is_simulated()
                    ? "A simulated step moves no data and computes nothing, so it has no loss."
                    : "No step has a loss that is a number.");
     return;
   }
   if (draw_step_curve({.id = "##loss", .size = {-1, height}, .axis = axis}, losses_, marks,
                       &number)) {
-    draw_step_tip(session, number);
+    draw_step_tip(number);
+  }
+}
+
+void StepsView::draw_step_tip(double number) {
+  const rundb::StepRow* step = step_at(pieces_.steps(), number);
+  if (step == nullptr) return;
+  if (ImGui::BeginTooltip()) {
+    ImGui::Text("step %s", step_text(step->id).c_str());
+    if (ImGui::BeginTable("##tip", 2)) {
+      draw_pair("time", time_text(step->dur));
+      draw_pair("loss", figure_text(step->loss, 4));
+      draw_pair("gradient norm", figure_text(step->grad_norm, 4));
+      ImGui::EndTable();
+    }
+    if (step->skipped) draw_coloured(look().colours.amber, "skipped: gradients overflowed", false);
+    draw_note("click: show on the timeline");
+    ImGui::EndTooltip();
+  }
+  if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
+    timeline_.show_step(*step);
+    foreground_.bring("Timeline");
   }
 }
 

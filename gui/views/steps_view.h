@@ -3,6 +3,9 @@
 //
 // Thread contract: the frame thread.
 
+#include "gui/views/foreground.h"
+#include "gui/views/run_pieces.h"
+#include "gui/views/timeline_state.h"
 #include "gui/views/view.h"
 #include "gui/widgets/step_plot.h"
 
@@ -10,11 +13,16 @@ namespace sluice::gui {
 
 class StepsView : public View {
  public:
-  StepsView();
+  StepsView(const RunPieces& pieces, TimelineState& timeline, Foreground& foreground);
   const char* help() const override;
-  void draw_content(Session& session) override;
+  void draw_content() override;
 
  private:
+  void draw_step_tip(double number);
+
+  const RunPieces& pieces_;
+  TimelineState& timeline_;
+  Foreground& foreground_;
   // Curves are made when there are further steps, not each frame.
   const rundb::StepRow* shown_of_ = nullptr;
   std::size_t shown_count_ = 0;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/views/session.h"
+#include "gui/data/run_feed.h"
 
 namespace sluice::gui {
 

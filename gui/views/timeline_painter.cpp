@@ -38,17 +38,21 @@ LanePlace lane_place(const TimelineRow& row, const Box& box, int lane_count) {
 
 }  // namespace
 
-TimelinePainter::TimelinePainter(const Session& session, const TimelineLayout& layout,
-                                 const TimelinePlace& place)
-    : session_(session), layout_(layout), place_(place), list_(ImGui::GetWindowDrawList()) {
-  for (const auto& [id, text] : session.facts().info.strings) {
+TimelinePainter::TimelinePainter(const RunPieces& pieces, const TimelineState& timeline,
+                                 const TimelineLayout& layout, const TimelinePlace& place)
+    : pieces_(pieces),
+      timeline_(timeline),
+      layout_(layout),
+      place_(place),
+      list_(ImGui::GetWindowDrawList()) {
+  for (const auto& [id, text] : pieces_.facts().info.strings) {
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= kNamesMax) continue;
     if (index >= colours_.size()) colours_.resize(index + 1, stage_colour({}));
-    colours_[index] = stage_colour(session.facts().stage_colour(id));
+    colours_[index] = stage_colour(pieces_.facts().stage_colour(id));
   }
-  const Findings* found = session.found.get();
-  if (found == nullptr || session.search.empty() || found->text != session.search) return;
+  const Findings* found = pieces_.found.get();
+  if (found == nullptr || timeline_.search().empty() || found->text != timeline_.search()) return;
   dimmed_.assign(colours_.size(), true);
   for (const std::int32_t id : found->name_ids) {
     if (static_cast<std::size_t>(id) < dimmed_.size())
@@ -71,7 +75,7 @@ void TimelinePainter::draw_axis() {
   const double ns_a_pixel = 1 / place_.pixels_a_ns();
   const double distance_ns = tick_distance(px(110) * ns_a_pixel);
   const auto distance = std::max<TimeNs>(1, static_cast<TimeNs>(distance_ns));
-  const TimeNs zero = session_.run->begin_ts;
+  const TimeNs zero = pieces_.run->begin_ts;
   const auto first =
       static_cast<TimeNs>(std::floor(static_cast<double>(place_.view.begin - zero) / distance_ns));
   const FontScope font(look().mono, Look::kSmallSize);
@@ -102,8 +106,8 @@ void TimelinePainter::draw_rows() {
     if (y + row.height < place_.low.y || y > place_.high.y) continue;
     if (row.kind == TimelineRow::Kind::counter) {
       draw_counter(row);
-    } else if (session_.timeline != nullptr && row.track_id >= 0) {
-      const TrackBoxes* track = session_.timeline->of_track(row.track_id);
+    } else if (pieces_.timeline != nullptr && row.track_id >= 0) {
+      const TrackBoxes* track = pieces_.timeline->of_track(row.track_id);
       if (track != nullptr) draw_boxes(row, *track);
     }
   }
@@ -159,7 +163,7 @@ void TimelinePainter::draw_box(const TimelineRow& row, const Box& box, int lane_
 }
 
 void TimelinePainter::draw_box_text(const Box& box, ImVec2 low, ImVec2 high, ImU32 colour) {
-  std::string text = session_.facts().string_of(box.name_id);
+  std::string text = pieces_.facts().string_of(box.name_id);
   if (box.layer >= 0)
     text += fmt::format(" {}", box.layer);
   else if (box.subgroup >= 0)
@@ -173,8 +177,8 @@ void TimelinePainter::draw_box_text(const Box& box, ImVec2 low, ImVec2 high, ImU
 
 // A step line; of each column the lowest and the highest value.
 void TimelinePainter::draw_counter(const TimelineRow& row) {
-  const auto found = session_.run->counters->by_track.find(row.track_id);
-  if (found == session_.run->counters->by_track.end()) return;
+  const auto found = pieces_.run->counters->by_track.find(row.track_id);
+  if (found == pieces_.run->counters->by_track.end()) return;
   const CounterSamples& samples = *found->second;
   if (samples.is_empty()) return;
   const double high = samples.high() > 0 ? samples.high() : 1;
@@ -199,7 +203,7 @@ void TimelinePainter::draw_counter(const TimelineRow& row) {
     y_before = y_of(column.last);
   }
   if (!y_before) return;
-  const float x_end = std::min(place_.high.x, place_.x(session_.run->end_ts));
+  const float x_end = std::min(place_.high.x, place_.x(pieces_.run->end_ts));
   if (x_end > x_before) list_->AddLine({x_before, *y_before}, {x_end, *y_before}, colour, px(1));
 }
 
@@ -213,7 +217,7 @@ void TimelinePainter::draw_tag(float x, float y, const std::string& text, ImU32 
 }
 
 void TimelinePainter::draw_steps_and_changes() {
-  const std::vector<rundb::StepRow>& steps = session_.steps();
+  const std::vector<rundb::StepRow>& steps = pieces_.steps();
   const Colours& colours = look().colours;
   auto step = std::ranges::lower_bound(steps, place_.view.begin, {},
                                        [](const rundb::StepRow& s) { return s.ts + s.dur; });
@@ -224,8 +228,8 @@ void TimelinePainter::draw_steps_and_changes() {
     const float x = std::floor(place_.x(step->ts));
     if (x < line_before + px(5)) continue;  // so many that lines would be a surface
     line_before = x;
-    const auto change = std::ranges::find(session_.facts().changes, step->id, &ChangeMark::step);
-    const bool is_changed = change != session_.facts().changes.end();
+    const auto change = std::ranges::find(pieces_.facts().changes, step->id, &ChangeMark::step);
+    const bool is_changed = change != pieces_.facts().changes.end();
     list_->AddLine({x, place_.low.y}, {x, place_.high.y},
                    with_alpha(is_changed ? colours.amber : colours.dim, is_changed ? 0.9F : 0.45F),
                    px(1));
@@ -248,8 +252,8 @@ ImVec2 TimelinePainter::middle_of(const rundb::SpanRow& span, bool at_end) const
 }
 
 void TimelinePainter::draw_chosen() {
-  const ChosenSpan* chosen = session_.chosen.get();
-  if (chosen == nullptr || chosen->row.id != session_.chosen_span) return;
+  const ChosenSpan* chosen = pieces_.chosen.get();
+  if (chosen == nullptr || chosen->row.id != timeline_.chosen_span()) return;
   const TimelineRow* row = layout_.row_of(chosen->row.track_id);
   list_->PushClipRect(place_.low, place_.high, true);
   if (row != nullptr) {
@@ -273,8 +277,8 @@ void TimelinePainter::draw_chosen() {
 }
 
 void TimelinePainter::draw_measured() {
-  if (!session_.measured.has_value()) return;
-  const TimeRange& range = *session_.measured;
+  if (!timeline_.measured().has_value()) return;
+  const TimeRange& range = *timeline_.measured();
   const float left = std::clamp(place_.x(range.begin), place_.low.x, place_.high.x);
   const float right = std::clamp(place_.x(range.end), place_.low.x, place_.high.x);
   const ImU32 accent = look().colours.accent;
@@ -305,12 +309,12 @@ void TimelinePainter::draw_labels() {
 }
 
 HoveredBox TimelinePainter::box_at(ImVec2 mouse) const {
-  if (session_.timeline == nullptr || mouse.x < place_.low.x || mouse.x > place_.high.x ||
+  if (pieces_.timeline == nullptr || mouse.x < place_.low.x || mouse.x > place_.high.x ||
       mouse.y < place_.low.y || mouse.y > place_.high.y)
     return {};
   const TimelineRow* row = layout_.row_at(mouse.y - place_.low.y + place_.scroll_y);
   if (row == nullptr || row->track_id < 0) return {};
-  const TrackBoxes* track = session_.timeline->of_track(row->track_id);
+  const TrackBoxes* track = pieces_.timeline->of_track(row->track_id);
   if (track == nullptr) return {};
   const float slack = px(2);  // a box of one pixel can be hit, too
   const TimeRange around{place_.ts(mouse.x - slack), place_.ts(mouse.x + slack)};

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "gui/views/session.h"
 #include "gui/views/timeline_layout.h"
+#include "gui/views/timeline_state.h"
 #include "gui/widgets/rect_batch.h"
 
 namespace sluice::gui {
@@ -48,7 +48,8 @@ struct HoveredBox {
 
 class TimelinePainter {
  public:
-  TimelinePainter(const Session& session, const TimelineLayout& layout, const TimelinePlace& place);
+  TimelinePainter(const RunPieces& pieces, const TimelineState& timeline,
+                  const TimelineLayout& layout, const TimelinePlace& place);
 
   void draw_axis();
   void draw_rows();
@@ -69,7 +70,8 @@ class TimelinePainter {
   bool is_dimmed(std::int32_t name_id) const;
   ImVec2 middle_of(const rundb::SpanRow& row, bool at_end) const;
 
-  const Session& session_;
+  const RunPieces& pieces_;
+  const TimelineState& timeline_;
   const TimelineLayout& layout_;
   const TimelinePlace& place_;
   ImDrawList* list_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 
@@ -21,20 +20,6 @@ constexpr float kStripHeight = 26;
 constexpr double kWheelZoom = 1.25;
 constexpr float kClickSlack = 3;
 
-// Quantised, so that panning and following ask for something new only now and then.
-TimelineRequest request_for(const TimeRange& view, float width) {
-  const auto column_ns = static_cast<TimeNs>(static_cast<double>(view.width()) /
-                                             std::max(1.0, static_cast<double>(width)));
-  const auto exact = static_cast<std::uint64_t>(std::max<TimeNs>(1, column_ns));
-  const auto quarter =
-      static_cast<TimeNs>(std::bit_ceil(static_cast<std::uint64_t>(view.width() / 4 + 1)));
-  const auto down = [quarter](TimeNs ts) {
-    const TimeNs rest = ts % quarter;
-    return ts - (rest < 0 ? rest + quarter : rest);
-  };
-  return {down(view.begin), down(view.end) + quarter, static_cast<TimeNs>(std::bit_floor(exact))};
-}
-
 bool tool(const char* label, const char* tip, bool is_on = false) {
   if (is_on) ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(look().colours.accent, 0.32F));
   const bool is_pressed = ImGui::Button(label);
@@ -44,90 +29,76 @@ bool tool(const char* label, const char* tip, bool is_on = false) {
   return is_pressed;
 }
 
-const rundb::StepRow* step_around(const std::vector<rundb::StepRow>& steps, TimeNs ts) {
-  const auto step =
-      std::ranges::lower_bound(steps, ts, {}, [](const rundb::StepRow& s) { return s.ts + s.dur; });
-  if (step != steps.end()) return &*step;
-  return steps.empty() ? nullptr : &steps.back();
-}
-
-std::string about(const Session& session, const Box& box) {
+std::string about(const RunFacts& facts, const Box& box) {
   std::string text;
   if (box.layer >= 0) text += fmt::format(", layer {}", box.layer);
   if (box.subgroup >= 0) text += fmt::format(", subgroup {}", box.subgroup);
-  if (box.device >= 0) text += ", " + session.facts().device_name(box.device);
+  if (box.device >= 0) text += ", " + facts.device_name(box.device);
   return text;
 }
 
 }  // namespace
 
-TimelineView::TimelineView() : View("Timeline") {}
+TimelineView::TimelineView(const RunPieces& pieces, TimelineState& timeline)
+    : View("Timeline"), pieces_(pieces), timeline_(timeline) {}
 const char* TimelineView::help() const { return "What ran when, on every part of the machine"; }
 
-void TimelineView::draw_content(Session& session) {
-  draw_tools(session);
-  if (session.run->span_count == 0 && session.steps().empty()) {
+void TimelineView::draw_content() {
+  draw_tools();
+  if (pieces_.run->span_count == 0 && pieces_.steps().empty()) {
     draw_empty("Nothing is recorded yet: the first step has not ended.");
     return;
   }
-  if (session.run->span_count == 0) {
+  if (pieces_.run->span_count == 0) {
     draw_empty(
         "The run recorded its steps but no operations; record=transfers or record=all records "
         "them.");
     return;
   }
-  if (session.view.width() <= 0) return;
-  draw_strip(session);
-  draw_canvas(session);
+  if (timeline_.view().width() <= 0) return;
+  draw_strip();
+  draw_canvas();
 }
 
-void TimelineView::draw_tools(Session& session) {
-  const bool can_follow = session.run->is_live;
+void TimelineView::draw_tools() {
+  const bool can_follow = pieces_.run->is_live;
   ImGui::BeginDisabled(!can_follow);
   if (tool("Follow", can_follow ? "F: keep to the end of the run" : "the run has ended",
-           session.follows && can_follow)) {
-    session.follows = !session.follows;
-  }
+           timeline_.follows() && can_follow))
+    timeline_.toggle_following();
   ImGui::EndDisabled();
-  if (tool("Fit run", "Home: all of the run")) {
-    session.follows = false;
-    session.show_all();
-  }
-  if (tool("Fit step", "S: the step in the middle")) {
-    const TimeNs middle = session.view.begin + session.view.width() / 2;
-    if (const rundb::StepRow* step = step_around(session.steps(), middle)) session.show_step(*step);
-  }
-  if (tool("Measure", "M: then dragging measures; Shift+drag does at any time", session.measures))
-    session.measures = !session.measures;
-  draw_search(session);
+  if (tool("Fit run", "Home: all of the run")) timeline_.show_all();
+  if (tool("Fit step", "S: the step in the middle")) timeline_.show_middle_step();
+  if (tool("Measure", "M: then dragging measures; Shift+drag does at any time",
+           timeline_.measures()))
+    timeline_.toggle_measuring();
+  draw_search();
   const std::string where =
-      fmt::format("{} \u00b7 window {}", time_text(session.view.begin - session.run->begin_ts),
-                  time_text(session.view.width()));
+      fmt::format("{} \u00b7 window {}", time_text(timeline_.view().begin - pieces_.run->begin_ts),
+                  time_text(timeline_.view().width()));
   draw_figure(where, look().colours.dim);
 }
 
-void TimelineView::draw_search(Session& session) {
+void TimelineView::draw_search() {
   ImGui::SetNextItemWidth(px(170));
-  if (session.focuses_search) {
-    ImGui::SetKeyboardFocusHere();
-    session.focuses_search = false;
-  }
-  if (search_text_ != session.search && !ImGui::IsAnyItemActive()) search_text_ = session.search;
+  if (timeline_.take_search_focus()) ImGui::SetKeyboardFocusHere();
+  if (search_text_ != timeline_.search() && !ImGui::IsAnyItemActive())
+    search_text_ = timeline_.search();
   const bool is_done = input_line("##search", "Find a span by name", search_text_);
-  if (search_text_ != session.search && ImGui::IsItemActive()) session.look_for(search_text_);
-  if (is_done) session.show_found(0);
+  if (search_text_ != timeline_.search() && ImGui::IsItemActive()) timeline_.look_for(search_text_);
+  if (is_done) timeline_.show_found(0);
   ImGui::SameLine();
-  if (session.search.empty()) return;
-  if (tool("<", "Shift+N: the one before")) session.show_found(-1);
-  if (tool(">", "N: the next one")) session.show_found(1);
-  const Findings* found = session.found.get();
-  if (found == nullptr || found->text != session.search) {
+  if (timeline_.search().empty()) return;
+  if (tool("<", "Shift+N: the one before")) timeline_.show_found(-1);
+  if (tool(">", "N: the next one")) timeline_.show_found(1);
+  const Findings* found = pieces_.found.get();
+  if (found == nullptr || found->text != timeline_.search()) {
     draw_coloured(look().colours.dim, "looking\u2026", false);
   } else if (found->spans.empty()) {
     draw_coloured(look().colours.amber, "no span has that in its name", false);
   } else {
     draw_coloured(look().colours.dim,
-                  fmt::format("{} of {}{}", session.found_index + 1, found->spans.size(),
+                  fmt::format("{} of {}{}", timeline_.found_index() + 1, found->spans.size(),
                               found->is_cut ? " first" : ""),
                   false);
   }
@@ -135,7 +106,7 @@ void TimelineView::draw_search(Session& session) {
 }
 
 // The whole run; the view is a frame in it that can be dragged.
-void TimelineView::draw_strip(Session& session) {
+void TimelineView::draw_strip() {
   const float left = ImGui::GetCursorScreenPos().x + px(kLabelWidth);
   ImGui::SetCursorScreenPos({left, ImGui::GetCursorScreenPos().y});
   const ImVec2 low = ImGui::GetCursorScreenPos();
@@ -144,9 +115,9 @@ void TimelineView::draw_strip(Session& session) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(low, {low.x + size.x, low.y + size.y}, with_alpha(look().colours.inset, 0.5F),
                       px(2));
-  const Minimap* strip = session.minimap.get();
-  const TimeNs begin = strip == nullptr ? session.run->begin_ts : strip->begin;
-  const TimeNs all = std::max<TimeNs>(1, session.run->end_ts - begin);
+  const Minimap* strip = pieces_.minimap.get();
+  const TimeNs begin = strip == nullptr ? pieces_.run->begin_ts : strip->begin;
+  const TimeNs all = std::max<TimeNs>(1, pieces_.run->end_ts - begin);
   const auto x_of = [&](TimeNs ts) {
     return low.x +
            size.x * static_cast<float>(static_cast<double>(ts - begin) / static_cast<double>(all));
@@ -158,13 +129,13 @@ void TimelineView::draw_strip(Session& session) {
       if (column.name_id < 0) continue;
       const float x = low.x + width * static_cast<float>(c);
       const float height = size.y * std::max(0.08F, column.busy);
-      const ImU32 colour = stage_colour(session.facts().stage_colour(column.name_id));
+      const ImU32 colour = stage_colour(pieces_.facts().stage_colour(column.name_id));
       list->AddRectFilled({x, low.y + size.y - height}, {x + width + 0.5F, low.y + size.y},
                           with_alpha(colour, 0.8F));
     }
   }
-  const float from = std::clamp(x_of(session.view.begin), low.x, low.x + size.x);
-  const float to = std::clamp(x_of(session.view.end), from, low.x + size.x);
+  const float from = std::clamp(x_of(timeline_.view().begin), low.x, low.x + size.x);
+  const float to = std::clamp(x_of(timeline_.view().end), from, low.x + size.x);
   const ImU32 accent = look().colours.accent;
   list->AddRectFilled({from, low.y}, {to, low.y + size.y}, with_alpha(accent, 0.18F));
   list->AddRect({from, low.y}, {std::max(to, from + px(2)), low.y + size.y}, accent, 0, px(1));
@@ -176,11 +147,11 @@ void TimelineView::draw_strip(Session& session) {
   if (strip_grab_ < 0) strip_grab_ = mouse >= from && mouse <= to ? mouse - from : (to - from) / 2;
   const double share = static_cast<double>((mouse - strip_grab_ - low.x) / size.x);
   const TimeNs at = begin + static_cast<TimeNs>(share * static_cast<double>(all));
-  session.pan(at - session.view.begin);
+  timeline_.pan(at - timeline_.view().begin);
 }
 
-void TimelineView::draw_canvas(Session& session) {
-  const TimelineLayout layout = layout_of(*session.run, closed_groups_);
+void TimelineView::draw_canvas() {
+  const TimelineLayout layout = layout_of(*pieces_.run, closed_groups_);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const ImVec2 size = {std::max(px(220), room.x), std::max(px(80), room.y)};
@@ -189,21 +160,21 @@ void TimelineView::draw_canvas(Session& session) {
                       .high = {at.x + size.x, at.y + size.y},
                       .label_width = px(kLabelWidth),
                       .axis_height = px(kAxisHeight),
-                      .view = session.view};
+                      .view = timeline_.view()};
   const bool is_hovered = ImGui::IsItemHovered();
   if (is_hovered) {
     ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
-    take_wheel(session, place, layout.height);
+    take_wheel(place, layout.height);
   }
-  take_drag(session, place, layout.height);
-  if (ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) take_keys(session);
+  take_drag(place, layout.height);
+  if (ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) take_keys();
   scroll_y_ =
       std::clamp(scroll_y_, 0.0F, std::max(0.0F, layout.height - (place.high.y - place.low.y)));
   place.scroll_y = scroll_y_;
-  place.view = session.view;
-  request(session, place.high.x - place.low.x);
+  place.view = timeline_.view();
+  timeline_.ask_for_picture(place.high.x - place.low.x);
 
-  TimelinePainter painter(session, layout, place);
+  TimelinePainter painter(pieces_, timeline_, layout, place);
   ImGui::PushClipRect(at, place.high, true);
   painter.draw_axis();
   painter.draw_labels();
@@ -211,7 +182,7 @@ void TimelineView::draw_canvas(Session& session) {
   painter.draw_steps_and_changes();
   painter.draw_chosen();
   painter.draw_measured();
-  if (session.timeline == nullptr) {
+  if (pieces_.timeline == nullptr) {
     ImGui::GetWindowDrawList()->AddText({place.low.x + px(12), place.low.y + px(12)},
                                         look().colours.dim, "The operations are being read\u2026");
   }
@@ -223,16 +194,16 @@ void TimelineView::draw_canvas(Session& session) {
   ImGui::PopClipRect();
   if (is_hovered && drag_ == Drag::none) {
     const HoveredBox hovered = painter.box_at(ImGui::GetIO().MousePos);
-    draw_box_tip(session, hovered);
+    draw_box_tip(hovered);
   }
-  if (is_hovered) take_click(session, place, painter.box_at(ImGui::GetIO().MousePos));
-  draw_sums(session, place);
+  if (is_hovered) take_click(place, painter.box_at(ImGui::GetIO().MousePos));
+  draw_sums(place);
 }
 
-void TimelineView::take_wheel(Session& session, const TimelinePlace& place, float rows_height) {
+void TimelineView::take_wheel(const TimelinePlace& place, float rows_height) {
   const ImGuiIO& io = ImGui::GetIO();
-  const double width = static_cast<double>(session.view.width());
-  if (io.MouseWheelH != 0) session.pan(static_cast<TimeNs>(-io.MouseWheelH * 0.1 * width));
+  const double width = static_cast<double>(timeline_.view().width());
+  if (io.MouseWheelH != 0) timeline_.pan(static_cast<TimeNs>(-io.MouseWheelH * 0.1 * width));
   if (io.MouseWheel == 0) return;
   const bool is_over_labels = io.MousePos.x < place.low.x;
   if (io.KeyShift || io.KeyCtrl || is_over_labels) {
@@ -241,16 +212,18 @@ void TimelineView::take_wheel(Session& session, const TimelinePlace& place, floa
     return;
   }
   // A live run that is followed is zoomed around its end, so that it is still followed.
-  const TimeNs around = session.follows ? session.run->end_ts : place.ts(io.MousePos.x);
-  session.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)), around);
+  const TimeNs around = timeline_.follows() ? pieces_.run->end_ts : place.ts(io.MousePos.x);
+  timeline_.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)), around);
 }
 
-void TimelineView::take_drag(Session& session, const TimelinePlace& place, float rows_height) {
+void TimelineView::take_drag(const TimelinePlace& place, float rows_height) {
   const ImGuiIO& io = ImGui::GetIO();
   if (ImGui::IsItemActivated() && io.MousePos.x >= place.low.x) {
-    drag_ = io.KeyCtrl ? Drag::zoom : io.KeyShift || session.measures ? Drag::measure : Drag::pan;
+    drag_ = io.KeyCtrl                            ? Drag::zoom
+            : io.KeyShift || timeline_.measures() ? Drag::measure
+                                                  : Drag::pan;
     drag_ts_ = place.ts(io.MousePos.x);
-    drag_view_ = session.view;
+    drag_view_ = timeline_.view();
     drag_scroll_ = scroll_y_;
   }
   if (drag_ == Drag::none) return;
@@ -259,61 +232,57 @@ void TimelineView::take_drag(Session& session, const TimelinePlace& place, float
   const TimeNs here = place.ts(std::clamp(io.MousePos.x, place.low.x, place.high.x));
   const TimeRange range{std::min(drag_ts_, here), std::max(drag_ts_, here)};
   if (drag_ == Drag::pan && is_moved) {
-    session.follows = false;
     const auto by = static_cast<TimeNs>(static_cast<double>(moved.x) / place.pixels_a_ns());
-    session.set_view({drag_view_.begin - by, drag_view_.end - by});
+    timeline_.set_view({drag_view_.begin - by, drag_view_.end - by});
     scroll_y_ = std::clamp(drag_scroll_ - moved.y, 0.0F, std::max(0.0F, rows_height));
   }
-  if (drag_ == Drag::measure && is_moved) session.measured = range;
+  if (drag_ == Drag::measure && is_moved) timeline_.measure(range);
   if (ImGui::IsItemActive()) return;
-  if (drag_ == Drag::zoom && range.width() > 0 && place.x(range.end) - place.x(range.begin) > 4) {
-    session.follows = false;
-    session.set_view(range);
-  }
+  if (drag_ == Drag::zoom && range.width() > 0 && place.x(range.end) - place.x(range.begin) > 4)
+    timeline_.set_view(range);
   drag_ = Drag::none;
 }
 
-void TimelineView::take_keys(Session& session) {
+void TimelineView::take_keys() {
   if (ImGui::GetIO().WantTextInput) return;
-  const TimeNs width = session.view.width();
-  const TimeNs middle = session.view.begin + width / 2;
+  const TimeNs width = timeline_.view().width();
+  const TimeNs middle = timeline_.view().begin + width / 2;
   const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(key); };
   if (ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyAlt) return;
-  if (pressed(ImGuiKey_LeftArrow)) session.pan(-width / 8);
-  if (pressed(ImGuiKey_RightArrow)) session.pan(width / 8);
+  if (pressed(ImGuiKey_LeftArrow)) timeline_.pan(-width / 8);
+  if (pressed(ImGuiKey_RightArrow)) timeline_.pan(width / 8);
   if (pressed(ImGuiKey_UpArrow) || pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd))
-    session.zoom(1 / 1.5, middle);
+    timeline_.zoom(1 / 1.5, middle);
   if (pressed(ImGuiKey_DownArrow) || pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract))
-    session.zoom(1.5, middle);
+    timeline_.zoom(1.5, middle);
 }
 
-void TimelineView::take_click(Session& session, const TimelinePlace& place,
-                              const HoveredBox& hovered) {
+void TimelineView::take_click(const TimelinePlace& place, const HoveredBox& hovered) {
   const ImGuiIO& io = ImGui::GetIO();
   if (!ImGui::IsMouseReleased(ImGuiMouseButton_Left) ||
       io.MouseDragMaxDistanceSqr[0] > px(kClickSlack) * px(kClickSlack))
     return;
   if (io.MousePos.x < place.low.x) {
-    const TimelineLayout layout = layout_of(*session.run, closed_groups_);
+    const TimelineLayout layout = layout_of(*pieces_.run, closed_groups_);
     const TimelineRow* row = layout.row_at(io.MousePos.y - place.low.y + scroll_y_);
     if (row == nullptr || row->kind != TimelineRow::Kind::group) return;
     if (closed_groups_.erase(row->group) == 0) closed_groups_.insert(row->group);
     return;
   }
   if (hovered.box == nullptr) {
-    session.choose(0);
-    session.measured.reset();
+    timeline_.choose(0);
+    timeline_.forget_measured();
   } else if (hovered.box->is_span()) {
-    session.choose(hovered.box->span_id);
+    timeline_.choose(hovered.box->span_id);
   } else {
-    session.zoom(0.25, place.ts(io.MousePos.x));  // a bin opens when one comes nearer
+    timeline_.zoom(0.25, place.ts(io.MousePos.x));  // a bin opens when one comes nearer
   }
 }
 
-void TimelineView::draw_box_tip(const Session& session, const HoveredBox& hovered) const {
+void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
   if (hovered.box == nullptr || !ImGui::BeginTooltip()) return;
   const Box& box = *hovered.box;
-  const std::string& name = session.facts().string_of(box.name_id);
+  const std::string& name = pieces_.facts().string_of(box.name_id);
   if (!box.is_span()) {
     ImGui::Text("%s spans, the longest: %s", grouped_text(box.count).c_str(), name.c_str());
     if (ImGui::BeginTable("##tip", 2)) {
@@ -325,7 +294,7 @@ void TimelineView::draw_box_tip(const Session& session, const HoveredBox& hovere
     ImGui::EndTooltip();
     return;
   }
-  ImGui::TextUnformatted((name + about(session, box)).c_str());
+  ImGui::TextUnformatted((name + about(pieces_.facts(), box)).c_str());
   if (ImGui::BeginTable("##tip", 2)) {
     draw_pair("time", time_text(box.end_ts - box.ts));
     if (box.bytes > 0) {
@@ -334,7 +303,7 @@ void TimelineView::draw_box_tip(const Session& session, const HoveredBox& hovere
         draw_pair("and padding", bytes_text(static_cast<double>(box.padding_bytes)));
       const auto dur = static_cast<double>(std::max<TimeNs>(1, box.end_ts - box.ts));
       const double rate = static_cast<double>(box.bytes + box.padding_bytes) * 1e9 / dur;
-      const double scale = session.facts().info.time_scale();
+      const double scale = pieces_.facts().info.time_scale();
       const std::string what =
           scale == 1 ? "bandwidth" : fmt::format("bandwidth, clock \u00d7{:g}", scale);
       draw_pair(what.c_str(), hovered.row->limit_bytes_per_s > 0
@@ -351,16 +320,16 @@ void TimelineView::draw_box_tip(const Session& session, const HoveredBox& hovere
 }
 
 // What the measured stretch holds, by name.
-void TimelineView::draw_sums(Session& session, const TimelinePlace& place) {
-  if (!session.measured.has_value() || session.timeline == nullptr) return;
-  const TimeRange range = *session.measured;
+void TimelineView::draw_sums(const TimelinePlace& place) {
+  if (!timeline_.measured().has_value() || pieces_.timeline == nullptr) return;
+  const TimeRange range = *timeline_.measured();
   struct Sum {
     std::int64_t count = 0;
     double busy_ns = 0;
     double bytes = 0;
   };
   std::map<std::int32_t, Sum> sums;
-  for (const TrackBoxes& track : session.timeline->tracks) {
+  for (const TrackBoxes& track : pieces_.timeline->tracks) {
     for (const Box& box : track.boxes) {
       if (box.end_ts <= range.begin || box.ts >= range.end) continue;
       const auto length = static_cast<double>(std::max<TimeNs>(1, box.end_ts - box.ts));
@@ -385,15 +354,15 @@ void TimelineView::draw_sums(Session& session, const TimelinePlace& place) {
     const FontScope title(look().bold, Look::kTextSize);
     ImGui::Text("%s measured", time_text(range.width()).c_str());
   }
-  if (!session.timeline->has_spans) draw_note("summed from bins: bytes show at a nearer zoom");
-  if (!session.timeline->covers(range.begin, range.end))
+  if (!pieces_.timeline->has_spans) draw_note("summed from bins: bytes show at a nearer zoom");
+  if (!pieces_.timeline->covers(range.begin, range.end))
     draw_note("only of what lies near the view");
   if (ImGui::BeginTable("##sums", 4, ImGuiTableFlags_SizingFixedFit)) {
     for (const auto& [name_id, sum] : sums) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
-      const std::string& name = session.facts().string_of(name_id);
-      draw_dot(stage_colour(session.facts().stage_colour(name_id)));
+      const std::string& name = pieces_.facts().string_of(name_id);
+      draw_dot(stage_colour(pieces_.facts().stage_colour(name_id)));
       ImGui::SameLine();
       ImGui::TextUnformatted(name.c_str());
       ImGui::TableNextColumn();
@@ -407,20 +376,6 @@ void TimelineView::draw_sums(Session& session, const TimelinePlace& place) {
   }
   draw_note("Esc ends measuring");
   ImGui::End();
-}
-
-void TimelineView::request(Session& session, float width) {
-  const TimelineRequest wanted = request_for(session.view, width);
-  if (wanted == session.asked && requested_of_ == session.feed.get()) return;
-  const TimelineWindow* has = session.timeline.get();
-  const bool is_enough = has != nullptr && requested_of_ == session.feed.get() &&
-                         has->request == session.asked &&
-                         has->request.column_ns == wanted.column_ns &&
-                         has->covers(session.view.begin, session.view.end) && !session.follows;
-  if (is_enough) return;
-  session.asked = wanted;
-  requested_of_ = session.feed.get();
-  session.feed->want_timeline(wanted);
 }
 
 }  // namespace sluice::gui

@@ -7,29 +7,33 @@
 #include <set>
 #include <string>
 
+#include "gui/views/run_pieces.h"
 #include "gui/views/timeline_painter.h"
+#include "gui/views/timeline_state.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class TimelineView : public View {
  public:
-  TimelineView();
+  TimelineView(const RunPieces& pieces, TimelineState& timeline);
   const char* help() const override;
-  void draw_content(Session& session) override;
+  void draw_content() override;
 
  private:
-  void draw_tools(Session& session);
-  void draw_search(Session& session);
-  void draw_strip(Session& session);
-  void draw_canvas(Session& session);
-  void take_wheel(Session& session, const TimelinePlace& place, float rows_height);
-  void take_drag(Session& session, const TimelinePlace& place, float rows_height);
-  void take_keys(Session& session);
-  void take_click(Session& session, const TimelinePlace& place, const HoveredBox& hovered);
-  void draw_box_tip(const Session& session, const HoveredBox& hovered) const;
-  void draw_sums(Session& session, const TimelinePlace& place);
-  void request(Session& session, float width);
+  void draw_tools();
+  void draw_search();
+  void draw_strip();
+  void draw_canvas();
+  void take_wheel(const TimelinePlace& place, float rows_height);
+  void take_drag(const TimelinePlace& place, float rows_height);
+  void take_keys();
+  void take_click(const TimelinePlace& place, const HoveredBox& hovered);
+  void draw_box_tip(const HoveredBox& hovered) const;
+  void draw_sums(const TimelinePlace& place);
+
+  const RunPieces& pieces_;
+  TimelineState& timeline_;
 
   enum class Drag { none, pan, zoom, measure };
   Drag drag_ = Drag::none;
@@ -39,7 +43,6 @@ class TimelineView : public View {
   float scroll_y_ = 0;
   float strip_grab_ = -1;  // minimap: distance of the mouse from the view's begin
   std::set<std::string> closed_groups_;
-  const RunFeed* requested_of_ = nullptr;
   std::string search_text_;
 };
 

@@ -5,6 +5,7 @@
 #include "gui/views/links_view.h"
 #include "gui/views/overview_view.h"
 #include "gui/views/phases_view.h"
+#include "gui/views/session.h"
 #include "gui/views/sql_view.h"
 #include "gui/views/statistics_view.h"
 #include "gui/views/steps_view.h"
@@ -12,19 +13,21 @@
 
 namespace sluice::gui {
 
-std::vector<std::unique_ptr<View>> all_views() {
+std::vector<std::unique_ptr<View>> all_views(Session& session) {
+  const RunPieces& pieces = session.pieces;
   std::vector<std::unique_ptr<View>> views;
-  views.push_back(std::make_unique<OverviewView>());
-  views.push_back(std::make_unique<DevicesView>());
-  views.push_back(std::make_unique<TimelineView>());
-  views.push_back(std::make_unique<KnobsView>());
-  views.push_back(std::make_unique<StepsView>());
-  views.push_back(std::make_unique<PhasesView>());
-  views.push_back(std::make_unique<StatisticsView>());
-  views.push_back(std::make_unique<LinksView>());
-  views.push_back(std::make_unique<CompareView>());
-  views.push_back(std::make_unique<SqlView>());
-  views.push_back(std::make_unique<FactsView>());
+  views.push_back(std::make_unique<OverviewView>(pieces, session.turning, session.foreground));
+  views.push_back(std::make_unique<DevicesView>(pieces, session.turning));
+  views.push_back(std::make_unique<TimelineView>(pieces, session.timeline));
+  views.push_back(std::make_unique<KnobsView>(pieces, session.turning));
+  views.push_back(std::make_unique<StepsView>(pieces, session.timeline, session.foreground));
+  views.push_back(std::make_unique<PhasesView>(pieces));
+  views.push_back(std::make_unique<StatisticsView>(pieces, session.timeline));
+  views.push_back(std::make_unique<LinksView>(pieces));
+  views.push_back(
+      std::make_unique<CompareView>(pieces, session.timeline, session.recent, session.wake));
+  views.push_back(std::make_unique<SqlView>(pieces));
+  views.push_back(std::make_unique<FactsView>(pieces));
   return views;
 }
 

@@ -2,39 +2,12 @@
 
 #include <implot.h>
 
-#include <algorithm>
-#include <array>
-#include <span>
-#include <utility>
-
 namespace sluice::gui {
 namespace {
 
 constexpr ImU32 rgb(unsigned hex) {
   return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
 }
-
-using NamedColour = std::pair<std::string_view, ImU32>;
-
-constexpr std::array<NamedColour, 3> kPhases = {{
-    {"forward", rgb(0x4e79a7)},
-    {"backward", rgb(0x7a5ea8)},
-    {"update", rgb(0xf2a65a)},
-}};
-
-constexpr std::array<NamedColour, 10> kCauses = {{
-    {"compute", rgb(0x4e79a7)},
-    {"host link", rgb(0x59a5d8)},
-    {"read", rgb(0x4fb286)},
-    {"write", rgb(0xe07a5f)},
-    {"update engine", rgb(0xf2a65a)},
-    {"compression", rgb(0xb07aa1)},
-    {"processor", rgb(0xc47fb0)},
-    {"commit", rgb(0x9aa5b1)},
-    {"recorder", rgb(0xb9a77c)},
-    {"other", rgb(0x7d8590)},
-}};
-constexpr ImU32 kUnknown = rgb(0x7d8590);
 
 constexpr Colours kDark = {.page = rgb(0x14161a),
                            .panel = rgb(0x1c1f25),
@@ -46,7 +19,7 @@ constexpr Colours kDark = {.page = rgb(0x14161a),
                            .amber = rgb(0xf3b33d),
                            .red = rgb(0xff7a70),
                            .green = rgb(0x57c08a),
-                           .waiting = rgb(0x59616f)};
+                           .waiting = rgb(palette::kWaiting.dark)};
 constexpr Colours kLight = {.page = rgb(0xe9ebef),
                             .panel = rgb(0xffffff),
                             .inset = rgb(0xeceef2),
@@ -57,7 +30,7 @@ constexpr Colours kLight = {.page = rgb(0xe9ebef),
                             .amber = rgb(0xa86500),
                             .red = rgb(0xb3261e),
                             .green = rgb(0x1c7a4c),
-                            .waiting = rgb(0x8b93a1)};
+                            .waiting = rgb(palette::kWaiting.light)};
 
 ImVec4 vec(ImU32 colour, float alpha = 1) {
   ImVec4 made = ImGui::ColorConvertU32ToFloat4(colour);
@@ -167,19 +140,12 @@ void apply_look(Theme theme, float scale) {
   style_plots(now.colours, scale);
 }
 
-namespace {
-ImU32 named(std::span<const NamedColour> colours, std::string_view name) {
-  const auto found = std::ranges::find(colours, name, &NamedColour::first);
-  return found == colours.end() ? kUnknown : found->second;
+ImU32 themed(ThemedColour colour) {
+  return rgb(look().theme == Theme::dark ? colour.dark : colour.light);
 }
-}  // namespace
 
-ImU32 stage_colour(std::optional<std::uint32_t> colour) { return colour ? rgb(*colour) : kUnknown; }
-
-ImU32 phase_colour(std::string_view name) { return named(kPhases, name); }
-
-ImU32 cause_colour(std::string_view name) {
-  return name == "buffers" ? look().colours.waiting : named(kCauses, name);
+ImU32 stage_colour(std::optional<std::uint32_t> colour) {
+  return rgb(colour.value_or(palette::kUnknown));
 }
 
 ImU32 text_on(ImU32 colour) {

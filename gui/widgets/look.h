@@ -1,6 +1,6 @@
 #pragma once
-// Colours, fonts and sizes of everything that is drawn. A stage has the colour that the run
-// database gives it, here and in the report; a light theme keeps the hues.
+// Colours, fonts and sizes of everything that is drawn. Stages, causes and phases have the colours
+// of base/colour.h, here and in the report; a light theme keeps the hues.
 //
 // Thread contract: the frame thread.
 
@@ -8,7 +8,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+
+#include "base/colour.h"
 
 namespace sluice::gui {
 
@@ -42,12 +43,10 @@ Look& look();
 // Colours of a theme, and ImGui's and ImPlot's styles from them, at a scale.
 void apply_look(Theme theme, float scale);
 
+// In the theme that is in use.
+ImU32 themed(ThemedColour colour);
 // 0xRRGGBB, as the run's table of stages has it; what is no stage is grey.
 ImU32 stage_colour(std::optional<std::uint32_t> colour);
-// "forward", "backward", "update".
-ImU32 phase_colour(std::string_view name);
-// By the name of a cause: "host link".
-ImU32 cause_colour(std::string_view name);
 // Text on a box of that colour.
 ImU32 text_on(ImU32 colour);
 ImU32 with_alpha(ImU32 colour, float alpha);

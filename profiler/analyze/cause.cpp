@@ -8,33 +8,35 @@
 namespace sluice::analyze {
 namespace {
 
-struct Words {
+struct CauseInfo {
   std::string_view name;
   std::string_view phrase;
+  ThemedColour colour;
 };
-constexpr std::array<Words, kCauseCount> kWords = {{
-    {"compute", "forward and backward"},
-    {"host link", "transfers over the link that devices share"},
-    {"read", "reading state and gradients from drives"},
-    {"write", "writing state to drives"},
-    {"update engine", "the devices' update kernels"},
-    {"compression", "selecting the largest gradients"},
-    {"processor", "the host's kernels"},
-    {"buffers", "waiting for a free buffer"},
-    {"commit", "waiting for the commit"},
-    {"recorder", "the recording itself"},
-    {"other", "nothing that was recorded"},
+constexpr std::array<CauseInfo, kCauseCount> kCauses = {{
+    {"compute", "forward and backward", in_both_themes(palette::kForward)},
+    {"host link", "transfers over the link that devices share", in_both_themes(palette::kHostLink)},
+    {"read", "reading state and gradients from drives", in_both_themes(palette::kRead)},
+    {"write", "writing state to drives", in_both_themes(palette::kWrite)},
+    {"update engine", "the devices' update kernels", in_both_themes(palette::kUpdate)},
+    {"compression", "selecting the largest gradients", in_both_themes(palette::kCompress)},
+    {"processor", "the host's kernels", in_both_themes(palette::kHostKernel)},
+    {"buffers", "waiting for a free buffer", palette::kWaiting},
+    {"commit", "waiting for the commit", in_both_themes(palette::kCommit)},
+    {"recorder", "the recording itself", in_both_themes(palette::kRecorder)},
+    {"other", "nothing that was recorded", in_both_themes(palette::kUnknown)},
 }};
 
 }  // namespace
 
-std::string_view cause_name(Cause cause) { return kWords[index_of(cause)].name; }
+std::string_view cause_name(Cause cause) { return kCauses[index_of(cause)].name; }
 std::optional<Cause> cause_named(std::string_view name) {
-  const auto words = std::ranges::find(kWords, name, &Words::name);
-  if (words == kWords.end()) return std::nullopt;
-  return static_cast<Cause>(words - kWords.begin());
+  const auto info = std::ranges::find(kCauses, name, &CauseInfo::name);
+  if (info == kCauses.end()) return std::nullopt;
+  return static_cast<Cause>(info - kCauses.begin());
 }
-std::string_view cause_phrase(Cause cause) { return kWords[index_of(cause)].phrase; }
+std::string_view cause_phrase(Cause cause) { return kCauses[index_of(cause)].phrase; }
+ThemedColour cause_colour(Cause cause) { return kCauses[index_of(cause)].colour; }
 
 std::vector<int> rounded_shares(std::span<const double> shares, int parts) {
   std::vector<int> whole;

@@ -1,5 +1,6 @@
 #pragma once
-// What a step's time can be spent on: the words of table `verdict`, of reports and of the GUI.
+// What a step's time can be spent on: the words of table `verdict`, of reports and of the GUI, and
+// their colours.
 //
 // Thread contract: plain data and free functions.
 
@@ -9,6 +10,8 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "base/colour.h"
 
 namespace sluice::analyze {
 
@@ -35,6 +38,7 @@ std::string_view cause_name(Cause cause);
 std::optional<Cause> cause_named(std::string_view name);
 // "waiting for a buffer", for a sentence: "47 % of a step is ...".
 std::string_view cause_phrase(Cause cause);
+ThemedColour cause_colour(Cause cause);
 
 // Shares of 1 as whole numbers of `parts` (100: per cent) that add to those of their sum: those
 // with the largest remainders are rounded up.

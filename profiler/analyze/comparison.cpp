@@ -7,7 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "profiler/analyze/phase.h"
 #include "profiler/analyze/trend.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::analyze {
 namespace {
@@ -22,7 +24,7 @@ std::optional<double> number(const std::string& text) {
 }
 
 Status add_query(rundb::Reader& reader, const std::string& sql, double factor, Series& series) {
-  ASSIGN_OR_RETURN(const rundb::TextTable table, reader.query(sql));
+  ASSIGN_OR_RETURN(const rundb::TextTable table, rundb::Query(reader).text_table(sql));
   for (const auto& row : table.rows) {
     if (const auto value = number(row[1])) series[row[0]].push_back(*value * factor);
   }
@@ -50,10 +52,10 @@ Result<ReadRun> read_run(const std::string& path) {
   }
   if (!std::isnan(steps.back().loss)) run.series["loss"].push_back(steps.back().loss);
   const std::string from = fmt::format(" WHERE step_id >= {}", steps[first].id);
-  for (const char* phase : {"forward", "backward", "update"}) {
-    RETURN_IF_ERROR(add_query(*reader,
-                              fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase) + from,
-                              1e-9, run.series));
+  for (const PhaseInfo& phase : kPhases) {
+    RETURN_IF_ERROR(
+        add_query(*reader, fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase.name) + from,
+                  1e-9, run.series));
   }
   // Of a kind of link: what all of them moved in a step.
   RETURN_IF_ERROR(add_query(

@@ -6,6 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "storage/rundb/query.h"
+#include "storage/rundb/span_reader.h"
+
 namespace sluice::analyze {
 namespace {
 
@@ -16,13 +19,6 @@ double number_of(const std::string& text, double otherwise) {
 }
 
 constexpr std::string_view kRouteJoint = " over ";  // as core/runtime/recording.cpp names tracks
-constexpr const char* kNoStageColour = "#7d8590";
-
-// A page draws with it: nothing else may stand there.
-bool is_colour(std::string_view text) {
-  return text.size() == 7 && text.front() == '#' &&
-         text.substr(1).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 std::vector<std::string> links_named(const std::string& route) {
   std::vector<std::string> links;
@@ -128,7 +124,8 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   for (const auto& [id, text] : strings) info.strings[id] = text;
   ASSIGN_OR_RETURN(std::vector<rundb::StageRow> stages, reader.stages());
   for (rundb::StageRow& stage : stages) {
-    if (!is_colour(stage.colour)) stage.colour = kNoStageColour;
+    // A page draws with it: nothing else may stand there.
+    if (!parse_colour(stage.colour)) stage.colour = colour_text(palette::kUnknown);
     info.stages[stage.name_id] = std::move(stage);
   }
   ASSIGN_OR_RETURN(const std::vector<rundb::ModeRow> modes, reader.modes());
@@ -181,8 +178,8 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
   data.flows.clear();
   NamesOfSpans names(info);
   std::int64_t nameless_id = -1;
-  RETURN_IF_ERROR(
-      reader.each_span_between(step.ts, step.ts + step.dur, [&](const rundb::SpanRow& row) {
+  RETURN_IF_ERROR(rundb::SpanReader(reader).each_span_between(
+      step.ts, step.ts + step.dur, [&](const rundb::SpanRow& row) {
         if (!names.look_up(row)) {
           nameless_id = row.id;
           return;
@@ -206,7 +203,7 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
                       nameless_id);
   }
   ASSIGN_OR_RETURN(const std::vector<rundb::FlowRow> flows,
-                   reader.flows_between(step.ts, step.ts + step.dur));
+                   rundb::SpanReader(reader).flows_between(step.ts, step.ts + step.dur));
   for (const rundb::FlowRow& row : flows) data.flows.push_back({row.from_span, row.to_span});
   return ok_status();
 }
@@ -220,12 +217,13 @@ Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const run
 Result<std::vector<rundb::StepRow>> steps_with_operations(
     rundb::Reader& reader, const std::vector<rundb::StepRow>& steps) {
   TimeNs first_ts = std::numeric_limits<TimeNs>::min();
-  RETURN_IF_ERROR(reader.each_row("SELECT min(ts) FROM span_run WHERE end_ts > ts",
-                                  [&first_ts](std::span<const rundb::Cell> row) {
-                                    const auto* ts = std::get_if<std::int64_t>(&row[0]);
-                                    if (ts != nullptr) first_ts = *ts;
-                                    return ok_status();
-                                  }));
+  RETURN_IF_ERROR(rundb::Query(reader).each_row("SELECT min(ts) FROM span_run WHERE end_ts > ts",
+                                                [&first_ts](std::span<const rundb::Cell> row) {
+                                                  const auto* ts =
+                                                      std::get_if<std::int64_t>(&row[0]);
+                                                  if (ts != nullptr) first_ts = *ts;
+                                                  return ok_status();
+                                                }));
   std::vector<rundb::StepRow> kept;
   std::ranges::copy_if(steps, std::back_inserter(kept), [first_ts](const rundb::StepRow& step) {
     return step.ts + step.dur / 4 >= first_ts;  // its first operation begins a little after it

@@ -6,6 +6,7 @@
 
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/trend.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::analyze {
 namespace {
@@ -16,7 +17,7 @@ using BytesByStep = std::map<std::int64_t, std::array<double, 2>>;
 // The fullest link, where devices share several, one behind the other.
 Result<BytesByStep> shared_link_bytes(rundb::Reader& reader) {
   BytesByStep bytes;
-  RETURN_IF_ERROR(reader.each_row(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT step_id, link, direction = 'write', bytes FROM link_bytes WHERE step_id IS NOT NULL",
       [&bytes](std::span<const rundb::Cell> row) {
         const auto* step = std::get_if<std::int64_t>(&row[0]);

@@ -10,6 +10,7 @@
 #include "profiler/analyze/run_data.h"
 #include "profiler/report/detail/lanes.h"
 #include "profiler/report/detail/span_stream.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::report {
 namespace {
@@ -215,7 +216,7 @@ class ChromeTrace {
     for (std::size_t i = 0; i < spans.size();) {
       std::size_t last = i;
       while (last + 1 < spans.size() && spans[last + 1].id == spans[last].id + 1) ++last;
-      RETURN_IF_ERROR(reader_.each_row(
+      RETURN_IF_ERROR(rundb::Query(reader_).each_row(
           fmt::format("SELECT from_span, to_span FROM flow WHERE to_span BETWEEN {} AND {}",
                       spans[i].id, spans[last].id),
           [this](std::span<const rundb::Cell> row) {
@@ -245,7 +246,7 @@ class ChromeTrace {
   }
 
   Status write_counters() {
-    return reader_.each_row(
+    return rundb::Query(reader_).each_row(
         "SELECT track_id, ts, value FROM counter WHERE value IS NOT NULL ORDER BY rowid",
         [this](std::span<const rundb::Cell> row) {
           const auto track = info_.tracks.find(integer(row[0]));

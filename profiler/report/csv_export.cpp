@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "storage/rundb/query.h"
+
 namespace sluice::report {
 namespace {
 
@@ -42,16 +44,16 @@ Status export_table(rundb::Reader& reader, const rundb::TableInfo& table, const 
   for (const std::string& column : table.columns)
     line += (line.empty() ? "" : ",") + csv_field(column);
   RETURN_IF_ERROR(file.write(line + "\r\n"));
-  RETURN_IF_ERROR(reader.each_row("SELECT * FROM " + quoted_name(table.name),
-                                  [&](std::span<const rundb::Cell> row) {
-                                    line.clear();
-                                    for (std::size_t i = 0; i < row.size(); ++i) {
-                                      if (i > 0) line += ',';
-                                      line += csv_field(row[i]);
-                                    }
-                                    line += "\r\n";
-                                    return file.write(line);
-                                  }));
+  RETURN_IF_ERROR(rundb::Query(reader).each_row("SELECT * FROM " + quoted_name(table.name),
+                                                [&](std::span<const rundb::Cell> row) {
+                                                  line.clear();
+                                                  for (std::size_t i = 0; i < row.size(); ++i) {
+                                                    if (i > 0) line += ',';
+                                                    line += csv_field(row[i]);
+                                                  }
+                                                  line += "\r\n";
+                                                  return file.write(line);
+                                                }));
   return file.close();
 }
 
@@ -70,7 +72,7 @@ Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_
                   const OnProgress& on_progress) {
   RETURN_IF_ERROR(take_folder(folder, if_exists));
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
-  ASSIGN_OR_RETURN(const std::vector<rundb::TableInfo> tables, reader.tables());
+  ASSIGN_OR_RETURN(const std::vector<rundb::TableInfo> tables, rundb::Query(reader).tables());
   for (std::size_t i = 0; i < tables.size(); ++i) {
     if (!tables[i].is_view) RETURN_IF_ERROR(export_table(reader, tables[i], folder, if_exists));
     if (on_progress) on_progress(static_cast<double>(i + 1) / static_cast<double>(tables.size()));

@@ -14,9 +14,10 @@
 #include "storage/rundb/detail/batch_writer.h"
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/detail/name_tables.h"
+#include "storage/rundb/detail/row_io.h"
 #include "storage/rundb/detail/schema.h"
+#include "storage/rundb/detail/sql_texts.h"
 #include "storage/rundb/detail/writer_lock.h"
-#include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb {
 namespace {
@@ -55,12 +56,12 @@ Status switch_to_wal(Connection& connection) {
 
 // Joins the clock of the spans with the calendar, once each time a run begins or goes on.
 Status write_clock_snapshot(Connection& connection) {
-  ASSIGN_OR_RETURN(Statement insert, detail::prepare_write(connection, "insert_clock_snapshot"));
   timespec realtime;
   const TimeNs ts = monotonic_now_ns();
   clock_gettime(CLOCK_REALTIME, &realtime);
-  return insert.run(std::string_view("monotonic"), ts,
-                    TimeNs{realtime.tv_sec} * 1'000'000'000 + realtime.tv_nsec);
+  const TimeNs realtime_ts = TimeNs{realtime.tv_sec} * 1'000'000'000 + realtime.tv_nsec;
+  return detail::write_rows<ClockRow>(connection, "insert_clock_snapshot",
+                                      std::array{ClockRow{"monotonic", ts, realtime_ts}});
 }
 
 Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& batches,
@@ -140,7 +141,7 @@ struct Writer::Impl {
     RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
     ASSIGN_OR_RETURN(const std::int64_t last_span_id,
-                     connection.query_int64(detail::named_sql(detail::kReadsSql, "last_span_id")));
+                     connection.query_int64(detail::read_sql("last_span_id")));
     next_span_id = last_span_id + 1;
     ASSIGN_OR_RETURN(thinned_steps,
                      connection.query_int64(
@@ -163,46 +164,22 @@ struct Writer::Impl {
   }
 
   Status write_facts(const Facts& facts) {
-    ASSIGN_OR_RETURN(Statement meta, detail::prepare_write(connection, "insert_meta"));
-    for (const MetaRow& row : facts.meta)
-      RETURN_IF_ERROR(meta.run(std::string_view(row.key), std::string_view(row.value)));
-    ASSIGN_OR_RETURN(Statement device, detail::prepare_write(connection, "insert_device"));
-    for (const DeviceRow& row : facts.devices)
-      RETURN_IF_ERROR(device.run(row.id, std::string_view(row.name), std::string_view(row.kind),
-                                 row.memory_bytes, row.capacity_bytes));
+    using detail::write_rows;
+    RETURN_IF_ERROR(write_rows<MetaRow>(connection, "insert_meta", facts.meta));
+    RETURN_IF_ERROR(write_rows<DeviceRow>(connection, "insert_device", facts.devices));
     RETURN_IF_ERROR(write_links(facts.links));
-    ASSIGN_OR_RETURN(Statement stage, detail::prepare_write(connection, "insert_stage"));
-    for (const StageRow& row : facts.stages)
-      RETURN_IF_ERROR(
-          stage.run(row.name_id, std::string_view(row.kind), std::string_view(row.place),
-                    std::string_view(row.drive_file), std::string_view(row.phase),
-                    std::string_view(row.cause), std::string_view(row.set_off_by),
-                    std::int64_t{row.every_step ? 1 : 0}, std::string_view(row.colour)));
-    ASSIGN_OR_RETURN(Statement subgroup, detail::prepare_write(connection, "insert_subgroup"));
-    for (const SubgroupRow& row : facts.subgroups)
-      RETURN_IF_ERROR(
-          subgroup.run(row.id, row.first, row.count, detail::null_if_none(row.device_id)));
-    ASSIGN_OR_RETURN(Statement knob, detail::prepare_write(connection, "insert_knob"));
-    for (const KnobRow& row : facts.knobs)
-      RETURN_IF_ERROR(knob.run(std::string_view(row.name), std::string_view(row.type),
-                               std::string_view(row.unit), row.minimum, row.maximum,
-                               std::string_view(row.default_value),
-                               std::string_view(row.safe_point)));
-    return ok_status();
+    RETURN_IF_ERROR(write_rows<StageRow>(connection, "insert_stage", facts.stages));
+    RETURN_IF_ERROR(write_rows<SubgroupRow>(connection, "insert_subgroup", facts.subgroups));
+    return write_rows<KnobRow>(connection, "insert_knob", facts.knobs);
   }
 
   // Ids of links are the file's own: those of a run that goes on may stand for others.
   Status write_links(const std::vector<LinkRow>& links) {
     ASSIGN_OR_RETURN(Statement insert, detail::prepare_write(connection, "insert_link"));
-    ASSIGN_OR_RETURN(Statement find,
-                     connection.prepare(detail::named_sql(detail::kReadsSql, "link_id_of")));
+    ASSIGN_OR_RETURN(Statement find, connection.prepare(detail::read_sql("link_id_of")));
     for (const LinkRow& row : links) {
-      const std::string_view name = row.name;
-      const std::string_view duplex = row.full_duplex ? "full" : "half";
-      RETURN_IF_ERROR(insert.run(name, row.read_bytes_per_s, row.write_bytes_per_s, row.latency_ns,
-                                 duplex, row.id));
-      RETURN_IF_ERROR(
-          find.bind_all(name, row.read_bytes_per_s, row.write_bytes_per_s, row.latency_ns, duplex));
+      RETURN_IF_ERROR(detail::write_row(insert, row));
+      RETURN_IF_ERROR(detail::bind_row(find, 1, row));
       ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, find.step());
       names.set_link_id(row.id, find.int64_at(0));
       RETURN_IF_ERROR(find.reset());
@@ -254,15 +231,14 @@ struct Writer::Impl {
   }
 
   Status thin_to(std::int64_t keep, std::int64_t fewer) {
-    ASSIGN_OR_RETURN(Statement begin,
-                     connection.prepare(detail::named_sql(detail::kReadsSql, "step_begin")));
+    ASSIGN_OR_RETURN(Statement begin, connection.prepare(detail::read_sql("step_begin")));
     RETURN_IF_ERROR(begin.bind_all(keep - 1));
     ASSIGN_OR_RETURN(const bool has_step, begin.step());
     if (!has_step) return ok_status();
     const TimeNs from_ts = begin.int64_at(0);
     RETURN_IF_ERROR(begin.reset());
-    ASSIGN_OR_RETURN(Statement last, connection.prepare(detail::named_sql(
-                                         detail::kReadsSql, "last_span_ended_before")));
+    ASSIGN_OR_RETURN(Statement last,
+                     connection.prepare(detail::read_sql("last_span_ended_before")));
     RETURN_IF_ERROR(last.bind_all(std::int64_t{from_ts}));
     ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, last.step());
     const std::int64_t last_id = last.int64_at(0);

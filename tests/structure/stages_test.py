@@ -24,7 +24,7 @@ OTHER_MEANINGS = {
     # A section of the settings, and a key of `train --json`.
     "sample": (r"core/settings/setting_table\.cpp", r"cli/train_report\.cpp"),
     # A cause of a verdict.
-    "commit": (r"profiler/analyze/cause\.cpp", r"gui/widgets/look\.cpp", r"profiler/report/html/"),
+    "commit": (r"profiler/analyze/cause\.cpp",),
 }
 
 

@@ -18,8 +18,16 @@ Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
   return built;
 }
 
+MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
+  const ComputeMemory bound = gpt2_memory(shape, options);
+  return {{"program and libraries", bound.library_bytes},
+          {"activations", bound.activation_bytes},
+          {"temporaries of the widest layer", bound.temporary_bytes},
+          {"gradient of the tied table", bound.tied_gradient_bytes}};
+}
+
 }  // namespace
 
-ModelFactory gpt2_factory() { return {make, gpt2_memory}; }
+ModelFactory gpt2_factory() { return {make, memory}; }
 
 }  // namespace sluice::model

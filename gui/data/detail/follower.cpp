@@ -10,6 +10,7 @@
 #include "gui/data/detail/feed_channel.h"
 #include "gui/data/live_runs.h"
 #include "gui/data/span_index.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::gui::detail {
 namespace {
@@ -155,10 +156,11 @@ class Follower {
   }
 
   Status read_integer(std::string_view sql, std::int64_t& value) {
-    return reader_->each_row_with(sql, {}, [&value](std::span<const rundb::Cell> row) {
-      value = integer_of(row[0]);
-      return ok_status();
-    });
+    return rundb::Query(*reader_).each_row_with(sql, {},
+                                                [&value](std::span<const rundb::Cell> row) {
+                                                  value = integer_of(row[0]);
+                                                  return ok_status();
+                                                });
   }
 
   // At once where there are names, tracks or changes of knobs that a picture lacks; figures, like
@@ -185,21 +187,8 @@ class Follower {
     RETURN_IF_ERROR(read_integer("SELECT count(*) FROM clock_snapshot", stretch_count));
     const bool goes_on = stretch_count == stretch_count_ && !steps_->empty();
     stretch_count_ = stretch_count;
-    std::vector<rundb::StepRow> more;
-    RETURN_IF_ERROR(reader_->each_row_with(
-        "SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped FROM step WHERE id > ?1 "
-        "ORDER BY id",
-        {goes_on ? steps_->back().id : -1}, [&more](std::span<const rundb::Cell> row) {
-          more.push_back({.id = integer_of(row[0]),
-                          .ts = integer_of(row[1]),
-                          .dur = integer_of(row[2]),
-                          .loss = number_of(row[3]),
-                          .grad_norm = number_of(row[4]),
-                          .loss_scale = number_of(row[5]),
-                          .tokens = integer_of(row[6]),
-                          .skipped = integer_of(row[7]) != 0});
-          return ok_status();
-        }));
+    ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> more,
+                     reader_->steps_after(goes_on ? steps_->back().id : -1));
     if (more.empty() && goes_on) return ok_status();
     auto all = goes_on ? std::make_shared<std::vector<rundb::StepRow>>(*steps_)
                        : std::make_shared<std::vector<rundb::StepRow>>();

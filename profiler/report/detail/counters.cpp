@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "storage/rundb/span_reader.h"
+
 namespace sluice::report::detail {
 namespace {
 
@@ -49,7 +51,7 @@ std::vector<rundb::CounterRow> thinned(const std::vector<rundb::CounterRow>& sam
 Result<Json> counters_json(rundb::Reader& reader, const analyze::RunInfo& info,
                            const rundb::StepRow& step) {
   ASSIGN_OR_RETURN(const std::vector<rundb::CounterRow> rows,
-                   reader.counters_between(step.ts, step.ts + step.dur));
+                   rundb::SpanReader(reader).counters_between(step.ts, step.ts + step.dur));
   Json counters = Json::array();
   for (auto row = rows.begin(); row != rows.end();) {
     const auto end = std::find_if(

@@ -7,6 +7,8 @@
 #include <map>
 #include <sstream>
 
+#include "storage/rundb/query.h"
+
 namespace sluice::report::detail {
 namespace {
 
@@ -81,11 +83,12 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   };
   if (steps.empty()) return none("No step has ended.");
   std::int64_t span_count = 0;
-  RETURN_IF_ERROR(reader.each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
-                                  [&span_count](std::span<const rundb::Cell> row) {
-                                    span_count = integer(row[0]);
-                                    return ok_status();
-                                  }));
+  RETURN_IF_ERROR(
+      rundb::Query(reader).each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
+                                    [&span_count](std::span<const rundb::Cell> row) {
+                                      span_count = integer(row[0]);
+                                      return ok_status();
+                                    }));
   if (span_count == 0) {
     return none(
         "The run recorded no operations, so phases are not known; record=transfers or record=all "
@@ -107,7 +110,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   std::vector<Bar> of_bar(bar_count);
   std::map<std::int64_t, std::size_t> index_of_step;
   for (std::size_t i = 0; i < steps.size(); ++i) index_of_step[steps[i].id] = i;
-  RETURN_IF_ERROR(reader.each_row(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT step_id, forward_dur, backward_dur, update_dur FROM step_phase ORDER BY step_id",
       [&](std::span<const rundb::Cell> row) {
         const auto step = index_of_step.find(integer(row[0]));

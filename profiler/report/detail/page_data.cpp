@@ -4,7 +4,9 @@
 #include <array>
 #include <map>
 
+#include "base/colour.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/analyze/phase.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/timeline.h"
@@ -35,16 +37,38 @@ Json settings_json(const analyze::RunInfo& info) {
   return rows;
 }
 
-// "state_read": "#4fb286".
+// {"dark": "#4fb286", "light": "#4fb286"}: of both themes of the page.
+Json colour_json(ThemedColour colour) {
+  return {{"dark", colour_text(colour.dark)}, {"light", colour_text(colour.light)}};
+}
+
+// By the name of a stage, in the order of the run's table.
 Json stage_colours_json(const analyze::RunInfo& info) {
   std::map<std::int64_t, const rundb::StageRow*> in_order;
   for (const auto& [name_id, stage] : info.stages) in_order[name_id] = &stage;
   Json colours = Json::object();
   for (const auto& [name_id, stage] : in_order) {
     const auto name = info.strings.find(name_id);
-    if (name != info.strings.end()) colours[name->second] = stage->colour;
+    if (name == info.strings.end()) continue;
+    colours[name->second] =
+        colour_json(in_both_themes(parse_colour(stage->colour).value_or(palette::kUnknown)));
   }
   return colours;
+}
+
+Json colours_json(const analyze::RunInfo& info) {
+  Json causes = Json::object();
+  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+    const auto cause = static_cast<analyze::Cause>(c);
+    causes[std::string(analyze::cause_name(cause))] = colour_json(analyze::cause_colour(cause));
+  }
+  Json phases = Json::object();
+  for (const analyze::PhaseInfo& phase : analyze::kPhases)
+    phases[std::string(phase.name)] = colour_json(phase.colour);
+  return {{"stages", stage_colours_json(info)},
+          {"causes", std::move(causes)},
+          {"phases", std::move(phases)},
+          {"unknown", colour_json(in_both_themes(palette::kUnknown))}};
 }
 
 Json losses_json(const std::vector<rundb::StatRow>& losses) {
@@ -105,7 +129,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(data.json["timeline"],
                    timeline_json(reader, info, chosen_steps(with_operations)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
-  data.json["stage_colours"] = stage_colours_json(info);
+  data.json["colours"] = colours_json(info);
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);
   return data;

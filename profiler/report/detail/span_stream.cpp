@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "storage/rundb/query.h"
+#include "storage/rundb/span_reader.h"
+
 namespace sluice::report::detail {
 namespace {
 
@@ -17,7 +20,7 @@ constexpr TimeNs kEndOfTime = std::numeric_limits<TimeNs>::max();
 
 Result<SpanStream> SpanStream::open(rundb::Reader& reader, std::int64_t window_spans) {
   SpanStream stream(reader, window_spans);
-  RETURN_IF_ERROR(reader.each_row(
+  RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT first_id, last_id, ts, end_ts FROM span_run ORDER BY ts, first_id",
       [&stream](std::span<const rundb::Cell> row) -> Status {
         const Run run{integer(row[0]), integer(row[1]), integer(row[2]), integer(row[3])};
@@ -69,8 +72,9 @@ Result<bool> SpanStream::next(std::vector<rundb::SpanRow>& spans) {
 
 Status SpanStream::read(std::int64_t first_id, std::int64_t last_id, TimeNs end_ts,
                         std::vector<rundb::SpanRow>& spans) {
-  return reader_->each_span_of_ids(first_id, last_id, window_begin_ts_, end_ts,
-                                   [&spans](const rundb::SpanRow& row) { spans.push_back(row); });
+  return rundb::SpanReader(*reader_).each_span_of_ids(
+      first_id, last_id, window_begin_ts_, end_ts,
+      [&spans](const rundb::SpanRow& row) { spans.push_back(row); });
 }
 
 double SpanStream::share_done() const {

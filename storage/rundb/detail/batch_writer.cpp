@@ -8,29 +8,17 @@
 #include <vector>
 
 #include "base/check.h"
-#include "storage/rundb/detail/schema.h"
+#include "storage/rundb/detail/row_io.h"
+#include "storage/rundb/detail/sql_texts.h"
 #include "storage/rundb/lod.h"
-#include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb::detail {
 namespace {
 
-std::string_view text_of(Severity severity) {
-  switch (severity) {
-    case Severity::info:
-      return "info";
-    case Severity::loss:
-      return "loss";
-    case Severity::error:
-      return "error";
-  }
-  CHECK(false);
-}
-
 // Of an INSERT of one row, the same of `row_count`.
 Result<Statement> prepare_rows(Connection& connection, std::string_view name,
                                std::size_t row_count) {
-  std::string sql(named_sql(kWritesSql, name));
+  std::string sql(write_sql(name));
   const std::size_t begin = sql.find('(', sql.find("VALUES"));
   const std::size_t end = sql.find(')', begin) + 1;
   const std::string row = ", " + sql.substr(begin, end - begin);
@@ -48,19 +36,26 @@ class RowInserts {
     return RowInserts(std::move(one), std::move(many));
   }
 
-  // `bind_row` binds a row to the parameters from an index on, of which a row has `column_count`.
-  template <typename Row, typename BindRow>
-  Status add_all(std::span<const Row> rows, int column_count, BindRow&& bind_row) {
+  template <typename Row>
+  Status add_all(std::span<const Row> rows) {
+    const auto bind_all = [](Statement& insert, int first, const Row& row) {
+      return bind_row(insert, first, row);
+    };
+    return add_all(rows, Row::kTable.kColumnCount, bind_all);
+  }
+  // `bind` binds a row to the parameters from an index on, of which a row has `column_count`.
+  template <typename Row, typename Bind>
+  Status add_all(std::span<const Row> rows, int column_count, Bind&& bind) {
     for (; rows.size() >= kRowsAtOnce; rows = rows.subspan(kRowsAtOnce)) {
       int parameter = 1;
       for (const Row& row : rows.first(kRowsAtOnce)) {
-        RETURN_IF_ERROR(bind_row(many_, parameter, row));
+        RETURN_IF_ERROR(bind(many_, parameter, row));
         parameter += column_count;
       }
       RETURN_IF_ERROR(many_.run_bound());
     }
     for (const Row& row : rows) {
-      RETURN_IF_ERROR(bind_row(one_, 1, row));
+      RETURN_IF_ERROR(bind(one_, 1, row));
       RETURN_IF_ERROR(one_.run_bound());
     }
     return ok_status();
@@ -75,36 +70,26 @@ class RowInserts {
   Statement many_;
 };
 
-// Spans of one track, whose ids follow each other.
-struct SpanRun {
-  std::int64_t first_id;
-  std::int64_t last_id;
-  std::int64_t track_id;
-  TimeNs ts;
-  TimeNs end_ts;
-  int lod_level;
-};
-
-std::span<const SpanRow> spans_of(const SpanRun& run, std::span<const SpanRow> spans) {
+std::span<const SpanRow> spans_of(const SpanRunRow& run, std::span<const SpanRow> spans) {
   const auto first = static_cast<std::size_t>(run.first_id - spans.front().id);
   return spans.subspan(first, static_cast<std::size_t>(run.last_id - run.first_id + 1));
 }
 
-std::vector<SpanRun> runs_of(std::span<const SpanRow> spans) {
-  std::vector<SpanRun> runs;
+std::vector<SpanRunRow> runs_of(std::span<const SpanRow> spans) {
+  std::vector<SpanRunRow> runs;
   for (const SpanRow& span : spans) {
     const TimeNs end_ts = span.ts + span.dur;
     if (runs.empty() || runs.back().track_id != span.track_id) {
       runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts, 0});
       continue;
     }
-    SpanRun& run = runs.back();
+    SpanRunRow& run = runs.back();
     CHECK_EQ(span.id, run.last_id + 1);
     run.last_id = span.id;
     run.ts = std::min(run.ts, span.ts);
     run.end_ts = std::max(run.end_ts, end_ts);
   }
-  for (SpanRun& run : runs) run.lod_level = finest_lod_level(spans_of(run, spans));
+  for (SpanRunRow& run : runs) run.lod_level = finest_lod_level(spans_of(run, spans));
   return runs;
 }
 
@@ -150,77 +135,46 @@ struct BatchWriter::Statements {
                       std::move(clock),     std::move(mode),        {}};
   }
 
-  Status add(const StepRow& row) {
-    return step.run(row.id, row.ts, row.dur, row.loss, row.grad_norm, row.loss_scale, row.tokens,
-                    std::int64_t{row.skipped});
-  }
   // Only the first span's id is given. SQLite gives the others the ones that follow, which it does
   // without looking where they belong.
   Status add_all(std::span<const SpanRow> rows) {
     if (rows.empty()) return ok_status();
-    RETURN_IF_ERROR(first_span.bind_from(13, rows.front().id));
-    RETURN_IF_ERROR(bind_span(first_span, 1, rows.front()));
-    RETURN_IF_ERROR(first_span.run_bound());
-    return next_spans.add_all(rows.subspan(1), 12, bind_span);
-  }
-  static Status bind_span(Statement& insert, int first, const SpanRow& row) {
-    return insert.bind_from(first, row.track_id, row.name_id, row.submit_ts, row.ts, row.dur,
-                            null_if_none(row.step_id), null_if_none(row.subgroup_id),
-                            null_if_none(row.device_id), null_if_none(row.layer_id), row.bytes,
-                            row.padding_bytes, static_cast<std::int64_t>(row.status));
-  }
-  Status add_all(std::span<const FlowRow> rows) {
-    return flow.add_all(rows, 2, [](Statement& insert, int first, const FlowRow& row) {
-      return insert.bind_from(first, row.to_span, row.from_span);
-    });
-  }
-  Status add_all(std::span<const CounterRow> rows) {
-    return counter.add_all(rows, 3, [](Statement& insert, int first, const CounterRow& row) {
-      return insert.bind_from(first, row.track_id, row.ts, row.value);
-    });
-  }
-  Status add_all(std::span<const SpanRun> rows) {
-    return span_run.add_all(rows, 6, [](Statement& insert, int first, const SpanRun& run) {
-      return insert.bind_from(first, run.first_id, run.last_id, run.track_id, run.ts, run.end_ts,
-                              std::int64_t{run.lod_level});
-    });
-  }
-  Status add_batch(std::span<const SpanRun> runs) {
-    if (runs.empty()) return ok_status();
-    const auto begin = std::ranges::min_element(runs, {}, &SpanRun::ts);
-    const auto end = std::ranges::max_element(runs, {}, &SpanRun::end_ts);
-    return span_batch.run(runs.front().first_id, runs.back().last_id, begin->ts, end->end_ts);
+    RETURN_IF_ERROR(write_row(first_span, rows.front()));
+    const auto bind_all_but_id = [](Statement& insert, int first, const SpanRow& row) {
+      static_assert(std::get<0>(SpanRow::kTable.columns).name == "id");
+      return bind_row<1>(insert, first, row);
+    };
+    return next_spans.add_all(rows.subspan(1), SpanRow::kTable.kColumnCount - 1, bind_all_but_id);
   }
   Status add_all(std::span<const LodRow> rows) {
-    return lod.add_all(rows, 8, [](Statement& insert, int first, const LodRow& row) {
-      return insert.bind_from(first, std::int64_t{row.level}, lod_chunk_of(row.bin), row.track_id,
-                              row.bin, row.count, row.busy_ns, row.longest_ns, row.longest_name_id);
-    });
+    const auto bind_with_chunk = [](Statement& insert, int first, const LodRow& row) -> Status {
+      RETURN_IF_ERROR(bind_row(insert, first, row));
+      return insert.bind_from(first + LodRow::kTable.kColumnCount, lod_chunk_of(row.bin));
+    };
+    return lod.add_all(rows, LodRow::kTable.kColumnCount + 1, bind_with_chunk);
   }
-  Status add(const LongSpanRow& row) {
-    return long_span.run(row.track_id, row.ts, row.span_id, row.end_ts, std::int64_t{row.level});
+  Status add_all(std::span<const FlowRow> rows) { return flow.add_all(rows); }
+  Status add_all(std::span<const CounterRow> rows) { return counter.add_all(rows); }
+  Status add_all(std::span<const SpanRunRow> rows) { return span_run.add_all(rows); }
+  Status add_batch(std::span<const SpanRunRow> runs) {
+    if (runs.empty()) return ok_status();
+    const auto begin = std::ranges::min_element(runs, {}, &SpanRunRow::ts);
+    const auto end = std::ranges::max_element(runs, {}, &SpanRunRow::end_ts);
+    return write_row(span_batch, SpanBatchRow{runs.front().first_id, runs.back().last_id, begin->ts,
+                                              end->end_ts});
   }
-  Status add(const StatRow& row) {
-    return stat.run(std::string_view(row.name), text_of(row.severity), row.value,
-                    std::string_view(row.description));
-  }
-  Status add(const KnobChangeRow& row) {
-    return knob_change.run(row.ts, row.step_id, std::string_view(row.knob),
-                           std::string_view(row.old_value), std::string_view(row.new_value),
-                           std::string_view(row.who));
-  }
-  Status add(const VerdictRow& row) {
-    return verdict.run(row.step_id, std::string_view(row.cause), row.share);
-  }
-  Status add(const ClockRow& row) {
-    return clock.run(std::string_view(row.clock), row.ts, row.realtime_ts);
-  }
-  Status add(const ModeRow& row) {
-    return mode.run(row.ts, row.step_id, std::string_view(row.line));
-  }
+
+  // Of the tables that get few rows a batch.
+  Statement& insert_of(const StepRow&) { return step; }
+  Statement& insert_of(const LongSpanRow&) { return long_span; }
+  Statement& insert_of(const StatRow&) { return stat; }
+  Statement& insert_of(const KnobChangeRow&) { return knob_change; }
+  Statement& insert_of(const VerdictRow&) { return verdict; }
+  Statement& insert_of(const ClockRow&) { return clock; }
+  Statement& insert_of(const ModeRow&) { return mode; }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
-    for (const Row& row : rows) RETURN_IF_ERROR(add(row));
+    for (const Row& row : rows) RETURN_IF_ERROR(write_row(insert_of(row), row));
     return ok_status();
   }
   template <typename Row>
@@ -229,11 +183,11 @@ struct BatchWriter::Statements {
   }
 
   Status add_derived(std::span<const SpanRow> spans) {
-    const std::vector<SpanRun> runs = runs_of(spans);
+    const std::vector<SpanRunRow> runs = runs_of(spans);
     RETURN_IF_ERROR(add_all(runs));
     RETURN_IF_ERROR(add_batch(runs));
     lod_batch.clear();
-    for (const SpanRun& run : runs)
+    for (const SpanRunRow& run : runs)
       for (const SpanRow& span : spans_of(run, spans)) lod_batch.add(span, run.lod_level);
     RETURN_IF_ERROR(add_all(lod_batch.bins()));
     return add_all(lod_batch.long_spans());

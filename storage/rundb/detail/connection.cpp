@@ -128,6 +128,10 @@ int Statement::bind(int index, std::string_view value) {
                              value.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
+int Statement::bind(int index, std::optional<std::string_view> value) {
+  return value ? bind(index, *value) : bind(index, std::optional<std::int64_t>());
+}
+
 int Statement::bind_cell(int index, const Cell& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return bind(index, *integer);
   if (const auto* real = std::get_if<double>(&value)) return bind(index, *real);

@@ -21,11 +21,6 @@ struct sqlite3_stmt;
 
 namespace sluice::rundb::detail {
 
-// How a column says that a row has no such id.
-inline std::optional<std::int64_t> null_if_none(std::int64_t id) {
-  return id < 0 ? std::nullopt : std::optional(id);
-}
-
 class Statement {
  public:
   // Binds the values to parameters 1, 2, ..., runs to the end, and is ready to run again.
@@ -80,7 +75,8 @@ class Statement {
   int bind(int index, std::optional<std::int64_t> value);
   int bind(int index, double value);            // NaN becomes NULL: SQLite has no NaN
   int bind(int index, std::string_view value);  // must live until the statement is reset
-  int bind_cell(int index, const Cell& value);  // the same
+  int bind(int index, std::optional<std::string_view> value);  // the same
+  int bind_cell(int index, const Cell& value);                 // the same
   Error bind_error(int code) const;
 
   // What parameter `index` holds, if it is an integer or NULL; `unknown` before it was bound.

@@ -38,13 +38,14 @@ class NameTables {
 
  private:
   using Links = std::vector<TrackLink>;  // by the file's ids, sorted
-  using TrackKey = std::tuple<std::optional<std::int64_t>, std::string, std::string, Links>;
+  // Parent, kind, name, links; no parent is that of TrackRow.
+  using TrackKey = std::tuple<std::int64_t, std::string, std::string, Links>;
 
   Status write_new_tracks(Connection& connection);
 
   std::unordered_map<std::string, std::int64_t> strings_;
   std::map<TrackKey, std::int64_t> tracks_;
-  std::vector<std::pair<std::int64_t, std::string>> new_strings_;
+  std::vector<StringRow> new_strings_;
   std::vector<std::pair<std::int64_t, TrackKey>> new_tracks_;
   std::unordered_map<std::int64_t, std::int64_t> link_ids_;
   std::int64_t next_string_id_ = 1;

@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "base/check.h"
+#include "storage/rundb/detail/row_io.h"
+#include "storage/rundb/detail/sql_texts.h"
 #include "storage/rundb/sql_text.h"
 
 namespace sluice::rundb::detail {
@@ -21,37 +23,23 @@ Error foreign(const std::string& path) {
 
 }  // namespace
 
-std::string_view named_sql(std::string_view file_text, std::string_view name) {
-  constexpr std::string_view kMarker = "-- name: ";
-  const std::string heading = fmt::format("{}{}\n", kMarker, name);
-  const std::size_t heading_at = file_text.find(heading);
-  CHECK_NE(heading_at, std::string_view::npos);
-  const std::string_view rest = file_text.substr(heading_at + heading.size());
-  return rest.substr(0, rest.find(kMarker));
-}
-
-Result<Statement> prepare_write(Connection& connection, std::string_view name) {
-  return connection.prepare(named_sql(kWritesSql, name));
-}
-
 Status create_schema(Connection& connection) {
   return connection.transaction([&]() -> Status {
     RETURN_IF_ERROR(connection.execute(fmt::format(
         "PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion)));
     RETURN_IF_ERROR(connection.execute(kTablesSql));
     RETURN_IF_ERROR(connection.execute(kViewsSql));
-    ASSIGN_OR_RETURN(Statement insert_meta, prepare_write(connection, "insert_meta"));
     ASSIGN_OR_RETURN(const std::string sqlite, connection.query_text("SELECT sqlite_version()"));
-    RETURN_IF_ERROR(insert_meta.run(std::string_view("written_by"),
-                                    std::string_view(fmt::format("Sluice {}", kSluiceVersion))));
-    return insert_meta.run(std::string_view("sqlite_version"), std::string_view(sqlite));
+    const std::array about = {MetaRow{"written_by", fmt::format("Sluice {}", kSluiceVersion)},
+                              MetaRow{"sqlite_version", sqlite}};
+    return write_rows<MetaRow>(connection, "insert_meta", about);
   });
 }
 
 namespace {
 
 Result<std::vector<SchemaEntity>> entities_of(Connection& connection) {
-  ASSIGN_OR_RETURN(Statement statement, connection.prepare(named_sql(kReadsSql, "schema")));
+  ASSIGN_OR_RETURN(Statement statement, connection.prepare(read_sql("schema")));
   std::vector<SchemaEntity> entities;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.step());
@@ -79,10 +67,9 @@ Status check_entities(Connection& connection) {
 }
 
 Result<std::string> writer_of(Connection& connection) {
-  ASSIGN_OR_RETURN(const std::int64_t has_meta,
-                   connection.query_int64(named_sql(kReadsSql, "has_meta_table")));
+  ASSIGN_OR_RETURN(const std::int64_t has_meta, connection.query_int64(read_sql("has_meta_table")));
   if (has_meta == 0) return std::string();
-  return connection.query_text(named_sql(kReadsSql, "written_by"));
+  return connection.query_text(read_sql("written_by"));
 }
 
 }  // namespace

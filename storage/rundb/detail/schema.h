@@ -15,11 +15,6 @@ namespace sluice::rundb::detail {
 inline constexpr std::int64_t kSchemaVersion = 6;           // PRAGMA user_version
 inline constexpr std::int32_t kApplicationId = 0x536c6365;  // "Slce": PRAGMA application_id
 
-// Text of one statement of writes.sql or reads.sql: what follows its `-- name:` line.
-std::string_view named_sql(std::string_view file_text, std::string_view name);
-// The one of that name in writes.sql.
-Result<Statement> prepare_write(Connection& connection, std::string_view name);
-
 // Makes the tables and views, and notes which Sluice wrote them, in one transaction.
 Status create_schema(Connection& connection);
 

@@ -1,31 +1,27 @@
--- What readers ask, and what a writer asks that goes on with a file.
+-- What readers ask, and what a writer asks that goes on with a file. A place in braces has the
+-- columns that rows declare (storage/rundb/rows.h, storage/rundb/detail/sql_texts.h).
 
 -- name: meta
-SELECT key, value FROM meta ORDER BY key;
+SELECT {columns meta} FROM meta ORDER BY key;
 
 -- name: written_by
 SELECT value FROM meta WHERE key = 'written_by';
 
 -- name: strings
-SELECT id, value FROM string;
+SELECT {columns string} FROM string;
 
 -- name: tracks
-SELECT id, parent_id, kind, name FROM track;
+SELECT {columns track} FROM track;
 
 -- name: steps
-SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped FROM step ORDER BY id;
+SELECT {columns step} FROM step ORDER BY id;
 
--- name: last_steps
-SELECT id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped
-FROM (SELECT * FROM step ORDER BY id DESC LIMIT ?)
-ORDER BY id;
+-- name: steps_after
+SELECT {columns step} FROM step WHERE id > ? ORDER BY id;
 
 -- Spans that ended after the first time and no later than the second.
 -- name: spans_ended
-SELECT
-  span.track_id, span.name_id, span.submit_ts, span.ts, span.dur, coalesce(span.step_id, -1),
-  coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1), coalesce(span.layer_id, -1),
-  span.bytes, span.padding_bytes, string.value
+SELECT {columns span}, string.value
 FROM span
 JOIN string ON string.id = span.name_id
 WHERE span.ts + span.dur > ? AND span.ts + span.dur <= ? AND span.status = 0
@@ -35,10 +31,7 @@ ORDER BY span.id;
 -- and below: the few rows of span_batch first, then the runs in them, whatever the planner thinks
 -- of tables without statistics.
 -- name: spans_between
-SELECT
-  span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
-  coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
-  coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
+SELECT {columns span}
 FROM span_batch
 CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
@@ -47,27 +40,41 @@ WHERE span_batch.end_ts >= ?1 AND span_batch.ts <= ?2
   AND span.ts + span.dur >= ?1 AND span.ts <= ?2;
 
 -- name: spans_of_ids
-SELECT
-  id, track_id, name_id, submit_ts, ts, dur, coalesce(step_id, -1), coalesce(subgroup_id, -1),
-  coalesce(device_id, -1), coalesce(layer_id, -1), bytes, padding_bytes, status
+SELECT {columns span}
 FROM span
 WHERE id BETWEEN ?1 AND ?2 AND ts >= ?3 AND ts < ?4
 ORDER BY id;
 
 -- Into those spans.
 -- name: flows_between
-SELECT flow.from_span, flow.to_span
+SELECT {columns flow}
 FROM span_batch
 CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN flow ON flow.to_span BETWEEN span_run.first_id AND span_run.last_id
 WHERE span_batch.end_ts >= ?1 AND span_batch.ts <= ?2
   AND span_run.end_ts >= ?1 AND span_run.ts <= ?2;
 
--- A column beside max() is of the row that has it.
+-- name: causes_of_span
+SELECT {columns span}
+FROM flow
+CROSS JOIN span ON span.id = flow.from_span
+WHERE flow.to_span = ?
+LIMIT ?;
+
+-- Table flow is ordered by effect: the range says where to look.
+-- name: effects_of_span
+SELECT {columns span}
+FROM flow
+CROSS JOIN span ON span.id = flow.to_span
+WHERE flow.to_span BETWEEN ?2 AND ?3 AND flow.from_span = ?1
+LIMIT ?4;
+
+-- Columns beside max() are of the row that has it.
 -- name: counters_between
-SELECT track_id, ts, value FROM counter WHERE ts BETWEEN ?1 AND ?2
+SELECT {columns counter} FROM counter WHERE ts BETWEEN ?1 AND ?2
 UNION ALL
-SELECT track_id, max(ts), value FROM counter WHERE ts < ?1 GROUP BY track_id
+SELECT {columns counter}
+FROM (SELECT *, max(ts) FROM counter WHERE ts < ?1 GROUP BY track_id) AS counter
 ORDER BY 1, 2;
 
 -- From one chunk that there is to the next; ?5 and ?6 are those of the bins ?3 and ?4.
@@ -79,7 +86,7 @@ WITH RECURSIVE piece(chunk) AS (
   FROM piece
   WHERE piece.chunk < ?6
 )
-SELECT track_id, level, bin, count, busy, longest, longest_name_id
+SELECT {columns lod}
 FROM piece
 CROSS JOIN lod USING (chunk)
 WHERE level = ?2 AND track_id = ?1 AND bin BETWEEN ?3 AND ?4
@@ -87,7 +94,7 @@ ORDER BY bin;
 
 -- Spans that have no rows in lod of level ?1: of all tracks, or of ?4.
 -- name: spans_without_lod
-SELECT span.id, span.track_id, span.name_id, span.ts, span.dur
+SELECT {columns span}
 FROM span_batch
 CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
@@ -98,24 +105,33 @@ WHERE span_batch.end_ts >= ?2 AND span_batch.ts <= ?3
 
 -- As they stand in the file: by chunk, track and bin.
 -- name: lod_of_all_tracks
-SELECT track_id, level, bin, count, busy, longest, longest_name_id
+SELECT {columns lod}
 FROM lod
 WHERE level = ?1 AND chunk BETWEEN ?4 AND ?5 AND bin BETWEEN ?2 AND ?3
 ORDER BY level, chunk, track_id, bin;
 
 -- A long span begins at most the longest one's length before what it reaches into.
 -- name: long_spans
-SELECT track_id, level, ts, end_ts, span_id
+SELECT {columns long_span}
 FROM long_span
 WHERE track_id = ?1 AND ts <= ?4 AND end_ts >= ?3 AND level >= ?2
 ORDER BY ts;
 
+-- The same as rows of table span, which has their names and bytes.
+-- name: spans_long_at_level
+SELECT {columns span}
+FROM long_span
+CROSS JOIN span ON span.id = long_span.span_id
+WHERE long_span.track_id = ?1 AND long_span.ts <= ?4 AND long_span.end_ts >= ?3
+  AND long_span.level >= ?2
+ORDER BY long_span.ts;
+
+-- name: span_runs_after
+SELECT {columns span_run} FROM span_run WHERE first_id > ? ORDER BY first_id;
+
 -- The + keeps SQLite from making an index of all of span_run first.
 -- name: spans_of_track
-SELECT
-  span.id, span.track_id, span.name_id, span.submit_ts, span.ts, span.dur,
-  coalesce(span.step_id, -1), coalesce(span.subgroup_id, -1), coalesce(span.device_id, -1),
-  coalesce(span.layer_id, -1), span.bytes, span.padding_bytes, span.status
+SELECT {columns span}
 FROM span_batch
 CROSS JOIN span_run ON span_run.first_id BETWEEN span_batch.first_id AND span_batch.last_id
 CROSS JOIN span ON span.id BETWEEN span_run.first_id AND span_run.last_id
@@ -136,44 +152,40 @@ SELECT ts FROM step ORDER BY id DESC LIMIT 1 OFFSET ?;
 SELECT coalesce(max(id), 0) FROM span;
 
 -- name: links
-SELECT id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex FROM link ORDER BY id;
+SELECT {columns link} FROM link ORDER BY id;
 
 -- name: devices
-SELECT id, name, kind, memory_bytes, capacity_bytes FROM device ORDER BY id;
+SELECT {columns device} FROM device ORDER BY id;
 
 -- name: track_links
-SELECT track_id, link_id, direction FROM track_link ORDER BY track_id, link_id;
+SELECT {columns track_link} FROM track_link ORDER BY track_id, link_id;
 
+-- Parameters are those of a row; its own id, ?1, is what the caller calls the link.
 -- name: link_id_of
 SELECT id FROM link
-WHERE name = ?1 AND read_bytes_per_s = ?2 AND write_bytes_per_s = ?3 AND latency = ?4
-  AND duplex = ?5;
+WHERE name = ?2 AND read_bytes_per_s = ?3 AND write_bytes_per_s = ?4 AND latency = ?5
+  AND duplex = ?6;
 
 -- name: stages
-SELECT
-  name_id, kind, place, coalesce(drive_file, ''), coalesce(phase, ''), coalesce(cause, ''),
-  coalesce(set_off_by, ''), every_step, colour
-FROM stage
-ORDER BY name_id;
+SELECT {columns stage} FROM stage ORDER BY name_id;
 
 -- name: modes
-SELECT ts, step_id, line FROM mode ORDER BY rowid;
+SELECT {columns mode} FROM mode ORDER BY rowid;
 
 -- name: last_clock_snapshot
-SELECT ts FROM clock_snapshot WHERE clock = 'monotonic' ORDER BY rowid DESC LIMIT 1;
+SELECT {columns clock_snapshot} FROM clock_snapshot WHERE clock = 'monotonic' ORDER BY rowid DESC LIMIT 1;
 
 -- name: knobs
-SELECT name, type, unit, minimum, maximum, default_value, safe_point FROM knob ORDER BY id;
+SELECT {columns knob} FROM knob ORDER BY id;
 
 -- name: knob_changes
-SELECT knob_change.ts, knob_change.step_id, knob.name, knob_change.old, knob_change.new,
-  knob_change.who
+SELECT {columns knob_change}
 FROM knob_change
 JOIN knob ON knob.id = knob_change.knob_id
 ORDER BY knob_change.step_id, knob_change.rowid;
 
 -- name: verdicts
-SELECT step_id, cause, share FROM verdict WHERE step_id >= ? ORDER BY step_id, share DESC;
+SELECT {columns verdict} FROM verdict WHERE step_id >= ? ORDER BY step_id, share DESC;
 
 -- name: span_totals
 SELECT
@@ -202,10 +214,10 @@ GROUP BY link, direction
 ORDER BY link, direction;
 
 -- name: stats
-SELECT name, severity, value, description FROM stat ORDER BY name;
+SELECT {columns stat} FROM stat ORDER BY name;
 
 -- name: losses
-SELECT name, severity, value, description
+SELECT {columns stat}
 FROM stat
 WHERE severity IN ('loss', 'error') AND value > 0
 ORDER BY name;

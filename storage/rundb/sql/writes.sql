@@ -1,51 +1,44 @@
--- What the writer prepares. Parameters are bound in the order of the columns named.
+-- What the writer prepares. Parameters are bound in the order in which rows declare their columns
+-- (storage/rundb/rows.h); a place in braces has those columns (storage/rundb/detail/sql_texts.h).
 
 -- name: insert_meta
-INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?);
+INSERT OR REPLACE INTO {row meta};
 
 -- name: insert_clock_snapshot
-INSERT INTO clock_snapshot (clock, ts, realtime_ts) VALUES (?, ?, ?);
+INSERT INTO {row clock_snapshot};
 
 -- name: add_to_stat
-INSERT INTO stat (name, severity, value, description) VALUES (?, ?, ?, ?)
+INSERT INTO {row stat}
 ON CONFLICT (name) DO UPDATE SET
   value = value + excluded.value,
   severity = excluded.severity,
   description = excluded.description;
 
 -- name: insert_string
-INSERT INTO string (id, value) VALUES (?, ?);
+INSERT INTO {row string};
 
 -- name: insert_track
-INSERT INTO track (id, parent_id, kind, name) VALUES (?, ?, ?, ?);
+INSERT INTO {row track};
 
 -- name: insert_step
-INSERT OR REPLACE INTO step (id, ts, dur, loss, grad_norm, loss_scale, tokens, skipped)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO {row step};
 
 -- name: insert_first_span
-INSERT INTO span (
-  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
-  padding_bytes, status, id
-)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO {row span};
 
 -- name: insert_next_span
-INSERT INTO span (
-  track_id, name_id, submit_ts, ts, dur, step_id, subgroup_id, device_id, layer_id, bytes,
-  padding_bytes, status
-)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO {row span but id};
 
 -- name: insert_span_run
-INSERT INTO span_run (first_id, last_id, track_id, ts, end_ts, lod_level) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO {row span_run};
 
 -- name: insert_span_batch
-INSERT INTO span_batch (first_id, last_id, ts, end_ts) VALUES (?, ?, ?, ?);
+INSERT INTO {row span_batch};
 
+-- The chunk is that of the bin: a place in the file, no part of the row.
 -- name: add_to_lod
-INSERT INTO lod (level, chunk, track_id, bin, count, busy, longest, longest_name_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO lod ({names lod}, chunk)
+VALUES ({marks lod}, ?)
 ON CONFLICT (level, chunk, track_id, bin) DO UPDATE SET
   count = count + excluded.count,
   busy = busy + excluded.busy,
@@ -53,65 +46,55 @@ ON CONFLICT (level, chunk, track_id, bin) DO UPDATE SET
   longest = max(longest, excluded.longest);
 
 -- name: insert_long_span
-INSERT INTO long_span (track_id, ts, span_id, end_ts, level) VALUES (?, ?, ?, ?, ?);
+INSERT INTO {row long_span};
 
 -- name: insert_flow
-INSERT OR IGNORE INTO flow (to_span, from_span) VALUES (?, ?);
+INSERT OR IGNORE INTO {row flow};
 
 -- name: insert_counter
-INSERT INTO counter (track_id, ts, value) VALUES (?, ?, ?);
+INSERT INTO {row counter};
 
 -- name: insert_device
-INSERT OR REPLACE INTO device (id, name, kind, memory_bytes, capacity_bytes)
-VALUES (?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO {row device};
 
 -- A link that the file knows keeps its id; one of other figures is another link, for what crossed
 -- the old one did so at its rates.
 -- name: insert_link
-INSERT INTO link (id, name, read_bytes_per_s, write_bytes_per_s, latency, duplex)
+INSERT INTO link ({names link})
 SELECT
-  iif(?6 IN (SELECT id FROM link), (SELECT max(id) + 1 FROM link), ?6), ?1, ?2, ?3, ?4, ?5
+  iif(?1 IN (SELECT id FROM link), (SELECT max(id) + 1 FROM link), ?1), ?2, ?3, ?4, ?5, ?6
 WHERE NOT EXISTS (
   SELECT 1 FROM link
-  WHERE name = ?1 AND read_bytes_per_s = ?2 AND write_bytes_per_s = ?3 AND latency = ?4
-    AND duplex = ?5);
+  WHERE name = ?2 AND read_bytes_per_s = ?3 AND write_bytes_per_s = ?4 AND latency = ?5
+    AND duplex = ?6);
 
 -- name: insert_track_link
-INSERT INTO track_link (track_id, link_id, direction) VALUES (?, ?, ?);
+INSERT INTO {row track_link};
 
 -- name: insert_stage
-INSERT OR REPLACE INTO stage (
-  name_id, kind, place, drive_file, phase, cause, set_off_by, every_step, colour
-)
-VALUES (?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?);
+INSERT OR REPLACE INTO {row stage};
 
 -- A mode that already holds is no news.
 -- name: insert_mode
-INSERT INTO mode (ts, step_id, line)
+INSERT INTO mode ({names mode})
 SELECT ?1, ?2, ?3
 WHERE ?3 IS NOT (SELECT line FROM mode ORDER BY rowid DESC LIMIT 1);
 
 -- name: insert_subgroup
-INSERT OR REPLACE INTO subgroup (id, first, count, device_id) VALUES (?, ?, ?, ?);
+INSERT OR REPLACE INTO {row subgroup};
 
 -- A knob that the file knows keeps its id, whichever Sluice goes on with the file.
 -- name: insert_knob
-INSERT INTO knob (name, type, unit, minimum, maximum, default_value, safe_point)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (name) DO UPDATE SET
-  type = excluded.type,
-  unit = excluded.unit,
-  minimum = excluded.minimum,
-  maximum = excluded.maximum,
-  default_value = excluded.default_value,
-  safe_point = excluded.safe_point;
+INSERT INTO {row knob}
+ON CONFLICT (name) DO UPDATE SET {updates knob};
 
+-- The knob comes by its name.
 -- name: insert_knob_change
 INSERT INTO knob_change (ts, step_id, knob_id, old, new, who)
 VALUES (?1, ?2, (SELECT id FROM knob WHERE name = ?3), ?4, ?5, ?6);
 
 -- name: insert_verdict
-INSERT OR REPLACE INTO verdict (step_id, cause, share) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO {row verdict};
 
 -- What ended before a step that is still kept in full, by the runs of spans that ended as a whole.
 -- name: delete_flows_before

@@ -338,25 +338,20 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   REQUIRE(assembly.ok());
   (*assembly)->attach(state_layout);
   offload::Offload& offload = (*assembly)->offload();
-  train::StepContext context{runtime, platform, offload, nullptr, layout, {}, 1};
-  context.layer_costs.assign(layout.layers.size(), {20'000, 40'000});
+  const std::vector<plan::LayerCost> costs(layout.layers.size(), {20'000, 40'000});
+  train::StepContext context{runtime, platform, offload, nullptr, layout, costs};
 
   std::vector<state::SlotId> before;
   for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
     before.push_back(state_layout.current(SubgroupId{s}));
   }
   train::StepPlan plan;
-  plan.decide = [&](const train::GradientSummary&) {
-    return offload::StepDecision{
-        .apply = true,
-        .scalars = optimizer::update_scalars(optimizer::default_options(setup.rule), 1, 1.0)};
-  };
-  plan.position_after = [](const train::GradientSummary&) { return state::TrainingPosition{}; };
+  plan.update = optimizer::default_options(setup.rule);
   // Each begins while the one before is still being updated, where the pipeline allows it.
   train::StepOutcome outcome;
   Status status;
   for (int step = 0; step < kSteps && status.ok(); ++step) {
-    plan.step = step;
+    plan.position.step = step;
     outcome = {};
     status = runtime.run(train::training_step(context, plan, outcome));
   }

@@ -17,8 +17,6 @@ struct Counting final : train::TrainObserver {
   void on_step(const train::StepReport& report) override {
     counts[static_cast<std::size_t>(report.step)] = allocation_count();
   }
-  void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
-  bool should_stop() override { return false; }
   std::array<std::int64_t, 64> counts{};
 };
 
@@ -38,7 +36,7 @@ void check_steps(const std::vector<std::string>& settings) {
   REQUIRE(run.ok());
   REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
   Counting counting;
-  REQUIRE(train::train(**run, counting).ok());
+  REQUIRE(train::train(**run, {{&counting}, {}}).ok());
   for (std::size_t step = 3; step <= 12; ++step) {
     INFO("step " << step);
     CHECK(counting.counts[step] - counting.counts[step - 1] == 0);

@@ -90,7 +90,7 @@ inline model::ModelFactory arithmetic_factory() {
                                                                options.compute, parameters)};
   };
   factory.memory = [](const model::ModelShape&, const model::ModelOptions&) {
-    return model::ModelMemory{};
+    return MemoryItems{};
   };
   return factory;
 }

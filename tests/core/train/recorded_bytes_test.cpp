@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "profiler/collect/collector.h"
-#include "storage/rundb/reader.h"
+#include "storage/rundb/query.h"
 #include "tests/core/train/offload_ways.h"
 #include "tests/core/train/small_run.h"
 
@@ -102,7 +102,7 @@ Status train_recorded(const SmallRun& files, const std::vector<std::string>& set
       collect::Collector::start(recorder, std::move(writer), facts_of(run->platform()), {}));
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
-  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer, changes));
+  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   RETURN_IF_ERROR(run->settle());
   CHECK(counted(run->bytes().links()) == counted(moved) - before);
   CHECK(report.last_step == config.schedule.steps);
@@ -113,7 +113,7 @@ BytesByLink recorded_bytes(const std::string& database) {
   BytesByLink bytes;
   const auto reader = rundb::Reader::open(database);
   REQUIRE(reader.ok());
-  const auto table = (*reader)->query(
+  const auto table = rundb::Query(**reader).text_table(
       "SELECT coalesce(step_id, -1), link, direction, bytes, padding_bytes FROM link_bytes");
   REQUIRE(table.ok());
   for (const std::vector<std::string>& row : table->rows) {

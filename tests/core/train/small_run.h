@@ -50,8 +50,6 @@ struct SmallRun {
 
 struct Quiet final : train::TrainObserver {
   void on_step(const train::StepReport& report) override { steps.push_back(report); }
-  void on_validation(std::int64_t /*step*/, double /*loss*/) override {}
-  bool should_stop() override { return false; }
   void on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
                         std::span<const settings::KnobChange> changes,
                         const train::AskedChange* /*asked*/) override {
@@ -90,7 +88,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
-  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, observer, changes));
+  ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
                    state::digest_state(run->store(), nullptr, nullptr));
   return Trained{report.losses,  digest.digest,     observer.steps,

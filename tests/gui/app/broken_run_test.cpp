@@ -48,7 +48,8 @@ void open_by_hand(const Drive& d, const std::string& path) {
   d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
   d.test->Yield(3);
   d.test->ItemInputValue("**/##path", path.c_str());
-  IM_CHECK(d.comes_true([&] { return d.session().feed && d.session().feed->path() == path; }));
+  IM_CHECK(d.comes_true(
+      [&] { return d.session().pieces.feed && d.session().pieces.feed->path() == path; }));
 }
 
 }  // namespace
@@ -59,25 +60,26 @@ TEST_CASE("a live run is followed, and its sudden death is no harm") {
   ChildProcess training(train_command("live", 400));
   const std::string problem = drive(options_for(database), [&](const Drive& d) {
     Session& session = d.session();
-    IM_CHECK(d.comes_true([&] { return session.has_facts() && session.steps().size() >= 2; }));
-    IM_CHECK(session.run->is_live);
-    IM_CHECK(session.follows);
-    const TimeNs before = session.view.end;
-    const std::size_t step_count = session.steps().size();
-    IM_CHECK(d.comes_true([&] { return session.steps().size() >= step_count + 2; }));
-    IM_CHECK_GT(session.view.end, before);
+    IM_CHECK(d.comes_true(
+        [&] { return session.pieces.has_facts() && session.pieces.steps().size() >= 2; }));
+    IM_CHECK(session.pieces.run->is_live);
+    IM_CHECK(session.timeline.follows());
+    const TimeNs before = session.timeline.view().end;
+    const std::size_t step_count = session.pieces.steps().size();
+    IM_CHECK(d.comes_true([&] { return session.pieces.steps().size() >= step_count + 2; }));
+    IM_CHECK_GT(session.timeline.view().end, before);
     d.save_picture(picture_folder() + "/live.png");
     d.test->ItemClick("//Timeline/Follow");
-    IM_CHECK(!session.follows);
+    IM_CHECK(!session.timeline.follows());
     ::kill(training.id(), SIGKILL);
-    IM_CHECK(d.comes_true([&] { return !session.run->is_live; }));
-    IM_CHECK(session.steps().size() >= step_count + 2);
-    IM_CHECK(session.run->problem.empty());
+    IM_CHECK(d.comes_true([&] { return !session.pieces.run->is_live; }));
+    IM_CHECK(session.pieces.steps().size() >= step_count + 2);
+    IM_CHECK(session.pieces.run->problem.empty());
     fs::remove(database);
-    IM_CHECK(d.comes_true([&] { return !session.run->problem.empty(); }));
+    IM_CHECK(d.comes_true([&] { return !session.pieces.run->problem.empty(); }));
     d.save_picture(picture_folder() + "/file gone.png");
     d.test->ItemClick("//Problem/Close the run");
-    IM_CHECK(session.feed == nullptr);
+    IM_CHECK(session.pieces.feed == nullptr);
   });
   CHECK(problem == "");
 }
@@ -95,14 +97,15 @@ TEST_CASE("a file that is no run is an error panel with a reason") {
   const std::string problem = drive(small_window(), [&](const Drive& d) {
     for (const auto& [path, words] : files) {
       open_by_hand(d, path);
-      IM_CHECK(d.comes_true([&] { return d.session().run && !d.session().run->problem.empty(); }));
-      const std::string said = d.session().run->problem;
+      IM_CHECK(d.comes_true(
+          [&] { return d.session().pieces.run && !d.session().pieces.run->problem.empty(); }));
+      const std::string said = d.session().pieces.run->problem;
       if (said.find(words) == std::string::npos)
         IM_ERRORF("%s: '%s' is not in: %s", path.c_str(), words.c_str(), said.c_str());
       d.save_picture(picture_folder() + "/no run, " + fs::path(path).filename().string() + ".png");
     }
     d.test->ItemClick("//Problem/Close the run");
-    IM_CHECK(d.session().feed == nullptr);
+    IM_CHECK(d.session().pieces.feed == nullptr);
   });
   CHECK(problem == "");
 }
@@ -120,15 +123,16 @@ TEST_CASE("runs without steps, with one, or without a loss are shown as far as t
       report::write_made_run(path, made);
       open_by_hand(d, path);
       // Not for the prediction, which is a process of low priority.
-      IM_CHECK(d.comes_true(
-          [&] { return d.session().verdict != nullptr && d.session().statistics != nullptr; }));
-      IM_CHECK_STR_EQ(d.session().run->problem.c_str(), "");
-      IM_CHECK_EQ(d.session().steps().size(), static_cast<std::size_t>(made.step_count));
+      IM_CHECK(d.comes_true([&] {
+        return d.session().pieces.verdict != nullptr && d.session().pieces.statistics != nullptr;
+      }));
+      IM_CHECK_STR_EQ(d.session().pieces.run->problem.c_str(), "");
+      IM_CHECK_EQ(d.session().pieces.steps().size(), static_cast<std::size_t>(made.step_count));
       for (const std::unique_ptr<View>& view : d.shell->views()) {
-        d.session().brings_forward.push_back(view->title());
+        d.session().foreground.bring(view->title());
         d.test->Yield(3);
       }
-      d.session().brings_forward = {"Statistics"};
+      d.session().foreground.bring("Statistics");
       d.save_picture(picture_folder() + "/" + made.name + ".png");
     }
   });

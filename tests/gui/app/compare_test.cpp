@@ -14,7 +14,7 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
   const std::string problem = drive(options_for(trained_run()), [&other](const Drive& d) {
     IM_CHECK(d.settles());
     Session& session = d.session();
-    session.brings_forward.push_back("Compare");
+    session.foreground.bring("Compare");
     d.test->Yield(4);
     d.save_picture(picture_folder() + "/compare empty.png");
     d.test->ItemInputValue("//Compare/##other", other.c_str());
@@ -24,11 +24,11 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
     }));
     d.save_picture(picture_folder() + "/compare runs.png");
     d.test->ItemClick("//Timeline/Fit step");
-    session.measured = TimeRange{session.steps()[3].ts, session.steps()[4].ts};
+    session.timeline.measure({session.pieces.steps()[3].ts, session.pieces.steps()[4].ts});
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiKey_A);
-    IM_CHECK(session.pinned.has_value());
-    session.measured = TimeRange{session.steps()[6].ts, session.steps()[7].ts};
+    IM_CHECK(session.timeline.pinned().has_value());
+    session.timeline.measure({session.pieces.steps()[6].ts, session.pieces.steps()[7].ts});
     d.test->Yield(4);
     d.test->ItemClick("//Compare/two stretches");
     IM_CHECK(d.comes_true([&] {

@@ -128,7 +128,7 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
   const std::string problem = drive_live("advised", options, 4000, [&options](const Drive& d) {
     Turning& turning = d.session().turning;
     IM_CHECK(d.comes_true([&] { return turning.advisor->advice(Question::suggest) != nullptr; }));
-    d.session().brings_forward.push_back("Overview");
+    d.session().foreground.bring("Overview");
     d.test->Yield(4);
     // What needs another run has no Apply, and says what to do.
     IM_CHECK_EQ(turning.next.now.size(), 1U);

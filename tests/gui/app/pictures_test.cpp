@@ -35,7 +35,8 @@ void save_in_both_themes(const Drive& d, const std::string& name, int scale) {
 void turn_some_knobs(const Drive& d, const std::vector<std::string>& settings) {
   Session& session = d.session();
   Turning& turning = session.turning;
-  IM_CHECK(d.comes_true([&] { return session.has_facts() && session.steps().size() > 8; }));
+  IM_CHECK(d.comes_true(
+      [&] { return session.pieces.has_facts() && session.pieces.steps().size() > 8; }));
   IM_CHECK(d.comes_true([&] { return turning.can_turn(); }));
   for (const std::string& setting : settings) {
     const std::size_t before = turning.effects.size();
@@ -73,7 +74,7 @@ void show_alone(const Drive& d, const std::string& title) {
 void fill(const Drive& d, const std::string& title) {
   if (title == "SQL") {
     d.test->ItemClick("//SQL/Run");
-    IM_CHECK(d.comes_true([&] { return d.session().feed->console().answer() != nullptr; }));
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.feed->console().answer() != nullptr; }));
   } else if (title == "Compare") {
     d.test->ItemInputValue("//Compare/##other", trained_run().c_str());
     IM_CHECK(d.comes_true([&] {
@@ -94,7 +95,8 @@ void picture_surroundings(const Drive& d, int scale) {
   d.test->WindowClose("//Knobs");
   save_in_both_themes(d, "all closed", scale);
   d.shell->open_run(text_file());
-  IM_CHECK(d.comes_true([&] { return d.session().run && !d.session().run->problem.empty(); }));
+  IM_CHECK(d.comes_true(
+      [&] { return d.session().pieces.run && !d.session().pieces.run->problem.empty(); }));
   save_in_both_themes(d, "error", scale);
   d.shell->close_run();
   save_in_both_themes(d, "start page", scale);

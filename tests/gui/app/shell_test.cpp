@@ -23,7 +23,7 @@ TEST_CASE("a file dropped onto the window is opened") {
   if (!can_run()) return;
   const std::string database = trained_run();
   const std::string problem = drive(options_for(""), [&database](const Drive& d) {
-    IM_CHECK(d.session().feed == nullptr);
+    IM_CHECK(d.session().pieces.feed == nullptr);
     // GLFW's own callback, as the window system would call it.
     auto* window = static_cast<GLFWwindow*>(ImGui::GetMainViewport()->PlatformHandle);
     const GLFWdropfun dropped = glfwSetDropCallback(window, nullptr);
@@ -31,8 +31,8 @@ TEST_CASE("a file dropped onto the window is opened") {
     IM_CHECK(dropped != nullptr);
     const char* paths[] = {database.c_str()};
     dropped(window, 1, paths);
-    IM_CHECK(d.comes_true([&] { return d.session().has_facts(); }));
-    IM_CHECK_STR_EQ(d.session().feed->path().c_str(), database.c_str());
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
+    IM_CHECK_STR_EQ(d.session().pieces.feed->path().c_str(), database.c_str());
   });
   CHECK(problem == "");
 }
@@ -71,6 +71,27 @@ TEST_CASE("layout, theme and recent runs are there at the next start") {
   CHECK(second == "");
 }
 
+TEST_CASE("the start page tells runs that are gone from those that are there") {
+  if (!can_run()) return;
+  AppOptions options = options_for("");
+  options.settings_path = test_path("known.ini");
+  std::ofstream(options.settings_path)
+      << "[Sluice][Window]\nRecent=" << trained_run() << "\nRecent=/no/such/run.db\n";
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(d.settles());
+    d.test->Yield(3);
+    d.test->SetRef("Start");
+    const ImGuiTestItemInfo gone = d.test->ItemInfo("recent/\\/no\\/such\\/run.db");
+    IM_CHECK((gone.ItemFlags & ImGuiItemFlags_Disabled) != 0);
+    std::string there = "recent/" + trained_run();
+    for (std::size_t at = there.find('/', 7); at != there.npos; at = there.find('/', at + 2))
+      there.insert(at, "\\");
+    d.test->ItemClick(there.c_str());
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("a run begun on the start page trains, and goes on without the window") {
   if (!can_run()) return;
   AppOptions options = options_for("");
@@ -90,10 +111,11 @@ TEST_CASE("a run begun on the start page trains, and goes on without the window"
     d.test->SetRef("Start");
     IM_CHECK(d.comes_true([&] { return d.test->ItemExists("tiny/Begin"); }));
     d.test->ItemClick("tiny/Begin");
-    IM_CHECK(d.session().feed != nullptr);
-    database = d.session().feed->path();
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.feed != nullptr; }));
+    database = d.session().pieces.feed->path();
     IM_CHECK(d.comes_true([&] { return d.session().turning.can_turn(); }));
-    IM_CHECK(d.comes_true([&] { return d.session().has_facts() && !d.session().steps().empty(); }));
+    IM_CHECK(d.comes_true(
+        [&] { return d.session().pieces.has_facts() && !d.session().pieces.steps().empty(); }));
   });
   fs::current_path(before);
   CHECK(problem == "");
@@ -115,7 +137,7 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
     d.test->Yield(3);
     d.test->ItemInputValue("**/##path", database.c_str());
     IM_CHECK(d.settles());
-    IM_CHECK(d.session().has_facts());
+    IM_CHECK(d.session().pieces.has_facts());
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
     d.test->Yield(3);
     d.test->KeyChars("light");
@@ -127,16 +149,16 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);
     d.save_picture(picture_folder() + "/shortcuts.png");
     d.test->WindowClose("//Shortcuts");
-    d.session().brings_forward.push_back("SQL");
+    d.session().foreground.bring("SQL");
     d.test->Yield(3);
     d.test->ItemClick("//SQL/Run");
     IM_CHECK(d.comes_true([&] {
-      const auto answer = d.session().feed->console().answer();
+      const auto answer = d.session().pieces.feed->console().answer();
       return answer != nullptr && answer->problem.empty() && !answer->rows.empty();
     }));
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
     d.test->Yield(2);
-    IM_CHECK(d.session().feed == nullptr);
+    IM_CHECK(d.session().pieces.feed == nullptr);
   });
   CHECK(problem == "");
 }
@@ -169,7 +191,7 @@ TEST_CASE("every view can be brought forward") {
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     for (const std::unique_ptr<View>& view : d.shell->views()) {
-      d.session().brings_forward.push_back(view->title());
+      d.session().foreground.bring(view->title());
       d.test->Yield(3);
       const ImGuiWindow* window = d.test->GetWindowByRef(view->title());
       IM_CHECK(window != nullptr && !window->Hidden);

@@ -22,7 +22,8 @@ std::int64_t choose_some_span(const Drive& drive) {
       drive.test->MouseMoveToPos(canvas_point(drive, x, y));
       drive.test->MouseClick(0);
       drive.test->Yield(2);
-      if (drive.session().chosen_span != 0) return drive.session().chosen_span;
+      if (drive.session().timeline.chosen_span() != 0)
+        return drive.session().timeline.chosen_span();
     }
   }
   return 0;
@@ -37,29 +38,29 @@ TEST_CASE("the timeline zooms to the cursor, pans, measures and chooses") {
     Session& session = d.session();
     d.test->WindowFocus("//Timeline");
     d.test->ItemClick("//Timeline/Fit run");
-    const TimeRange all = session.view;
+    const TimeRange all = session.timeline.view();
     d.test->MouseMoveToPos(canvas_point(d, 0.5F, 0.5F));
     d.test->MouseWheelY(6);
     d.test->Yield(2);
-    IM_CHECK_LT(session.view.width(), all.width() / 2);
-    IM_CHECK(session.view.begin > all.begin && session.view.end < all.end);
-    const TimeRange zoomed = session.view;
+    IM_CHECK_LT(session.timeline.view().width(), all.width() / 2);
+    IM_CHECK(session.timeline.view().begin > all.begin && session.timeline.view().end < all.end);
+    const TimeRange zoomed = session.timeline.view();
     d.test->MouseDragWithDelta({-200, 0});
-    IM_CHECK_GT(session.view.begin, zoomed.begin);
-    IM_CHECK_LT(std::abs(session.view.width() - zoomed.width()), 3);
+    IM_CHECK_GT(session.timeline.view().begin, zoomed.begin);
+    IM_CHECK_LT(std::abs(session.timeline.view().width() - zoomed.width()), 3);
     d.test->KeyDown(ImGuiMod_Shift);
     d.test->MouseMoveToPos(canvas_point(d, 0.4F, 0.5F));
     d.test->MouseDragWithDelta({180, 0});
     d.test->KeyUp(ImGuiMod_Shift);
-    IM_CHECK(session.measured.has_value());
+    IM_CHECK(session.timeline.measured().has_value());
     d.test->KeyPress(ImGuiKey_Escape);
-    IM_CHECK(!session.measured.has_value());
+    IM_CHECK(!session.timeline.measured().has_value());
     d.test->ItemClick("//Timeline/Fit step");
     IM_CHECK(d.settles());
     IM_CHECK(choose_some_span(d) != 0);
-    IM_CHECK(d.comes_true([&] { return session.chosen != nullptr; }));
+    IM_CHECK(d.comes_true([&] { return session.pieces.chosen != nullptr; }));
     d.test->KeyPress(ImGuiKey_Z);
-    IM_CHECK(session.view.width() <= 3 * session.chosen->row.dur + 200);
+    IM_CHECK(session.timeline.view().width() <= 3 * session.pieces.chosen->row.dur + 200);
   });
   CHECK(problem == "");
 }
@@ -70,7 +71,7 @@ TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
     IM_CHECK(d.settles());
     Session& session = d.session();
     d.test->ItemClick("//Timeline/Fit run");
-    const TimeRange all = session.view;
+    const TimeRange all = session.timeline.view();
     d.test->MouseMoveToPos(canvas_point(d, 0.4F, 0.5F));
     d.test->KeyDown(ImGuiMod_Ctrl);
     d.test->MouseDragWithDelta({200, 0});
@@ -79,11 +80,11 @@ TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
     // 200 pixels of the canvas, less what the names at its left take, are now its whole width.
     const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
     const double share =
-        static_cast<double>(session.view.width()) / static_cast<double>(all.width());
+        static_cast<double>(session.timeline.view().width()) / static_cast<double>(all.width());
     IM_CHECK_GT(share, 0.9 * 200 / canvas.RectFull.GetWidth());
     IM_CHECK_LT(share, 1.6 * 200 / canvas.RectFull.GetWidth());
-    IM_CHECK(session.view.begin > all.begin && session.view.end < all.end);
-    IM_CHECK(!session.follows);
+    IM_CHECK(session.timeline.view().begin > all.begin && session.timeline.view().end < all.end);
+    IM_CHECK(!session.timeline.follows());
   });
   CHECK(problem == "");
 }
@@ -98,16 +99,16 @@ TEST_CASE("spans are found by name, one after the other", "[long]") {
     d.test->ItemInput("//Timeline/##search");
     d.test->KeyChars("state_write");
     IM_CHECK(d.comes_true([&] {
-      return session.found != nullptr && session.found->text == "state_write" &&
-             !session.found->spans.empty();
+      return session.pieces.found != nullptr && session.pieces.found->text == "state_write" &&
+             !session.pieces.found->spans.empty();
     }));
     d.test->KeyPress(ImGuiKey_Enter);
-    const std::int64_t first = session.chosen_span;
+    const std::int64_t first = session.timeline.chosen_span();
     IM_CHECK(first != 0);
     d.test->ItemClick("//Timeline/>");
-    IM_CHECK(session.chosen_span != 0 && session.chosen_span != first);
+    IM_CHECK(session.timeline.chosen_span() != 0 && session.timeline.chosen_span() != first);
     d.test->ItemClick("//Timeline/<");
-    IM_CHECK_EQ(session.chosen_span, first);
+    IM_CHECK_EQ(session.timeline.chosen_span(), first);
   });
   CHECK(problem == "");
 }

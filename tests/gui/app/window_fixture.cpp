@@ -94,9 +94,10 @@ std::string picture_folder() {
 
 void await_live_run(const Drive& d) {
   Session& session = d.session();
-  IM_CHECK(d.comes_true([&] { return session.has_facts() && session.steps().size() >= 6; }));
+  IM_CHECK(d.comes_true(
+      [&] { return session.pieces.has_facts() && session.pieces.steps().size() >= 6; }));
   IM_CHECK(d.comes_true([&] { return session.turning.can_turn(); }));
-  session.brings_forward.push_back("Knobs");
+  session.foreground.bring("Knobs");
   d.test->Yield(4);
 }
 

@@ -1,6 +1,7 @@
 #include "gui/data/span_cache.h"
 
 #include "base/split_mix.h"
+#include "storage/rundb/span_reader.h"
 #include "tests/gui/data/feed_fixture.h"
 
 namespace sluice::gui {
@@ -37,7 +38,8 @@ struct LiveRun {
 
   void check(SpanCache& cache, TimeNs begin, TimeNs end) {
     const std::vector<rundb::SpanRow> kept = *require_ok(cache.between(*reader, index, begin, end));
-    const std::vector<rundb::SpanRow> read = require_ok(reader->spans_between(begin, end));
+    const std::vector<rundb::SpanRow> read =
+        require_ok(rundb::SpanReader(*reader).spans_between(begin, end));
     REQUIRE(kept.size() == read.size());
     for (std::size_t i = 0; i < read.size(); ++i) {
       CHECK(kept[i].id == read[i].id);

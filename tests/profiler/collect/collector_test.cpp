@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "storage/rundb/reader.h"
+#include "storage/rundb/span_reader.h"
 #include "tests/skip.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -195,7 +196,7 @@ TEST_CASE("a batch's spans of one track lie side by side, by time, and a reader 
                "WHERE span.track_id <> span_run.track_id OR span.ts < span_run.ts OR "
                "span.ts + span.dur > end_ts") == "0\n");
   // From 1000 to 1010 both included: those that begin there.
-  const auto spans = require_ok(reader->spans_between(1000, 1010));
+  const auto spans = require_ok(rundb::SpanReader(*reader).spans_between(1000, 1010));
   REQUIRE(spans.size() == 11);
   for (std::size_t i = 0; i < spans.size(); ++i) {
     REQUIRE(spans[i].ts == 1000 + static_cast<std::int64_t>(i));

@@ -2,6 +2,7 @@
 // each stretch is what the level promises.
 
 #include "profiler/collect/collector.h"
+#include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 #include "tests/core/train/small_run.h"
 #include "tests/storage/rundb/rundb_fixture.h"
@@ -57,7 +58,7 @@ void train_through(Levels levels, const SmallRun& files, const std::string& path
   }
   require_ok(run->prepare(train::StartFrom::new_state));
   Quiet observer;
-  (void)require_ok(train::train(*run, observer, changes));
+  (void)require_ok(train::train(*run, {{&observer}, {}}, changes));
   require_ok(collector->stop());
   REQUIRE(recorder.rings().at(0)->dropped_count() == 0);
 }
@@ -78,7 +79,7 @@ std::vector<std::int64_t> check_instants(rundb::Reader& reader) {
       "WHERE track.kind = 'recorder' AND value LIKE 'level %' ORDER BY ts";
   REQUIRE(table_of(reader, "SELECT value" + from) == wanted);
   std::vector<std::int64_t> begins;
-  for (const auto& row : require_ok(reader.query("SELECT ts" + from)).rows)
+  for (const auto& row : require_ok(rundb::Query(reader).text_table("SELECT ts" + from)).rows)
     begins.push_back(std::stoll(row[0]));
   return begins;
 }

@@ -1,5 +1,6 @@
 #include "profiler/report/csv_export.h"
 
+#include "storage/rundb/query.h"
 #include "tests/profiler/report/made_run.h"
 
 namespace sluice::report {
@@ -22,7 +23,7 @@ TEST_CASE("each table is a file; a folder that holds files is refused") {
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   require_ok(export_csv(*reader, folder.file("csv"), IfExists::refuse, {}));
   std::size_t table_count = 0;
-  for (const rundb::TableInfo& table : require_ok(reader->tables())) {
+  for (const rundb::TableInfo& table : require_ok(rundb::Query(*reader).tables())) {
     table_count += table.is_view ? 0 : 1;
     CHECK(std::filesystem::exists(folder.file("csv/" + table.name + ".csv")) == !table.is_view);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/colour.h"
+#include "profiler/analyze/phase.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/counters.h"
 #include "profiler/report/detail/curves.h"
@@ -69,6 +71,25 @@ TEST_CASE("the page has the verdict, links, devices and the steps of the run") {
   CHECK(devices[1]["busy_ns"] == 50e6);
   CHECK(data["curves"]["points"].size() == 3);
   CHECK(data["timeline"]["steps"][0]["spans"].size() == 9);  // none of its neighbours
+}
+
+TEST_CASE("the page gets the colours of stages, causes and phases, for both themes") {
+  const nlohmann::json data = data_of(Folder().page_of({}));
+  const auto& colours = data["colours"];
+  CHECK(colours["causes"].size() == analyze::kCauseCount);
+  CHECK(colours["causes"]["host link"]["dark"] == colour_text(palette::kHostLink));
+  CHECK(colours["causes"]["buffers"]["dark"] == colour_text(palette::kWaiting.dark));
+  CHECK(colours["causes"]["buffers"]["light"] == colour_text(palette::kWaiting.light));
+  CHECK(colours["phases"].size() == analyze::kPhaseCount);
+  for (const auto& cause : data["verdict"]["causes"])
+    CHECK(colours["causes"].contains(cause["cause"].get<std::string>()));
+  for (const char* table : {"stages", "causes", "phases"}) {
+    REQUIRE_FALSE(colours[table].empty());
+    for (const auto& colour : colours[table]) {
+      CHECK(parse_colour(colour["dark"].get<std::string>()));
+      CHECK(parse_colour(colour["light"].get<std::string>()));
+    }
+  }
 }
 
 TEST_CASE("links and their limits are of the run's own clock, as all its times are") {

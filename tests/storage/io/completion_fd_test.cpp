@@ -1,100 +1,24 @@
-// The eventfd is readable when, and only when, reap() has something; nothing is slept for.
+// The eventfd where transfers are continued or overtake each other; what every engine promises of
+// it stands in io_engine_conformance.h. Nothing is slept for.
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
 
 #include "base/units.h"
-#include "io_test_support.h"
 #include "storage/io/detail/attempt_hook.h"
 #include "storage/io/faulty_engine.h"
+#include "tests/storage/io/io_engine_conformance.h"
 
 namespace sluice::io::testing {
 namespace {
 
 IoEngineKind each_kind() { return GENERATE(IoEngineKind::io_uring, IoEngineKind::posix); }
 
-struct Case {
-  TemporaryFolder folder;
-  File file = make_file(folder.file("a"), 16 * kPageBytes, 1);
-  PageAlignedBuffer memory = allocate(16 * kPageBytes);
-  std::vector<IoCompletion> completions = std::vector<IoCompletion>(16);
-
-  IoRequest read(std::size_t page) {
-    return {.file = &file,
-            .offset_bytes = static_cast<std::int64_t>(page) * kPageBytes,
-            .data = memory.bytes().subspan(page * kPageBytes, kPageBytes),
-            .user_data = page};
-  }
-};
-
-// Polls and reaps as an event loop does, never waiting inside reap().
-std::vector<std::uint64_t> poll_all(IoEngine& engine, std::span<IoCompletion> completions) {
-  std::vector<std::uint64_t> users;
-  while (engine.inflight_count() > 0) {
-    REQUIRE(is_readable(engine.completion_fd(), kLongMs));
-    const std::size_t count = engine.reap(completions, 0);
-    for (const IoCompletion& completion : completions.first(count))
-      users.push_back(completion.user_data);
-  }
-  return users;
-}
-
 }  // namespace
 
-TEST_CASE("the eventfd is readable from a completion to its reaping") {
-  Case data;
-  const auto engine = open_engine(each_kind(), 4);
-  CHECK_FALSE(is_readable(engine->completion_fd()));
-  const IoRequest request = data.read(0);
-  for (int round = 0; round < 3; ++round) {
-    REQUIRE(engine->submit(std::span(&request, 1)) == 1);
-    CHECK(poll_all(*engine, data.completions) == std::vector<std::uint64_t>{0});
-    CHECK_FALSE(is_readable(engine->completion_fd()));
-  }
-}
-
-TEST_CASE("the eventfd is readable at once for a request that the engine itself refuses") {
-  Case data;
-  const auto engine = open_engine(each_kind(), 4);
-  IoRequest request = data.read(0);
-  request.data = {};
-  REQUIRE(engine->submit(std::span(&request, 1)) == 1);
-  CHECK(is_readable(engine->completion_fd()));
-  CHECK(engine->reap(data.completions, 0) == 1);
-  CHECK_FALSE(is_readable(engine->completion_fd()));
-}
-
-TEST_CASE("the eventfd stays readable while reaping leaves something") {
-  Case data;
-  const auto engine = open_engine(each_kind(), 8);
-  std::vector<IoRequest> requests;
-  for (std::size_t page = 0; page < 8; ++page) {
-    requests.push_back(data.read(page));
-    if (page % 3 == 0) requests.back().data = {};
-  }
-  REQUIRE(engine->submit(requests) == 8);
-  CHECK(poll_all(*engine, std::span(data.completions).first(1)).size() == 8);
-  CHECK_FALSE(is_readable(engine->completion_fd()));
-}
-
-TEST_CASE("whoever polls may read the eventfd and misses nothing") {
-  Case data;
-  const auto engine = open_engine(each_kind(), 8);
-  std::vector<IoRequest> requests;
-  for (std::size_t page = 0; page < 8; ++page) requests.push_back(data.read(page));
-  REQUIRE(engine->submit(requests) == 8);
-  std::size_t count = 0;
-  while (count < 8) {
-    REQUIRE(is_readable(engine->completion_fd(), kLongMs));
-    std::uint64_t raised = 0;
-    REQUIRE(::read(engine->completion_fd(), &raised, sizeof raised) == sizeof raised);
-    count += engine->reap(std::span(data.completions).first(2), 0);
-  }
-}
-
 TEST_CASE("a transfer that is continued wakes the poller again") {
-  Case data;
+  PagesOfFile data;
   FaultPlan plan;
   using Fault = FaultPlan::Fault;
   plan.planned = {{0, Fault::again}, {0, Fault::short_transfer}, {0, Fault::interrupted}};
@@ -133,7 +57,7 @@ class HoldFirst final : public detail::AttemptHook {
 }  // namespace
 
 TEST_CASE("a request may finish before one that was submitted earlier") {
-  Case data;
+  PagesOfFile data;
   const IoEngineKind kind = each_kind();
   HoldFirst hook(kind);
   auto engine = open_engine(kind, 4, 2);

@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "storage/rundb/detail/connection.h"
+#include "storage/rundb/query.h"
+#include "storage/rundb/span_reader.h"
+#include "storage/rundb/timeline_reader.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
@@ -92,7 +95,7 @@ TEST_CASE("what others have added to a file is let be") {
                                       kEndless));
   auto reader = require_ok(Reader::open(path));
   CHECK(require_ok(reader->steps()).size() == 20);
-  for (const TableInfo& table : require_ok(reader->tables())) {
+  for (const TableInfo& table : require_ok(Query(*reader).tables())) {
     CHECK(table.name != "endless");
     CHECK(table.name != "notes");
     CHECK(table.name.find('/') == std::string::npos);
@@ -132,24 +135,24 @@ int refusals(Reader& reader) {
   };
   ask(reader.meta());
   ask(reader.steps());
-  ask(reader.last_steps(5));
+  ask(reader.steps_after(-1));
   ask(reader.stretch_begin());
   ask(reader.tracks());
   ask(reader.links());
   ask(reader.devices());
   ask(reader.knob_changes());
-  ask(reader.spans_between(kLeast, kMost));
-  ask(reader.each_span_between(kLeast, kMost, [](const SpanRow&) {}));
-  ask(reader.spans_of_track(1, kLeast, kMost));
-  ask(reader.spans_ended(kLeast, kMost));
-  ask(reader.view_of_track(1, 0, TimeNs{1} << 40, 1000));
-  ask(reader.counters_between(kLeast, kMost));
+  ask(SpanReader(reader).spans_between(kLeast, kMost));
+  ask(SpanReader(reader).each_span_between(kLeast, kMost, [](const SpanRow&) {}));
+  ask(TimelineReader(reader).spans_of_track(1, kLeast, kMost));
+  ask(SpanReader(reader).spans_ended(kLeast, kMost));
+  ask(TimelineReader(reader).view_of_track(1, 0, TimeNs{1} << 40, 1000));
+  ask(SpanReader(reader).counters_between(kLeast, kMost));
   ask(reader.span_totals());
   ask(reader.link_totals());
   for (int level = 0; level < kLodLevels; ++level) {
-    ask(reader.lod(1, level, 0, TimeNs{1} << 60));
-    ask(reader.lod_of_all_tracks(level, -(TimeNs{1} << 60), TimeNs{1} << 60));
-    ask(reader.long_spans(1, level, kLeast, kMost));
+    ask(TimelineReader(reader).lod(1, level, 0, TimeNs{1} << 60));
+    ask(TimelineReader(reader).lod_of_all_tracks(level, -(TimeNs{1} << 60), TimeNs{1} << 60));
+    ask(TimelineReader(reader).long_spans(1, level, kLeast, kMost));
   }
   return count;
 }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "storage/rundb/reader.h"
+#include "storage/rundb/timeline_reader.h"
 #include "storage/rundb/writer.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -67,11 +68,12 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
     require_ok(writer->close());
   }
   const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  TimelineReader timeline(*reader);
   for (std::int64_t track = 1; track <= 3; ++track) {
     for (int level = 0; level < kLodLevels; ++level) {
       std::int64_t counted = 0;
-      const auto bins = require_ok(reader->lod(track, level, 0, 1'000'000'000'000));
-      auto of_all = require_ok(reader->lod_of_all_tracks(level, 0, 1'000'000'000'000));
+      const auto bins = require_ok(timeline.lod(track, level, 0, 1'000'000'000'000));
+      auto of_all = require_ok(timeline.lod_of_all_tracks(level, 0, 1'000'000'000'000));
       std::erase_if(of_all, [&](const LodRow& row) { return row.track_id != track; });
       CHECK(std::ranges::equal(bins, of_all, {}, &LodRow::bin, &LodRow::bin));
       CHECK(std::ranges::is_sorted(bins, {}, &LodRow::bin));
@@ -82,7 +84,7 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
         CHECK(row.longest_ns == plain.longest_ns);
         counted += row.count;
       }
-      const auto long_spans = require_ok(reader->long_spans(track, level, 0, 1'000'000'000'000));
+      const auto long_spans = require_ok(timeline.long_spans(track, level, 0, 1'000'000'000'000));
       const auto of_track = std::ranges::count(spans, track, &SpanRow::track_id);
       CHECK(counted + std::ssize(long_spans) == of_track);
       for (const LongSpanRow& span : long_spans) {
@@ -93,19 +95,20 @@ TEST_CASE("levels have the sums of their spans, over batches, and long spans sta
       }
     }
     // A window finds what reaches into it, and of one track the spans.
-    for (const LongSpanRow& span : require_ok(reader->long_spans(track, 0, 5'000'000, 6'000'000))) {
+    for (const LongSpanRow& span :
+         require_ok(timeline.long_spans(track, 0, 5'000'000, 6'000'000))) {
       CHECK((span.ts <= 6'000'000 && span.end_ts >= 5'000'000));
     }
     for (const TimeNs begin : {TimeNs{0}, TimeNs{33'000'000}, TimeNs{7'000'000'000}}) {
       const TimeNs end = begin + 100'000'000;
-      auto inside = require_ok(reader->lod(track, 0, 0, 1'000'000'000'000));
+      auto inside = require_ok(timeline.lod(track, 0, 0, 1'000'000'000'000));
       std::erase_if(inside, [&](const LodRow& row) {
         return row.bin < begin >> lod_shift(0) || row.bin > end >> lod_shift(0);
       });
-      CHECK(std::ranges::equal(require_ok(reader->lod(track, 0, begin, end)), inside, {},
+      CHECK(std::ranges::equal(require_ok(timeline.lod(track, 0, begin, end)), inside, {},
                                &LodRow::bin, &LodRow::bin));
     }
-    const auto found = require_ok(reader->spans_of_track(track, 20'000'000'000, 30'000'000'000));
+    const auto found = require_ok(timeline.spans_of_track(track, 20'000'000'000, 30'000'000'000));
     const auto expected = std::ranges::count_if(spans, [&](const SpanRow& span) {
       return span.track_id == track && span.ts <= 30'000'000'000 &&
              span.ts + span.dur >= 20'000'000'000;
@@ -132,8 +135,9 @@ TEST_CASE("bins of the finest level are the same, whether their spans have rows 
     append(*writer, 98'000'000, 30'000'000, 4, 0);
   }
   const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  TimelineReader timeline(*reader);
   REQUIRE(table_of(*reader, "SELECT lod_level FROM span_run") == "0\n1\n0\n1\n");
-  const auto bins = require_ok(reader->lod(1, 0, 0, 300'000'000));
+  const auto bins = require_ok(timeline.lod(1, 0, 0, 300'000'000));
   CHECK(std::ranges::is_sorted(bins, {}, &LodRow::bin));
   std::int64_t counted = 0;
   for (const LodRow& row : bins) {
@@ -144,7 +148,7 @@ TEST_CASE("bins of the finest level are the same, whether their spans have rows 
     counted += row.count;
   }
   CHECK(counted == 1009);
-  CHECK(require_ok(reader->long_spans(1, 0, 0, 300'000'000)).size() == 3);
+  CHECK(require_ok(timeline.long_spans(1, 0, 0, 300'000'000)).size() == 3);
 }
 
 TEST_CASE("a view of a track has its spans where they are few, and bins of the window else") {
@@ -157,26 +161,27 @@ TEST_CASE("a view of a track has its spans where they are few, and bins of the w
     batch.spans.push_back({.track_id = 2, .name_id = 1, .ts = i * 100'000'000, .dur = 20'000'000});
   require_ok(writer->append(batch));
   const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  TimelineReader timeline(*reader);
   const TimeNs second = 1'000'000'000;
 
-  const TrackView many = require_ok(reader->view_of_track(1, 0, second, 500));
+  const TrackView many = require_ok(timeline.view_of_track(1, 0, second, 500));
   CHECK(many.level == 1);  // a column is 2 ms, a bin of level 0 one
   CHECK(many.spans.empty());
   std::int64_t counted = 0;
   for (const LodRow& bin : many.bins) counted += bin.count;
   CHECK(counted == 100'000);
 
-  const TrackView closer = require_ok(reader->view_of_track(1, 0, second / 4, 1000));
+  const TrackView closer = require_ok(timeline.view_of_track(1, 0, second / 4, 1000));
   CHECK(closer.level == 0);
   CHECK(closer.bins.size() <= 1000);
 
-  const TrackView close = require_ok(reader->view_of_track(1, 0, second / 1000, 1000));
+  const TrackView close = require_ok(timeline.view_of_track(1, 0, second / 1000, 1000));
   CHECK(close.level == TrackView::kAllSpans);
   CHECK(close.bins.empty());
   CHECK(close.spans.size() == 101);  // one begins at the window's end
   CHECK(std::ranges::is_sorted(close.spans, {}, &SpanRow::ts));
 
-  const TrackView few = require_ok(reader->view_of_track(2, 0, second / 2, 1000));
+  const TrackView few = require_ok(timeline.view_of_track(2, 0, second / 2, 1000));
   CHECK(few.level == TrackView::kAllSpans);
   CHECK(few.spans.size() == 6);
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "storage/rundb/detail/connection.h"
+#include "storage/rundb/query.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
@@ -135,7 +136,7 @@ TEST_CASE("a reader cannot write") {
   const TempFolder folder;
   make_run(folder.file("run.db"));
   auto reader = require_ok(Reader::open(folder.file("run.db")));
-  REQUIRE_FALSE(reader->query("DELETE FROM step").ok());
+  REQUIRE_FALSE(Query(*reader).text_table("DELETE FROM step").ok());
   REQUIRE(require_ok(reader->steps()).size() == 20);
 }
 

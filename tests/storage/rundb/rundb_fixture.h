@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/writer.h"
 
@@ -39,7 +40,7 @@ inline void require_ok(const Status& status) {
 // The answer as lines of columns joined by " | ".
 inline std::string table_of(Reader& reader, const std::string& sql) {
   std::string lines;
-  for (const auto& row : require_ok(reader.query(sql)).rows) {
+  for (const auto& row : require_ok(Query(reader).text_table(sql)).rows) {
     for (std::size_t i = 0; i < row.size(); ++i) lines += (i == 0 ? "" : " | ") + row[i];
     lines += "\n";
   }

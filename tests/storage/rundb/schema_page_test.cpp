@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "storage/rundb/query.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
@@ -33,7 +34,7 @@ TEST_CASE("the schema page and the database name the same tables and columns") {
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
   auto reader = require_ok(Reader::open(folder.file("run.db")));
   Columns columns_of_database;
-  for (const TableInfo& table : require_ok(reader->tables()))
+  for (const TableInfo& table : require_ok(Query(*reader).tables()))
     columns_of_database[table.name] = table.columns;
   REQUIRE(columns_of_database.size() == 27);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "storage/rundb/query.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::rundb {
@@ -29,17 +30,17 @@ TEST_CASE("rows are read one by one, as the types that they have") {
   require_ok(writer->close());
   const auto reader = require_ok(Reader::open(folder.file("run.db")));
   std::size_t count = 0;
-  require_ok(reader->each_row("SELECT id, 0.25, 'text', NULL FROM span",
-                              [&count](std::span<const Cell> row) {
-                                count += 1;
-                                CHECK(std::holds_alternative<std::int64_t>(row[0]));
-                                CHECK(std::get<double>(row[1]) == 0.25);
-                                CHECK(std::get<std::string>(row[2]) == "text");
-                                CHECK(std::holds_alternative<std::monostate>(row[3]));
-                                return ok_status();
-                              }));
+  require_ok(Query(*reader).each_row("SELECT id, 0.25, 'text', NULL FROM span",
+                                     [&count](std::span<const Cell> row) {
+                                       count += 1;
+                                       CHECK(std::holds_alternative<std::int64_t>(row[0]));
+                                       CHECK(std::get<double>(row[1]) == 0.25);
+                                       CHECK(std::get<std::string>(row[2]) == "text");
+                                       CHECK(std::holds_alternative<std::monostate>(row[3]));
+                                       return ok_status();
+                                     }));
   CHECK(count == 3);
-  const Status stopped = reader->each_row("SELECT id FROM span", [](std::span<const Cell>) {
+  const Status stopped = Query(*reader).each_row("SELECT id FROM span", [](std::span<const Cell>) {
     return Status(make_error(ErrorCode::cancelled, "enough"));
   });
   REQUIRE(!stopped.ok());
@@ -53,7 +54,7 @@ TEST_CASE("a text that is asked again gives each answer whole, also from within 
   require_ok(writer->close());
   const auto reader = require_ok(Reader::open(folder.file("run.db")));
   const auto ids_behind = [&reader](std::int64_t id, const auto& use_id) {
-    return reader->each_row_with(
+    return Query(*reader).each_row_with(
         "SELECT id FROM span WHERE id > ?1 ORDER BY id", {id},
         [&use_id](std::span<const Cell> row) { return use_id(std::get<std::int64_t>(row[0])); });
   };
@@ -71,9 +72,9 @@ TEST_CASE("a text that is asked again gives each answer whole, also from within 
              return Status(make_error(ErrorCode::cancelled, "enough"));
            }).ok());
   }
-  CHECK(!reader
-             ->each_row_with("SELECT nothing FROM span", {},
-                             [](std::span<const Cell>) { return ok_status(); })
+  CHECK(!Query(*reader)
+             .each_row_with("SELECT nothing FROM span", {},
+                            [](std::span<const Cell>) { return ok_status(); })
              .ok());
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "storage/rundb/reader.h"
+#include "storage/rundb/span_reader.h"
 #include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -105,7 +106,7 @@ TEST_CASE("spans are found by when they ended, without those that failed") {
   require_ok(writer->append(batch));
   require_ok(writer->close());
   auto reader = require_ok(Reader::open(folder.file("run.db")));
-  const std::vector<NamedSpan> spans = require_ok(reader->spans_ended(10, 20));
+  const std::vector<NamedSpan> spans = require_ok(SpanReader(*reader).spans_ended(10, 20));
   REQUIRE(spans.size() == 2);
   CHECK(spans[0].row.ts == 5);
   CHECK(spans[1].row.ts == 15);
@@ -239,17 +240,18 @@ TEST_CASE("bytes by link are exactly what the spans say, over every link of the 
   REQUIRE(totals[1].dur_max == 30);
 }
 
-TEST_CASE("the last steps come in order, and there may be fewer than asked for") {
+TEST_CASE("the steps after one come in order, and there may be none") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
   auto reader = require_ok(Reader::open(folder.file("run.db")));
   REQUIRE(require_ok(reader->steps()).empty());
   for (int step = 0; step < 5; ++step) require_ok(writer->append(whole_step(*writer, step, 1)));
-  const auto last = require_ok(reader->last_steps(2));
+  const auto last = require_ok(reader->steps_after(2));
   REQUIRE(last.size() == 2);
   REQUIRE(last[0].id == 3);
   REQUIRE(last[1].id == 4);
-  REQUIRE(require_ok(reader->last_steps(100)).size() == 5);
+  REQUIRE(require_ok(reader->steps_after(-1)).size() == 5);
+  REQUIRE(require_ok(reader->steps_after(4)).empty());
 }
 
 TEST_CASE("a resumed run goes on in the same file, with the same names and tracks") {

@@ -1,0 +1,31 @@
+#include "core/plan/knob_change.h"
+
+#include "core/plan/drive_room.h"
+
+namespace sluice::plan {
+namespace {
+
+Status check_record(const LivePlan& live, const settings::RunConfig& wanted) {
+  if (live.is_recorded || wanted.record == live.run.config.record) return ok_status();
+  return make_error(ErrorCode::config,
+                    "record={}: this run began with record=off, so there is no database to record "
+                    "into; begin with record=steps",
+                    record::level_name(wanted.record));
+}
+
+}  // namespace
+
+Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig& wanted) {
+  RETURN_IF_ERROR(check_record(live, wanted));
+  PlannedKnobs planned{live.run, {}};
+  RETURN_IF_ERROR(set_knobs(planned.run, wanted));
+  RETURN_IF_ERROR(check_device_memory(planned.run));
+  planned.memory = plan_memory(planned.run, live.model);
+  // What is available does not count what the run itself has taken.
+  if (wanted.resources.host_memory_bytes == 0) planned.memory.cap_bytes += live.memory.total_bytes;
+  RETURN_IF_ERROR(check_plan(planned.memory));
+  RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files));
+  return planned;
+}
+
+}  // namespace sluice::plan

@@ -1,0 +1,34 @@
+#pragma once
+// A change of knobs as a value: planned once, by whoever is asked for it, then applied by the run.
+//
+// Thread contract: plain data and a free function, which asks the file system; the control socket's
+// thread plans on a copy of what the run has, while the run computes.
+
+#include <string>
+#include <vector>
+
+#include "core/plan/memory_plan.h"
+
+namespace sluice::plan {
+
+// What a live run has: the ground that a change starts from.
+struct LivePlan {
+  RunPlan run;
+  MemoryPlan memory;
+  MemoryItems model;
+  std::vector<std::string> state_files;  // one a device
+  bool is_recorded = false;
+};
+
+// The run's plans with the changed knobs.
+struct PlannedKnobs {
+  RunPlan run;
+  MemoryPlan memory;
+};
+
+// Plans the live run with changed knobs (settings::with_knobs). Memory that it already holds counts
+// as available. Errors: what the settings ask that the machine does not have, each with the
+// numbers.
+Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig& wanted);
+
+}  // namespace sluice::plan

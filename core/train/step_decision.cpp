@@ -1,0 +1,28 @@
+#include "core/train/step_decision.h"
+
+namespace sluice::train {
+
+offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
+                             double remaining_loss_scale) {
+  const double grad_scale =
+      optimizer::grad_scale(remaining_loss_scale, gradients.norm, plan.max_grad_norm);
+  return {.apply = gradients.finite,
+          .scalars =
+              optimizer::update_scalars(plan.update, plan.position.optimizer_step + 1, grad_scale)};
+}
+
+state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients) {
+  state::TrainingPosition next = plan.position;
+  next.step += 1;
+  next.optimizer_step += gradients.finite ? 1 : 0;
+  next.data_position += static_cast<std::uint64_t>(plan.sample_count);
+  if (plan.precision == Float16Kind::fp16) {
+    const optimizer::LossScale scale = optimizer::next_loss_scale(
+        {next.loss_scale, next.loss_scale_good_steps}, !gradients.finite, plan.loss_scale);
+    next.loss_scale = scale.scale;
+    next.loss_scale_good_steps = scale.good_steps;
+  }
+  return next;
+}
+
+}  // namespace sluice::train

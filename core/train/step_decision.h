@@ -1,0 +1,45 @@
+#pragma once
+// The decision of a step: what its gradients are known to be once all of them are down, whether
+// they are applied and by how much, and where the run stands afterwards. Pure functions, so a real
+// step and a simulated one decide alike, and every rank of a run would.
+//
+// Thread contract: plain data and free functions.
+
+#include <cstdint>
+
+#include "base/float16.h"
+#include "core/offload/step_update.h"
+#include "core/optimizer/loss_scale.h"
+#include "core/optimizer/update_rule.h"
+#include "storage/state/commit_record.h"
+
+namespace sluice::train {
+
+// What is known once the gradients are.
+struct GradientSummary {
+  double norm = 0;  // of the gradients without loss scale
+  bool finite = true;
+};
+
+struct StepPlan {
+  state::TrainingPosition position;  // before the step
+  optimizer::UpdateOptions update;   // with the step's learning rate
+  double max_grad_norm = 0;          // 0: no clipping
+  Float16Kind precision = Float16Kind::bf16;
+  optimizer::LossScaleOptions loss_scale;  // fp16
+  int micro_step_count = 1;
+  std::int64_t sample_count = 0;  // of the text, over all micro-steps
+
+  // What backward multiplies the loss by.
+  double gradient_scale() const { return position.loss_scale / micro_step_count; }
+};
+
+// Overflow skips the step. `remaining_loss_scale` is the loss scale still contained in the
+// gradients on the drives.
+offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
+                             double remaining_loss_scale);
+
+// The training position once the decision is carried out and committed.
+state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients);
+
+}  // namespace sluice::train

@@ -1,0 +1,80 @@
+#pragma once
+// Who a run reports to, and who may ask something of it between two steps.
+//
+// Thread contract: all on the schedule's thread, between steps.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "core/settings/run_config.h"
+#include "storage/state/snapshot.h"
+
+namespace sluice::train {
+
+struct StepReport {
+  std::int64_t step = 0;  // 1 = the first
+  std::int64_t steps = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double lr = 0;
+  double loss_scale = 1;
+  bool skipped = false;
+  std::int64_t tokens = 0;
+  TimeNs forward_ns = 0;
+  TimeNs backward_ns = 0;
+  TimeNs update_ns = 0;  // with the commit
+  TimeNs total_ns = 0;
+};
+
+// A commit that is kept as files of its own.
+struct KeptSnapshot {
+  std::string path;  // the folder: a state_dir to resume from
+  state::SavedSnapshot saved;
+};
+
+// Knobs that somebody wants changed while the run is live.
+struct AskedChange {
+  std::int64_t id = 0;                // the asker's own
+  std::vector<std::string> settings;  // "key=value"
+  std::string who;
+};
+
+// Told how the run goes.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_step(const StepReport& /*report*/) {}
+  virtual void on_validation(std::int64_t /*step*/, double /*loss*/) {}
+  virtual void on_snapshot(const Result<KeptSnapshot>& /*kept*/) {}
+  // Before the first step that has the new values; `step` counts from 0, as in the run database.
+  // `asked` is null for what the settings or `changes` of train() planned.
+  virtual void on_knobs_changed(std::int64_t /*step*/, TimeNs /*ts*/,
+                                std::span<const settings::KnobChange> /*changes*/,
+                                const AskedChange* /*asked*/) {}
+  // Nothing has changed.
+  virtual void on_change_refused(std::int64_t /*step*/, TimeNs /*ts*/, const AskedChange& /*asked*/,
+                                 const Error& /*why*/) {}
+};
+
+// Asks something of the run.
+class TrainRequests {
+ public:
+  virtual ~TrainRequests() = default;
+  // Hands over the changes asked for since the last call; taken over before the next step, each as
+  // a whole or not at all.
+  virtual std::vector<AskedChange> take_changes() { return {}; }
+  // The last commit is to be kept (TrainingRun::save_snapshot); until on_snapshot() says how it
+  // went.
+  virtual bool wants_snapshot() { return false; }
+  virtual bool wants_stop() { return false; }  // after the step under way
+};
+
+struct TrainHooks {
+  std::vector<TrainObserver*> observers;
+  std::vector<TrainRequests*> requests;
+};
+
+}  // namespace sluice::train

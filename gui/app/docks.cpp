@@ -1,0 +1,94 @@
+#include "gui/app/docks.h"
+
+#include <imgui_internal.h>
+
+#include <algorithm>
+
+#include "gui/widgets/look.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr const char* kDockHost = "##dock host";
+
+}  // namespace
+
+void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
+                 Settings& settings) {
+  draw_space(foreground);
+  draw_views(views, foreground, settings);
+}
+
+void Docks::draw_space(Foreground& foreground) {
+  const ImGuiID dock = ImGui::GetID(kDockHost);
+  const ImGuiDockNode* node = ImGui::DockBuilderGetNode(dock);
+  if (lays_out_ || node == nullptr ||
+      (node->IsLeafNode() && node->Windows.Size == 0 &&
+       ImGui::FindWindowSettingsByID(ImHashStr("Timeline")) == nullptr)) {
+    lay_out(dock, foreground);
+    lays_out_ = false;
+  }
+  ImGui::DockSpaceOverViewport(dock, ImGui::GetMainViewport(), ImGuiDockNodeFlags_None);
+  node = ImGui::DockBuilderGetCentralNode(dock);
+  if (node == nullptr || node->Windows.Size > 0) return;
+  const char* words = "Closed. Menu View opens each view again; Default layout shows all of them.";
+  const ImVec2 size = ImGui::CalcTextSize(words);
+  if (size.x > node->Size.x) return;
+  node->HostWindow->DrawList->AddText(node->Rect().GetCenter() - size / 2, look().colours.dim,
+                                      words);
+}
+
+// The answer first, top left; the timeline the largest; history and tables below; at the right what
+// acts.
+void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
+  ImGui::DockBuilderRemoveNode(dock);
+  ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));
+  ImGui::DockBuilderSetNodeSize(dock, ImGui::GetMainViewport()->WorkSize);
+  ImGuiID rest = dock;
+  // In a small window the sides keep what their texts need, also when it is made larger later on.
+  const float width = ImGui::GetMainViewport()->WorkSize.x;
+  const float right = std::clamp(px(320) / width, 0.2F, 0.4F);
+  const float side = std::clamp(px(280) / (width * (1 - right)), 0.25F, 0.5F);
+  const ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
+  ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, 0.36F, nullptr, &rest);
+  ImGuiID left = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Left, side, nullptr, &rest);
+  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, 0.35F, nullptr, &left);
+  const ImGuiID steps = ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.25F, nullptr, &bottom);
+  const ImGuiID phases =
+      ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.36F, nullptr, &bottom);
+  ImGui::DockBuilderDockWindow("Overview", left);
+  ImGui::DockBuilderDockWindow("Devices", devices);
+  ImGui::DockBuilderDockWindow("Timeline", rest);
+  ImGui::DockBuilderDockWindow("Knobs", knobs);
+  ImGui::DockBuilderDockWindow("Steps", steps);
+  ImGui::DockBuilderDockWindow("Where the time went", phases);
+  for (const char* name : {"Statistics", "Links", "Compare", "SQL", "Losses and facts"})
+    ImGui::DockBuilderDockWindow(name, bottom);
+  ImGui::DockBuilderFinish(dock);
+  // In front of the tabs beside it; what was asked for before stays the last.
+  foreground.bring_before_others({"Statistics", "Overview"});
+  docking_frames_ = 3;
+}
+
+void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
+                       Settings& settings) {
+  std::string forward;
+  if (docking_frames_ > 0) {
+    docking_frames_ -= 1;
+  } else {
+    forward = foreground.take();
+  }
+  for (const std::unique_ptr<View>& view : views) {
+    if (forward == view->title()) {
+      view->is_open = true;
+      ImGui::SetNextWindowFocus();
+    }
+    settings.note_view(view->title(), view->is_open);
+    if (!view->is_open) continue;
+    ImGui::SetNextWindowSize({px(720), px(420)}, ImGuiCond_FirstUseEver);
+    if (ImGui::Begin(view->title(), &view->is_open)) view->draw_content();
+    ImGui::End();
+  }
+}
+
+}  // namespace sluice::gui

@@ -1,0 +1,137 @@
+#include "gui/app/top_bar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+// Of the last twenty steps; 0 without any.
+TimeNs recent_dur(const std::vector<rundb::StepRow>& steps) {
+  std::vector<TimeNs> durs;
+  for (auto step = steps.rbegin(); step != steps.rend() && durs.size() < 20; ++step)
+    durs.push_back(step->dur);
+  if (durs.empty()) return 0;
+  std::ranges::nth_element(durs, durs.begin() + static_cast<std::ptrdiff_t>(durs.size() / 2));
+  return durs[durs.size() / 2];
+}
+
+void draw_badge(const std::string& text, ImU32 colour) {
+  const FontScope font(look().bold, Look::kSmallSize);
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 pad = {px(8), px(2)};
+  const float y = at.y + (ImGui::GetFrameHeight() - size.y) / 2;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({at.x, y - pad.y}, {at.x + size.x + 2 * pad.x, y + size.y + pad.y}, colour,
+                      px(9));
+  list->AddText({at.x + pad.x, y}, text_on(colour), text.c_str());
+  ImGui::Dummy({size.x + 2 * pad.x, size.y});
+}
+
+// Right of what is there. What does not fit as a whole is left out: false.
+bool draw_fitting(const std::string& text, ImU32 colour = 0) {
+  ImGui::SameLine(0, px(14));
+  const float end = ImGui::GetCursorPosX() + ImGui::CalcTextSize(text.c_str()).x + px(6);
+  if (end > ImGui::GetWindowWidth()) return false;
+  draw_coloured(colour == 0 ? look().colours.text : colour, text, false);
+  return true;
+}
+
+// A dot and a word: whether the run is live, else how it ended.
+void draw_liveness(const RunPieces& pieces, std::int64_t planned_count) {
+  const Colours& colours = look().colours;
+  const bool is_live = pieces.run->is_live;
+  const ImU32 colour = is_live ? colours.green : colours.dim;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddCircleFilled({at.x + px(5), at.y + ImGui::GetFrameHeight() / 2},
+                                              px(4.5F), colour);
+  ImGui::Dummy({px(10), ImGui::GetTextLineHeight()});
+  ImGui::SameLine(0, px(5));
+  const bool is_cut = planned_count > static_cast<std::int64_t>(pieces.steps().size());
+  draw_coloured(colour,
+                is_live                         ? "live"
+                : pieces.facts().is_simulated() ? "simulated"
+                : is_cut                        ? "ended before its last step"
+                                                : "finished",
+                false);
+}
+
+// The last step, its loss, the pace, and what is left: as far as there is room.
+void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
+  const std::vector<rundb::StepRow>& steps = pieces.steps();
+  if (steps.empty()) return;
+  const rundb::StepRow& last = steps.back();
+  const TimeNs dur = recent_dur(steps);
+  const FontScope font(look().mono, Look::kTextSize);
+  if (!draw_fitting(fmt::format("step {}{}", step_text(last.id),
+                                planned_count > 0 ? " / " + grouped_text(planned_count) : "")))
+    return;
+  if (std::isfinite(last.loss) && !draw_fitting(fmt::format("loss {:.3f}", last.loss))) return;
+  if (last.tokens > 0 && dur > 0) {
+    const double tokens = static_cast<double>(last.tokens) * 1e9 / static_cast<double>(dur);
+    if (!draw_fitting(fmt::format("{} tok/s", count_text(tokens)))) return;
+  }
+  if (pieces.run->is_live && planned_count > last.id + 1) {
+    draw_fitting("left " + time_text((planned_count - last.id - 1) * dur), look().colours.dim);
+  }
+}
+
+void draw_run_state(const RunPieces& pieces) {
+  const RunFacts& facts = pieces.facts();
+  const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
+  ImGui::SameLine(0, px(18));
+  draw_liveness(pieces, planned_count);
+  ImGui::SameLine(0, px(8));
+  ImGui::Text("%s \u00b7 %s", facts.name().c_str(), facts.method_line.c_str());
+  if (!facts.stand_ins.empty()) {
+    ImGui::SameLine(0, px(8));
+    draw_badge(facts.stand_ins, look().colours.amber);
+  }
+  draw_progress(pieces, planned_count);
+}
+
+// At the right end, if there is room: it is also in the view of losses and facts.
+void draw_recorder_state(const RunPieces& pieces) {
+  const std::int64_t lost = lost_count(pieces.facts().losses);
+  std::string text =
+      lost == 0 ? "recording: nothing lost" : fmt::format("recording: {} LOST", grouped_text(lost));
+  if (pieces.run->recorder_share >= 0)
+    text += fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
+  const float x = ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
+  ImGui::SameLine();
+  if (lost == 0 && x < ImGui::GetCursorPosX() + px(10)) return;
+  ImGui::SetCursorPosX(std::max(x, ImGui::GetCursorPosX() + px(10)));
+  draw_coloured(lost == 0 ? look().colours.dim : look().colours.amber, text, false);
+}
+
+}  // namespace
+
+void TopBar::draw(const RunPieces& pieces, const std::vector<Command>& commands,
+                  const FrameCost& cost) {
+  if (!ImGui::BeginMainMenuBar()) return;
+  {
+    const FontScope font(look().bold, Look::kTitleSize);
+    ImGui::TextUnformatted("Sluice");
+  }
+  draw_menus(commands);
+  if (pieces.has_facts()) {
+    draw_run_state(pieces);
+    draw_recorder_state(pieces);
+  }
+  if (shows_cost_) {
+    ImGui::SameLine(0, px(16));
+    const FontScope font(look().mono, Look::kSmallSize);
+    ImGui::Text("%.2f ms a frame, worst %.2f ms, %d vertices", cost.last_ms, cost.worst_ms,
+                cost.vertex_count);
+  }
+  ImGui::EndMainMenuBar();
+}
+
+}  // namespace sluice::gui

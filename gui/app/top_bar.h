@@ -1,0 +1,29 @@
+#pragma once
+// The bar at the top: menus, and what the open run is at and how well it is recorded.
+//
+// Thread contract: the frame thread, between ImGui's NewFrame and Render.
+
+#include <vector>
+
+#include "gui/app/commands.h"
+#include "gui/views/run_pieces.h"
+
+namespace sluice::gui {
+
+struct FrameCost {
+  double last_ms = 0;   // from NewFrame to Render: the processor's time for what is drawn
+  double worst_ms = 0;  // of the last hundred frames
+  int vertex_count = 0;
+};
+
+class TopBar {
+ public:
+  void draw(const RunPieces& pieces, const std::vector<Command>& commands, const FrameCost& cost);
+  bool shows_cost() const { return shows_cost_; }
+  void toggle_cost() { shows_cost_ = !shows_cost_; }
+
+ private:
+  bool shows_cost_ = false;
+};
+
+}  // namespace sluice::gui

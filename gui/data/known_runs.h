@@ -1,0 +1,26 @@
+#pragma once
+// Which runs a person may want to open: those that are being recorded on this machine, and those
+// opened before that are still there.
+//
+// Thread contract: free functions that read the disk and /proc; not the frame thread.
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sluice::gui {
+
+struct KnownRuns {
+  std::vector<std::string> live;  // absolute paths (gui/data/live_runs.h)
+  std::set<std::string> gone;     // of those opened before: no longer there
+};
+KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
+
+// What a path that somebody types leads to.
+struct TypedPath {
+  std::string path;
+  bool is_file = false;
+};
+TypedPath look_at_path(const std::string& path);
+
+}  // namespace sluice::gui

@@ -1,0 +1,16 @@
+#include "gui/views/run_pieces.h"
+
+namespace sluice::gui {
+
+void RunPieces::pick_up() {
+  if (feed == nullptr) return;
+  run = feed->run();
+  timeline = feed->timeline();
+  minimap = feed->minimap();
+  chosen = feed->chosen();
+  verdict = feed->verdict();
+  statistics = feed->statistics();
+  found = feed->found();
+}
+
+}  // namespace sluice::gui

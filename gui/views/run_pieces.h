@@ -1,0 +1,34 @@
+#pragma once
+// What was read of the open run: its newest pieces, the same for a whole frame. Views read them and
+// change nothing.
+//
+// Thread contract: the frame thread.
+
+#include <memory>
+#include <vector>
+
+#include "gui/data/run_feed.h"
+
+namespace sluice::gui {
+
+struct RunPieces {
+  std::unique_ptr<RunFeed> feed;  // null: no run is open
+
+  // Each null until there is something.
+  std::shared_ptr<const RunSnapshot> run;
+  std::shared_ptr<const TimelineWindow> timeline;
+  std::shared_ptr<const Minimap> minimap;
+  std::shared_ptr<const ChosenSpan> chosen;
+  std::shared_ptr<const Verdict> verdict;
+  std::shared_ptr<const SpanStatistics> statistics;
+  std::shared_ptr<const Findings> found;
+
+  // Once a frame, before anything is drawn.
+  void pick_up();
+
+  bool has_facts() const { return run != nullptr && run->facts != nullptr; }
+  const RunFacts& facts() const { return *run->facts; }
+  const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,92 @@
+// What changes from step to step: time, loss, and how steps divide into phases.
+
+function drawPlots() {
+  plotWidth = Math.max(320, byId('time-plot').clientWidth || 1180);
+  drawCurves();
+  drawPhases();
+}
+
+function drawCurves() {
+  const { points, skipped } = data.curves;
+  if (points.length === 0) {
+    sayEmpty(byId('time-plot'), 'No step has ended.');
+    sayEmpty(byId('loss-plot'), 'No step has ended.');
+    return;
+  }
+  const steps = points.map((point) => point[0]);
+  const ends = [steps[0], steps[steps.length - 1]];
+  const { unit, factor } = timeUnit(Math.max(...points.map((point) => point[1])));
+  const isSkipped = new Set(skipped.map((mark) => mark[0]));
+  const thinned = data.step_count > points.length
+    ? `; ${grouped(points.length)} of ${grouped(data.step_count)} steps are drawn, extremes among them`
+    : '';
+  const crosses = data.curves.skipped_count > 0
+    ? `; crosses: ${grouped(data.curves.skipped_count)} skipped` : '';
+  byId('time-unit').textContent = `${unit}${thinned}${crosses}`;
+  const describe = (i) => [`step ${stepNumber(steps[i])}`, [
+    ['time', time(points[i][1])],
+    ['loss', points[i][2] === null ? 'none' : points[i][2].toFixed(4)],
+    ...(isSkipped.has(steps[i]) ? [['skipped', 'gradients overflowed']] : []),
+  ]];
+  const highest = Math.max(...points.map((point) => point[1])) / factor;
+  const times = new Plot(byId('time-plot'), 190, ends, 0, highest * 1.05);
+  times.curve(points.map((point) => [point[0], point[1] / factor]));
+  times.changes();
+  times.skipped(skipped, (mark) => mark[1] / factor);
+  times.hover(steps, describe);
+
+  const losses = points.map((point) => point[2]).filter((loss) => loss !== null);
+  if (losses.length === 0) {
+    sayEmpty(byId('loss-plot'), data.is_simulated
+      ? 'A simulated step moves no data and computes nothing, so it has no loss.'
+      : 'No step has a loss that is a number.');
+    return;
+  }
+  const low = Math.min(...losses);
+  const high = Math.max(...losses);
+  const room = (high - low || Math.abs(high) || 1) * 0.06;
+  const loss = new Plot(byId('loss-plot'), 190, ends, low - room, high + room);
+  loss.curve(points.map((point) => [point[0], point[2]]));
+  loss.changes();
+  loss.hover(steps, describe);
+}
+
+function drawPhases() {
+  const { bars, why_empty } = data.phases;
+  if (bars.length === 0) {
+    sayEmpty(byId('phase-plot'), why_empty);
+    return;
+  }
+  legend(byId('phase-legend'), [...phaseColours]);
+  const sums = bars.map((bar) => bar[2] + bar[3] + bar[4]);
+  const { unit, factor } = timeUnit(Math.max(...sums));
+  const isMean = bars.some((bar) => bar[1] > bar[0]);
+  byId('phase-unit').textContent = isMean ? `${unit}, means of neighbouring steps` : unit;
+  // Half a step of room beside the first and the last bar.
+  const ends = [bars[0][0] - 0.5, bars[bars.length - 1][1] + 0.5];
+  const plot = new Plot(byId('phase-plot'), 210, ends, 0, Math.max(...sums) / factor * 1.05);
+  bars.forEach((bar) => {
+    const gap = (ends[1] - ends[0]) / bars.length > 0 && bars.length < 200 ? 1 : 0;
+    let left = plot.x(bar[0] - 0.5);
+    let width = plot.x(bar[1] + 0.5) - left;
+    if (width > 60) {
+      left += (width - 60) / 2;
+      width = 60;
+    }
+    let below = 0;
+    [...phaseColours.values()].forEach((colour, p) => {
+      const value = bar[p + 2] / factor;
+      plot.root.append(hued(svg('rect', { x: left, width: Math.max(0.5, width - gap),
+        y: plot.y(below + value), height: plot.y(below) - plot.y(below + value),
+        'shape-rendering': 'crispEdges' }), colour));
+      below += value;
+    });
+  });
+  plot.changes(0.5);
+  plot.hover(bars.map((bar) => (bar[0] + bar[1]) / 2), (i) => [
+    bars[i][0] === bars[i][1] ? `step ${stepNumber(bars[i][0])}`
+      : `steps ${stepNumber(bars[i][0])} to ${stepNumber(bars[i][1])}`,
+    [...phaseColours.keys()].map((phase, p) => [phase,
+      `${time(bars[i][p + 2])}  ${perCent(bars[i][p + 2] / (sums[i] || 1))}`]),
+  ]);
+}

@@ -1,0 +1,100 @@
+// The top of the page: the run and its mode, what was lost, why a step takes as long as it does, and
+// what to turn next.
+
+function drawHead() {
+  byId('name').textContent = data.name;
+  byId('mode').textContent = data.mode;
+  byId('mode').classList.toggle('stand-in', data.is_stand_in);
+}
+
+function drawLosses() {
+  if (data.losses.length === 0) return;
+  const place = byId('losses');
+  place.hidden = false;
+  place.append(element('h2', '', 'Not all of the run is in the record'));
+  for (const loss of data.losses) {
+    const line = element('p');
+    line.append(element('b', '', `${loss.name}: ${grouped(loss.value)}. `), loss.description);
+    place.append(line);
+  }
+}
+
+// What is emulated or simulated is not called measured.
+function measured() {
+  if (data.is_simulated) return 'Simulated';
+  return data.clock === 'emulated' ? 'Measured by the emulated clock' : 'Measured';
+}
+
+function drawVerdict() {
+  const verdict = data.verdict;
+  if (verdict.why_empty) {
+    sayEmpty(byId('verdict-words'), verdict.why_empty);
+    return;
+  }
+  const causes = verdict.causes;
+  const parts = wholePerCents(causes.map((cause) => cause.share));
+  byId('verdict-title').textContent = `Why a step takes ${time(verdict.dur)}`;
+  byId('verdict-words').textContent = verdictWords(verdict, parts);
+  for (const finding of verdict.findings) {
+    byId('verdict-findings').append(element('li', finding.is_warning ? 'warning' : '', finding.text));
+  }
+  drawShares(causes, parts);
+}
+
+// The three largest causes in a sentence, and of which steps the verdict is.
+function verdictWords(verdict, parts) {
+  const named = verdict.causes.map((cause, i) => [cause, parts[i]]).filter(([, part]) => part > 0);
+  const words = named.slice(0, 3).map(([cause, part], i) => i === 0
+    ? `${part}${thin}% of it is ${cause.phrase}` : `${part}${thin}% ${cause.phrase}`);
+  const steps = verdict.step_count === 1 ? `of step ${stepNumber(verdict.first_step)}`
+    : `mean of ${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
+      `${stepNumber(verdict.last_step)}`;
+  return `${words.join(', ')}${named.length > 3 ? '; the rest is below' : ''}. ${measured()} along the ` +
+    `path of operations that waited for one another, ${steps}.`;
+}
+
+// As one strip, and as a bar for each cause.
+function drawShares(causes, parts) {
+  const largest = causes[0].share;
+  causes.forEach((cause, i) => {
+    const colour = causeColours.get(cause.cause) || unknownColour;
+    const piece = hued(element('div'), colour);
+    piece.style.width = `${cause.share * 100}%`;
+    piece.title = `${cause.cause} ${parts[i]} %`;
+    byId('verdict-strip').append(piece);
+    const row = element('div', 'bar-row');
+    const track = element('div', 'track');
+    const fill = hued(element('div', 'fill'), colour);
+    fill.style.width = `${cause.share / largest * 100}%`;
+    track.append(fill);
+    const label = element('span', '', cause.cause);
+    label.title = cause.phrase;
+    row.append(dot(colour), label, track,
+      element('span', 'num', parts[i] === 0 ? `<1${thin}%` : `${parts[i]}${thin}%`),
+      element('span', 'num', time(cause.ns)));
+    byId('verdict-bars').append(row);
+  });
+}
+
+function drawNext() {
+  const next = data.next;
+  if (next === undefined) return;
+  byId('next').hidden = false;
+  const list = byId('next-list');
+  if (next.unavailable) {
+    list.append(element('p', 'empty', `Nothing is predicted: ${next.unavailable}`));
+    return;
+  }
+  for (const group of next.groups) {
+    if (group.heading) list.append(element('h4', '', group.heading));
+    for (const change of group.rows) {
+      const row = element('div', 'next-row');
+      row.append(element('b', '', change.words),
+        element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
+        element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
+      list.append(row);
+    }
+  }
+  if (next.none) list.prepend(element('p', 'empty', next.none));
+  byId('next-note').textContent = next.note;
+}
