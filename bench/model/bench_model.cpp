@@ -151,7 +151,7 @@ void print_phase(std::string_view name, const std::vector<StepSeconds>& steps, P
 
 void print_memory(const Settings& settings, const model::ModelShape& shape,
                   std::int64_t parameter_bytes, std::int64_t gradient_bytes) {
-  const model::ModelMemory plan = model::gpt2_memory(shape, settings.options);
+  const model::ComputeMemory plan = model::gpt2_memory(shape, settings.options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print(

@@ -48,7 +48,7 @@ struct ModelFactory {
   std::function<Result<BuiltModel>(const ModelShape&, const ModelOptions&,
                                    std::span<std::uint16_t> parameters)>
       make;
-  // What a model takes besides the flat parameters, for the memory plan (D9).
+  // Upper bounds of what the model takes besides the 16-bit parameters while it computes.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
 };
 

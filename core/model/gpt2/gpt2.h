@@ -26,17 +26,16 @@ class Gpt2 : public TrainableModel {
       const SampleOptions& options) = 0;  // byte-level vocabularies only
 };
 
-// Upper bounds, in bytes of resident memory, of what a model takes besides the flat parameters: of
-// all micro-batches together. For the memory plan (D9).
-struct ModelMemory {
-  std::int64_t library_bytes = 0;  // the program and its libraries, before anything is computed
-  std::int64_t activation_bytes = 0;
-  std::int64_t temporary_bytes = 0;      // peak inside one layer's forward or backward
-  std::int64_t tied_gradient_bytes = 0;  // of a table that two layers share
+// Upper bound of the resident memory that the model takes besides the flat parameters: libtorch
+// itself, activations of all micro-batches, temporaries of the widest layer, the tied table's
+// gradient. For the memory plan (D9).
+struct ComputeMemory {
+  std::int64_t library_bytes;  // libtorch and the program, before anything is computed
+  std::int64_t activation_bytes;
+  std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
+  std::int64_t tied_gradient_bytes;
 };
-
-// What libtorch and GPT-2's layers take.
-ModelMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
+ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 
 ModelFactory gpt2_factory();
 

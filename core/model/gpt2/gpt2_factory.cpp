@@ -19,7 +19,7 @@ Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
 }
 
 MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
-  const ModelMemory bound = gpt2_memory(shape, options);
+  const ComputeMemory bound = gpt2_memory(shape, options);
   return {{"program and libraries", bound.library_bytes},
           {"activations", bound.activation_bytes},
           {"temporaries of the widest layer", bound.temporary_bytes},

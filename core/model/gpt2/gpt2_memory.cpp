@@ -98,7 +98,7 @@ std::int64_t tied_gradient_bytes(const ModelShape& shape, const ModelOptions& op
 
 }  // namespace
 
-ModelMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) {
+ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t temporary =
       std::max({block_temporary_bytes(shape, options), head_temporary_bytes(shape, options),
                 embedding_temporary_bytes(shape, options)});

@@ -126,7 +126,7 @@ std::int64_t measure_in_child(std::size_t which) {
 void check_plan(std::size_t which) {
   const auto& [shape, options] = kCases[which];
   const std::int64_t measured = measure_in_child(which);
-  const ModelMemory plan = gpt2_memory(shape, options);
+  const ComputeMemory plan = gpt2_memory(shape, options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print("{} {} x {} x {} {}: planned {} = {} + {} + {} + {}, measured {}\n", shape.name,
