@@ -10,7 +10,7 @@
 namespace sluice::gui {
 namespace {
 
-// An effect follows its cause by less than two steps; so far behind it its row may lie.
+// An effect follows its cause by less than two steps: how far behind the cause its row may lie.
 constexpr std::int64_t kEffectRowsMax = 100'000;
 
 bool holds(const std::string& name, const std::string& text) {
