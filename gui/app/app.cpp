@@ -20,12 +20,12 @@
 namespace sluice::gui {
 namespace {
 
-// Something may need a further frame to settle: sizes that follow from content, appearing windows.
+// Sizes that follow from content and appearing windows need further frames to settle.
 constexpr int kFramesAfterEvent = 3;
 constexpr double kWaitSeconds = 0.5;     // the start page looks for live runs, tooltips appear
 constexpr double kTypingSeconds = 0.25;  // the cursor blinks
 
-// Of this thread: what others do on the same processors is not the frame's.
+// This thread's time: other threads on the same processors are not the frame's.
 double thread_cpu_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

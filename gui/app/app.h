@@ -41,7 +41,7 @@ Status run_app(const AppOptions& options, const AppHooks& hooks = {});
 // Opens a window that is not shown, and says what draws it. An error: as run_app()'s.
 Result<std::string> check_window();
 
-// Of what is on the screen, as a PNG file.
+// Saves what is on the screen as a PNG file.
 Status save_screenshot(int width, int height, const std::string& path);
 
 }  // namespace sluice::gui

@@ -24,9 +24,9 @@ struct Command {
 };
 
 bool can_run(const Command& command);
-// Of those whose keys were pressed in this frame.
+// Runs the first command whose keys were pressed in this frame.
 void run_pressed(const std::vector<Command>& commands);
-// Inside a menu bar.
+// Draws them inside a menu bar.
 void draw_menus(const std::vector<Command>& commands);
 
 // A box in the middle of the window; what is typed chooses among the commands' names.
@@ -41,7 +41,7 @@ class CommandPalette {
   std::size_t chosen_ = 0;
 };
 
-// Names that hold all of the words, in the commands' order.
+// The commands whose names hold all of the words, in their order.
 std::vector<const Command*> matching(const std::vector<Command>& commands, const std::string& text);
 
 // The sheet of all keys, those of the timeline's mouse included.

@@ -38,8 +38,8 @@ void Docks::draw_space(Foreground& foreground) {
                                       words);
 }
 
-// The answer first, top left; the timeline the largest; history and tables below; at the right what
-// acts.
+// The answer stands first, top left; the timeline is the largest; history and tables lie below it;
+// the knobs are at the right.
 void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderRemoveNode(dock);
   ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));

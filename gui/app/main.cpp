@@ -11,13 +11,13 @@ namespace sluice::gui {
 namespace {
 
 constexpr const char* kFooter = R"(Examples:
-  sluice-gui                                   runs going on now, runs opened before
-  sluice-gui out/tiny/run.db                   a run, also while it goes on
+  sluice-gui                                   live runs, runs opened before
+  sluice-gui out/tiny/run.db                   a run, live or finished
   sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
 
-Closing or ending it does nothing to a run; knobs of a live one are turned in it. While a run goes
-on it takes only processor time that nothing else on this machine wants. ? shows all shortcuts,
-Ctrl+P all commands. Layout, theme and recent runs are kept in
+Closing or ending it does nothing to a run; knobs of a live one are turned in it. Beside a live run
+it takes only processor time that nothing else on this machine wants. ? shows all shortcuts, Ctrl+P
+all commands. Layout, theme and recent runs are kept in
 ${XDG_CONFIG_HOME:-~/.config}/sluice/gui.ini.
 Exit code: 0 done; 1 no display, no OpenGL 3.3, or no picture; 2 usage.)";
 
@@ -40,7 +40,7 @@ int run(int argc, char** argv) {
       "timeline of all that ran");
   AppOptions options;
   std::string size;
-  app.add_option("database", options.database, "a run database; the run may be going on");
+  app.add_option("database", options.database, "a run database; the run may be live");
   app.add_option("--theme", options.theme, "dark or light; otherwise as last time")
       ->check(CLI::IsMember({"dark", "light"}));
   app.add_option("--scale", options.scale, "of text and everything; otherwise the display's")

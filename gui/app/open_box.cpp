@@ -10,7 +10,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr const char* kName = "Open a run";
-constexpr double kLookSeconds = 0.5;  // a file that appears is seen after so long
+constexpr double kLookSeconds = 0.5;  // until a file that appears is seen
 
 }  // namespace
 

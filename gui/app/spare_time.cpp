@@ -10,7 +10,7 @@
 namespace sluice::gui {
 namespace {
 
-// Of this process's threads but `spared`; how many were not in that class.
+// Puts this process's threads but `spared` into that class; returns how many were not in it.
 int make_idle(pid_t spared) {
   int changed_count = 0;
   std::error_code error;
@@ -43,7 +43,7 @@ void SpareTime::give_way() {
   if (gave_way_) return;
   gave_way_ = true;
   do_ordinarily([] {
-    // Again, for threads that were made meanwhile by those that had not given way yet.
+    // Threads that had not given way yet may have made further ones meanwhile.
     while (make_idle(::gettid()) > 0) {
     }
   });

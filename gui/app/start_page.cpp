@@ -11,7 +11,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr double kLookSeconds = 2;  // a run that begins appears after so long at the most
+constexpr double kLookSeconds = 2;  // at most, until a run that begins appears
 
 }  // namespace
 
@@ -32,7 +32,7 @@ StartChoice StartPage::draw() {
     draw_empty("Drop a run database here, choose one below, or press Ctrl+O.");
     if (ImGui::Button("Open a run\u2026")) choice.opens_box = true;
     ImGui::Dummy({0, px(8)});
-    draw_title("Going on now on this machine");
+    draw_title("Live on this machine");
     const std::shared_ptr<const KnownRuns> known = runs_.result();
     if (known == nullptr) {
       draw_empty("Looking for runs\u2026");
@@ -79,7 +79,7 @@ void StartPage::draw_path_list(const char* id, const std::vector<std::string>& p
 
 // A run outlives the window, which watches runs and owns none.
 void StartPage::draw_new_runs() {
-  draw_title("New run", "into out/, goes on without this window");
+  draw_title("New run", "into out/, runs on without this window");
   const std::shared_ptr<const std::vector<SampleRun>> samples = samples_.result();
   if (samples == nullptr || samples->empty()) {
     draw_empty(samples == nullptr ? "Looking for sample_models/runs\u2026"

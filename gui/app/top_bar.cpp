@@ -12,7 +12,7 @@
 namespace sluice::gui {
 namespace {
 
-// Of the last twenty steps; 0 without any.
+// The median of the last twenty steps; 0 without any.
 TimeNs recent_dur(const std::vector<rundb::StepRow>& steps) {
   std::vector<TimeNs> durs;
   for (auto step = steps.rbegin(); step != steps.rend() && durs.size() < 20; ++step)
@@ -35,7 +35,7 @@ void draw_badge(const std::string& text, ImU32 colour) {
   ImGui::Dummy({size.x + 2 * pad.x, size.y});
 }
 
-// Right of what is there. What does not fit as a whole is left out: false.
+// Right of what is there. Text that does not fit as a whole is left out: false.
 bool draw_fitting(const std::string& text, ImU32 colour = 0) {
   ImGui::SameLine(0, px(14));
   const float end = ImGui::GetCursorPosX() + ImGui::CalcTextSize(text.c_str()).x + px(6);
@@ -63,7 +63,7 @@ void draw_liveness(const RunPieces& pieces, std::int64_t planned_count) {
                 false);
 }
 
-// The last step, its loss, the pace, and what is left: as far as there is room.
+// The last step, its loss, the pace and the time left, as far as there is room.
 void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
   const std::vector<rundb::StepRow>& steps = pieces.steps();
   if (steps.empty()) return;

@@ -44,7 +44,7 @@ class Window {
   void set_title(const std::string& title);
   float display_scale() const;  // of the monitor that it is on
 
-  // Waits for an event or wake(), for at most so many seconds.
+  // Waits for an event or wake(), at most `seconds_max`.
   Woken wait(double seconds_max);
   Woken poll();  // the same, without waiting
   static void wake();

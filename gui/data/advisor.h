@@ -44,7 +44,7 @@ class Advisor {
   Advisor(const Advisor&) = delete;
   Advisor& operator=(const Advisor&) = delete;
 
-  // Its number. Of several of a kind that wait, the last counts.
+  // Its number. The last of several of a kind that wait counts.
   std::uint64_t ask(Question question, std::vector<std::string> settings = {});
   // The last answer of a kind; null: none yet.
   std::shared_ptr<const Advice> advice(Question question) const;

@@ -24,14 +24,14 @@ Result<ChildOutput> run_child(const std::vector<std::string>& arguments, int sto
 inline constexpr std::size_t kChildOutputMax = 16 << 20;
 inline constexpr int kNeverStopped = -1;  // as stop_descriptor
 
-// Of a program that ended with another code than 0: the last line it wrote to its standard error,
-// where errors come whatever progress was shown before.
+// Why a program ended with another code than 0: the last line it wrote to its standard error, where
+// errors come whatever progress was shown before.
 std::string why_failed(const std::string& program, const ChildOutput& output);
 
 // The program `sluice`: beside this one, else in PATH. Empty: in neither.
 std::string find_sluice();
 
-// In a process of its own that outlives this one, its output in the file `log`. Its id.
+// Starts a process that outlives this one, with its output in the file `log`; returns its id.
 Result<long> start_detached(const std::vector<std::string>& arguments, const std::string& log);
 
 }  // namespace sluice::gui

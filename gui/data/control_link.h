@@ -1,10 +1,10 @@
 #pragma once
-// The window's line to a run that goes on: a thread of its own talks to the run's control socket
+// The window's line to a live run: a thread of its own talks to the run's control socket
 // (core/control/control_client.h) and publishes what it hears. Requests go in, answers are there
 // when they are there; nothing here waits for the run.
 //
-// While nobody listens it is tried again twice a second, so a run that begins, or is resumed, is
-// found. What was asked for while there was no run is refused at once, not kept for later.
+// Without a run the line is tried twice a second, so a run that begins, or is resumed, is found.
+// Requests without a run are refused at once, not kept for later.
 //
 // Thread contract: one thread, the one that draws. Destroying it does not wait for an answer that
 // is under way; its thread then ends by itself.
@@ -36,7 +36,7 @@ struct AskedSet {
 struct ControlState {
   bool is_connected = false;
   std::string why_not;                        // one sentence; empty while connected
-  std::vector<control::Knob> knobs;           // with the values in force; of the last connection
+  std::vector<control::Knob> knobs;           // with the values in force, by the last connection
   control::RunStatus status;                  // of the last step that was told
   std::vector<control::ChangeEvent> changes;  // heard, the newest last; at most kHeardMax
   std::vector<AskedSet> asked;                // the newest last; at most kHeardMax

@@ -22,8 +22,8 @@ struct CounterColumn {
   double last = 0;
 };
 
-// Samples that follow each other, and between what they lie: a column that holds all of them does
-// not look at each.
+// Neighbouring samples with their lowest and highest value: a column that holds all of them looks
+// at none by itself.
 struct CounterChunk {
   std::vector<TimeNs> ts;
   std::vector<double> values;
@@ -35,7 +35,7 @@ struct CounterChunk {
 
 inline constexpr std::size_t kChunkSamples = 256;
 
-// Of one counter, in order of time.
+// The samples of one counter, in order of time.
 class CounterSamples {
  public:
   void add(TimeNs ts, double value);

@@ -1,6 +1,6 @@
 #pragma once
 // How long spans of a kind took, in classes an eighth of an octave wide: quantiles to 5 % of any
-// number of spans in 4 KiB, added to as a run goes on.
+// number of spans in 4 KiB, added to while a run is live.
 //
 // Thread contract: one thread at a time.
 
@@ -39,7 +39,7 @@ class DurationHistogram {
   static std::size_t class_of(TimeNs dur_ns) {
     const auto value = static_cast<std::uint64_t>(std::max<TimeNs>(1, dur_ns));
     const int octave = 63 - std::countl_zero(value);
-    // The three bits behind the first one; of short lengths they are not all there.
+    // The three bits behind the first one; short lengths have fewer.
     const std::uint64_t rest = octave >= 3 ? value >> (octave - 3) : value << (3 - octave);
     return static_cast<std::size_t>(octave) * kClassesAnOctave + (rest & 7);
   }

@@ -16,7 +16,7 @@ class KeptText {
   KeptText(const KeptText&) = delete;
   KeptText& operator=(const KeptText&) = delete;
 
-  // Of several texts in a row the last is written. A file that cannot be written keeps nothing.
+  // The last of several texts in a row is written. A file that cannot be written keeps nothing.
   void keep(std::string text);
 
  private:

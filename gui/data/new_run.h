@@ -17,8 +17,8 @@ struct SampleRun {
   std::string path;     // of its TOML file, absolute
   std::string comment;  // the first sentence of the comment at its top; may be empty
 };
-// Of sample_models/runs, in the folder where the program was started or else where it was built.
-// By name.
+// The runs of sample_models/runs, in the folder where the program was started or else where it was
+// built, by name.
 std::vector<SampleRun> sample_runs();
 std::vector<SampleRun> sample_runs_in(const std::string& folder);
 
@@ -31,7 +31,7 @@ struct StartedRun {
 Result<StartedRun> start_run(const std::string& program, const SampleRun& run,
                              const std::string& folder);
 
-// The last line of a log that says anything, at most some hundred characters of it; "" without.
+// The last line of a log that is not empty, at most 600 characters of it; "" without one.
 std::string last_log_line(const std::string& path);
 
 }  // namespace sluice::gui

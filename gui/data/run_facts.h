@@ -25,12 +25,12 @@ struct TrackFacts {
   std::string name;   // without the group's name in front; empty: it is the group's own
   std::string kind;
   bool is_counter = false;
-  // Of the slowest link on its way, in recorded seconds; 0: it moves nothing or that is not stated.
+  // The slowest link's on its way, in recorded seconds; 0: it moves nothing, or no limit is stated.
   double limit_bytes_per_s = 0;
   bool crosses_shared_link = false;  // one that devices share
 };
 
-// A change of a knob, planned or asked for while the run went on.
+// A change of a knob, planned or asked for while the run was live.
 struct ChangeMark {
   std::int64_t step = 0;  // the first with the new value
   std::string text;       // "buffers 3 -> 2"

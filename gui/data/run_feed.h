@@ -39,12 +39,12 @@ struct RunSnapshot {
   std::set<std::int64_t> used_tracks;  // that have spans
   double recorder_share = -1;          // of one processor, mean; below 0: the record does not say
   bool is_live = false;
-  std::string problem;  // not empty: why there is nothing, or why it does not go on
+  std::string problem;  // not empty: why there is nothing, or nothing further
 };
 
 struct FeedOptions {
   std::function<void()> wake = [] {};  // a result is there; called by the feed's threads
-  TimeNs poll_live_ns = 20'000'000;    // what is drawn is so much behind the file at the most
+  TimeNs poll_live_ns = 20'000'000;    // at most, from the file to the picture
   TimeNs poll_finished_ns = 1'000'000'000;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The spans around what is looked at, kept: while a live run is followed only those that came since
-// are read, and a nearer look at the same stretch reads none.
+// Keeps the spans around what is looked at: a live run that is followed is read from where the last
+// read ended, and a nearer look at the same stretch reads nothing.
 //
 // Thread contract: one thread at a time.
 
@@ -14,8 +14,8 @@ namespace sluice::gui {
 
 class SpanCache {
  public:
-  // Of the spans that `index` knows those that were under way at some time from `begin` to `end`,
-  // both included, in order of their begin. Valid until the next call.
+  // The spans that `index` knows and that were under way at some time from `begin` to `end`, both
+  // included, in order of their begin. Valid until the next call.
   Result<const std::vector<rundb::SpanRow>*> between(rundb::Reader& reader, const SpanIndex& index,
                                                      TimeNs begin, TimeNs end);
   std::int64_t read_count() const { return read_count_; }  // rows, so far

@@ -19,10 +19,10 @@ class SpanIndex {
   bool is_empty() const { return runs_.empty(); }
   std::int64_t span_count() const { return span_count_; }
   std::int64_t last_id() const { return last_id_; }  // of the spans that it knows
-  // Of all spans; 0 without any.
+  // The begin and end of all spans; 0 without any.
   TimeNs begin_ts() const { return begin_ts_; }
   TimeNs end_ts() const { return end_ts_; }
-  // That have any span, in order.
+  // The tracks that have any span, in order.
   const std::set<std::int64_t>& used_tracks() const { return used_tracks_; }
   // About how many spans are under way from `begin` to `end`: of a run of spans that lies in it
   // only in part, that part.

@@ -12,7 +12,7 @@
 namespace sluice::gui {
 namespace {
 
-// An effect follows its cause by less than two steps; so far behind it its row may lie.
+// An effect follows its cause by less than two steps: how far behind the cause its row may lie.
 constexpr std::int64_t kEffectRowsMax = 100'000;
 constexpr std::int64_t kEndsMax = 64;  // of each: causes and effects
 

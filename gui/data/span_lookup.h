@@ -22,8 +22,8 @@ struct ChosenSpan {
   rundb::SpanRow row;
   std::vector<FlowEnd> flows;
 };
-// `not_found` where there is no such span. Of effects only those are found that were written
-// within the same few batches: table flow is ordered by effect.
+// `not_found` where there is no such span. Only effects that were written within the same few
+// batches are found: table flow is ordered by effect.
 Result<ChosenSpan> read_span(rundb::Reader& reader, std::int64_t span_id);
 
 struct FoundSpan {

@@ -72,7 +72,7 @@ void SpanScan::add_step(const RunFacts& facts, std::int64_t name_id, std::int64_
   end = std::max(end, end_ts);
 }
 
-// As the view does it: an update that goes on in the next step counts there, where that waits.
+// As the view does it: an update that reaches into the next step counts there, where that waits.
 std::vector<PhaseRow> SpanScan::phases(const std::vector<rundb::StepRow>& steps) const {
   std::vector<PhaseRow> rows;
   TimeNs parameters_before = kNever;

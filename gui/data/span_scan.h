@@ -1,6 +1,6 @@
 #pragma once
-// Goes through the spans of a run once, in the order in which they were written, and goes on where
-// it was as further ones come: statistics by name, device, layer and subgroup, and how steps divide
+// Reads the spans of a run once, in the order in which they were written, and continues where it
+// was when further ones come: statistics by name, device, layer and subgroup, and how steps divide
 // into forward, backward and update (view step_phase reads all spans for that).
 //
 // Thread contract: one thread at a time; what it publishes is immutable.
@@ -22,8 +22,8 @@ namespace sluice::gui {
 enum class GroupBy : std::uint8_t { name, device, layer, subgroup, count_ };
 inline constexpr std::size_t kGroupings = static_cast<std::size_t>(GroupBy::count_);
 
-// A large run has more subgroups than anyone looks at: rows by name and subgroup are at most so
-// many, and what came later is one row a name.
+// A large run has more subgroups than anyone looks at: beyond this number of rows by name and
+// subgroup, further subgroups share one row a name.
 inline constexpr std::size_t kSubgroupRowsMax = 4096;
 inline constexpr std::int32_t kFurtherOnes = -2;
 
@@ -55,7 +55,7 @@ struct SpanStatistics {
 
 class SpanScan {
  public:
-  // Reads at most so many further spans; false: there were none.
+  // Reads at most `count_max` further spans; false: there were none.
   Result<bool> advance(rundb::Reader& reader, const RunFacts& facts, std::int64_t count_max);
   std::shared_ptr<const SpanStatistics> statistics(const std::vector<rundb::StepRow>& steps,
                                                    std::int64_t span_count) const;

@@ -31,7 +31,7 @@ class SqlConsole {
   SqlConsole(std::string database_path, std::function<void()> wake);
   ~SqlConsole();
 
-  // Its number. While one is worked on, a further one waits; of several waiting the last counts.
+  // Its number. While one is worked on, a further one waits; the last of several waiting counts.
   std::uint64_t ask(std::string sql);
   std::shared_ptr<const SqlAnswer> answer() const;
   bool is_working() const;

@@ -10,7 +10,7 @@
 namespace sluice::gui {
 namespace {
 
-// Room on each side, of what is asked for.
+// Room on each side, as a share of what is asked for.
 constexpr double kRoom = 0.75;
 
 Box box_of(const rundb::SpanRow& row) {
@@ -120,7 +120,7 @@ Status read_long_spans(rundb::Reader& reader, int level, const TimelineWindow& w
       [&folding](const rundb::SpanRow& row) { folding.add(box_of(row)); });
 }
 
-// Of each track those in order of time, as they come chunk by chunk.
+// Each track's bins in order of time, as they come chunk by chunk.
 Result<std::unordered_map<std::int64_t, std::vector<rundb::LodRow>>> bins_by_track(
     rundb::Reader& reader, int level, TimeNs begin, TimeNs end) {
   ASSIGN_OR_RETURN(const std::vector<rundb::LodRow> bins,

@@ -34,8 +34,8 @@ struct Box {
   std::int64_t span_id = 0;  // 0: stands for `count` spans
   std::int64_t bytes = 0;
   std::int64_t padding_bytes = 0;
-  TimeNs busy_ns = 0;        // of all its spans; of several more than its length if they overlap
-  std::int32_t name_id = 0;  // of several: of the longest
+  TimeNs busy_ns = 0;        // of all its spans; more than its length where several overlap
+  std::int32_t name_id = 0;  // the longest one's
   std::int32_t count = 1;
   std::int32_t step = -1;
   std::int32_t subgroup = -1;
@@ -67,11 +67,12 @@ struct TimelineWindow {
   const TrackBoxes* of_track(std::int64_t track_id) const;
 };
 
-// More spans than that in a window are read as bins: so many rows take about 100 ms.
+// A window with more spans is read as bins: this number of rows takes about 100 ms.
 inline constexpr double kSpansReadMax = 60'000;
 
-// Around what is asked for: none, so that it is there soon, or so much on both sides that panning
-// by less than a screen needs nothing new. Whether spans are read themselves does not depend on it.
+// Around what is asked for: `none`, so that it is there soon, or three quarters of it on both
+// sides, so that panning by less needs nothing new. Whether spans are read themselves does not
+// depend on it.
 enum class TimelineRoom : std::uint8_t { none, wide };
 
 Result<TimelineWindow> read_timeline(rundb::Reader& reader, const RunFacts& facts,
@@ -79,8 +80,8 @@ Result<TimelineWindow> read_timeline(rundb::Reader& reader, const RunFacts& fact
                                      const TimelineRequest& request,
                                      TimelineRoom room = TimelineRoom::wide);
 
-// The whole run as a strip: for each of `column_count` equal stretches of time the name of what was
-// going on most, and how much of the time of all tracks that moved or computed something.
+// The whole run as a strip: for each of `column_count` equal stretches of time the name that took
+// most of it, and the share of the time of all tracks that moved or computed something.
 struct MinimapColumn {
   std::int32_t name_id = -1;  // -1: nothing
   float busy = 0;             // 0 to 1: of the busiest column

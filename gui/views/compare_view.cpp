@@ -39,7 +39,7 @@ std::string judgement(const analyze::ComparedFigure& figure) {
   return figure.noise > 0 ? fmt::format("noise \u00b1{:.1f} %", share * 100) : "exact";
 }
 
-// Over figures, which end at the right, so do their heads.
+// Figures end at the right, and so do the heads over them.
 void draw_heads() {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < ImGui::TableGetColumnCount(); ++column) {

@@ -38,7 +38,7 @@ double share_of(TimeNs busy_ns, double steps_ns) {
   return steps_ns > 0 ? static_cast<double>(busy_ns) / steps_ns : 0;
 }
 
-// Of the whole run; 0 until the statistics have been read.
+// The stage's time in the whole run; 0 until the statistics have been read.
 TimeNs time_of(const RunPieces& pieces, std::string_view name) {
   if (pieces.statistics == nullptr) return 0;
   for (const StatisticRow& row : pieces.statistics->rows[0])
@@ -55,7 +55,7 @@ void draw_branch(float trunk_x, float trunk_top, float card_top) {
   list->AddLine({trunk_x, y}, {trunk_x + px(kIndent) - px(8), y}, colour, px(1.5F));
 }
 
-// A card that is grabbed as a whole takes no mouse itself: what lies over it does.
+// A card that is grabbed as a whole takes no mouse itself: the button over it does.
 bool begin_card(const char* name, ImU32 border, ImGuiWindowFlags flags = 0) {
   ImGui::PushStyleColor(ImGuiCol_ChildBg, with_alpha(look().colours.inset, 0.5F));
   ImGui::PushStyleColor(ImGuiCol_Border, border);

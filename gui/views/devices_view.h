@@ -18,7 +18,7 @@ class DevicesView : public View {
   void draw_content() override;
 
  private:
-  // Of the devices in the order of the record; empty: the run does not say.
+  // A number for each device, in the order of the record; empty: the run does not say.
   struct Shares {
     std::vector<std::int64_t> in_force;  // subgroups
     std::vector<std::int64_t> chosen;

@@ -99,7 +99,7 @@ void draw_figures(const ChangeEffect& effect) {
   ImGui::EndTable();
 }
 
-// The time of a step first: what a person turns a knob for.
+// The noise of the step time, which a person turns a knob for.
 std::string noise_note(const ChangeEffect& effect, bool is_live) {
   const FigureEffect* time = effect.figure("step_time");
   if (time == nullptr || time->before <= 0) return {};

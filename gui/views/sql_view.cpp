@@ -12,7 +12,8 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t kColumnsMax = 64;  // of ImGui's tables: 512; nobody reads more than this
+constexpr std::size_t kColumnsMax =
+    64;  // ImGui's tables have at most 512; nobody reads more than this
 
 void draw_rows(const SqlAnswer& answer) {
   const std::size_t columns = std::min(answer.columns.size(), kColumnsMax);

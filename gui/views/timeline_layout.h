@@ -30,7 +30,7 @@ struct TimelineLayout {
   const TimelineRow* row_at(float y) const;
 };
 
-// Tracks that have nothing are left out; of a closed group only its first row is there.
+// Empty tracks are left out; a closed group has only its first row.
 TimelineLayout layout_of(const RunSnapshot& run, const std::set<std::string>& closed_groups);
 
 }  // namespace sluice::gui

@@ -12,7 +12,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::size_t kNamesMax = 1 << 16;  // of which colours are kept
+constexpr std::size_t kNamesMax = 1 << 16;  // whose colours are kept
 constexpr float kTextRoom = 26;             // a narrower box has no text
 
 struct BoxSpan {
@@ -20,7 +20,7 @@ struct BoxSpan {
   std::vector<Box>::const_iterator end;
 };
 
-// Those that may touch the view: none is longer than `longest_ns`.
+// The boxes that may touch the view: none is longer than `longest_ns`.
 BoxSpan boxes_in(const TrackBoxes& track, const TimeRange& view) {
   const auto begin =
       std::ranges::lower_bound(track.boxes, view.begin - track.longest_ns, {}, &Box::ts);
@@ -125,7 +125,7 @@ void TimelinePainter::draw_boxes(const TimelineRow& row, const TrackBoxes& track
   float last_x[kLanesMax] = {-1, -1, -1, -1};
   for (auto box = visible.begin; box != visible.end; ++box) {
     if (box->end_ts < view_begin) continue;
-    // What falls into the column that was just filled would change nothing that can be seen.
+    // A box within the column that was just filled would change nothing that can be seen.
     const float right = x_of(box->end_ts);
     if (right < last_x[box->lane]) continue;
     const float left = x_of(box->ts);
@@ -175,7 +175,7 @@ void TimelinePainter::draw_box_text(const Box& box, ImVec2 low, ImVec2 high, ImU
   list_->AddText({begin, y}, text_on(colour), text.c_str());
 }
 
-// A step line; of each column the lowest and the highest value.
+// A step line; each column shows its lowest and its highest value.
 void TimelinePainter::draw_counter(const TimelineRow& row) {
   const auto found = pieces_.run->counters->by_track.find(row.track_id);
   if (found == pieces_.run->counters->by_track.end()) return;
@@ -226,7 +226,7 @@ void TimelinePainter::draw_steps_and_changes() {
   float line_before = place_.low.x - px(10);
   for (; step != steps.end() && step->ts <= place_.view.end; ++step) {
     const float x = std::floor(place_.x(step->ts));
-    if (x < line_before + px(5)) continue;  // so many that lines would be a surface
+    if (x < line_before + px(5)) continue;  // closer lines would be a surface
     line_before = x;
     const auto change = std::ranges::find(pieces_.facts().changes, step->id, &ChangeMark::step);
     const bool is_changed = change != pieces_.facts().changes.end();

@@ -105,7 +105,7 @@ void TimelineView::draw_search() {
   ImGui::SameLine();
 }
 
-// The whole run; the view is a frame in it that can be dragged.
+// The whole run, with the view as a frame that can be dragged.
 void TimelineView::draw_strip() {
   const float left = ImGui::GetCursorScreenPos().x + px(kLabelWidth);
   ImGui::SetCursorScreenPos({left, ImGui::GetCursorScreenPos().y});
@@ -319,7 +319,7 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
   ImGui::EndTooltip();
 }
 
-// What the measured stretch holds, by name.
+// Sums of the measured stretch, by name.
 void TimelineView::draw_sums(const TimelinePlace& place) {
   if (!timeline_.measured().has_value() || pieces_.timeline == nullptr) return;
   const TimeRange range = *timeline_.measured();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kWho = "gui";
 constexpr double kAdviceSeconds =
-    30;  // between two questions about a live run, which they cost time
+    30;  // between two questions about a live run, which each question slows
 
 // Steps with a change before a prediction builds on them (profiler/analyze/run_analysis.cpp leaves
 // the first two out).
@@ -38,7 +38,7 @@ void Turning::pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatisti
       statistics == nullptr ? std::span<const PhaseRow>() : std::span(statistics->phases));
 }
 
-// Once, as a whole, as far as it is knobs.
+// A proposal is chosen once, as a whole, as far as it is knobs.
 void Turning::take_proposal() {
   if (advisor == nullptr || !can_turn()) return;
   const std::shared_ptr<const Advice> advice = advisor->advice(Question::tune);
@@ -48,7 +48,7 @@ void Turning::take_proposal() {
   if (!proposed.empty()) left_out_count = choose_all(proposed.front().settings);
 }
 
-// What is shown stays in the list until it gains clearly less.
+// A change that is shown stays in the list until it gains clearly less.
 void Turning::take_suggestions() {
   if (advisor == nullptr) return;
   const std::shared_ptr<const Advice> advice = advisor->advice(Question::suggest);
@@ -60,8 +60,8 @@ void Turning::take_suggestions() {
 void Turning::ask_for_advice(const Verdict& verdict, double now_seconds) {
   if (advisor == nullptr || !verdict.why_empty.empty()) return;
   if (awaits_steps_ || now_seconds - advised_at_ < kAdviceSeconds) return;
-  // Again when other knobs are in force, when the steps tell much more than they did, and when they
-  // told too little.
+  // The question is repeated when other knobs are in force, when there are twice as many steps, and
+  // when there were too few for an answer.
   const std::size_t steps = verdict.analysis.step_count;
   const std::shared_ptr<const Advice> last = advisor->advice(Question::suggest);
   const bool had_problem = last != nullptr && !last->problem.empty();

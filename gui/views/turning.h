@@ -21,23 +21,24 @@ struct Turning {
   std::unique_ptr<ControlLink> link;  // null: no run is open
   std::unique_ptr<Advisor> advisor;   // null: the same
   PendingSettings pending;
-  bool takes_back = false;    // the run takes a change back that makes steps longer by more than
-  int take_back_percent = 5;  // so much
+  // The run takes a change back that makes steps longer by more than this.
+  bool takes_back = false;
+  int take_back_percent = 5;
 
   // Picked up once a frame.
   std::shared_ptr<const ControlState> control;
   std::vector<ChangeEffect> effects;  // of all changes of the run, in order
   analyze::TurnNext next;             // of the last answer to Question::suggest
-  // Of the proposal that is among what is chosen: settings that are no knobs.
+  // Settings of the chosen proposal that are no knobs.
   std::size_t left_out_count = 0;
 
   void pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics);
-  // Asks what every setting would gain, when the run tells something new of it. `now_seconds`: of a
-  // steady clock; a live run is asked about at most twice a minute.
+  // Asks what every setting would gain, when the run tells something new about it. `now_seconds`
+  // comes from a steady clock; a live run is asked about at most twice a minute.
   void ask_for_advice(const Verdict& verdict, double now_seconds);
   // The last answer, unless knobs have changed since it was asked for; null: none that holds.
   std::shared_ptr<const Advice> advice(Question question) const;
-  // There is an answer, and it is of settings that are no longer in force.
+  // There is an answer, and its settings are no longer in force.
   bool is_outdated(Question question) const;
 
   bool can_turn() const { return control != nullptr && control->is_connected; }
@@ -50,11 +51,11 @@ struct Turning {
   // What is chosen, else what is in force.
   std::string shown_value(const control::Knob& knob) const;
   void choose(const control::Knob& knob, const std::string& value);
-  // All of these, as far as they are knobs; the number of those that are not.
+  // Chooses all settings that are knobs, and counts the others.
   std::size_t choose_all(const std::vector<std::string>& settings);
   void discard() { pending.clear(); }
   void apply();
-  // These at once, beside what is chosen.
+  // Sends these at once, beside what is chosen.
   void set_now(const std::vector<std::string>& settings);
   bool can_take_back(const ChangeEffect& effect) const;
   void take_back(const ChangeEffect& effect);

@@ -29,7 +29,7 @@ struct KnobField {
   bool can_turn = true;
 };
 
-// `chosen` begins as the value in force or what was chosen before; true: it is another one now.
+// `chosen` begins as the value in force or the one chosen before; true: it is another one now.
 bool draw_knob_field(const KnobField& field, std::string& chosen);
 
 }  // namespace sluice::gui

@@ -47,7 +47,8 @@ struct MarkText {
   std::size_t row;
 };
 
-// In so many rows between two sides of the plot; one that would cover another goes without.
+// Texts of marks in a few rows between two sides of the plot; one that would cover another is left
+// out.
 template <typename XOf>
 std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left, float right,
                                   std::size_t row_max, XOf&& x_of) {
@@ -58,7 +59,7 @@ std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left
     const float x = x_of(mark.step);
     const float width = ImGui::CalcTextSize(mark.text.c_str()).x;
     const bool is_left = x + width + px(6) > right;
-    // Of a change in a step that has not ended, whose line is not there yet, the text is.
+    // A change in a step that has not ended has its text, though its line is not there yet.
     const float end = std::min(x, right) - px(4);
     const float begin = is_left ? end - width : x + px(4);
     const auto row = std::ranges::find_if(free_from, [begin](float free) { return begin >= free; });
@@ -70,7 +71,7 @@ std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left
 }
 
 // Higher, so that the texts of marks have their rows above the values. Where the plot will lie is
-// not known yet; labels of the axis take about so much.
+// not known yet; labels of the axis take about this width.
 Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Range range) {
   const ImVec2 free = ImGui::GetContentRegionAvail();
   const float height = std::max(px(40), (plot.size.y > 0 ? plot.size.y : free.y) - px(26));
@@ -98,7 +99,7 @@ bool begin_plot(const CurvePlot& plot, const Range& range) {
   ImPlot::SetupAxis(ImAxis_Y1, nullptr, axis | ImPlotAxisFlags_NoTickMarks);
   ImPlot::SetupAxisFormat(ImAxis_X1, "%.0f");
   ImPlot::SetupAxisFormat(ImAxis_Y1, "%g");
-  // Of a few steps each has its number, and none twice.
+  // Each of a few steps has its number, and none has it twice.
   const double first = std::ceil(plot.axis.first);
   const double last = std::floor(plot.axis.last);
   if (last - first < kFewSteps) {

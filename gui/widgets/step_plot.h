@@ -27,7 +27,7 @@ struct StepAxis {
   double last = 1;
 };
 
-// No more points than `count_max`: of each stretch the lowest and the highest, so no peak is lost.
+// At most `count_max` points: the lowest and the highest of each stretch, so no peak is lost.
 StepCurve thinned(StepCurve curve, std::size_t count_max);
 
 struct CurvePlot {

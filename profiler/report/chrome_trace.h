@@ -15,8 +15,8 @@ namespace sluice::report {
 struct ChromeTraceCounts {
   std::int64_t spans = 0;
   std::int64_t flows = 0;
-  // Whose cause began too long before them: where spans are is only remembered of the last half
-  // million.
+  // Flows whose cause began too long before: only the places of the last half million spans are
+  // remembered.
   std::int64_t flows_left_out = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace sluice::report {
 
-// For whoever can simulate. Empty: the page says nothing of it.
+// Predicts what to turn next, by simulation. Empty: the page says nothing about it.
 using Predict = std::function<analyze::PredictedChanges()>;
 
 // The page. All text of the database is data in it: none of it is read as HTML or as a script.

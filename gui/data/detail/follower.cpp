@@ -18,7 +18,7 @@ namespace {
 constexpr TimeNs kReopenNs = 500'000'000;
 constexpr TimeNs kLiveCheckNs = 500'000'000;
 constexpr TimeNs kFactsPauseNs = 500'000'000;
-// A live run's strip is drawn anew with such pauses: a hundredth of a processor, within bounds.
+// Pauses between two drawings of a live run's strip: a hundredth of a processor, within bounds.
 constexpr TimeNs kMinimapPauseMinNs = 1'000'000'000;
 constexpr TimeNs kMinimapPauseMaxNs = 10'000'000'000;
 constexpr TimeNs kMinimapPauses = 100;  // of the time that the last one took
@@ -106,8 +106,8 @@ class Follower {
     return read_strip(has_more);
   }
 
-  // What is shown first, and then, if nothing else is asked for, with room around it. Of a live
-  // run, which is read on from where it was, both at once.
+  // First what is shown, then, if nothing else is asked for, the room around it. A live run is read
+  // from where the last read ended, so both are read at once.
   Status read_window(const TimelineRequest& wanted, bool has_more) {
     if (wanted.end <= wanted.begin) return ok_status();
     const bool is_other = !(wanted == timeline_made_);
@@ -181,7 +181,7 @@ class Follower {
     return ok_status();
   }
 
-  // Those behind the last one; all, where a resumed run went back and wrote some again.
+  // The steps behind the last one; all, where a resumed run went back and wrote some again.
   Status read_steps() {
     std::int64_t stretch_count = 0;
     RETURN_IF_ERROR(read_integer("SELECT count(*) FROM clock_snapshot", stretch_count));

@@ -11,8 +11,7 @@ namespace {
 constexpr std::int64_t kScanRows = 100'000;  // at a time: about 0.1 s
 constexpr TimeNs kPublishNs = 1'000'000'000;
 constexpr TimeNs kIdleNs = 1'000'000'000;
-// The verdict on a live run is worked out anew at most so often, and takes at most a fiftieth of a
-// processor.
+// Pauses between two verdicts on a live run, which take at most a fiftieth of a processor.
 constexpr TimeNs kVerdictNs = 1'000'000'000;
 constexpr TimeNs kVerdictRest = 49;
 

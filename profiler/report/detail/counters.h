@@ -13,12 +13,11 @@
 namespace sluice::report::detail {
 
 // Name and samples as [ns since the step's begin, value] of each counter, in order of the tracks; a
-// value that is none is null. The first sample of each may be of before the step.
+// value that is none is null. The first sample of each may lie before the step.
 Result<nlohmann::ordered_json> counters_json(rundb::Reader& reader, const analyze::RunInfo& info,
                                              const rundb::StepRow& step);
 
-// Of many samples of one counter about `count`, the lowest and the highest of each stretch among
-// them, in their order.
+// About `count` of a counter's samples, in their order: the lowest and the highest of each stretch.
 std::vector<rundb::CounterRow> thinned(const std::vector<rundb::CounterRow>& samples,
                                        std::size_t count);
 

@@ -1,6 +1,5 @@
 #pragma once
-// What of a long run is drawn over its steps: few enough points for a page, and none of the peaks
-// lost.
+// Curves over the steps of a run: few enough points for a page, and no peak is lost.
 //
 // Thread contract: free functions.
 
@@ -14,8 +13,8 @@
 
 namespace sluice::report::detail {
 
-// Indices of the steps that are drawn: all up to four times `bucket_count`; of more, from each of
-// so many buckets those with the shortest and the longest time, the lowest and the highest loss.
+// Indices of the steps that are drawn: all, up to four times `bucket_count`; else those with the
+// shortest and the longest time, the lowest and the highest loss of each of that many buckets.
 std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
                                      std::size_t bucket_count);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Spans of a track may overlap; viewers nest what overlaps on one line, which these do not. Each
-// span goes on the first line of its track that is free.
+// Spans of a track may overlap, and viewers would nest spans that overlap on one line. So each span
+// gets the first line of its track that is free.
 //
 // Thread contract: one thread at a time.
 
@@ -12,7 +12,7 @@
 
 namespace sluice::report::detail {
 
-// Of one track.
+// The lanes of one track.
 class Lanes {
  public:
   // Spans come in order of their begin. A lane is free again at the instant when its span ends.

@@ -37,7 +37,7 @@ Json settings_json(const analyze::RunInfo& info) {
   return rows;
 }
 
-// {"dark": "#4fb286", "light": "#4fb286"}: of both themes of the page.
+// {"dark": "#4fb286", "light": "#4fb286"}: for both themes of the page.
 Json colour_json(ThemedColour colour) {
   return {{"dark", colour_text(colour.dark)}, {"light", colour_text(colour.light)}};
 }

@@ -17,7 +17,7 @@ struct PageData {
   nlohmann::ordered_json json;
 };
 
-// Read in one snapshot, of a finished run or of one that goes on.
+// Read in one snapshot, of a finished or a live run.
 Result<PageData> page_data(rundb::Reader& reader, const Predict& predict);
 
 }  // namespace sluice::report::detail

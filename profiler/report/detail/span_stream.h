@@ -13,12 +13,12 @@ namespace sluice::report::detail {
 
 class SpanStream {
  public:
-  // About so many spans at a time. The reader outlives what is returned.
+  // A window holds about that many spans. The reader outlives what is returned.
   static Result<SpanStream> open(rundb::Reader& reader, std::int64_t window_spans = 1 << 16);
 
-  // Of the next window, by begin and id; false: there is no further one. A window may be empty.
+  // The next window's spans, by begin and id; false: there is no further one. It may be empty.
   Result<bool> next(std::vector<rundb::SpanRow>& spans);
-  // Of all spans, that next() has given.
+  // The share of all spans that next() has given.
   double share_done() const;
 
  private:

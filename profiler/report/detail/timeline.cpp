@@ -32,7 +32,7 @@ class Timeline {
 
   Json step(const ChosenStep& chosen, const analyze::StepData& data, std::size_t spans_max) {
     std::vector<analyze::Span> spans = data.spans;
-    // What only touches the step is of its neighbours.
+    // A span that only touches the step belongs to a neighbour.
     std::erase_if(spans, [&data](const analyze::Span& span) {
       return span.step != data.row.id &&
              (span.end_ts <= data.row.ts || span.ts >= data.row.ts + data.row.dur);
@@ -128,7 +128,7 @@ class Timeline {
     return order;
   }
 
-  // Of the slowest link on its way; 0: it moves nothing.
+  // The limit of the slowest link on its way; 0: it moves nothing.
   double limit_bytes_per_s(const analyze::TrackInfo& track) const {
     double limit = 0;
     for (const std::int64_t id : track.links) {

@@ -21,11 +21,11 @@ struct ChosenStep {
 };
 
 // The first, the median, the slowest and the last; one that is several of these stands once. The
-// first is the first that was not the run's very first, which takes memory, where there is one.
+// run's very first step takes memory, so the first is the one behind it, where there is one.
 std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps);
 
-// Names, groups of tracks, and of each step its spans as arrays; the page's script says in which
-// order.
+// Names, groups of tracks, and each step's spans as arrays, in the order that the page's script has
+// (html/timeline_layout.js).
 Result<nlohmann::ordered_json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
                                              const std::vector<ChosenStep>& chosen);
 

@@ -5,7 +5,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
 
-// By name; what has none of its own is grey. Each is {dark, light}: on a page of that theme.
+// By name; what has no colour of its own is grey. Each is {dark, light}: on a page of that theme.
 const stageColours = new Map(Object.entries(data.colours.stages));
 const causeColours = new Map(Object.entries(data.colours.causes));
 const phaseColours = new Map(Object.entries(data.colours.phases));

@@ -1,5 +1,4 @@
-// Figures as text: grouped, in the unit that fits. In the order of the scripts this is the second:
-// it needs nothing of the page.
+// Figures as text: grouped, in the unit that fits.
 
 const thin = '\u2009';  // a thin space groups thousands and stands before a unit
 

@@ -3,7 +3,7 @@
 let plotWidth = 1180;  // of the window, so that text keeps its size
 const margin = { left: 64, right: 12, top: 20, bottom: 22 };
 
-// Round values from low to high, about so many.
+// About `count` round values from low to high.
 function ticks(low, high, count) {
   const raw = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -77,7 +77,7 @@ class Plot {
     }
   }
 
-  // Changes of knobs, `before` so many steps; texts that would overlap go without.
+  // Changes of knobs, `before` steps to the left; texts that would overlap are left out.
   changes(before = 0) {
     let freeFrom = 0;
     for (const [step, text] of data.changes) {

@@ -1,0 +1,134 @@
+// What somebody looks at on the timeline, without a window around it.
+
+#include "gui/views/timeline_state.h"
+
+#include <catch2/catch.hpp>
+
+namespace sluice::gui {
+namespace {
+
+// Ten steps of 100 us each, from 1 ms on.
+RunPieces pieces_of_run(bool is_live) {
+  std::vector<rundb::StepRow> steps;
+  for (std::int64_t id = 0; id < 10; ++id)
+    steps.push_back({.id = id, .ts = 1'000'000 + id * 100'000, .dur = 100'000});
+  RunSnapshot run;
+  run.facts = std::make_shared<const RunFacts>();
+  run.steps = std::make_shared<const std::vector<rundb::StepRow>>(std::move(steps));
+  run.begin_ts = 1'000'000;
+  run.end_ts = 2'000'000;
+  run.is_live = is_live;
+  RunPieces pieces;
+  pieces.run = std::make_shared<const RunSnapshot>(std::move(run));
+  return pieces;
+}
+
+void add_found(RunPieces& pieces, const std::string& text, const std::vector<TimeNs>& begins) {
+  Findings found;
+  found.text = text;
+  for (const TimeNs ts : begins) {
+    FoundSpan& span = found.spans.emplace_back();
+    span.span_id = ts;
+    span.ts = ts;
+    span.end_ts = ts + 1000;
+  }
+  pieces.found = std::make_shared<const Findings>(std::move(found));
+}
+
+}  // namespace
+
+TEST_CASE("the first view is of the last three steps, and follows only a live run") {
+  const RunPieces finished = pieces_of_run(false);
+  TimelineState timeline(finished);
+  timeline.pick_up();
+  CHECK(timeline.view() == TimeRange{1'700'000, 2'000'000});
+  CHECK_FALSE(timeline.follows());
+  timeline.toggle_following();
+  CHECK_FALSE(timeline.follows());
+  const RunPieces live = pieces_of_run(true);
+  TimelineState followed(live);
+  followed.pick_up();
+  CHECK(followed.follows());
+  CHECK(followed.view().end > 2'000'000);
+}
+
+TEST_CASE("moving the view ends following, and zooming does not") {
+  const RunPieces live = pieces_of_run(true);
+  TimelineState timeline(live);
+  timeline.pick_up();
+  timeline.zoom(0.5, 2'000'000);
+  CHECK(timeline.follows());
+  const auto ends_following = [&](const auto& move) {
+    if (!timeline.follows()) timeline.toggle_following();
+    move();
+    return !timeline.follows();
+  };
+  CHECK(ends_following([&] { timeline.pan(-1000); }));
+  CHECK(ends_following([&] { timeline.show_all(); }));
+  CHECK(ends_following([&] { timeline.show_middle_step(); }));
+  CHECK(ends_following([&] { timeline.set_view({1'200'000, 1'300'000}); }));
+}
+
+TEST_CASE("the view stays near the run, however far it is moved") {
+  const RunPieces pieces = pieces_of_run(false);
+  TimelineState timeline(pieces);
+  timeline.pick_up();
+  timeline.pan(1'000'000'000);
+  CHECK(timeline.view().begin <= 2'500'000);
+  timeline.pan(-1'000'000'000);
+  CHECK(timeline.view().end >= 500'000);
+  timeline.zoom(1e6, 1'500'000);
+  CHECK(timeline.view().width() == 2'000'000);
+  timeline.zoom(1e-9, 1'500'000);
+  CHECK(timeline.view().width() == 200);
+}
+
+TEST_CASE("the step in the middle is shown, right of the last one the last") {
+  const RunPieces pieces = pieces_of_run(false);
+  TimelineState timeline(pieces);
+  timeline.set_view({1'340'000, 1'360'000});
+  timeline.show_middle_step();
+  CHECK(timeline.view() == TimeRange{1'300'000 - 4000, 1'400'000 + 4000});
+  timeline.set_view({2'300'000, 2'400'000});
+  timeline.show_middle_step();
+  CHECK(timeline.view() == TimeRange{1'900'000 - 4000, 2'000'000 + 4000});
+}
+
+TEST_CASE("found spans are shown in turn, from the last to the first again") {
+  RunPieces pieces = pieces_of_run(false);
+  TimelineState timeline(pieces);
+  timeline.look_for("update");
+  timeline.show_found(1);
+  CHECK(timeline.chosen_span() == 0);
+  add_found(pieces, "update", {1'100'000, 1'500'000, 1'900'000});
+  for (const std::int64_t id : {1'500'000, 1'900'000, 1'100'000}) {
+    timeline.show_found(1);
+    CHECK(timeline.chosen_span() == id);
+    CHECK(timeline.view().begin < id);
+    CHECK(timeline.view().end > id + 1000);
+  }
+  timeline.show_found(-1);
+  CHECK(timeline.chosen_span() == 1'900'000);
+  timeline.look_for("write");
+  timeline.show_found(1);
+  CHECK(timeline.chosen_span() == 1'900'000);
+}
+
+TEST_CASE("nothing of a run stays when another one is opened") {
+  const RunPieces pieces = pieces_of_run(true);
+  TimelineState timeline(pieces);
+  timeline.pick_up();
+  timeline.measure({1'100'000, 1'200'000});
+  timeline.pin_measured();
+  timeline.look_for("update");
+  timeline.choose(7);
+  timeline.close();
+  CHECK(timeline.view() == TimeRange{});
+  CHECK_FALSE(timeline.measured());
+  CHECK_FALSE(timeline.pinned());
+  CHECK(timeline.search().empty());
+  CHECK(timeline.chosen_span() == 0);
+  CHECK_FALSE(timeline.follows());
+}
+
+}  // namespace sluice::gui
