@@ -138,8 +138,7 @@ inline Operation charged_transfer(const platform::Platform& platform, std::int64
 inline Operation charged_kernel(const platform::Platform& platform, double elements) {
   const platform::EngineId id = platform.devices[0].engine;
   Operation operation;
-  operation.cost = kernel_cost(
-      id, platform.engines[static_cast<std::size_t>(platform::index_of(id))], "adamw", elements);
+  operation.cost = kernel_cost(id, platform.engine(id), "adamw", elements);
   return operation;
 }
 
