@@ -48,6 +48,8 @@ class TrainableModel {
   // by the offload when updated parameters come back.
   virtual std::span<std::uint16_t> parameters() = 0;
 
+  // Begins the micro-batch's step; what is left of one that was given up goes. A token that the
+  // vocabulary does not have is ErrorCode::config.
   virtual Status set_batch(int micro_step, const TokenBatch& batch) = 0;
   // The head's forward computes the loss (mean over tokens, nats).
   virtual Status forward(LayerId layer, int micro_step) = 0;

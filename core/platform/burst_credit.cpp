@@ -18,8 +18,8 @@ BurstCredit::BurstCredit(std::span<const Link> links) {
                   .left_bytes = static_cast<double>(burst.size_bytes)};
   };
   for (const Link& link : links) {
-    buckets_.push_back(bucket(link.read_burst, link.read_bytes_per_s));
-    buckets_.push_back(bucket(link.write_burst, link.write_bytes_per_s));
+    buckets_.push_back({bucket(link.read_burst, link.read_bytes_per_s),
+                        bucket(link.write_burst, link.write_bytes_per_s)});
   }
 }
 

@@ -11,10 +11,11 @@
 //
 // Thread contract: one thread.
 
+#include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/id_vector.h"
 #include "core/platform/platform.h"
 
 namespace sluice::platform {
@@ -40,11 +41,10 @@ class BurstCredit {
   };
 
   Bucket& bucket_of(LinkId link, Direction direction) {
-    return buckets_[2 * static_cast<std::size_t>(index_of(link)) +
-                    static_cast<std::size_t>(direction)];
+    return buckets_[link][static_cast<std::size_t>(direction)];
   }
 
-  std::vector<Bucket> buckets_;  // two a link; empty: no link has a burst
+  IdVector<LinkId, std::array<Bucket, 2>> buckets_;  // by direction; empty: no link has a burst
 };
 
 }  // namespace sluice::platform

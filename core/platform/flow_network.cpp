@@ -8,7 +8,7 @@
 namespace sluice::platform {
 
 FlowNetwork::FlowNetwork(std::span<const Link> links)
-    : links_(links.begin(), links.end()),
+    : links_(std::vector<Link>(links.begin(), links.end())),
       fair_share_(links),
       burst_credit_(links),
       ahead_{.fair_share = FairShare(links), .timeline = {}, .finished = {}} {}
@@ -28,7 +28,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   double cap = std::numeric_limits<double>::infinity();
   for (const LinkId id : request.route) {
     resources.push_back(fair_share_.resource_of(id, request.direction));
-    const Link& link = links_[static_cast<std::size_t>(index_of(id))];
+    const Link& link = links_[id];
     latency_ns += link.latency_ns;
     if (request.chunk_bytes > 0)
       cap = std::min(cap, chunk_bandwidth(link, request.direction, request.chunk_bytes));

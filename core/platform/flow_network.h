@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/platform/burst_credit.h"
 #include "core/platform/fair_share.h"
 #include "core/platform/flow_timeline.h"
@@ -66,7 +67,7 @@ class FlowNetwork {
   std::int32_t acquire_slot();
   void on_finished(const FlowTimeline::Finished& finished);
 
-  std::vector<Link> links_;
+  IdVector<LinkId, Link> links_;
   FairShare fair_share_;
   FlowTimeline timeline_;
   BurstCredit burst_credit_;

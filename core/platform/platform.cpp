@@ -2,43 +2,45 @@
 
 #include <algorithm>
 
+#include "base/id_vector.h"
 #include "core/platform/platform_parser.h"
 #include "core/toml_file/toml_file.h"
 
 namespace sluice::platform {
 namespace {
 
-// Which links and engines stay when some devices go, and the numbers they get.
+// Which links or engines stay when some devices go, and the numbers they get.
+template <typename Id>
 class Renumbering {
  public:
-  explicit Renumbering(std::size_t count) : new_index_(count, kKept) {}
-  void drop(std::int32_t index) { new_index_[static_cast<std::size_t>(index)] = kDropped; }
-  void keep(std::int32_t index) { new_index_[static_cast<std::size_t>(index)] = kKept; }
+  explicit Renumbering(std::size_t count) : new_index_(static_cast<std::int32_t>(count), kKept) {}
+  void drop(Id id) { new_index_[id] = kDropped; }
+  void keep(Id id) { new_index_[id] = kKept; }
 
   template <typename T>
   void apply(std::vector<T>& list) {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (new_index_[i] == kDropped) continue;
-      new_index_[i] = static_cast<std::int32_t>(kept);
-      if (kept != i) list[kept] = std::move(list[i]);
+    for (const Id id : ids_of(new_index_)) {
+      if (new_index_[id] == kDropped) continue;
+      const auto old = static_cast<std::size_t>(index_of(id));
+      new_index_[id] = static_cast<std::int32_t>(kept);
+      if (kept != old) list[kept] = std::move(list[old]);
       ++kept;
     }
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(kept), list.end());
   }
-  template <typename Id>
-  Id of(Id id) const {
-    return index_of(id) < 0 ? id : Id{new_index_[static_cast<std::size_t>(index_of(id))]};
-  }
+  Id of(Id id) const { return index_of(id) < 0 ? id : Id{new_index_[id]}; }
 
  private:
   static constexpr std::int32_t kDropped = -1;
   static constexpr std::int32_t kKept = 0;
-  std::vector<std::int32_t> new_index_;
+  IdVector<Id, std::int32_t> new_index_;
 };
+using LinkNumbers = Renumbering<LinkId>;
+using EngineNumbers = Renumbering<EngineId>;
 
 // Applies both to the platform's lists, and to all that names what is in them.
-void renumber(Platform& platform, Renumbering& links, Renumbering& engines) {
+void renumber(Platform& platform, LinkNumbers& links, EngineNumbers& engines) {
   links.apply(platform.links);
   engines.apply(platform.engines);
   const auto renumber_route = [&links](std::vector<LinkId>& route) {
@@ -81,20 +83,18 @@ Result<Platform> with_devices(const Platform& platform, std::int32_t device_coun
                       device_count, platform.name, platform.source, have, have);
   }
   Platform fewer = platform;
-  Renumbering links(platform.links.size());
-  Renumbering engines(platform.engines.size());
+  LinkNumbers links(platform.links.size());
+  EngineNumbers engines(platform.engines.size());
   for (std::int32_t i = have - 1; i >= 0; --i) {
     const Device& device = platform.devices[static_cast<std::size_t>(i)];
     const bool stays = i < device_count;
-    const auto mark = [stays](Renumbering& list, std::int32_t index) {
-      stays ? list.keep(index) : list.drop(index);
-    };
+    const auto mark = [stays](auto& list, auto id) { stays ? list.keep(id) : list.drop(id); };
     for (const auto& route : {device.host_route, device.memory_route, device.internal_route})
-      for (const LinkId link : route) mark(links, index_of(link));
-    if (index_of(device.engine) >= 0) mark(engines, index_of(device.engine));
+      for (const LinkId link : route) mark(links, link);
+    if (index_of(device.engine) >= 0) mark(engines, device.engine);
   }
   for (const auto& route : platform.accelerator_routes)
-    for (const LinkId link : route) links.keep(index_of(link));
+    for (const LinkId link : route) links.keep(link);
   fewer.devices.resize(static_cast<std::size_t>(device_count));
   renumber(fewer, links, engines);
   return fewer;
@@ -109,14 +109,14 @@ Result<Platform> with_accelerators(const Platform& platform, std::int32_t count)
                       platform.name, platform.source, have);
   }
   Platform fewer = platform;
-  Renumbering links(platform.links.size());
-  Renumbering engines(platform.engines.size());
+  LinkNumbers links(platform.links.size());
+  EngineNumbers engines(platform.engines.size());
   for (std::int32_t i = count; i < have; ++i)  // the last link is its own
-    links.drop(index_of(platform.accelerator_routes[static_cast<std::size_t>(i)].back()));
+    links.drop(platform.accelerator_routes[static_cast<std::size_t>(i)].back());
   fewer.accelerator_routes.resize(static_cast<std::size_t>(count));
   renumber(fewer, links, engines);
   const double share = static_cast<double>(std::max(count, 1)) / have;
-  Engine& engine = fewer.engines[static_cast<std::size_t>(index_of(fewer.compute_engine))];
+  Engine& engine = fewer.engine(fewer.compute_engine);
   for (auto& [kernel, rate] : engine.rate) rate *= share;
   fewer.compute_price_usd *= share;
   return fewer;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -109,17 +110,29 @@ struct Platform {
   double host_price_usd = 0;     // the machine without accelerator and devices; 0 = not stated
   double compute_price_usd = 0;  // of all accelerators
 
+  // The id is one of the list; -1 is a programmer error.
+  const Link& link(LinkId id) const { return links[place_of(id, links.size())]; }
+  Link& link(LinkId id) { return links[place_of(id, links.size())]; }
+  const Engine& engine(EngineId id) const { return engines[place_of(id, engines.size())]; }
+  Engine& engine(EngineId id) { return engines[place_of(id, engines.size())]; }
+
   // Gradients are compressed where they come from if that can, else by the host.
   EngineId compressing_engine() const {
-    const bool computes =
-        engines[static_cast<std::size_t>(index_of(compute_engine))].rate.contains("compress");
-    return computes ? compute_engine : host_engine;
+    return engine(compute_engine).rate.contains("compress") ? compute_engine : host_engine;
   }
   // Of the machine and its devices, as far as stated.
   double price_usd() const {
     double sum = host_price_usd + compute_price_usd;
     for (const Device& device : devices) sum += device.price_usd;
     return sum;
+  }
+
+ private:
+  template <typename Id>
+  static std::size_t place_of(Id id, std::size_t count) {
+    const auto place = static_cast<std::size_t>(index_of(id));
+    CHECK_LT(place, count);  // -1 is above every size
+    return place;
   }
 };
 

@@ -8,14 +8,6 @@
 namespace sluice::platform {
 namespace {
 
-const Link& link_at(const Platform& platform, LinkId id) {
-  return platform.links[static_cast<std::size_t>(index_of(id))];
-}
-
-const Engine& engine_at(const Platform& platform, EngineId id) {
-  return platform.engines[static_cast<std::size_t>(index_of(id))];
-}
-
 std::string rate(double per_second, std::string_view unit) {
   return '"' + rate_text(per_second, unit, 6) + '"';
 }
@@ -90,7 +82,7 @@ std::string shared_tables(const Platform& platform) {
     const bool is_accelerators = std::ranges::any_of(
         platform.accelerator_routes, [&](const auto& route) { return route.back() == id; });
     if (is_devices || is_accelerators) continue;
-    const Link& link = link_at(platform, id);
+    const Link& link = platform.link(id);
     text += "\n[[link]]\nname = " + quoted(link.name) + "\n" + link_lines(link);
   }
   return text;
@@ -100,13 +92,13 @@ std::string shared_tables(const Platform& platform) {
 std::string via_line(const Platform& platform, std::span<const LinkId> route) {
   std::vector<std::string> via;
   for (const LinkId link : route.first(route.size() - 1)) {
-    via.push_back(quoted(link_at(platform, link).name));
+    via.push_back(quoted(platform.link(link).name));
   }
   return fmt::format("via = [{}]\n", fmt::join(via, ", "));
 }
 
 std::string compute_table(const Platform& platform) {
-  const Engine& engine = engine_at(platform, platform.compute_engine);
+  const Engine& engine = platform.engine(platform.compute_engine);
   const auto& routes = platform.accelerator_routes;
   if (routes.empty()) {
     return "\n[compute]\n" + price_line(platform.compute_price_usd) +
@@ -116,7 +108,7 @@ std::string compute_table(const Platform& platform) {
   return fmt::format("\n[compute]\ncount = {}\n", routes.size()) +
          via_line(platform, routes.front()) + price_line(platform.compute_price_usd / count) +
          engine_lines(platform, engine, count) + "\n[compute.link]\n" +
-         link_lines(link_at(platform, routes.front().back()));
+         link_lines(platform.link(routes.front().back()));
 }
 
 std::string device_tables(const Platform& platform, const Device& device) {
@@ -124,10 +116,10 @@ std::string device_tables(const Platform& platform, const Device& device) {
                      via_line(platform, device.host_route);
   text += bytes_line("memory", device.memory_bytes) +
           bytes_line("capacity", device.capacity_bytes) + price_line(device.price_usd);
-  text += "\n[device.drive]\n" + link_lines(link_at(platform, device.host_route.back()));
+  text += "\n[device.drive]\n" + link_lines(platform.link(device.host_route.back()));
   if (device.internal_route.empty()) return text;
-  text += "\n[device.internal]\n" + link_lines(link_at(platform, device.internal_route.back()));
-  return text + "\n[device.engine]\n" + engine_lines(platform, engine_at(platform, device.engine));
+  text += "\n[device.internal]\n" + link_lines(platform.link(device.internal_route.back()));
+  return text + "\n[device.engine]\n" + engine_lines(platform, platform.engine(device.engine));
 }
 
 }  // namespace
@@ -136,7 +128,7 @@ std::string platform_text(const Platform& platform) {
   std::string text = "name = " + quoted(platform.name) + "\n" + shared_tables(platform);
   text += "\n[host]\n" + bytes_line("memory", platform.host_memory_bytes) +
           price_line(platform.host_price_usd) +
-          engine_lines(platform, engine_at(platform, platform.host_engine));
+          engine_lines(platform, platform.engine(platform.host_engine));
   text += compute_table(platform);
   for (const Device& device : platform.devices) text += device_tables(platform, device);
   return text;

@@ -173,8 +173,11 @@ SELECT {columns stage} FROM stage ORDER BY name_id;
 SELECT {columns mode} FROM mode ORDER BY rowid;
 
 -- name: last_clock_snapshot
-SELECT {columns clock_snapshot} FROM clock_snapshot
-WHERE clock = 'monotonic' ORDER BY rowid DESC LIMIT 1;
+SELECT {columns clock_snapshot}
+FROM clock_snapshot
+WHERE clock = 'monotonic'
+ORDER BY rowid DESC
+LIMIT 1;
 
 -- name: knobs
 SELECT {columns knob} FROM knob ORDER BY id;

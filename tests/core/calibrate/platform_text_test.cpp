@@ -61,7 +61,7 @@ platform::Platform parsed(const std::string& text) {
 }
 
 const platform::Engine& engine(const platform::Platform& platform, platform::EngineId id) {
-  return platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  return platform.engine(id);
 }
 
 }  // namespace

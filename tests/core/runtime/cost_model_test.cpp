@@ -106,15 +106,13 @@ TEST_CASE("a file's transfers pass those of another that have no room in the dri
 TEST_CASE("engines work at the same time unless they are one processor") {
   platform::Platform platform = test_platform();
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 1'000'000});
-  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
-      .processor = platform.host_engine;
+  platform.engine(platform.compute_engine).processor = platform.host_engine;
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{2'000'000, 2'000'000});
 }
 
 TEST_CASE("kernels of the host have what transfers leave them of its time") {
   platform::Platform platform = test_platform();
-  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
-      .processor = platform.host_engine;
+  platform.engine(platform.compute_engine).processor = platform.host_engine;
   const auto ends = [&] {  // of a layer of 200 ms, and of a read of 40 MB at 400 MB/s beside it
     CostModel model(platform);
     OperationState layer, read;
@@ -139,8 +137,7 @@ TEST_CASE("kernels of the host have what transfers leave them of its time") {
 
 TEST_CASE("a short kernel does not wait for a long one of the same processor") {
   platform::Platform platform = test_platform();
-  platform.engines[static_cast<std::size_t>(platform::index_of(platform.compute_engine))]
-      .processor = platform.host_engine;
+  platform.engine(platform.compute_engine).processor = platform.host_engine;
   CostModel model(platform);
   OperationState layer, check;
   layer.operation.cost.engine = platform.compute_engine;
@@ -158,8 +155,7 @@ TEST_CASE("a short kernel does not wait for a long one of the same processor") {
 
 TEST_CASE("a processor that was idle takes longer until it is awake") {
   platform::Platform platform = test_platform();
-  platform::Engine& host =
-      platform.engines[static_cast<std::size_t>(platform::index_of(platform.host_engine))];
+  platform::Engine& host = platform.engine(platform.host_engine);
   host.wake_ns = 1'000'000;
   host.wake_takes_ns = 2'000'000;
   CHECK(ends_in_turn(platform, 0, {3'000'000, 3'000'000}) ==
@@ -171,7 +167,7 @@ TEST_CASE("a processor that was idle takes longer until it is awake") {
 TEST_CASE("an engine that was idle has to wake though another of its processor was not") {
   platform::Platform platform = test_platform();
   const auto engine = [&](platform::EngineId id) -> platform::Engine& {
-    return platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+    return platform.engine(id);
   };
   engine(platform.compute_engine).processor = platform.host_engine;
   engine(platform.compute_engine).wake_ns = 1'000'000;

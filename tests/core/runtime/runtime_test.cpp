@@ -75,7 +75,7 @@ TEST_CASE("an engine runs one kernel at a time in the order asked") {
   const platform::Platform platform = test_platform();
   auto runtime = simulated(platform);
   const platform::EngineId id = platform.devices[0].engine;
-  const auto& engine = platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  const auto& engine = platform.engine(id);
   std::vector<int> order;
   auto one = [&](int number, double elements) -> Task<Status> {
     Operation kernel;

@@ -16,6 +16,7 @@ class ArithmeticModel final : public model::TrainableModel {
   ArithmeticModel(const model::ModelShape& shape, int micro_step_count, Float16Kind kind,
                   std::span<std::uint16_t> parameters)
       : layout_(shape.flat_layout()),
+        vocabulary_(shape.vocabulary),
         kind_(kind),
         parameters_(parameters),
         noise_(static_cast<std::size_t>(micro_step_count)),
@@ -26,6 +27,11 @@ class ArithmeticModel final : public model::TrainableModel {
   std::span<std::uint16_t> parameters() override { return parameters_; }
 
   Status set_batch(int micro_step, const model::TokenBatch& batch) override {
+    for (const std::int32_t token : batch.inputs) {
+      if (token < 0 || token >= vocabulary_)
+        return make_error(ErrorCode::config, "token {} is not in the vocabulary of {}", token,
+                          vocabulary_);
+    }
     double sum = 0;
     for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
       sum += (batch.inputs[i] - 96) * static_cast<double>(1 + i % 7);
@@ -76,6 +82,7 @@ class ArithmeticModel final : public model::TrainableModel {
   }
 
   model::FlatLayout layout_;
+  std::int64_t vocabulary_;
   Float16Kind kind_;
   std::span<std::uint16_t> parameters_;
   std::vector<float> noise_;

@@ -1,9 +1,8 @@
-// What a run relies on: the same bits every time, with either way of keeping activations, on any
-// thread; and errors where they belong.
+// What a run relies on beside the promises of every model (gpt2_conformance_test.cpp): the same
+// bits with either way of keeping activations, a loss that is evaluate's, errors where they belong.
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <thread>
 
 #include "tests/core/model/gpt2/batches.h"
 
@@ -14,14 +13,6 @@ using Catch::Matchers::Contains;
 
 const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 const Batch kBatch(3, 20, 97, 5);
-
-TEST_CASE("two runs give bit-equal gradients and losses") {
-  Gpt2Run a(kSmall, {.batch = 3, .sequence = 20}), b(kSmall, {.batch = 3, .sequence = 20});
-  const std::vector<float> gradient = a.step_16bit(kBatch, 1);
-  CHECK(gradient == b.step_16bit(kBatch, 1));
-  CHECK(a.model->loss(0) == b.model->loss(0));
-  CHECK(gradient == a.step_16bit(kBatch, 1));  // and a second step has nothing left of the first
-}
 
 TEST_CASE("recomputed activations give the same bits as kept ones") {
   for (const std::int64_t rows : {3, 60}) {  // 60 x 20: more than the head takes at once
@@ -39,15 +30,6 @@ TEST_CASE("recomputed activations give the same bits as kept ones") {
   Gpt2Run recompute(kSmall, options);
   const Batch other(3, 20, 97, 6);
   CHECK(keep.step({kBatch, other}, 0.5) == recompute.step({kBatch, other}, 0.5));
-}
-
-TEST_CASE("the compute thread need not be the one that made the model") {
-  Gpt2Run here(kSmall, {.batch = 3, .sequence = 20, .thread_count = 2});
-  Gpt2Run there(kSmall, {.batch = 3, .sequence = 20, .thread_count = 2});
-  const std::vector<float> expected = here.step_16bit(kBatch, 1);
-  std::vector<float> gradient;
-  std::thread([&] { gradient = there.step_16bit(kBatch, 1); }).join();
-  CHECK(gradient == expected);
 }
 
 TEST_CASE("a fresh model's loss is about the logarithm of its vocabulary") {
@@ -69,28 +51,6 @@ TEST_CASE("evaluate gives forward's loss and leaves a step alone") {
   CHECK(*other_loss != *loss);
   CHECK(run.model->loss(0) == *loss);
   CHECK(run.step_16bit(kBatch, 1) == gradient);
-}
-
-TEST_CASE("a step that was given up leaves nothing behind") {
-  Gpt2Run run(kSmall, {.batch = 3, .sequence = 20});
-  const std::vector<float> expected = run.step_16bit(kBatch, 1);
-  const Batch other(2, 9, 97, 8);
-  REQUIRE(run.model->set_batch(0, other.view()).ok());
-  REQUIRE(run.model->forward(LayerId{0}, 0).ok());
-  REQUIRE(run.model->forward(LayerId{1}, 0).ok());
-  CHECK(run.step_16bit(kBatch, 1) == expected);
-
-  // Given up after the head's backward: its part of the tied table must not be used later.
-  REQUIRE(run.model->set_batch(0, other.view()).ok());
-  for (std::int32_t layer = 0; layer < 5; ++layer) {
-    REQUIRE(run.model->forward(LayerId{layer}, 0).ok());
-  }
-  std::vector<std::uint16_t> gradient(2 * 48);
-  REQUIRE(
-      run.model
-          ->backward(LayerId{4}, 0, 1, {.values_16bit = gradient.data(), .element_count = 2 * 48})
-          .ok());
-  CHECK(run.step_16bit(kBatch, 1) == expected);
 }
 
 TEST_CASE("parameters are read where the offload writes them") {

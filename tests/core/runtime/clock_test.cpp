@@ -1,0 +1,62 @@
+// The three clocks against what every clock promises.
+
+#include "core/runtime/clocks.h"
+#include "tests/core/runtime/clock_conformance.h"
+
+using namespace sluice;
+using namespace sluice::runtime;
+
+namespace {
+
+std::unique_ptr<WorkExecutor> executor(io::IoEngineKind kind) {
+  io::IoEngineOptions options;
+  options.kind = kind;
+  auto engine = io::open_io_engine(options);
+  REQUIRE(engine.ok());
+  auto made = WorkExecutor::make(std::move(*engine), {});
+  REQUIRE(made.ok());
+  return std::move(*made);
+}
+
+}  // namespace
+
+TEST_CASE("the real clock keeps what every clock promises") {
+  const auto kind = GENERATE(io::IoEngineKind::io_uring, io::IoEngineKind::posix);
+  const auto make = [kind](const platform::Platform&) {
+    return std::make_unique<RealClock>(executor(kind));
+  };
+  check_conformance(clock_cases(), ClockMaker{.does_work = true, .make = make});
+}
+
+TEST_CASE("the emulated clock keeps what every clock promises, slowed and sped up") {
+  const double time_scale = GENERATE(0.01, 1.0, 3.0);
+  const auto make = [time_scale](const platform::Platform& platform) {
+    return std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, time_scale);
+  };
+  check_conformance(clock_cases(), ClockMaker{.does_work = true, .make = make});
+}
+
+TEST_CASE("the simulated clock keeps what every clock promises") {
+  const auto make = [](const platform::Platform& platform) {
+    return std::make_unique<SimulatedClock>(platform, Disturbance{});
+  };
+  check_conformance(clock_cases(), ClockMaker{.does_work = false, .make = make});
+}
+
+TEST_CASE("the simulated clock is as deterministic as it says, with delays by seed") {
+  const auto ends_of = [](std::uint64_t seed) {
+    conformance::Driver driver(
+        {.does_work = false, .make = [seed](const platform::Platform& platform) {
+           return std::make_unique<SimulatedClock>(
+               platform, Disturbance{.seed = seed, .delay_max_ns = 100'000});
+         }});
+    for (int i = 0; i < 20; ++i)
+      driver.start(conformance::charged_transfer(driver.platform(), 1000 * i));
+    driver.wait_for_all();
+    std::vector<TimeNs> ends;
+    for (const OperationState* state : driver.back()) ends.push_back(state->end_ns);
+    return ends;
+  };
+  CHECK(ends_of(1) == ends_of(1));
+  CHECK(ends_of(1) != ends_of(2));
+}
