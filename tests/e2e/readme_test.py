@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every `sluice ...` line of the README works as it is typed: each runs in a folder of its own that
-looks like a checkout after ./run, with fewer steps and a small model where the README has a large
-one. A line that needs more than that is named here with the reason; a new one fails until it runs
+"""Every `sluice ...` line of the README and of the guide works as it is typed: each runs in a folder
+of its own that looks like a checkout after ./run, with fewer steps and a small model where the page
+has a large one. A line that needs more than that is named here with the reason; a new one fails until it runs
 or is named."""
 
 import os
@@ -21,6 +21,7 @@ STAND_INS = (
     ("sample_models/runs/gpt2-124m.toml", "sample_models/runs/tiny.toml"),
     ("/mnt/nvme", "{}/nvme"),
 )
+PAGES = ("README.md", "docs/guide.md")
 FEWER_STEPS = 6
 NOT_RUN = {
     "calibrate": "takes minutes; tests/e2e/calibrate_test.py has it",
@@ -31,7 +32,7 @@ MAY_END_WITH = {"compare": {0, 3}}
 def command_lines():
     """Those of code blocks, without a prompt's `$` and with a backslash's next line joined, then
     those of sentences."""
-    text = (ROOT / "README.md").read_text()
+    text = "\n".join((ROOT / page).read_text() for page in PAGES)
     blocks = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
     blocks = re.sub(r"\s*\\\n\s*", " ", blocks)
     lines = [re.sub(r"^\$ ", "", line) for line in blocks.splitlines()]
@@ -71,7 +72,7 @@ def run_line(place, line):
                           check=False)
     name = line.split()[1]
     allowed = MAY_END_WITH.get(name, {0})
-    if "bufers" in line:  # the README shows how a wrong key is answered
+    if "bufers" in line:  # the guide shows how a wrong key is answered
         allowed = {2}
     require(done.returncode in allowed, f"`{line}` ended with {done.returncode}: "
             f"{done.stderr.strip()[-400:]}")

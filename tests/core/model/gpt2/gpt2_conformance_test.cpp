@@ -9,18 +9,17 @@ namespace {
 
 const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 
-ModelMaker gpt2_maker(ComputeKind compute, Activations activations) {
+ModelMaker gpt2_maker(Float16Kind compute, Activations activations) {
   ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
   maker.make = [=](int micro_step_count) {
-    const auto kind = compute == ComputeKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
     auto held = std::make_unique<HeldModel>();
-    held->parameters = make_parameters(kSmall, kind, 4);
-    const Gpt2Options options{.batch = 3,
-                              .sequence = 20,
-                              .micro_step_count = micro_step_count,
-                              .activations = activations,
-                              .compute = compute,
-                              .thread_count = 2};
+    held->parameters = make_parameters(kSmall, compute, 4);
+    const ModelOptions options{.batch = 3,
+                               .sequence = 20,
+                               .micro_step_count = micro_step_count,
+                               .activations = activations,
+                               .compute = compute,
+                               .thread_count = 2};
     Result<std::unique_ptr<Gpt2>> made = Gpt2::make(kSmall, options, held->parameters);
     REQUIRE(made.ok());
     held->model = std::move(*made);
@@ -31,11 +30,11 @@ ModelMaker gpt2_maker(ComputeKind compute, Activations activations) {
 
 TEST_CASE("GPT-2 in bf16 keeps what every model promises") {
   const Activations activations = GENERATE(Activations::keep, Activations::recompute);
-  check_conformance(trainable_model_cases(), gpt2_maker(ComputeKind::bf16, activations));
+  check_conformance(trainable_model_cases(), gpt2_maker(Float16Kind::bf16, activations));
 }
 
 TEST_CASE("GPT-2 in fp16 keeps what every model promises") {
-  check_conformance(trainable_model_cases(), gpt2_maker(ComputeKind::fp16, Activations::keep));
+  check_conformance(trainable_model_cases(), gpt2_maker(Float16Kind::fp16, Activations::keep));
 }
 
 }  // namespace
