@@ -200,14 +200,14 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->excludes(overrides);  // the proposal is one for the run as it is
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
-      "Turned are method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, where "
+      "The search varies method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, "
+      "where\n"
+      "the devices are not alike, device_map; none changes the training result. --density also "
+      "allows\n"
+      "compressed gradients, which does.\n"
+      "A run may be finished, stopped or live; it needs four recorded steps. Its findings about "
       "the\n"
-      "devices are not alike, device_map: none of them changes what the model learns. With "
-      "--density\n"
-      "the gradients' density is, too.\n"
-      "A run may be finished, stopped or going on; it needs four recorded steps. What it tells of "
-      "the\n"
-      "machine comes first: how far simulation was off, which rates differ, what remains.\n"
+      "machine come first: how far simulation was off, which rates differ, what remains.\n"
       "Examples:\n"
       "  sluice tune out/tiny/run.db --hold subgroup_elements\n"
       "  sluice tune out/tiny/run.db --apply\n"

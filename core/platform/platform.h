@@ -44,7 +44,7 @@ struct ChunkPoint {
   double write_bytes_per_s;
 };
 
-// What a link takes at another rate than its own after idling.
+// The first `size_bytes` after an idle period move at `bytes_per_s` instead of the steady rate.
 struct Burst {
   std::int64_t size_bytes = 0;  // 0: nothing
   double bytes_per_s = 0;

@@ -1,3 +1,20 @@
+// Why one network is enough for links, drives and processors:
+//
+// 1. Everything that is shared is a link. A processor's time is a link whose bytes are parts of a
+//    nanosecond, and a kernel that shares its processor is a flow of as many parts as it takes
+//    alone. A transfer that costs processor time holds both links at once. So max-min fairness
+//    settles who slows whom, and there is no second rule for processors.
+// 2. What cannot be shared waits before it flows: a transfer of an in_order link, or a kernel of an
+//    engine that is busy, is in a queue and has no flow. When a flow ends, its queue starts the
+//    next one at that same instant, so an instant's completions are handled in the order of their
+//    starts.
+// 3. A kernel that shares with nobody needs no flow: its end is known when it starts, and waits in
+// a
+//    heap. So do operations that cost nothing.
+//
+// advance() merges both sources by time, then by order of start. Nothing else depends on when it is
+// called, so both clocks get the same times from the same calls.
+
 #include "core/runtime/cost_model.h"
 
 #include <algorithm>

@@ -1,13 +1,16 @@
 #pragma once
-// When the platform says an operation ends: transfers through the flow network, kernels on engines
-// that serve one at a time in the order asked. Where a route crosses a link with sharing in_order,
-// transfers of one direction wait for one another; their latencies go by meanwhile. Of each file so
-// many bytes may be in the drive's queue, so what is asked of one file passes what waits for
-// another. Engines of one
-// processor share its time as transfers share a link: kernels of two take twice as long each while
-// both are under way. Transfers over links with a processor_bandwidth take of the host processor's
-// time what they need, and its kernels have the rest. One piece of code for the emulated and the
-// simulated clock (D1). Times are the model's own nanoseconds.
+// When the platform says an operation ends. One piece of code for the emulated and the simulated
+// clock (D1); times are the model's own nanoseconds.
+//
+// - A transfer flows through the flow network, which shares its links.
+// - On a link with sharing in_order the transfers of one direction wait for one another; their
+//   latencies pass meanwhile. At most `inflight_bytes` of one file are in a drive's queue; requests
+//   for another file may overtake those that wait behind this limit.
+// - An engine runs one kernel at a time, in the order asked. Engines of one processor share its
+// time
+//   as transfers share a link: kernels of two take twice as long each while both run.
+// - A transfer over a link with a processor_bandwidth takes the time it needs of the host's
+//   processor, and the kernels there have the rest.
 //
 // Thread contract: owner thread only. Deterministic.
 

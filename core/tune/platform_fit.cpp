@@ -1,3 +1,20 @@
+// Why the search ends, and where:
+//
+// 1. Kernels first. What a kernel is charged does not depend on when it runs, so its rate follows
+// from
+//    its recorded times without a search.
+// 2. Links by descent. The mismatch is the mean square of the logarithms of simulated over recorded
+//    transfer times. A round asks by which factors rates would explain the recording
+//    (detail/link_fit.h) and goes all the way there, or half, a quarter, an eighth of it. It is
+//    kept only if at most kWorthwhile of the mismatch is left, so the mismatch falls geometrically,
+//    and kRounds bounds the rest.
+// 3. The simplest fit wins. A factor of its own for each of several alike devices must leave
+// clearly
+//    less (kClearlyLess). Links of devices, links that they share, and both are fitted apart; the
+//    first of these that is within kClearly of the best is taken. In the end each rate returns to
+//    the file's value where that costs next to nothing (kAsWell). So noise does not become a
+//    finding.
+
 #include "core/tune/platform_fit.h"
 
 #include <algorithm>

@@ -18,10 +18,10 @@
 // lowered in simulation, one after the other, which says how much it has to do with the time that
 // the transfers of each stage take; then rates are changed so that recorded and simulated time a
 // byte agree, as little as does it (least squares of logarithms), and that again and again, since
-// what bounds a transfer can be another link at another rate. As few findings as explain the steps:
-// devices that the file calls alike change alike unless each on its own explains clearly more,
-// links that devices share are changed only if the devices' own leave clearly more unexplained, and
-// in the end each rate goes back to the file's if that explains as well. A link that never bounds
+// what bounds a transfer can be another link at another rate. The simplest explanation is
+// preferred. Devices with equal rates share one factor unless separate factors cut the mismatch by
+// 10 %. Links that devices share are fitted only if the devices' own leave 1.5 times the best
+// mismatch. A rate returns to the file's value if that costs at most 2 %. A link that never bounds
 // anything so keeps its rate: the recording shows only that it is not slower than what it carried.
 //
 // Rates are fitted to the half of the steps that are nearest the median in length, so that one step

@@ -1,8 +1,8 @@
 #pragma once
-// Which settings make a step shortest, found by simulating it: one knob after the other over its
-// values, again and again until none of them helps, nor the joint ones a few values up or down
-// together; and that for each value of a fork. Few evaluations, no promise of the very best;
-// tests/core/tune/tuning_test.cpp holds it to an exhaustive search.
+// Which settings make a step shortest, found by simulating it. Coordinate descent: each knob takes
+// its best value in turn until none improves; then `joint` knobs are moved together, a few values
+// up or down. Repeated for every value of a `fork`. A heuristic: tests/core/tune/tuning_test.cpp
+// compares it with an exhaustive search.
 //
 // Thread contract: one call on one thread; deterministic if `evaluate` is.
 

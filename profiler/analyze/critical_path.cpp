@@ -1,3 +1,13 @@
+// Why the path explains the step:
+//
+// The walk goes backwards from the step's end. The span that it has reached is charged with its
+// time, to what it ran on, and the walk goes on with what let that span begin:
+// - if it waited after it was asked for, the span that held its link or engine until it began;
+// - else its recorded cause, if it was asked for when that cause ended;
+// - else the span that ended last before it was asked for.
+// A gap before the next span's end is charged to `other`. So each nanosecond of the step is charged
+// once, and the shares sum to the step.
+
 #include "profiler/analyze/critical_path.h"
 
 #include <algorithm>

@@ -63,9 +63,9 @@ class Writer {
   // From now on. Stat `steps_thinned` counts the steps that are no longer in full.
   void set_retention(const Retention& retention);
 
-  // Of the first span of the next batch; the others have the ids that follow. For flows of the same
-  // batch: a batch whose spans have no ids gets these. Spans of a track that stand side by side in
-  // a batch are found fastest.
+  // Id of the next batch's first span; its other spans get consecutive ids. Lets flows refer to
+  // spans of the same batch. Spans with id 0 are numbered by the writer. Spans of one track that
+  // are adjacent in a batch are found fastest.
   std::int64_t next_span_id() const;
 
   // Each is one transaction.
