@@ -1,6 +1,8 @@
 #pragma once
 // Programmer errors: a CHECK that fails prints both values and the place, and aborts. Never
 // reachable from user input.
+//
+// Thread contract: any thread; a failed check aborts the process.
 
 #include <fmt/format.h>
 

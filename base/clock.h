@@ -1,6 +1,8 @@
 #pragma once
 // The one monotonic clock of the machine. Everything that is recorded with real time uses this
 // base.
+//
+// Thread contract: free functions, any thread.
 
 #include <time.h>
 

@@ -1,6 +1,8 @@
 #pragma once
 // The two 16-bit formats, converted with round-to-nearest-even. These scalar forms are the
 // definition (D4); the SIMD kernels are tested against them bit by bit, on every input.
+//
+// Thread contract: free functions, any thread.
 
 #include <bit>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // FNV-1a with 64 bits: for fingerprints of names and shapes, and for file headers that other
 // programs should be able to write without a library. It notices every single changed byte (each
 // step is a bijection of the state), and is no protection against intent.
+//
+// Thread contract: free functions, any thread.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 #pragma once
 // Names for indices that must not be mixed up. Each is an index into a list that somebody owns; -1
 // means none.
+//
+// Thread contract: plain values.
 
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #pragma once
-// Messages to people, on stderr, a line each, escaped for a terminal. Safe from any thread.
+// Messages to people, on stderr, a line each, escaped for a terminal.
+//
+// Thread contract: any thread; a line is written as a whole.
 
 #include <string_view>
 

@@ -2,6 +2,8 @@
 // std::mutex with the annotations that clang's -Wthread-safety checks: what a lock guards is said
 // in the member's declaration (GUARDED_BY) and breaches do not compile there. Elsewhere they
 // vanish.
+//
+// Thread contract: any thread; what a lock guards is said where it is declared.
 
 #include <chrono>
 #include <condition_variable>

@@ -1,5 +1,7 @@
 #pragma once
 // For messages about a misspelt key: which of the known words is meant.
+//
+// Thread contract: free functions, any thread.
 
 #include <span>
 #include <string>

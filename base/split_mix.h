@@ -2,6 +2,8 @@
 // SplitMix64 as a counter-based generator: value i of stream `key` is a function of the two alone,
 // so any part of a random sequence can be made anywhere, in any order, without state.
 // (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014.)
+//
+// Thread contract: plain values; a generator belongs to one thread.
 
 #include <cstdint>
 

@@ -2,6 +2,8 @@
 // Operating errors: what can go wrong without the program being wrong. Every function that can fail
 // returns Result<T> or Status, and the message says what was asked, what came, and what to do.
 // Programmer errors are CHECKs (base/check.h).
+//
+// Thread contract: plain values.
 
 #include <fmt/format.h>
 

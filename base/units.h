@@ -1,6 +1,8 @@
 #pragma once
 // Quantities as people write and read them. Inside the program: bytes and elements are std::int64_t
 // with the unit in the name, times are integer nanoseconds, rates are double per second.
+//
+// Thread contract: free functions, any thread.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,8 @@
 #pragma once
 // Exit codes of the command: 0 done; 1 the run failed; 2 usage or configuration; 3 a --fail-if
 // tripped.
+//
+// Thread contract: main thread.
 
 #include <cstdio>
 

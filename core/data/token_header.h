@@ -1,6 +1,8 @@
 #pragma once
 // The first 64 bytes of a token file (docs/token_format.md), as they lie on disk: little-endian,
 // no padding.
+//
+// Thread contract: plain data.
 
 #include <array>
 #include <cstddef>

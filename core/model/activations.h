@@ -1,5 +1,7 @@
 #pragma once
 // What is kept of a layer between its forward and its backward.
+//
+// Thread contract: plain data.
 
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #pragma once
 // How the optimizer state is offloaded; validated by core/settings.
+//
+// Thread contract: plain data.
 
 #include <cstdint>
 

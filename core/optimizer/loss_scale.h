@@ -3,6 +3,8 @@
 // scale *= backoff and the step is skipped; after growth_interval good steps in a row scale *=
 // growth, unless that overflows. The scale is always an fp32 value, as torch's. bf16 runs keep a
 // scale of 1 and never ask for the next.
+//
+// Thread contract: plain data and free functions.
 
 #include <cstdint>
 

@@ -4,6 +4,8 @@
 // Only targets with a fused multiply-add and IEEE fp16 conversions in hardware get vector code
 // (AVX2 and AVX-512 on x86, NEON and better on AArch64): SLUICE_EXACT_SIMD. On others the kernels
 // run the scalar code, which is slower and gives the same bits.
+//
+// Thread contract: free functions, any thread.
 
 #if defined(SLUICE_OPTIMIZER_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SLUICE_OPTIMIZER_SIMD_INL_H_

@@ -1,5 +1,7 @@
 #pragma once
 // The three clocks of D1.
+//
+// Thread contract: that of Clock: the owner thread.
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,8 @@
 #pragma once
 // A callable kept by value inside an operation, so that starting a kernel takes no memory. Captures
 // are trivially copyable (pointers, spans, numbers) and small; what does not fit does not compile.
+//
+// Thread contract: a plain value; called by one thread at a time.
 
 #include <cstddef>
 #include <new>

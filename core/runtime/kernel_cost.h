@@ -1,5 +1,7 @@
 #pragma once
 // What a kernel costs on an engine: its launch, and its elements or FLOP at the engine's rate.
+//
+// Thread contract: free functions, any thread.
 
 #include <algorithm>
 #include <string>

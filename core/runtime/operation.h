@@ -3,6 +3,8 @@
 // done), the cost (what the platform model charges for it) and what it is called in the record. The
 // real clock does the work, the simulated clock charges the cost, the emulated clock does both and
 // completes when the later of them is done (D1).
+//
+// Thread contract: plain data; sinks are called on the owner thread.
 
 #include <cstdint>
 #include <span>

@@ -5,6 +5,8 @@
 // Give each co_await a statement of its own: g++ 12 mishandles temporaries inside larger
 // expressions. Exceptions do not cross a Task (errors are Status); one that escapes ends the
 // program.
+//
+// Thread contract: the owner thread of the runtime.
 
 #include <coroutine>
 #include <exception>

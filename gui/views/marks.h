@@ -1,5 +1,7 @@
 #pragma once
 // Changes of knobs as marks on an axis of steps.
+//
+// Thread contract: the frame thread.
 
 #include <vector>
 

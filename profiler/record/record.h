@@ -4,6 +4,8 @@
 //
 // A record is one cache line, so a push dirties one line of the ring and never two. A new kind of
 // record is a new struct that begins with its RecordKind and fits the line.
+//
+// Thread contract: plain data.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // An engine that fails on purpose, by plan and seed: what the tests of everything above use in
 // place of a broken disk. All faults but flip_bit act at the border to the kernel, before an
 // attempt of a transfer, so that continuing, retrying and reporting are the wrapped engine's own.
+//
+// Thread contract: that of IoEngine: one owner thread.
 
 #include <cstdint>
 #include <memory>

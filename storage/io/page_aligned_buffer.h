@@ -1,6 +1,8 @@
 #pragma once
 // Memory fit for O_DIRECT: page-aligned, a whole number of pages, zeroed. What a transfer needs is
 // its type, so the wrong memory does not compile.
+//
+// Thread contract: a plain owner; moved between threads, used by one at a time.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 #pragma once
 // What makes a new version of the optimizer state current. docs/state_format.md is the page of the
 // bytes.
+//
+// Thread contract: plain data.
 
 #include <array>
 #include <cstdint>

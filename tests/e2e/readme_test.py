@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every `sluice ...` line of the README and of the guide works as it is typed: each runs in a folder
-of its own that looks like a checkout after ./run, with fewer steps and a small model where the page
-has a large one. A line that needs more than that is named here with the reason; a new one fails until it runs
-or is named."""
+"""Every `sluice ...` line of the README and of the guide works as it is typed: each runs in a
+folder of its own that looks like a checkout after ./run, with fewer steps and a small model where
+the page has a large one. A line that needs more than that is named here with the reason; a new one
+fails until it runs or is named."""
 
 import os
 import re

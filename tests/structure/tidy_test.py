@@ -43,6 +43,17 @@ def is_too_long(line):
     return len(line) > LINE_LENGTH
 
 
+def lacks_thread_contract(text):
+    """The comment that a header opens with says which thread may use it."""
+    opening = []
+    for line in text.splitlines():
+        if line.startswith("//"):
+            opening.append(line)
+        elif line.strip() and not line.startswith("#pragma once"):
+            break
+    return "thread contract" not in "\n".join(opening).lower()
+
+
 def missed_by_rules():
     """Lines that a rule judges wrongly."""
     cases = [
@@ -56,6 +67,8 @@ def missed_by_rules():
         (lacks_nolint_reason, "int x;  // NO" + "LINT(some-check): the kernel writes it", False),
         (is_too_long, "x" * 101, True),
         (is_too_long, "x" * 100, False),
+        (lacks_thread_contract, "#pragma once\n// What it is.\n\nint x;  // Thread contract", True),
+        (lacks_thread_contract, "#pragma once\n// Thread contract: plain data.\nint x;", False),
     ]
     return [f"{rule.__name__} on: {line}" for rule, line, wanted in cases
             if bool(rule(line)) != wanted]
@@ -112,6 +125,13 @@ def pragma_problems():
         if not code or code[0].strip() != "#pragma once":
             problems.append(name)
     return problems
+
+
+def contract_problems():
+    """Headers for others than their own folder, without a thread contract."""
+    return [name for name in cpp_files(ROOT)
+            if name.endswith(".h") and not name.startswith(("tests/", "bench/"))
+            and "/detail/" not in name and lacks_thread_contract((ROOT / name).read_text())]
 
 
 def orphans():
@@ -186,6 +206,7 @@ def main():
     report.check("the rules find what breaks them", missed_by_rules())
     report.check("every source file is under a CMake target", orphans())
     report.check("every header begins with #pragma once", pragma_problems())
+    report.check("every public header has a thread contract", contract_problems())
     report.check(f"code has at most {LINE_LENGTH} columns", length_problems())
     report.check("words to avoid are avoided", word_problems())
     report.check("no path of somebody's machine", path_problems())

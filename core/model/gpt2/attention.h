@@ -4,6 +4,8 @@
 // Where 16-bit products are widened (products.h), so is attention, a few windows at a time:
 // libtorch's kernel is slow in backward then (docs/decisions.md, 47). Kept for backward are the
 // 16-bit tensors that are kept anyway and a number a row.
+//
+// Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,8 @@
 #pragma once
 // libtorch's autograd engine, called for one graph; a file of its own because its headers are the
 // heaviest we include.
+//
+// Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,8 @@
 #pragma once
 // One transformer block of GPT-2, and its last LayerNorm. Plain functions of tensors; whether
 // autograd watches is the caller's affair.
+//
+// Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 

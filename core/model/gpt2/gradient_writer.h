@@ -1,5 +1,7 @@
 #pragma once
 // Gradients into the caller's array (LayerGradient): written with 16 bits, added with fp32.
+//
+// Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,8 @@
 #pragma once
 // In which pieces the head works, so that its memory does not grow with the batch or, twice, with
 // the vocabulary.
+//
+// Thread contract: free functions, any thread.
 
 #include <cstdint>
 

@@ -1,6 +1,8 @@
 #pragma once
 // Cross-entropy over a large vocabulary: 16-bit logits, everything after them in fp32, a few rows
 // at a time so that no fp32 array of (tokens, vocabulary) exists.
+//
+// Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 

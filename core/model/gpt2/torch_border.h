@@ -1,6 +1,8 @@
 #pragma once
 // The border at which libtorch's exceptions end: everything that calls libtorch runs inside
 // at_torch_border(), and comes out as Status or Result.
+//
+// Thread contract: the thread that calls into libtorch.
 
 #include <c10/util/Exception.h>
 

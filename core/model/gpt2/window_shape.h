@@ -1,5 +1,7 @@
 #pragma once
 // How the tokens of a batch lie: windows one after the other.
+//
+// Thread contract: plain data.
 
 #include <cstdint>
 
