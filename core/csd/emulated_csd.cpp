@@ -9,7 +9,7 @@ namespace sluice::csd {
 namespace {
 
 const platform::Device& device_of(const DeviceRequest& request) {
-  return request.platform.devices[static_cast<std::size_t>(index_of(request.device))];
+  return request.platform.device(request.device);
 }
 
 // Null without payload.
@@ -40,9 +40,7 @@ Result<std::unique_ptr<CsdDevice>> EmulatedFactory::make(const DeviceRequest& re
 
 EmulatedCsd::EmulatedCsd(const DeviceRequest& request, Payload payload)
     : CsdDevice(request.runtime, device_of(request), request.device, request.drive),
-      engine_(
-          request.platform
-              .engines[static_cast<std::size_t>(platform::index_of(device_of(request).engine))]),
+      engine_(request.platform.engine(device_of(request).engine)),
       payload_(payload),
       memory_(device_of(request).name, request.memory_bytes, payload) {
   CHECK(!device_.internal_route.empty());

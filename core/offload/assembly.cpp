@@ -40,8 +40,7 @@ Status Assembly::make_device(DeviceId device, csd::DeviceFactory& factory) {
   const SiteParts parts{plan_.options, plan_.geometry, kernels_,   drives_,
                         *memory_,      *bounces_,      parameters_};
   if (plan_.options.method == Method::host) {
-    const auto index = static_cast<std::size_t>(index_of(device));
-    drives_.push_back(std::make_unique<csd::Drive>(runtime_, plan_.platform->devices[index], device,
+    drives_.push_back(std::make_unique<csd::Drive>(runtime_, plan_.platform->device(device), device,
                                                    plan_.drive));
     ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_host_site(parts, device));
     sites_.push_back(std::move(site));

@@ -21,9 +21,8 @@ runtime::Operation HostKernels::rated(const runtime::OperationLabel& label,
                                       platform::EngineId engine, const std::string& rate,
                                       std::int64_t elements,
                                       const runtime::InlineFunction& work) const {
-  const auto index = static_cast<std::size_t>(platform::index_of(engine));
   const runtime::Cost cost =
-      runtime::kernel_cost(engine, platform_.engines[index], rate, static_cast<double>(elements));
+      runtime::kernel_cost(engine, platform_.engine(engine), rate, static_cast<double>(elements));
   return kernel(label, cost, work);
 }
 

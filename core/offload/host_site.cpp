@@ -55,14 +55,14 @@ class HostSite final : public UpdateSite {
   runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
                             csd::UpdatedChecksums& updated) override {
     const platform::Platform& platform = parts_.kernels.platform();
-    const auto engine = static_cast<std::size_t>(platform::index_of(platform.host_engine));
     runtime::OperationLabel label;
     label.stage = runtime::Stage::update;
     label.device = device();
     label.subgroup = order.task.subgroup;
     label.step = order.step;
     return parts_.kernels.kernel(
-        label, csd::update_cost(order.task, platform.host_engine, platform.engines[engine]),
+        label,
+        csd::update_cost(order.task, platform.host_engine, platform.engine(platform.host_engine)),
         [&order, memory = memory_of(order, set), &updated] {
           return csd::run_update(order, memory, updated);
         });

@@ -132,8 +132,7 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     Status taken = co_await take;
     CO_RETURN_IF_ERROR(taken);
   }
-  const state::CommitRecord& record = parts_.versions.record();
-  const auto& committed = record.subgroups[static_cast<std::size_t>(index_of(subgroup))];
+  const state::SubgroupVersion& committed = parts_.versions.version(subgroup);
   if (checksummer.digest() == committed.checksums[0]) co_return ok_status();
   co_return make_error(ErrorCode::corrupt,
                        "{}: master_weights of subgroup {} at offset {} are not what was "

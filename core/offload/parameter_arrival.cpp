@@ -8,7 +8,7 @@ ParameterArrival::ParameterArrival(runtime::Runtime& runtime, const model::FlatL
                                    const state::Geometry& geometry)
     : runtime_(runtime),
       next_(layout.layers.size()),
-      has_arrived_(static_cast<std::size_t>(geometry.subgroup_count()), 1),
+      has_arrived_(geometry.subgroup_count(), 1),
       arrived_below_(geometry.subgroup_count()) {
   for (const model::LayerRange& layer : layout.layers) {
     const std::int64_t last_element = std::max<std::int64_t>(layer.first + layer.count, 1) - 1;
@@ -26,11 +26,11 @@ void ParameterArrival::expect_all() {
 }
 
 void ParameterArrival::arrived(SubgroupId subgroup) {
-  char& has_arrived = has_arrived_[static_cast<std::size_t>(index_of(subgroup))];
+  char& has_arrived = has_arrived_[subgroup];
   CHECK_EQ(has_arrived, 0);
   has_arrived = 1;
-  const auto count = static_cast<std::int32_t>(has_arrived_.size());
-  while (arrived_below_ < count && has_arrived_[static_cast<std::size_t>(arrived_below_)] != 0) {
+  const std::int32_t count = has_arrived_.count();
+  while (arrived_below_ < count && has_arrived_[SubgroupId{arrived_below_}] != 0) {
     arrived_below_ += 1;
   }
   while (next_ < last_subgroup_.size() && last_subgroup_[next_] < arrived_below_) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/model/flat_layout.h"
 #include "core/runtime/sync.h"
 #include "storage/state/state_layout.h"
@@ -31,8 +32,8 @@ class ParameterArrival {
   std::vector<std::int32_t> last_subgroup_;  // of a layer: the last that holds any of it
   std::deque<runtime::Event> is_up_;         // of a layer
   std::size_t next_;                         // layers below it are up
-  std::vector<char> has_arrived_;            // a subgroup
-  std::int32_t arrived_below_;               // all subgroups below it have arrived
+  IdVector<SubgroupId, char> has_arrived_;
+  std::int32_t arrived_below_;  // all subgroups below it have arrived
   TimeNs completed_ns_ = 0;
 };
 

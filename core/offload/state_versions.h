@@ -40,8 +40,11 @@ class StateVersions {
   // Where a variable's array begins in its device's file.
   virtual std::int64_t offset_bytes(state::SlotId slot, std::int32_t variable,
                                     std::int64_t element_count) const;
-  // Of the last commit, and of the next one while it is made.
+  // The last commit, and the next one while it is made.
   const state::CommitRecord& record() const { return record_; }
+  const state::SubgroupVersion& version(SubgroupId subgroup) const {
+    return record_.subgroups[static_cast<std::size_t>(index_of(subgroup))];
+  }
 
   // Takes the slots of a step's next version. The step before must be committed.
   Status take_next(StepUpdate& update);

@@ -109,8 +109,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.task.is_sparse = parts_.options.is_sparse();
   order.task.gradient_kind = parts_.options.wire_gradient_kind();
   order.task.parameter_kind = parts_.options.parameter_kind;
-  order.check.expected =
-      parts_.versions.record().subgroups[static_cast<std::size_t>(index_of(subgroup))].checksums;
+  order.check.expected = parts_.versions.version(subgroup).checksums;
   order.check.gradient = update.gradient_checks[subgroup];
   const state::SlotId slot = parts_.versions.current(subgroup);
   order.source.state_file = parts_.drives[slot.device]->files().find(runtime::DriveFile::state);

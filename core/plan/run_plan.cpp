@@ -38,7 +38,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
 // The kernels a run charges must have a rate on the engine that runs them.
 Status require_rates(const platform::Platform& platform, const settings::RunConfig& config) {
   const auto require = [&](platform::EngineId id, const char* kernel) -> Status {
-    const auto& engine = platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+    const auto& engine = platform.engine(id);
     if (engine.rate.contains(kernel)) return ok_status();
     return make_error(ErrorCode::config, "{}: engine {} has no rate for '{}', which this run needs",
                       platform.source, engine.name, kernel);
@@ -70,8 +70,7 @@ Status require_engines(const platform::Platform& platform, offload::Method metho
 
 std::vector<LayerCost> layer_costs(const RunPlan& plan) {
   const platform::EngineId id = plan.platform.compute_engine;
-  const platform::Engine& engine =
-      plan.platform.engines[static_cast<std::size_t>(platform::index_of(id))];
+  const platform::Engine& engine = plan.platform.engine(id);
   // One kernel with two parts; a platform without a rate for the second does not charge it.
   const auto kernel_ns = [&](double flop, double elements) {
     return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +

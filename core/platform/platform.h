@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -115,6 +116,7 @@ struct Platform {
   Link& link(LinkId id) { return links[place_of(id, links.size())]; }
   const Engine& engine(EngineId id) const { return engines[place_of(id, engines.size())]; }
   Engine& engine(EngineId id) { return engines[place_of(id, engines.size())]; }
+  const Device& device(DeviceId id) const { return devices[place_of(id, devices.size())]; }
 
   // Gradients are compressed where they come from if that can, else by the host.
   EngineId compressing_engine() const {

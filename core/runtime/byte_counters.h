@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/runtime/operation.h"
 
 namespace sluice::runtime {
@@ -18,21 +19,21 @@ struct LinkBytes {
 
 class ByteCounters final : public OperationSink {
  public:
-  explicit ByteCounters(std::size_t link_count) : links_(link_count) {}
+  explicit ByteCounters(std::size_t link_count) : links_(static_cast<std::int32_t>(link_count)) {}
   void on_submit(const OperationState& /*state*/) override {}
   void on_finish(const OperationState& state) override {
     const Operation& operation = state.operation;
     const auto direction = static_cast<std::size_t>(operation.cost.direction);
     for (const platform::LinkId link : operation.cost.route) {
-      LinkBytes& bytes = links_[static_cast<std::size_t>(platform::index_of(link))];
+      LinkBytes& bytes = links_[link];
       bytes.size_bytes[direction] += operation.label.size_bytes;
       bytes.padding_bytes[direction] += operation.label.padding_bytes;
     }
   }
-  const std::vector<LinkBytes>& links() const { return links_; }
+  const std::vector<LinkBytes>& links() const { return links_.values(); }
 
  private:
-  std::vector<LinkBytes> links_;
+  IdVector<platform::LinkId, LinkBytes> links_;
 };
 
 }  // namespace sluice::runtime

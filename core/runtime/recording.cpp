@@ -17,11 +17,11 @@ constexpr platform::EngineId kNoEngine{-1};
 // "csd0 state_read over drive, internal": of links below the place only their own names.
 std::string name_of_way(const std::string& place, Stage stage,
                         std::span<const platform::LinkId> route,
-                        const std::vector<std::string>& link_names) {
+                        const IdVector<platform::LinkId, std::string>& link_names) {
   std::string name = place + " " + std::string(stage_name(stage));
   const char* joint = " over ";
   for (const platform::LinkId id : route) {
-    const std::string& link = link_names[static_cast<std::size_t>(platform::index_of(id))];
+    const std::string& link = link_names[id];
     name += joint + (link.starts_with(place + ".") ? link.substr(place.size() + 1) : link);
     joint = ", ";
   }
@@ -63,7 +63,7 @@ RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
   const OperationLabel& label = operation.label;
   if (label.accelerator >= 0) return &accelerators_[static_cast<std::size_t>(label.accelerator)];
   if (label.device == kNoDevice) return nullptr;
-  Place& device = devices_[static_cast<std::size_t>(index_of(label.device))];
+  Place& device = devices_[label.device];
   const bool is_kernel = operation.cost.route.empty();
   if (is_kernel && (operation.cost.engine != device.engine || device.engine == kNoEngine)) {
     return nullptr;

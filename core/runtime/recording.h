@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/platform/platform.h"
 #include "core/runtime/flow_causes.h"
 #include "core/runtime/operation.h"
@@ -72,8 +73,8 @@ class RecordingSink final : public OperationSink {
   std::array<record::NameId, kStageCount> names_{};
   record::TrackId compute_;
   record::TrackId host_;
-  std::vector<std::string> link_names_;
-  std::vector<Place> devices_;
+  IdVector<platform::LinkId, std::string> link_names_;
+  IdVector<DeviceId, Place> devices_;
   std::vector<Place> accelerators_;
 };
 

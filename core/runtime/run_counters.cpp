@@ -34,28 +34,29 @@ RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
                          std::span<const record::TrackId> devices)
     : recorder_(recorder),
       ring_(ring),
-      devices_(platform.devices.size()),
-      links_(platform.links.size()) {
+      devices_(static_cast<std::int32_t>(platform.devices.size())),
+      links_(static_cast<std::int32_t>(platform.links.size())) {
   const auto add = [&](Counter& counter, record::TrackId parent, const std::string& name) {
     counter.track = recorder.add_track(parent, "counter", name);
   };
   add(host_bytes_, host, "host buffers (bytes)");
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    const std::string& name = platform.devices[d].name;
+  for (const DeviceId id : ids_of(devices_)) {
+    const std::string& name = platform.device(id).name;
+    const record::TrackId track = devices[static_cast<std::size_t>(index_of(id))];
+    Device& device = devices_[id];
     for (std::size_t way = 0; way < 2; ++way) {
-      add(devices_[d].transfers[way], devices[d],
+      add(device.transfers[way], track,
           name + " " + kDirectionNames[way] + " under way (transfers)");
     }
-    add(devices_[d].buffers, devices[d], name + " buffers in use (buffers)");
-    add(devices_[d].memory_bytes, devices[d], name + " memory used (bytes)");
+    add(device.buffers, track, name + " buffers in use (buffers)");
+    add(device.memory_bytes, track, name + " memory used (bytes)");
   }
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    const platform::LinkId link{static_cast<std::int32_t>(i)};
-    const std::string& name = platform.links[i].name;
+  for (const platform::LinkId link : ids_of(links_)) {
+    const std::string& name = platform.link(link).name;
     const record::TrackId track =
         recorder.add_track(parent_of(platform, link, devices), "link", name);
     for (std::size_t way = 0; way < 2; ++way) {
-      add(links_[i][way], track, name + " " + kDirectionNames[way] + " in flight (bytes)");
+      add(links_[link][way], track, name + " " + kDirectionNames[way] + " in flight (bytes)");
     }
   }
 }
@@ -80,19 +81,19 @@ void RunCounters::move(const OperationState& state, std::int64_t sign, TimeNs no
   const OperationLabel& label = operation.label;
   const auto way = static_cast<std::size_t>(operation.cost.direction);
   if (label.device != kNoDevice) {
-    Counter& transfers = devices_[static_cast<std::size_t>(index_of(label.device))].transfers[way];
+    Counter& transfers = devices_[label.device].transfers[way];
     set(transfers, transfers.value + sign, now_ns);
   }
   const std::int64_t size_bytes = label.size_bytes + label.padding_bytes;
   for (const platform::LinkId link : operation.cost.route) {
-    Counter& bytes = links_[static_cast<std::size_t>(platform::index_of(link))][way];
+    Counter& bytes = links_[link][way];
     set(bytes, bytes.value + sign * size_bytes, now_ns);
   }
 }
 
 void RunCounters::on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) {
   follow_level(now_ns);
-  set(devices_[static_cast<std::size_t>(index_of(device))].buffers, in_use, now_ns);
+  set(devices_[device].buffers, in_use, now_ns);
 }
 
 void RunCounters::on_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
@@ -100,7 +101,7 @@ void RunCounters::on_memory(std::int64_t host_bytes, std::span<const std::int64_
   follow_level(now_ns);
   set(host_bytes_, host_bytes, now_ns);
   for (std::size_t d = 0; d < device_bytes.size(); ++d) {
-    set(devices_[d].memory_bytes, device_bytes[d], now_ns);
+    set(devices_[DeviceId{static_cast<std::int32_t>(d)}].memory_bytes, device_bytes[d], now_ns);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/platform/platform.h"
 #include "core/runtime/operation.h"
 #include "profiler/record/recorder.h"
@@ -65,8 +66,8 @@ class RunCounters {
   record::Recorder& recorder_;
   record::Ring& ring_;
   bool is_on_ = false;  // at level `all`, when it was last looked at
-  std::vector<Device> devices_;
-  std::vector<LinkBytes> links_;
+  IdVector<DeviceId, Device> devices_;
+  IdVector<platform::LinkId, LinkBytes> links_;
   Counter host_bytes_;
 };
 

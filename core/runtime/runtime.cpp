@@ -25,19 +25,19 @@ void Runtime::add_sink(OperationSink* sink) {
   for (const OperationState* state = inflight_; state != nullptr; state = state->inflight_next) {
     sink->on_found(*state);
   }
-  for (std::size_t d = 0; d < buffers_in_use_.size(); ++d) {
-    sink->on_buffers(DeviceId{static_cast<std::int32_t>(d)}, buffers_in_use_[d], now_ns());
+  for (const DeviceId device : ids_of(buffers_in_use_)) {
+    sink->on_buffers(device, buffers_in_use_[device], now_ns());
   }
   sinks_.push_back(sink);
 }
 
 void Runtime::watch_buffers(DeviceId device) {
-  const auto count = static_cast<std::size_t>(index_of(device)) + 1;
-  if (buffers_in_use_.size() < count) buffers_in_use_.resize(count);
+  const std::int32_t count = index_of(device) + 1;
+  if (buffers_in_use_.count() < count) buffers_in_use_.resize(count);
 }
 
 void Runtime::change_buffers(DeviceId device, std::int32_t change) {
-  std::int32_t& in_use = buffers_in_use_[static_cast<std::size_t>(index_of(device))];
+  std::int32_t& in_use = buffers_in_use_[device];
   in_use += change;
   const TimeNs now = now_ns();
   for (OperationSink* sink : sinks_) sink->on_buffers(device, in_use, now);

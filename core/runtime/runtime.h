@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/id_vector.h"
 #include "core/runtime/clock.h"
 #include "core/runtime/task.h"
 
@@ -87,7 +88,7 @@ class Runtime {
 
   std::unique_ptr<Clock> clock_;
   std::vector<OperationSink*> sinks_;
-  std::vector<std::int32_t> buffers_in_use_;    // by device
+  IdVector<DeviceId, std::int32_t> buffers_in_use_;
   std::vector<std::coroutine_handle<>> ready_;  // in order; resumed in batches
   std::vector<std::coroutine_handle<>> resuming_;
   OperationQueue completed_;
