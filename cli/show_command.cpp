@@ -132,7 +132,7 @@ void print_spans(const Shown& shown, int columns) {
   }
 }
 
-// Of links of one kind ("csd3.drive" of "drive") as much as one line can say.
+// As much of the links of one kind ("csd3.drive" of "drive") as one line can say.
 struct LinkLine {
   std::string name;
   std::array<double, 2> least{};  // by direction, bytes a step

@@ -35,12 +35,13 @@ class StateVersions {
     return layout_.device(subgroup) != device_of(subgroup);
   }
   bool moves_any() const;
-  // Of the version that a step updates: written by the step before it, committed or not yet.
+  // The slot of the version that a step updates: written by the step before it, committed or not
+  // yet.
   state::SlotId source_of(SubgroupId subgroup, const StepUpdate& update) const;
   // Where a variable's array begins in its device's file.
   virtual std::int64_t offset_bytes(state::SlotId slot, std::int32_t variable,
                                     std::int64_t element_count) const;
-  // Of the last commit, and of the next one while it is made.
+  // The record of the last commit, and of the next one while it is made.
   const state::CommitRecord& record() const { return record_; }
 
   // Takes the slots of a step's next version. The step before must be committed.

@@ -64,7 +64,7 @@ struct Link {
   // transfers take none.
   double processor_bytes_per_s = 0;
 
-  // Of the host processor's time, in seconds.
+  // Seconds of the host processor's time that a byte takes.
   double toll_per_byte() const { return processor_bytes_per_s > 0 ? 1 / processor_bytes_per_s : 0; }
 };
 
@@ -120,7 +120,7 @@ struct Platform {
   EngineId compressing_engine() const {
     return engine(compute_engine).rate.contains("compress") ? compute_engine : host_engine;
   }
-  // Of the machine and its devices, as far as stated.
+  // The price of the machine and its devices, as far as stated.
   double price_usd() const {
     double sum = host_price_usd + compute_price_usd;
     for (const Device& device : devices) sum += device.price_usd;

@@ -18,7 +18,7 @@ const char* direction_word(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
 }
 
-// Of one kind of link the fullest.
+// The fullest link of one kind.
 const LinkLoad* fullest(const RunAnalysis& analysis, Cause cause) {
   const LinkLoad* best = nullptr;
   for (const LinkLoad& load : analysis.links) {

@@ -20,7 +20,8 @@ using Shares = std::array<double, kCauseCount>;
 // (docs/measurements.md), and of a longer run the last steps are.
 inline constexpr std::int64_t kVerdictSpansMax = 20'000'000;
 
-// Of `first_step` and later ones whose operations are in the record; shares of 0 have no row.
+// The verdicts of `first_step` and later steps whose operations are in the record; shares of 0 have
+// no row.
 Result<std::vector<rundb::VerdictRow>> compute_verdicts(rundb::Reader& reader, const RunInfo& info,
                                                         std::int64_t first_step,
                                                         std::int64_t spans_max = kVerdictSpansMax);

@@ -39,7 +39,7 @@ inline constexpr int kFinestLodLevelMax = 1;
 // The finest level whose bins are at least this wide; the coarsest if none is.
 int lod_level_for(TimeNs width_ns);
 
-// Of spans in a bin that are short at its level.
+// The spans in a bin that are short at its level.
 struct LodRow {
   std::int64_t track_id = 0;
   int level = 0;
@@ -85,7 +85,7 @@ class LodBatch {
   // What was added to the bins of one level: of spans, only those added with that finest level.
   const std::vector<LodRow>& bins_of(int level);
 
-  // Of all levels, after the last add().
+  // The bins of all levels, after the last add().
   const std::vector<LodRow>& bins();
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 

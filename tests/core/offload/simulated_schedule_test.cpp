@@ -272,7 +272,7 @@ struct Outcome {
   std::int64_t brought_bytes = 0;
 };
 
-// Of what the devices have at first; those to which everything moves are the opposite.
+// The shares that the devices have at first; the shares to which everything moves are the opposite.
 std::vector<double> rising_shares(std::int32_t devices) {
   std::vector<double> shares;
   for (std::int32_t d = 0; d < devices; ++d) shares.push_back(1 + d);

@@ -238,7 +238,7 @@ std::string page() {
   return text;
 }
 
-// Of the link "host", or of all links of that kind, in bytes a parameter.
+// Bytes a parameter of the link "host", or of all links of that kind.
 double bytes_a_parameter(const SimulatedStep& step, const std::string& suffix, Phase phase,
                          platform::Direction direction, double parameters) {
   std::int64_t sum = 0;
