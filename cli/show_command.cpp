@@ -25,7 +25,7 @@ struct ShowArguments {
   bool json = false;
 };
 
-// All that is shown, read in one snapshot of a run that may be going on.
+// All that is shown, read in one snapshot of a run that may be live.
 struct Shown {
   std::vector<rundb::MetaRow> meta;
   std::vector<rundb::StepRow> steps;
@@ -348,7 +348,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
-  command->add_option("database", arguments->database, "the run database; the run may be going on")
+  command->add_option("database", arguments->database, "the run database; the run may be live")
       ->required();
   command
       ->add_option("--last", arguments->last,

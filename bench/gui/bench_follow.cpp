@@ -1,5 +1,5 @@
-// How far the picture of a live run is behind: a window that follows it, as sluice-gui does, for so
-// many seconds.
+// How far the picture of a live run is behind: a window that follows it, as sluice-gui does, for
+// SECONDS seconds.
 //
 //   bench_follow RUN.db [SECONDS]    on the display that DISPLAY names, 1920x1080
 //

@@ -60,7 +60,7 @@ struct Link {
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
   Burst read_burst = {};
   Burst write_burst = {};
-  // So many bytes a second across this link would take all of the host processor's time; 0: its
+  // N bytes a second across this link would take all of the host processor's time; 0: its
   // transfers take none.
   double processor_bytes_per_s = 0;
 

@@ -207,8 +207,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   add_uneven(analysis, found);
   if (analysis.overlap.transfer_ns > 0 && analysis.overlap.compute_ns > 0) {
     found.push_back(plain_finding(
-        fmt::format("Of the time in which transfers and computing could go on together, they do "
-                    "so for {}.",
+        fmt::format("Transfers and computing run together for {} of the time in which they could.",
                     percent(analysis.overlap.achieved())),
         false));
   }

@@ -1,6 +1,6 @@
 #pragma once
 // A run as the analysis sees it: what the database says of the machine and of each step, names and
-// tracks resolved. Read in one snapshot, so it is of one moment of a run that goes on.
+// tracks resolved. Read in one snapshot, so it is of one moment of a live run.
 //
 // Thread contract: plain data; load_* are free functions that use their reader.
 

@@ -96,7 +96,7 @@ class Collector {
   // Records that were taken from the rings and could not be written.
   std::uint64_t unwritten_count() const;
 
-  // The reason why the recording has stopped; ok while it goes on.
+  // The reason why the recording has stopped; ok while it runs.
   Status status() const;
 
  private:

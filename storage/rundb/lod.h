@@ -9,8 +9,8 @@
 // kLongBins + 1 bins a level, and one row of `long_span`.
 //
 // Where a batch has a track's spans so far apart that bins of level 0 would hold fewer than two
-// each, they have no rows there: `span_run` says so, and a reader makes the bins from the spans. Of
-// a training step that is a fifth of what recording it would cost.
+// each, they have no rows there: `span_run` says so, and a reader makes the bins from the spans.
+// Such bins of a training step are a fifth of what recording it would cost.
 //
 // To draw a track at level L: its bins of that level (TimelineReader::lod), and its long spans of
 // level L and coarser ones.

@@ -30,7 +30,7 @@ constexpr std::uint64_t kSeedCount = 10'000;
 // Watches every operation of a step.
 class Checker final : public runtime::OperationSink {
  public:
-  // At most so many subgroups of a device are under way, in as many buffer sets, or, where they
+  // At most N subgroups of a device are under way, in as many buffer sets, or, where they
   // share one set, with one subgroup's data in each variable's buffer.
   struct Limits {
     std::int32_t subgroups;

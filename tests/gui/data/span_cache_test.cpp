@@ -7,7 +7,7 @@
 namespace sluice::gui {
 namespace {
 
-// A writer that goes on, and what a window of it reads beside it.
+// A live writer, and what a window of it reads beside it.
 struct LiveRun {
   explicit LiveRun(const std::string& path)
       : writer(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {

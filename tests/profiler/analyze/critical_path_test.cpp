@@ -202,7 +202,7 @@ TEST_CASE("14: two causes, half and half") {
   CHECK(verdict_of(made.data()).main_cause() == Cause::read);
 }
 
-TEST_CASE("15: what goes on beside the path takes nothing") {
+TEST_CASE("15: what runs beside the path takes nothing") {
   MadeStep made(100);
   made.add("backward", 0, 100, {.layer = 0});
   made.add("state_read", 5, 95, {.device = 0, .subgroup = 0});
