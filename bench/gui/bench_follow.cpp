@@ -40,7 +40,7 @@ double cpu_seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// The seconds of the threads that draw in software; 0 where a graphics card draws.
+// Processor seconds of the threads that draw in software; 0 where a graphics card draws.
 double rasteriser_seconds() {
   double ticks = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
