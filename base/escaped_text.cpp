@@ -20,7 +20,7 @@ Character first_character(std::string_view text) {
   constexpr Character kNone{0, 0};
   const std::uint32_t first = byte_at(text, 0);
   if (first < 0x80) return {1, first};
-  // Bytes, bits of the first byte, and the least code point that needs so many bytes: a smaller one
+  // Bytes, bits of the first byte, and the least code point that needs N bytes: a smaller one
   // is an overlong form, which no writer may use.
   std::size_t size = 0;
   std::uint32_t code_point = 0;

@@ -8,12 +8,12 @@
 
 namespace sluice {
 
-// Of "buffers=4": buffers. A text without '=' is all key.
+// The key: "buffers" of "buffers=4". A text without '=' is all key.
 inline std::string key_of(std::string_view setting) {
   return std::string(setting.substr(0, setting.find('=')));
 }
 
-// Of "buffers=4": 4. A text without '=' has none.
+// The value: "4" of "buffers=4". A text without '=' has none.
 inline std::string value_of(std::string_view setting) {
   const std::size_t equals = setting.find('=');
   return equals == std::string_view::npos ? "" : std::string(setting.substr(equals + 1));

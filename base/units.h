@@ -32,7 +32,7 @@ std::string format_count(double count);        // "124 M"
 std::string format_duration(TimeNs dur_ns);    // "1.25 s", "350 us", "2 min 05 s"
 // "3.00 GB/s"
 std::string format_rate(double per_second, std::string_view unit = "B/s");
-// For files, which read it back: with so many digits at most, without zeros behind.
+// For files, which read it back: with at most `digits` digits, without zeros behind.
 std::string rate_text(double per_second, std::string_view unit, int digits);
 
 // "2GiB", "64 MiB", "4 GB", "4096": a plain number is bytes.

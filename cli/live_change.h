@@ -1,5 +1,5 @@
 #pragma once
-// Asking a run that goes on for something, and waiting for what becomes of it: what `sluice set`,
+// Asking a live run for something, and waiting for what becomes of it: what `sluice set`,
 // `sluice snapshot` and `sluice tune --apply` have in common.
 //
 // Thread contract: one thread; Ctrl-C ends the waiting (interrupt.h).

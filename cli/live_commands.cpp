@@ -1,4 +1,4 @@
-// `sluice knobs`, `set`, `snapshot` and `stop`: a run that is going on, seen and changed from
+// `sluice knobs`, `set`, `snapshot` and `stop`: a live run, seen and changed from
 // another terminal.
 
 #include <fmt/format.h>
@@ -160,15 +160,14 @@ CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const ch
 
 void add_live_commands(CLI::App& app, int& exit_code) {
   auto knobs = std::make_shared<LiveArguments>();
-  CLI::App* list = live_command(app, exit_code, "knobs",
-                                "What can be changed in a run that is going on", knobs, list_knobs);
+  CLI::App* list =
+      live_command(app, exit_code, "knobs", "What can be changed in a live run", knobs, list_knobs);
   list->add_flag("--json", knobs->json, "print one JSON object and nothing else");
   list->footer("Example: sluice knobs out/tiny/run.db");
 
   auto set = std::make_shared<LiveArguments>();
-  CLI::App* change =
-      live_command(app, exit_code, "set",
-                   "Change knobs of a run that is going on, between two steps", set, set_knobs);
+  CLI::App* change = live_command(app, exit_code, "set",
+                                  "Change knobs of a live run, between two steps", set, set_knobs);
   change->add_option("settings", set->settings, "key=value, as many as you like: all or none")
       ->required();
   change->add_option("--revert-if", set->revert_if,
@@ -189,8 +188,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
 
   auto snapshot = std::make_shared<LiveArguments>();
   CLI::App* keep = live_command(app, exit_code, "snapshot",
-                                "Keep the state of a run that goes on, as it is after this step",
-                                snapshot, keep_snapshot);
+                                "Keep the state of a live run, as it is after this step", snapshot,
+                                keep_snapshot);
   keep->add_flag("--json", snapshot->json, "print one JSON object and nothing else");
   keep->footer(
       "Copies the last commit to OUTPUT/snapshots/step-NNNNNN between two steps, and waits for "

@@ -131,7 +131,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command = app.add_subcommand(
       "predict", "What settings would do to a recorded run, by simulating it with them");
-  command->add_option("database", arguments->database, "the run database; the run may be going on")
+  command->add_option("database", arguments->database, "the run database; the run may be live")
       ->required();
   command->add_option("settings", arguments->settings,
                       "key=value, as many as you like: predicted together; without any, every "

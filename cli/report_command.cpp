@@ -115,7 +115,7 @@ Status write_export(const ReportArguments& arguments) {
 }
 
 void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& arguments) {
-  command->add_option("database", arguments->database, "the run database; the run may be going on")
+  command->add_option("database", arguments->database, "the run database; the run may be live")
       ->required();
   command->add_flag("--force", arguments->force, "write over what is there");
 }

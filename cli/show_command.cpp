@@ -25,7 +25,7 @@ struct ShowArguments {
   bool json = false;
 };
 
-// All that is shown, read in one snapshot of a run that may be going on.
+// All that is shown, read in one snapshot of a run that may be live.
 struct Shown {
   std::vector<rundb::MetaRow> meta;
   std::vector<rundb::StepRow> steps;
@@ -132,7 +132,7 @@ void print_spans(const Shown& shown, int columns) {
   }
 }
 
-// Of links of one kind ("csd3.drive" of "drive") as much as one line can say.
+// As much of the links of one kind ("csd3.drive" of "drive") as one line can say.
 struct LinkLine {
   std::string name;
   std::array<double, 2> least{};  // by direction, bytes a step
@@ -348,7 +348,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
-  command->add_option("database", arguments->database, "the run database; the run may be going on")
+  command->add_option("database", arguments->database, "the run database; the run may be live")
       ->required();
   command
       ->add_option("--last", arguments->last,

@@ -10,7 +10,7 @@
 namespace sluice::cli {
 namespace {
 
-// Of UTF-8: bytes that begin a character.
+// The number of bytes of UTF-8 that begin a character.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

@@ -154,7 +154,7 @@ class TrainCommand {
     if (live.ok()) {
       live_ = *std::move(live);
     } else {
-      log_warning("nobody can watch or change this run while it goes on: " +
+      log_warning("nobody can watch or change this run while it is live: " +
                   live.error().message());
     }
     return ok_status();
@@ -292,7 +292,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command
       ->add_option("--at", arguments->changes,
-                   "STEP:key=value: change a knob once so many steps are committed; may be "
+                   "STEP:key=value: change a knob once STEP steps are committed; may be "
                    "repeated")
       ->take_all()
       ->allow_extra_args(false);

@@ -79,10 +79,10 @@ class TuneCommand {
   // knobs.
   Status connect() {
     if (!is_of_run() || !arguments_.devices.empty()) {
-      return make_error(
-          ErrorCode::config, "--apply changes the knobs of a run that goes on (RUN.db){}",
-          arguments_.devices.empty() ? fmt::format(", and {} is read as a model", arguments_.start)
-                                     : ", and --devices compares machines");
+      return make_error(ErrorCode::config, "--apply changes the knobs of a live run (RUN.db){}",
+                        arguments_.devices.empty()
+                            ? fmt::format(", and {} is read as a model", arguments_.start)
+                            : ", and --devices compares machines");
     }
     ASSIGN_OR_RETURN(client_, connect_to_run(arguments_.start));
     ASSIGN_OR_RETURN(const control::Message answer,
@@ -195,7 +195,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->needs("--write-platform");
   command
       ->add_flag("--apply", arguments->apply,
-                 "change the run, which goes on, to what is proposed: knobs only, all of them "
+                 "change the live run to what is proposed: knobs only, all of them "
                  "between two steps or none")
       ->excludes(overrides);  // the proposal is one for the run as it is
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");

@@ -78,7 +78,7 @@ target_include_directories(sluice_gui_headers SYSTEM INTERFACE "${imgui}" "${imp
 target_compile_definitions(sluice_gui_headers INTERFACE
   IMGUI_DISABLE_OBSOLETE_FUNCTIONS IMGUI_DEFINE_MATH_OPERATORS "IMPLOT_CUSTOM_NUMERIC_TYPES=(double)")
 
-# Of others, so their warnings are theirs. Object files, since what our folders need of them is only known at the end of
+# Code of others, so their warnings are theirs. Object files, since what our folders need of them is only known at the end of
 # a link line; a program links sluice_imgui_parts and one of the two below.
 function(sluice_foreign_library name optimization)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${ARGN})

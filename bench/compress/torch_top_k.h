@@ -13,7 +13,7 @@ class TorchTopK {
   TorchTopK(std::span<float> values, std::int64_t k, int thread_count);
   ~TorchTopK();
   void select();
-  // Of the last selection: the sum of the kept indices, to compare with.
+  // The sum of the kept indices of the last selection, to compare with.
   std::int64_t sum_of_indices() const;
 
  private:

@@ -85,7 +85,8 @@ def started(sluice, folder, text, steps=1_000_000, follows=True, **settings):
 
 
 def block_medians(line, pairs, steps_a_block, switch):
-    """Of 2 `pairs` + 1 blocks, off first and last; `switch(is_on)` is called before each."""
+    """The medians of 2 `pairs` + 1 blocks, off first and last; `switch(is_on)` is called before
+    each."""
     medians = []
     for block in range(2 * pairs + 1):
         switch(block % 2 == 1)

@@ -4,7 +4,7 @@
     bench/control/set_latency.py [--sluice build/release/bin/sluice] [--text out/data/kjv.txt]
 
 Trains sample_models/runs/tiny.toml twice: by the emulated clock on drives so slow that the machine
-is idle while a step goes on, and by the real clock, when every processor computes. Each time
+is idle while a step runs, and by the real clock, when every processor computes. Each time
 `--sets` sets of `buffers` are sent, at random times of a step, and the time from sending the line
 to having read its answer is taken; then that to the event that the change is in force, beside the
 length of a step.

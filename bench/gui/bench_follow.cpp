@@ -1,5 +1,5 @@
-// How far the picture of a live run is behind: a window that follows it, as sluice-gui does, for so
-// many seconds.
+// How far the picture of a live run is behind: a window that follows it, as sluice-gui does, for
+// SECONDS seconds.
 //
 //   bench_follow RUN.db [SECONDS]    on the display that DISPLAY names, 1920x1080
 //
@@ -40,7 +40,7 @@ double cpu_seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// Of the threads that draw in software; 0 where a graphics card does.
+// Processor seconds of the threads that draw in software; 0 where a graphics card draws.
 double rasteriser_seconds() {
   double ticks = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -88,8 +88,8 @@ def processor_seconds(pid):
 
 
 def spans_a_second(database):
-    """Of all steps after the first ten; and of the last ten, where less says that from some step on
-    less was recorded."""
+    """The rate of all steps after the first ten, and of the last ten: a lower second rate says that
+    from some step on less was recorded."""
     def rate(steps):
         with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
             (rate,) = db.execute(

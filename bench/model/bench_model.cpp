@@ -67,7 +67,7 @@ std::int64_t process_memory(std::string_view key) {
   return 0;
 }
 
-// Of each layer.
+// One value a layer.
 struct StepSeconds {
   std::vector<double> forward;
   std::vector<double> backward;

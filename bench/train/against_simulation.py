@@ -38,11 +38,11 @@ STEPS = {"tiny": 9, "gpt2-124m": 9}
 COMMON = {"activations": "keep", "bounce_memory": "32MiB", "optimizer": "adamw"}
 TWICE = {"method": "host", "buffers": 2}
 HALF = {"method": "host", "buffers": 0.5}
-# Here a third of forward goes on while other drives update. When the last one ends is known to a
+# Here a third of forward runs while other drives update. When the last one ends is known to a
 # tenth of a second (see DRIVES), so what is left has to be long.
 COMPRESSED = {"method": "csd", "batch": 16}
 CASES_OF_ONE = [{"method": "host"}, {"method": "csd"}, TWICE]
-# Of four drives each has three subgroups, so that a third buffer is the last one that is used.
+# Each of four drives has three subgroups, so that a third buffer is the last one that is used.
 CASES_OF_FOUR = [{"method": "host"}, HALF, {"method": "host", "devices": 3},
                  COMPRESSED | {"density": 0.02}, COMPRESSED | {"density": 0.01},
                  {"method": "csd"},

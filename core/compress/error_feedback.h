@@ -33,7 +33,7 @@ struct FeedbackInput {
   }
 };
 
-// The selectors accumulate so many elements at once and look at them while they are in the
+// The selectors accumulate N elements at once and look at them while they are in the
 // first-level cache.
 inline constexpr std::int64_t kFeedbackBlockElements = 2048;
 

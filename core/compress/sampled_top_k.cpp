@@ -12,7 +12,7 @@
 namespace sluice::compress {
 namespace {
 
-// Every point is a cache miss; so many are asked for before the first is waited for.
+// Every point is a cache miss; kSampleBatch points are asked for before the first is waited for.
 constexpr std::int64_t kSampleBatch = 64;
 
 std::int64_t sample_position(std::uint64_t seed, std::int64_t point, std::int64_t element_count) {

@@ -80,7 +80,7 @@ class SampledTopKSelector {
   std::vector<float> sample_;
   detail::Histogram histogram_;
 
-  // The selection that is going on.
+  // The running selection.
   Phase phase_ = Phase::done;
   const float* values_ = nullptr;  // with feedback: the residual
   FeedbackInput feedback_;         // with an empty residual: none

@@ -80,7 +80,7 @@ class TopKSelector {
   std::vector<std::uint32_t> candidate_indices_;
   std::vector<float> candidate_values_;
 
-  // The selection that is going on.
+  // The running selection.
   Phase phase_ = Phase::done;
   const float* values_ = nullptr;  // with feedback: the residual
   FeedbackInput feedback_;         // with an empty residual: none

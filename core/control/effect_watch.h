@@ -34,7 +34,7 @@ struct WatchResult {
   std::string message;            // "step_time 1.84 s -> 2.31 s (+25.5 %, limit +5 %)"
 };
 
-// Of one run. Later changes end a watch: its figure would be of both.
+// The watches of one run. Later changes end a watch: its figure would be of both.
 class EffectWatch {
  public:
   void on_step(const RunStatus& status);

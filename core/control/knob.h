@@ -1,5 +1,5 @@
 #pragma once
-// A knob as people and programs see it: a setting that may change while a run goes on. The
+// A knob as people and programs see it: a setting that may change in a live run. The
 // declaration is the table of settings (core/settings/run_config.h); this is what travels.
 //
 // Thread contract: plain data.

@@ -24,8 +24,8 @@ struct ModelShape {
   std::int64_t layers = 0;  // transformer blocks
   std::int64_t hidden = 0;  // width; a multiple of heads
   std::int64_t heads = 0;
-  // Longest context: rows of the position table. bloom has none, and was trained with so many; of
-  // vit, the patches of an image and the class token.
+  // Longest context: rows of the position table. bloom has no table: the context that
+  // it was trained with. vit: the patches of an image and the class token.
   std::int64_t sequence = 0;
   std::int64_t vocabulary = 0;  // vit: 0
   Family family = Family::gpt2;

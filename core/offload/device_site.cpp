@@ -127,7 +127,7 @@ class DeviceSite final : public UpdateSite {
   csd::DeviceTransfer device_transfer(const StateTransfer& transfer) const {
     return {transfer.offset_bytes, &array(transfer), transfer.element_count * 4};
   }
-  // Of the 16-bit copy; empty without payload.
+  // A subgroup's part of the 16-bit copy; empty without payload.
   std::span<std::uint16_t> copy_of(SubgroupId subgroup, std::int64_t first,
                                    std::int64_t count) const {
     if (parts_.parameters.empty()) return {};

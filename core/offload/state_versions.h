@@ -35,7 +35,8 @@ class StateVersions {
     return layout_.device(subgroup) != device_of(subgroup);
   }
   bool moves_any() const;
-  // Of the version that a step updates: written by the step before it, committed or not yet.
+  // The slot of the version that a step updates: written by the step before it, committed or not
+  // yet.
   state::SlotId source_of(SubgroupId subgroup, const StepUpdate& update) const;
   // Where a variable's array begins in its device's file.
   virtual std::int64_t offset_bytes(state::SlotId slot, std::int32_t variable,

@@ -61,7 +61,7 @@ class UpdateSite {
 
   // Memory that transfers use, for registration with the I/O engine.
   virtual std::vector<std::span<std::byte>> transfer_regions() = 0;
-  // Of the device's own memory; 0 where the site has none.
+  // Used bytes of the device's own memory; 0 where the site has none.
   virtual std::int64_t device_memory_used_bytes() const = 0;
 
   // The buffer sets, by number: one for each subgroup under way. Sinks are told how many are in

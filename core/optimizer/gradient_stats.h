@@ -18,9 +18,9 @@ struct GradientStats {
 
 inline constexpr std::int64_t kNormBlockElements = 1 << 14;
 
-// Of `element_count` gradients. Within a block, 16 interleaved double accumulators (element i goes
-// to i % 16, each fma(g, g, sum) in double), then added pairwise 16 -> 8 -> 4 -> 2 -> 1; blocks are
-// added in order.
+// The statistics of `element_count` gradients. Within a block, 16 interleaved double accumulators
+// (element i goes to i % 16, each fma(g, g, sum) in double), then added pairwise
+// 16 -> 8 -> 4 -> 2 -> 1; blocks are added in order.
 GradientStats gradient_stats_reference(const void* gradient, GradientKind kind,
                                        std::int64_t element_count);
 GradientStats gradient_stats(const void* gradient, GradientKind kind, std::int64_t element_count);

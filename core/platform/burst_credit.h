@@ -24,8 +24,8 @@ class BurstCredit {
  public:
   explicit BurstCredit(std::span<const Link> links);
 
-  // Bytes at the links' own rates that take as long as `size_bytes` do now. Of several links with a
-  // credit on the route, the one that has least decides.
+  // Bytes at the links' own rates that take as long as `size_bytes` do now. Where several links on
+  // the route have a credit, the link with the least decides.
   double begin(std::span<const LinkId> route, Direction direction, std::int64_t size_bytes,
                TimeNs now_ns);
   void end(std::span<const LinkId> route, Direction direction, TimeNs now_ns);

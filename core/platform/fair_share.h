@@ -35,7 +35,7 @@ class FairShare {
   // One rate for each claim. The claims must be in order of their caps.
   void assign(std::span<const Claim> claims, std::vector<double>& rates);
 
-  // Of the claims last assigned: share of the link's bandwidth in that direction.
+  // The share of the link's bandwidth in that direction that the claims last assigned take.
   double utilisation(LinkId link, Direction direction) const;
 
  private:

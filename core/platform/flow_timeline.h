@@ -35,7 +35,7 @@ class FlowTimeline {
   };
 
   void add(const Joining& joining);
-  // Of the next join or finish; kNever when there is none.
+  // The time of the next join or finish; kNever when there is none.
   TimeNs next_event_ns() const;
   // True if that event is certain to be a finish.
   bool next_event_finishes() const;

@@ -78,7 +78,7 @@ Result<Burst> parse_burst(const TomlTable& table, const std::string& direction, 
   if (table.has(size_key) != table.has(rate_key)) {
     const bool has_size = table.has(size_key);
     return table.error(has_size ? size_key : rate_key,
-                       fmt::format("needs {} beside it: so many bytes after idling, at that rate",
+                       fmt::format("needs {} beside it: N bytes after idling, at that rate",
                                    has_size ? rate_key : size_key));
   }
   Burst burst;

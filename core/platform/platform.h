@@ -61,11 +61,11 @@ struct Link {
   std::vector<ChunkPoint> chunk_curve = {};  // may be empty: no dependence on request size
   Burst read_burst = {};
   Burst write_burst = {};
-  // So many bytes a second across this link would take all of the host processor's time; 0: its
+  // N bytes a second across this link would take all of the host processor's time; 0: its
   // transfers take none.
   double processor_bytes_per_s = 0;
 
-  // Of the host processor's time, in seconds.
+  // Seconds of the host processor's time that a byte takes.
   double toll_per_byte() const { return processor_bytes_per_s > 0 ? 1 / processor_bytes_per_s : 0; }
 };
 
@@ -122,7 +122,7 @@ struct Platform {
   EngineId compressing_engine() const {
     return engine(compute_engine).rate.contains("compress") ? compute_engine : host_engine;
   }
-  // Of the machine and its devices, as far as stated.
+  // The price of the machine and its devices, as far as stated.
   double price_usd() const {
     double sum = host_price_usd + compute_price_usd;
     for (const Device& device : devices) sum += device.price_usd;

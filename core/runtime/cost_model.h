@@ -68,7 +68,7 @@ class CostModel {
     std::vector<Sharer> waiting;    // first come at the front
     std::int64_t queued_bytes = 0;  // of those that had, until they are complete
   };
-  // Of one direction of a link whose transfers go in order, or of an engine.
+  // The queue of one direction of a link whose transfers go in order, or of an engine.
   struct Queue {
     bool is_busy = false;
     std::vector<Sharer> waiting;  // first come at the front

@@ -39,7 +39,7 @@ struct Cost {
   // A transfer: `label.size_bytes` over these links. Empty: no transfer.
   std::span<const platform::LinkId> route;
   platform::Direction direction = platform::Direction::read;
-  // Of a drive's file at most inflight_bytes are in flight in each direction (io_lanes.h), and the
+  // At most inflight_bytes of a drive's file are in flight in each direction (io_lanes.h), and the
   // others wait. 0: no file.
   DriveFile file = DriveFile::state;
   std::int64_t inflight_bytes = 0;

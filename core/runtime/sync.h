@@ -68,7 +68,7 @@ class Event {
 // Numbers 0..count-1 that stand for buffers, lanes or slots; handed out lowest first.
 class Pool {
  public:
-  // Of buffers of a device, sinks are told how many are in use.
+  // Where the pool holds buffers of a device, sinks are told how many are in use.
   Pool(Runtime& runtime, std::int32_t count, DeviceId device = kNoDevice);
   std::int32_t free_count() const { return static_cast<std::int32_t>(free_.size()); }
   std::int32_t count() const { return count_; }

@@ -16,7 +16,7 @@ namespace sluice::runtime {
 namespace {
 
 // An owner that is behind with its work has more to do instead of sleeping. What it starts then is
-// begun so many rounds later at most, together, which is how it catches up.
+// begun at most kCollectsAnIssue rounds later, together, which is how it catches up.
 constexpr int kCollectsAnIssue = 8;
 
 }  // namespace

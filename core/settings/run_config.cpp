@@ -229,9 +229,8 @@ Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::strin
     const std::string key = key_of(text);
     const auto knobs = detail::knob_keys();
     if (detail::find_setting(key) != nullptr && std::ranges::find(knobs, key) == knobs.end()) {
-      return make_error(ErrorCode::config,
-                        "{} {}: {} cannot change while a run goes on; these can: {}", option, text,
-                        key, fmt::join(knobs, ", "));
+      return make_error(ErrorCode::config, "{} {}: {} cannot change in a live run; these can: {}",
+                        option, text, key, fmt::join(knobs, ", "));
     }
     RETURN_IF_ERROR(read_override(reading, text, option));
   }

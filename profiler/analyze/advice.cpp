@@ -18,7 +18,7 @@ const char* direction_word(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
 }
 
-// Of one kind of link the fullest.
+// The fullest link of one kind.
 const LinkLoad* fullest(const RunAnalysis& analysis, Cause cause) {
   const LinkLoad* best = nullptr;
   for (const LinkLoad& load : analysis.links) {
@@ -207,8 +207,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   add_uneven(analysis, found);
   if (analysis.overlap.transfer_ns > 0 && analysis.overlap.compute_ns > 0) {
     found.push_back(plain_finding(
-        fmt::format("Of the time in which transfers and computing could go on together, they do "
-                    "so for {}.",
+        fmt::format("Transfers and computing run together for {} of the time in which they could.",
                     percent(analysis.overlap.achieved())),
         false));
   }

@@ -26,7 +26,7 @@ enum class Cause : std::uint8_t {
   buffers,        // waiting for a buffer while the link had nothing else to do
   commit,         // the commit, and what waited for it
   recorder,       // the recorder's own cost
-  other,          // nothing recorded was going on
+  other,          // nothing recorded was running
   count_,
 };
 inline constexpr std::size_t kCauseCount = static_cast<std::size_t>(Cause::count_);

@@ -57,7 +57,7 @@ Result<ReadRun> read_run(const std::string& path) {
         add_query(*reader, fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase.name) + from,
                   1e-9, run.series));
   }
-  // Of a kind of link: what all of them moved in a step.
+  // The bytes that all links of a kind moved in a step.
   RETURN_IF_ERROR(add_query(
       *reader,
       "SELECT CASE WHEN instr(link, '.') > 0 THEN substr(link, instr(link, '.') + 1) ELSE link END "

@@ -20,8 +20,8 @@
 namespace sluice::analyze {
 namespace {
 
-// What a span's own time is spent on. Of a transfer over several links it is the one that is
-// fullest in this step.
+// What a span's own time is spent on. The time of a transfer over several links is spent on the
+// link that is fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
   if (!span.track->links.empty()) {
     const std::optional<LinkLoad> fullest = use.fullest(*span.track);
@@ -116,8 +116,8 @@ class Walk {
   }
 
  private:
-  // Of those that ended by then, and began before: the last. Of several that ended at the same time
-  // the one that has most to do with `effect`.
+  // The last span of those that ended by `by_ts` and began before it. Among several that ended at
+  // the same time, the span that has most to do with `effect`.
   const Span* latest_ended(TimeNs by_ts, const Span* effect) const {
     auto end = ended_by(by_ts);
     const Span* best = nullptr;
@@ -223,7 +223,7 @@ class Walk {
     return reads;
   }
 
-  // Of the whole step, made when it is first asked for: a path asks for many pieces of it.
+  // The reads of the whole step, made when they are first asked for: a path asks for many pieces.
   Intervals& reads_of(std::int32_t device) {
     const auto [reads, is_new] = reads_.try_emplace(device);
     if (!is_new) return reads->second;

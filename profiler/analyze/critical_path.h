@@ -17,7 +17,7 @@ struct PathPiece {
   TimeNs ts = 0;
   TimeNs dur = 0;
   Cause cause = Cause::other;
-  std::int64_t span_id = -1;  // -1: nothing was going on
+  std::int64_t span_id = -1;  // -1: nothing was running
 };
 
 struct StepVerdict {

@@ -22,7 +22,7 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
   for (const Span& span : step.spans) {
     const Interval inside{std::max(begin_ts, span.ts), std::min(end_ts, span.end_ts)};
     if (span.track->links.empty() || inside.second <= inside.first) continue;
-    // Of a transfer that is only partly in the step, that part of its bytes.
+    // A transfer that is only partly in the step counts with that part of its bytes.
     const double part = static_cast<double>(inside.second - inside.first) /
                         static_cast<double>(span.end_ts - span.ts);
     for (const std::int64_t link : span.track->links) {

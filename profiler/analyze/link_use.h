@@ -38,7 +38,7 @@ class LinkUse {
 
   // By link, read before write; only those that moved something.
   const std::vector<LinkLoad>& loads() const { return loads_; }
-  // Of those on the track's route, in its direction, the one with the largest share; a half-duplex
+  // The load with the largest share on the track's route, in its direction; a half-duplex
   // link counts both directions. None: the track moves nothing.
   std::optional<LinkLoad> fullest(const TrackInfo& track) const;
   // Whether the drive that this span is about could be read while this span ran: it did not occupy

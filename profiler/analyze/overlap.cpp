@@ -7,7 +7,7 @@
 namespace sluice::analyze {
 namespace {
 
-// Of a span, what lies in the step.
+// The part of a span that lies in the step.
 Interval inside(const StepData& step, const Span& span) {
   return {std::max(step.row.ts, span.ts), std::min(step.row.ts + step.row.dur, span.end_ts)};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// How much of what could go on at the same time did, and how evenly devices were used.
+// How much of what could run at the same time did, and how evenly devices were used.
 //
 // Thread contract: free functions.
 

@@ -38,7 +38,7 @@ class Analysis {
   }
 
  private:
-  // Of the first step of each.
+  // The index of the first step of each change.
   std::vector<std::size_t> knob_change_indices() const {
     std::vector<std::size_t> indices;
     for (const rundb::KnobChangeRow& change : info_.knob_changes) {
@@ -47,7 +47,8 @@ class Analysis {
     return indices;
   }
 
-  // Of a step or, where it is not in the record, of the next; their number where all are before it.
+  // The index of a step or, where it is not in the record, of the next step; the number of steps
+  // where all are before it.
   std::size_t index_of(std::int64_t step_id) const {
     const auto it = std::ranges::lower_bound(steps_, step_id, {}, &rundb::StepRow::id);
     return static_cast<std::size_t>(it - steps_.begin());

@@ -1,6 +1,6 @@
 #pragma once
 // A run as the analysis sees it: what the database says of the machine and of each step, names and
-// tracks resolved. Read in one snapshot, so it is of one moment of a run that goes on.
+// tracks resolved. Read in one snapshot, so it is of one moment of a live run.
 //
 // Thread contract: plain data; load_* are free functions that use their reader.
 
@@ -46,7 +46,7 @@ struct RunInfo {
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double meta_number(std::string_view key, double otherwise) const;
-  // Of a setting: as the run began, or what the last change of that knob made of it.
+  // The value of a setting: as the run began, or what the last change of that knob made of it.
   std::string value_in_force(std::string_view key) const;
   // The same in a step: before its first change a knob is what that was made from.
   std::string value_at(std::string_view key, std::int64_t step) const;

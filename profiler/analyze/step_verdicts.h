@@ -1,6 +1,6 @@
 #pragma once
 // Shares of each step as table `verdict` keeps them: whoever records a run writes them when it
-// ends, whoever reads one that has none (it goes on, or was killed) computes them.
+// ends, whoever reads one that has none (it is live, or was killed) computes them.
 //
 // Thread contract: free functions that use their reader.
 
@@ -16,11 +16,12 @@ namespace sluice::analyze {
 
 using Shares = std::array<double, kCauseCount>;
 
-// A run ends without much ado: so many spans are looked at in about ten seconds
+// A run ends without much ado: N spans are looked at in about ten seconds
 // (docs/measurements.md), and of a longer run the last steps are.
 inline constexpr std::int64_t kVerdictSpansMax = 20'000'000;
 
-// Of `first_step` and later ones whose operations are in the record; shares of 0 have no row.
+// The verdicts of `first_step` and later steps whose operations are in the record; shares of 0 have
+// no row.
 Result<std::vector<rundb::VerdictRow>> compute_verdicts(rundb::Reader& reader, const RunInfo& info,
                                                         std::int64_t first_step,
                                                         std::int64_t spans_max = kVerdictSpansMax);

@@ -21,7 +21,8 @@ inline constexpr std::size_t kSettlingSteps = 2;
 double median_of(std::vector<double> values);  // of at least one
 // 1.4826 x the median of absolute deviations from the median.
 double noise_of(std::span<const double> values, double median);
-// Of the difference of two medians: three standard errors of both. What is smaller may be chance.
+// The noise of the difference of two medians: three standard errors of both. What is smaller may be
+// chance.
 double noise_of_difference(std::span<const double> a, std::span<const double> b);
 
 struct ChangePoint {
@@ -46,11 +47,12 @@ inline constexpr double kChangeShare = 0.03;
 inline constexpr double kOutlierNoise = 6;
 inline constexpr double kOutlierShare = 0.2;
 
-// Of any number of values; fewer than two stretches have no change. `known` are indices at which
-// something was done that may have changed them (in order; of those closer than kStretchSteps the
-// last counts): a bump that ends about where it began is found by its ends alone, since one cut of
-// all values at either of them gains nothing. What stands out is asked between every two of them,
-// however close: a bump of a few steps between two changes is no row of slow steps.
+// The trend of any number of values; fewer than two stretches have no change. `known` are indices
+// at which something was done that may have changed them (in order; of those closer than
+// kStretchSteps the last counts): a bump that ends about where it began is found by its ends alone,
+// since one cut of all values at either of them gains nothing. What stands out is asked between
+// every two of them, however close: a bump of a few steps between two changes is no row of slow
+// steps.
 Trend trend_of(std::span<const double> values, std::span<const std::size_t> known = {});
 
 }  // namespace sluice::analyze

@@ -51,7 +51,7 @@ struct CollectorOptions {
   std::chrono::milliseconds flush_interval{100};
   // Most records in a transaction: 16 Ki are 1 MiB as records and some 3 MiB as rows.
   std::size_t batch_record_count = 16 * 1024;
-  // Of one processor; above it, thrice in a row, the recording level is lowered by one.
+  // A share of one processor; above it, thrice in a row, the recording level is lowered by one.
   double cost_share_max = 0.1;
   // Looked at so often: longer than several passes, so that one that writes much does not count
   // alone.
@@ -96,7 +96,7 @@ class Collector {
   // Records that were taken from the rings and could not be written.
   std::uint64_t unwritten_count() const;
 
-  // The reason why the recording has stopped; ok while it goes on.
+  // The reason why the recording has stopped; ok while it runs.
   Status status() const;
 
  private:

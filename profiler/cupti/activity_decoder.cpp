@@ -312,7 +312,7 @@ void ActivityDecoder::push_memory() {
   for (const MemoryChange& change : memory_changes_) {
     if (memory_bytes_.size() <= change.gpu) memory_bytes_.resize(change.gpu + 1);
     std::int64_t& bytes = change.is_pinned ? pinned_bytes_ : memory_bytes_[change.gpu];
-    // Of two that are opposite and damaged the sum could run away.
+    // The sum of two changes that are opposite and damaged could run away.
     bytes = std::clamp<std::int64_t>(bytes + change.bytes, -static_cast<std::int64_t>(kBytesMax),
                                      static_cast<std::int64_t>(kBytesMax));
     ring_.try_push(record::CounterRecord{

@@ -21,7 +21,7 @@ ClockSnapshot take_clock_snapshot();
 
 class ClockSnapshots {
  public:
-  // Snapshots come in the order of their monotonic times. Of more than `count_max` the oldest go:
+  // Snapshots come in the order of their monotonic times. Above `count_max` the oldest go:
   // the default is 18 hours of one a second.
   explicit ClockSnapshots(std::size_t count_max = 65536) : count_max_(count_max) {}
 

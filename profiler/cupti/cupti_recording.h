@@ -39,9 +39,9 @@ struct CuptiOptions {
   // How late records reach the ring; what CUPTI's own thread is told as its period, too.
   std::chrono::milliseconds flush_interval{200};
   std::chrono::milliseconds snapshot_interval{1000};
-  // Host memory for records: so many buffers of 4 MiB at most.
+  // Host memory for records: at most N buffers of 4 MiB.
   int buffer_count_max = 32;
-  // Memory of the GPU for time stamps: so many times 3.2 MB at most. CUPTI's own limit is 250, or
+  // Memory of the GPU for time stamps: at most N times 3.2 MB. CUPTI's own limit is 250, or
   // 800 MB, which a run that offloads for lack of memory does not have.
   std::int64_t device_buffer_count_max = 16;
   // Between two drains of the collector.

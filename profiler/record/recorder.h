@@ -7,7 +7,7 @@
 // set-up or when they first appear, and keep the id.
 //
 // The level changes through set_level alone, whoever asks: the run's settings, a person while the
-// run goes on, the collector when it takes too much. What ends from then on is recorded as the new
+// run is live, the collector when it takes too much. What ends from then on is recorded as the new
 // level says, and what the run database says of the change comes from here.
 
 #include <atomic>

@@ -155,8 +155,9 @@ std::optional<std::int32_t> FaultyEngine::before_attempt(std::uint64_t user_data
   return std::nullopt;
 }
 
-// The kernel is asked for a part only, so what it did not transfer is truly missing. Of one page on
-// a direct file no part can be asked for: then half of it is said to have come, and nothing has.
+// The kernel is asked for a part only, so what it did not transfer is truly missing. One page
+// on a direct file has no part that can be asked for: then half of it is said to have come, and
+// nothing has.
 std::optional<std::int32_t> FaultyEngine::shorten(const Slot& slot,
                                                   detail::Attempt& attempt) const {
   const std::size_t unit_bytes = slot.request.file->caching() == Caching::direct ? kPageBytes : 1;

@@ -9,8 +9,8 @@
 // kLongBins + 1 bins a level, and one row of `long_span`.
 //
 // Where a batch has a track's spans so far apart that bins of level 0 would hold fewer than two
-// each, they have no rows there: `span_run` says so, and a reader makes the bins from the spans. Of
-// a training step that is a fifth of what recording it would cost.
+// each, they have no rows there: `span_run` says so, and a reader makes the bins from the spans.
+// Such bins of a training step are a fifth of what recording it would cost.
 //
 // To draw a track at level L: its bins of that level (TimelineReader::lod), and its long spans of
 // level L and coarser ones.
@@ -39,7 +39,7 @@ inline constexpr int kFinestLodLevelMax = 1;
 // The finest level whose bins are at least this wide; the coarsest if none is.
 int lod_level_for(TimeNs width_ns);
 
-// Of spans in a bin that are short at its level.
+// The spans in a bin that are short at its level.
 struct LodRow {
   std::int64_t track_id = 0;
   int level = 0;
@@ -85,7 +85,7 @@ class LodBatch {
   // What was added to the bins of one level: of spans, only those added with that finest level.
   const std::vector<LodRow>& bins_of(int level);
 
-  // Of all levels, after the last add().
+  // The bins of all levels, after the last add().
   const std::vector<LodRow>& bins();
   const std::vector<LongSpanRow>& long_spans() const { return long_spans_; }
 

@@ -163,7 +163,7 @@ struct SubgroupRow {
                                      .integer_or_null("device_id", &SubgroupRow::device_id);
 };
 
-// A setting that may change while the run goes on. Files keep one row a name.
+// A setting that may change in a live run. Files keep one row a name.
 struct KnobRow {
   std::string name = {};
   std::string type = {};  // "integer", "word", ...

@@ -30,7 +30,7 @@ class TimelineReader {
  public:
   explicit TimelineReader(Reader& reader) : file_(reader.file_.get()) {}
 
-  // From `begin` to `end` on so many columns of a screen. Reads about as much as is drawn.
+  // From `begin` to `end` on N columns of a screen. Reads about as much as is drawn.
   Result<TrackView> view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end, int columns);
   // That were under way at some time from `begin` to `end`, both included, in order of their begin.
   Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);

@@ -28,7 +28,7 @@ enum class IfExists : std::uint8_t {
 // What an endless run keeps in full. Rows of `step` stay, as do the coarser levels of detail
 // (bins of kKeptLodLevel and wider).
 struct Retention {
-  std::int64_t full_steps = 0;  // spans, flows and counters of so many steps; 0: of all
+  std::int64_t full_steps = 0;  // spans, flows and counters of N steps; 0: of all
   std::int64_t size_bytes = 0;  // that the file may have; fewer steps are kept in full where it
                                 // would be passed. 0: any
 };

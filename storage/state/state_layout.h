@@ -98,7 +98,7 @@ class Layout {
   // size_bytes is `element_count` elements of 4 bytes, rounded up to whole pages. element_count is
   // the number of elements from the array's beginning, 1 to subgroup_elements.
   Extent extent(SlotId slot, std::int32_t variable, std::int64_t element_count) const;
-  // Of the device's data area: slot_count(device) slots, used or free.
+  // The size of the device's data area: slot_count(device) slots, used or free.
   std::int64_t data_bytes(DeviceId device) const {
     return slot_count(device) * geometry_.slot_bytes();
   }

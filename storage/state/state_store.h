@@ -111,7 +111,7 @@ class StateStore {
   Status commit(const CommitRecord& record);
 };
 
-// Of the file of a device that owns so many subgroups, two versions of each.
+// The size of the file of a device that owns `subgroup_count` subgroups, two versions of each.
 std::int64_t device_file_bytes(const Geometry& geometry, std::int64_t subgroup_count);
 
 // Whether the state that was found is the one that is wanted: ErrorCode::config with the first
@@ -132,8 +132,9 @@ struct StateDigest {
 
 // Reads the whole committed state with bounded memory, checks every checksum (a mismatch names
 // file, offset, subgroup and variable) and returns a digest that does not depend on subgroups or
-// devices. Of no use beside a live run, which overwrites what is read. `on_progress` may be null.
-// With `damages` a mismatch goes in there as a sentence, and what follows is checked as well.
+// devices. The call is of no use beside a live run, which overwrites what is read. `on_progress`
+// may be null. With `damages` a mismatch goes in there as a sentence, and what follows is checked
+// as well.
 Result<StateDigest> digest_state(StateStore& store,
                                  void (*on_progress)(const VerifyProgress&, void*), void* context,
                                  std::vector<std::string>* damages = nullptr);

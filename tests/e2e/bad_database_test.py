@@ -129,7 +129,7 @@ def a_run_that_was_killed_reads_as_far_as_it_came(place):
     database = place / "out/run.db"
 
     def has_steps():
-        reply = sluice("show", database, "--json", "--no-predict")  # as it goes on
+        reply = sluice("show", database, "--json", "--no-predict")  # of the live run
         return reply.code == 0 and len(reply.json()["steps"]) > 5
 
     running.wait_for(has_steps, "rows of steps")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Subgroups that change devices while a run goes on: they move with their next version, a share of
+"""Subgroups that change devices in a live run: they move with their next version, a share of
 0 drains a device, what does not fit is refused before anything moves, and a kill at any instant
 resumes from the last commit."""
 

@@ -85,7 +85,7 @@ def changed(run, place, statements):
 
 
 def some_commands_on(database, run):
-    """Of each way to read a run database one."""
+    """One command of each way to read a run database."""
     yield ("show", database)
     yield ("compare", database, run)
     yield ("report", database, "-o", database.with_name("page.html"))

@@ -1,4 +1,4 @@
-"""Runs that go on while a test talks to them, and what they must have computed."""
+"""Runs that are live while a test talks to them, and what they must have computed."""
 
 import json
 import os
@@ -81,13 +81,13 @@ def wait_for_next_step(database):
 
 
 def require_same_numbers(tuned, plain):
-    """Of two reports of `train --json`: the later steps of the longer one against the other's."""
+    """The later steps of the longer of two reports of `train --json` against the other's."""
     require_equal(tuned["losses"], plain["losses"][-len(tuned["losses"]):], "losses")
     require_equal(tuned["state_digest"], plain["state_digest"], "digest")
 
 
 def require_as_untouched(place, tuned, *flags, **settings):
-    """The same as by a run of so many steps that nobody talked to."""
+    """The same as by a run of as many steps that nobody talked to."""
     plain = place.train("--json", *flags, "--steps", tuned["steps"], output="plain",
                         durability="never", **settings).json()
     require_same_numbers(tuned, plain)

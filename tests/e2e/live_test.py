@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run that is changed while it goes on: `sluice knobs`, `set` and `stop` from another process,
+"""A run that is changed while it is live: `sluice knobs`, `set` and `stop` from another process,
 exactness under tuning, changes that take themselves back, and what is refused."""
 # Runs alone: a change is taken back for the time of a step, by the emulated clock.
 
@@ -48,7 +48,7 @@ def what_cannot_be_is_refused_and_changes_nothing(place):
             (["buffers=0"], ["buffers", "1 to 64"]),
             (["buffers=4", "density=7"], ["density"]),
             (["density=nan"], ["density"]),
-            (["steps=4"], ["steps cannot change while a run goes on", "buffers"]),
+            (["steps=4"], ["steps cannot change in a live run", "buffers"]),
             (["device_map=1,2,3"], ["device_map has 3 shares but devices = 2"]),
             (["gradient_tier=memory"], ["needs method"]),
             (["bounce_memory=900GB"], ["memory plan needs"])):

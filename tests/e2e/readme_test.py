@@ -101,7 +101,7 @@ def every_line_works_as_it_is_typed(place):
 
 
 def wait_for_steps(place, live, count):
-    """Until the live run has recorded so many more."""
+    """Until the live run has recorded `count` more."""
     database = place / "out/tour/run.db"
 
     def steps():

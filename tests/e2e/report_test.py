@@ -254,7 +254,7 @@ class Elements(html.parser.HTMLParser):
 
 
 def long_run(run, path, steps):
-    """The same run with so many more steps, each a copy of its last one."""
+    """The same run with `steps` more steps, each a copy of its last one."""
     shutil.copy(run, path)
     with contextlib.closing(sqlite3.connect(path)) as db:
         last = db.execute("SELECT max(id) FROM step").fetchone()[0]

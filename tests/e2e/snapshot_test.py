@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice snapshot`: the last commit of a run that goes on, kept as a state of its own: a resume
+"""`sluice snapshot`: the last commit of a live run, kept as a state of its own: a resume
 from it has the losses that the run had, and a disk without room leaves the run unharmed."""
 
 import os

@@ -16,7 +16,7 @@ class CompletionSignal {
 
   int fd() const { return fd_; }
   void raise() const { raise(fd_); }
-  // Of a signal that somebody else owns.
+  // Raises a signal that somebody else owns.
   static void raise(int fd);
   void clear() const;
 

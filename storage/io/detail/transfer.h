@@ -36,7 +36,7 @@ class Transfer {
   // Takes the kernel's answer to next_attempt(): bytes transferred, or -errno.
   Next take_result(std::int64_t result);
 
-  // Of a transfer that finished: ok or why not. Allocates only for an error.
+  // The status of a transfer that finished: ok or why not. Allocates only for an error.
   Status status() const;
 
  private:

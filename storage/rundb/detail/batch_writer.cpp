@@ -15,7 +15,7 @@
 namespace sluice::rundb::detail {
 namespace {
 
-// Of an INSERT of one row, the same of `row_count`.
+// The INSERT of one row, made an INSERT of `row_count` rows.
 Result<Statement> prepare_rows(Connection& connection, std::string_view name,
                                std::size_t row_count) {
   std::string sql(write_sql(name));
@@ -164,7 +164,7 @@ struct BatchWriter::Statements {
                                               end->end_ts});
   }
 
-  // Of the tables that get few rows a batch.
+  // The statements of the tables that get few rows a batch.
   Statement& insert_of(const StepRow&) { return step; }
   Statement& insert_of(const LongSpanRow&) { return long_span; }
   Statement& insert_of(const StatRow&) { return stat; }

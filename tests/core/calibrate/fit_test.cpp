@@ -31,7 +31,7 @@ TEST_CASE("directions that do not touch each other are full duplex, those that s
   // Half duplex in which writes take most of the time.
   CHECK(fit_duplex({200, 100}, {20, 90}) == Duplex::half);
   CHECK(share_of_time({200, 100}, {100, 50}) == 1);
-  // Of what lies between, the nearer.
+  // A share that lies between becomes the nearer of the two.
   CHECK(fit_duplex({100, 100}, {70, 70}) == Duplex::half);
   CHECK(fit_duplex({100, 100}, {80, 80}) == Duplex::full);
 }

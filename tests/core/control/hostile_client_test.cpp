@@ -104,7 +104,7 @@ class Fuzz {
 TEST_CASE("a million messages, right, nearly right and wrong, are each answered") {
   ServedRun run;
   std::atomic<bool> is_over{false};
-  std::thread schedule([&] {  // the run goes on: it takes what is due
+  std::thread schedule([&] {  // the run is live: it takes what is due
     while (!is_over) {
       run.server->take_due();
       run.server->tell(RunStatus());

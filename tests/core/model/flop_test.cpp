@@ -17,7 +17,7 @@ constexpr std::int64_t product(std::int64_t rows, std::int64_t inner, std::int64
   return rows * inner * columns;
 }
 
-// Of all pairs of tokens; those that look back only need half of them.
+// Multiply-adds for all pairs of tokens; tokens that look back only need half of the pairs.
 std::int64_t full_attention(const ModelShape& m, std::int64_t sequence) {
   const std::int64_t head_width = m.hidden / m.heads;
   const std::int64_t scores = product(sequence, head_width, sequence);

@@ -270,7 +270,7 @@ inline void check_given_up(const ModelMaker& maker) {
   TrainableModel& model = *held->model;
   const std::vector<std::uint16_t> expected = step_into_16bit(model, tokens);
   const std::int32_t layer_count = model.layout().layer_count();
-  // After so many calls: in the middle of forward, and behind each layer's backward but the last.
+  // After N calls: in the middle of forward, and behind each layer's backward but the last.
   for (std::int32_t calls = 1; calls < 2 * layer_count; ++calls) {
     INFO("given up after " << calls << " calls");
     require_ok(model.set_batch(0, others.view()));

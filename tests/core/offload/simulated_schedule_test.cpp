@@ -30,7 +30,7 @@ constexpr std::uint64_t kSeedCount = 10'000;
 // Watches every operation of a step.
 class Checker final : public runtime::OperationSink {
  public:
-  // At most so many subgroups of a device are under way, in as many buffer sets, or, where they
+  // At most N subgroups of a device are under way, in as many buffer sets, or, where they
   // share one set, with one subgroup's data in each variable's buffer.
   struct Limits {
     std::int32_t subgroups;
@@ -272,7 +272,7 @@ struct Outcome {
   std::int64_t brought_bytes = 0;
 };
 
-// Of what the devices have at first; those to which everything moves are the opposite.
+// The shares that the devices have at first; the shares to which everything moves are the opposite.
 std::vector<double> rising_shares(std::int32_t devices) {
   std::vector<double> shares;
   for (std::int32_t d = 0; d < devices; ++d) shares.push_back(1 + d);

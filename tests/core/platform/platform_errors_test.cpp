@@ -311,12 +311,11 @@ TEST_CASE("waking takes longer than the work") {
 
 TEST_CASE("a burst has a size and a rate above the link's") {
   CHECK(with_line(7, "read_burst = \"10 MB\"\nread_burst_rate = \"100 GB/s\"").empty());
-  CHECK(
-      with_line(7, "read_burst = \"10 MB\"") ==
-      "p.toml:7: link.read_burst: needs read_burst_rate beside it: so many bytes after idling, at "
-      "that rate");
+  CHECK(with_line(7, "read_burst = \"10 MB\"") ==
+        "p.toml:7: link.read_burst: needs read_burst_rate beside it: N bytes after idling, at "
+        "that rate");
   CHECK(with_line(7, "write_burst_rate = \"9 GB/s\"") ==
-        "p.toml:7: link.write_burst_rate: needs write_burst beside it: so many bytes after idling, "
+        "p.toml:7: link.write_burst_rate: needs write_burst beside it: N bytes after idling, "
         "at that rate");
   CHECK(with_line(7, "read_burst_rate = \"1 MB/s\"\nread_burst = \"10 MB\"") ==
         "p.toml:7: link.read_burst_rate: is not above read: a burst is faster than what lasts");

@@ -75,7 +75,7 @@ class Driver {
     }
   }
 
-  // Of the clock, which never goes back.
+  // The time of the clock, which never goes back.
   TimeNs now_ns() {
     const TimeNs now = clock_->now_ns();
     CHECK(now >= last_now_ns_);

@@ -14,7 +14,7 @@ SimulatedStep simulated_on(const std::string& platform, std::vector<std::string>
   return simulated(sample_plan("gpt2-2.5b", platform, settings));
 }
 
-// Of all links with that ending, in bytes.
+// Bytes of all links with that ending.
 std::int64_t moved(const SimulatedStep& step, const std::string& ending, Phase phase,
                    platform::Direction direction) {
   std::int64_t sum = 0;

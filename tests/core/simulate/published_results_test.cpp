@@ -224,7 +224,7 @@ std::string page() {
       "## What nobody has published: nbuffer\n\n" + pipelines() +
       "GPT-2 4.0B, method csd, dense gradients; `update` is the time in which nothing but the "
       "update\n"
-      "goes on. On the paper's drives read and write times add up, so the bytes take what they "
+      "runs. On the paper's drives read and write times add up, so the bytes take what they "
       "take\n"
       "in any order: what nbuffer gains there are handover's gaps (waiting for a variable's "
       "buffer,\n"
@@ -238,7 +238,7 @@ std::string page() {
   return text;
 }
 
-// Of the link "host", or of all links of that kind, in bytes a parameter.
+// Bytes a parameter of the link "host", or of all links of that kind.
 double bytes_a_parameter(const SimulatedStep& step, const std::string& suffix, Phase phase,
                          platform::Direction direction, double parameters) {
   std::int64_t sum = 0;

@@ -12,8 +12,8 @@ using namespace sluice;
 
 namespace {
 
-// Of the elements [first, end), those that are not among the largest become 0. With a residual it
-// is added first, and keeps what is dropped.
+// The elements of [first, end) that are not among the largest become 0. A residual is added first,
+// where there is one, and keeps what is dropped.
 void drop_small(double density, std::int64_t first, std::int64_t end, std::vector<float>& gradient,
                 std::vector<float>* residual) {
   const auto count = static_cast<std::size_t>(end - first);

@@ -219,7 +219,7 @@ TEST_CASE("kernels are not taken for slower because transfers took of their proc
                 {},
                 {}};
   Truth truth = truth_of(of);
-  // Slow enough for transfers to go on beside all of forward and backward.
+  // Slow enough for transfers to run beside all of forward and backward.
   truth.platform =
       with_wrong_rates(truth.platform, {{"drive", "read", 0.05}, {"drive", "write", 0.05}});
   const auto compute = static_cast<std::size_t>(platform::index_of(truth.platform.compute_engine));

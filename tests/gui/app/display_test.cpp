@@ -47,7 +47,7 @@ TEST_CASE("a chord that is shorter than a frame is not lost") {
   CHECK(program.wait() == 0);
 }
 
-TEST_CASE("a picture is taken of a run that goes on") {
+TEST_CASE("a picture is taken of a live run") {
   if (!can_run()) return;
   const std::string database = test_path("pictured") + "/run.db";
   const std::string picture = test_path("pictured.png");

@@ -36,7 +36,7 @@ void fill(Picture& picture, ImVec2 low, ImVec2 high, ImU32 colour) {
   }
 }
 
-// Of a draw list that holds nothing but rectangles.
+// The picture of a draw list that holds nothing but rectangles.
 Picture picture_of(const ImDrawList& list) {
   Picture picture(kWidth * kHeight, 0);
   for (int v = 0; v + 3 < list.VtxBuffer.Size; v += 4)

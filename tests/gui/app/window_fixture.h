@@ -1,6 +1,6 @@
 #pragma once
-// The program in a window under Xvfb, against a finished run that `sluice` trained and ones that
-// are going on. One display and one trained run for all tests of this program.
+// The program in a window under Xvfb, against a finished run that `sluice` trained and live
+// ones. One display and one trained run for all tests of this program.
 
 #include <filesystem>
 #include <functional>

@@ -49,7 +49,7 @@ TEST_CASE("a run that is not there, has no steps or no operations is said") {
 TEST_CASE("two stretches: what lies in each, cut where it reaches over") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {.step_count = 3});
-  // Of the first step all of forward and half of backward; of the second all of backward.
+  // All of forward and half of backward of the first step; all of backward of the second step.
   const StretchPair pair =
       compare_two_stretches(folder.file("run.db"), {0, 35 * kMs}, {120 * kMs, 150 * kMs});
   REQUIRE(pair.problem.empty());

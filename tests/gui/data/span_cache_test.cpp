@@ -7,7 +7,7 @@
 namespace sluice::gui {
 namespace {
 
-// A writer that goes on, and what a window of it reads beside it.
+// A live writer, and what a window of it reads beside it.
 struct LiveRun {
   explicit LiveRun(const std::string& path)
       : writer(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {
@@ -16,7 +16,8 @@ struct LiveRun {
     reader = require_ok(rundb::Reader::open(path));
   }
 
-  // Of random lengths, so that a batch holds spans that begin before the end of the one before.
+  // Adds spans of random lengths, so that a batch holds spans that begin before the end of the one
+  // before.
   void add(std::int64_t count) {
     rundb::Batch batch;
     for (std::int64_t i = 0; i < count; ++i) {

@@ -175,7 +175,7 @@ TEST_CASE("many spans in a short window come as bins wider than a column") {
   CHECK(part.has_spans);
 }
 
-TEST_CASE("the strip of the whole run says what was going on where") {
+TEST_CASE("the strip of the whole run says what was running where") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {.step_count = 2});
   OpenRun run = open_run(folder.file("run.db"));

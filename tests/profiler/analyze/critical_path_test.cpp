@@ -198,11 +198,11 @@ TEST_CASE("14: two causes, half and half") {
   const auto update = made.add("update", 50, 100, {.device = 0, .subgroup = 0});
   made.flow(read, update);
   check(made, {{Cause::read, 0.5}, {Cause::update_engine, 0.5}});
-  // Of equal shares the first in the order of causes.
+  // The first of equal shares, in the order of causes.
   CHECK(verdict_of(made.data()).main_cause() == Cause::read);
 }
 
-TEST_CASE("15: what goes on beside the path takes nothing") {
+TEST_CASE("15: what runs beside the path takes nothing") {
   MadeStep made(100);
   made.add("backward", 0, 100, {.layer = 0});
   made.add("state_read", 5, 95, {.device = 0, .subgroup = 0});

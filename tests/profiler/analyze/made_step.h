@@ -25,8 +25,8 @@ class MadeStep {
  public:
   enum class Drives { full_duplex, half_duplex };
 
-  // Of `dur_ms` from time 0. Drives read and write 1 GB/s, the host link 10 GB/s, an accelerator's
-  // own 5 GB/s.
+  // A step of `dur_ms` from time 0. Drives read and write 1 GB/s, the host link 10 GB/s, an
+  // accelerator's own 5 GB/s.
   explicit MadeStep(std::int64_t dur_ms, Drives drives = Drives::full_duplex) {
     info_.meta = {{"processors", "2"}};
     info_.links.push_back(

@@ -207,7 +207,7 @@ TEST_CASE("verdicts are kept by step, and read as they were computed") {
     CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == Approx(1));
   }
   CHECK(require_ok(stored_verdicts(*reader, 8)).size() == 2);
-  // Of a run with more operations than are looked at, the last steps.
+  // The last steps of a run with more operations than are looked at.
   const auto few = require_ok(compute_verdicts(*reader, info, 0, 5));
   CHECK(few.front().step_id == 9);
   CHECK(std::ranges::count(few, 0, &rundb::VerdictRow::step_id) == 0);

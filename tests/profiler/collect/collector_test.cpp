@@ -333,7 +333,7 @@ TEST_CASE("more records than a batch holds, from several threads: all arrive") {
   REQUIRE(table_of(*reader, "SELECT count(DISTINCT name_id) FROM span") == "7\n");
 }
 
-TEST_CASE("dropped records are counted in the file, while the run goes on and at its end") {
+TEST_CASE("dropped records are counted in the file, while the run is live and at its end") {
   const TempFolder folder;
   Recorder recorder;
   auto collector = start(recorder, folder.file("run.db"));

@@ -25,7 +25,7 @@ constexpr int kKills = 200;
 constexpr std::chrono::milliseconds kFlushInterval{5};
 constexpr int kTracks = 20;
 
-// So many spans were in the ring at a time.
+// At the time `ts`, `pushed` spans had been pushed.
 struct Said {
   TimeNs ts;
   std::int64_t pushed;

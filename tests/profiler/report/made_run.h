@@ -31,7 +31,7 @@ struct MadeRun {
   bool has_gpu = false;  // a kernel from 2 to 18 ms of each step, on a stream of GPU0
 };
 
-// Of each step: forward 0-20 and backward 20-50 on the host; on each device a read 50-70 of
+// Each step has forward 0-20 and backward 20-50 on the host; on each device a read 50-70 of
 // 20 MB + 4096 padding, an update 70-80, a write 80-100 of 20 MB; two reads overlap on csd0.
 inline void write_made_run(const std::string& path, const MadeRun& made) {
   auto writer = require_ok(rundb::Writer::create(path, rundb::IfExists::replace));

@@ -1,4 +1,4 @@
-// What others see of a recording that goes on, is killed, or runs out of disk.
+// What others see of a recording that is live, is killed, or runs out of disk.
 
 #include <sched.h>
 #include <signal.h>

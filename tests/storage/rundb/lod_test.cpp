@@ -14,7 +14,7 @@
 namespace sluice::rundb {
 namespace {
 
-// Of all lengths from nothing to minutes.
+// Spans of all lengths from nothing to minutes.
 std::vector<SpanRow> made_spans(std::uint64_t seed, std::int64_t count) {
   std::mt19937_64 random(seed);
   std::vector<SpanRow> spans;
