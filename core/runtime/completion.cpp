@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/check.h"
 
 namespace sluice::runtime {
@@ -11,8 +14,13 @@ bool Completion::note(Status outcome, ExternalTimes times) const {
   return board_->note(place_, generation_, std::move(outcome), times);
 }
 
-CompletionBoard::CompletionBoard(int wake_fd) : wake_fd_(fcntl(wake_fd, F_DUPFD_CLOEXEC, 0)) {
-  CHECK_GE(wake_fd_, 0);
+Result<std::shared_ptr<CompletionBoard>> CompletionBoard::make(int wake_fd) {
+  const int own_fd = fcntl(wake_fd, F_DUPFD_CLOEXEC, 0);
+  if (own_fd < 0) {
+    return make_error(ErrorCode::internal, "an eventfd cannot be duplicated: {}",
+                      std::strerror(errno));
+  }
+  return std::shared_ptr<CompletionBoard>(new CompletionBoard(own_fd));
 }
 
 CompletionBoard::~CompletionBoard() { close(wake_fd_); }

@@ -54,7 +54,8 @@ class CompletionBoard {
   static constexpr std::uint32_t kPlaceCount = 64;  // bits of noted_
 
   // `wake_fd` is an eventfd; the board keeps a duplicate, which a late note may still write to.
-  explicit CompletionBoard(int wake_fd);
+  // Errors: ErrorCode::internal where there is no file descriptor left for it.
+  static Result<std::shared_ptr<CompletionBoard>> make(int wake_fd);
   ~CompletionBoard();
   CompletionBoard(const CompletionBoard&) = delete;
   CompletionBoard& operator=(const CompletionBoard&) = delete;
@@ -80,7 +81,9 @@ class CompletionBoard {
   std::int64_t ignored_count() const { return ignored_count_.load(std::memory_order_relaxed); }
 
  private:
-  int wake_fd_;
+  explicit CompletionBoard(int own_wake_fd) : wake_fd_(own_wake_fd) {}
+
+  int wake_fd_;  // its own
   std::array<Place, kPlaceCount> places_;
   std::atomic<std::uint64_t> noted_ = 0;
   std::atomic<std::int64_t> ignored_count_ = 0;

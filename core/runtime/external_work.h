@@ -22,8 +22,8 @@ class ExternalWork {
  public:
   static constexpr TimeNs kNoDeadline = -1;
 
-  // `wake_fd`: the eventfd that the owner sleeps on.
-  explicit ExternalWork(int wake_fd) : board_(std::make_shared<CompletionBoard>(wake_fd)) {}
+  // The board wakes the owner.
+  explicit ExternalWork(std::shared_ptr<CompletionBoard> board) : board_(std::move(board)) {}
 
   // Hands the work over, or queues it until a place is free. A start function that fails ends its
   // operation with that error at the next collect().

@@ -29,16 +29,22 @@ Result<std::unique_ptr<WorkExecutor>> WorkExecutor::make(std::unique_ptr<io::IoE
   }
   // Wake-ups to the microsecond, for the emulated clock; the default slack is 50 us.
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  return std::unique_ptr<WorkExecutor>(new WorkExecutor(std::move(engine), options, done_fd));
+  Result<std::shared_ptr<CompletionBoard>> board = CompletionBoard::make(done_fd);
+  if (!board.ok()) {
+    close(done_fd);
+    return std::move(board).error();
+  }
+  return std::unique_ptr<WorkExecutor>(
+      new WorkExecutor(std::move(engine), options, done_fd, std::move(*board)));
 }
 
 WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options,
-                           int done_fd)
+                           int done_fd, std::shared_ptr<CompletionBoard> board)
     : done_fd_{done_fd},
       lanes_(std::move(engine), options.lanes),
       compute_(1, done_fd),
       host_(options.host_worker_count, done_fd),
-      external_(done_fd) {}
+      external_(std::move(board)) {}
 
 WorkExecutor::EventFd::~EventFd() { close(fd); }
 

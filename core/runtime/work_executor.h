@@ -36,7 +36,8 @@ class WorkExecutor {
   std::string_view engine_name() const { return lanes_.engine_name(); }
 
  private:
-  WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd);
+  WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& options, int done_fd,
+               std::shared_ptr<CompletionBoard> board);
   void issue();
 
   // The eventfd of the workers and of external completions. Closed last: a worker may still be
