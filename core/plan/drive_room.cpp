@@ -26,14 +26,14 @@ std::int64_t reserved_bytes(const std::string& path) {
   return stat(path.c_str(), &file) == 0 ? static_cast<std::int64_t>(file.st_size) : 0;
 }
 
-Status check_capacity(const RunPlan& wanted, const platform::Device& device,
-                      std::int64_t size_bytes) {
-  if (device.capacity_bytes == 0 || size_bytes <= device.capacity_bytes) return ok_status();
+Status check_capacity(const RunPlan& wanted) {
+  const auto drive = overfull_drive(wanted);
+  if (!drive) return ok_status();
   return make_error(ErrorCode::config,
                     "device_map: {} of {} holds {}, and its share would take {} (two versions of "
                     "the state, and the gradients); give it a smaller share",
-                    device.name, wanted.platform.source, format_bytes(device.capacity_bytes),
-                    format_bytes(size_bytes));
+                    drive->name, wanted.platform.source, format_bytes(drive->capacity_bytes),
+                    format_bytes(drive->need_bytes));
 }
 
 Status check_free(const Volume& volume) {
@@ -51,8 +51,31 @@ Status check_free(const Volume& volume) {
 
 }  // namespace
 
+IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
+  const offload::GradientFormat format(plan.options, plan.layout, plan.geometry);
+  IdVector<DeviceId, DriveNeed> needs;
+  for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
+    const auto subgroup_count = std::ranges::count(plan.device_map, id);
+    needs.push_back({state::device_file_bytes(plan.geometry, subgroup_count),
+                     offload::gradient_file_bytes(format, plan.device_map, id, plan.options)});
+  }
+  return needs;
+}
+
+std::optional<OverfullDrive> overfull_drive(const RunPlan& plan) {
+  const IdVector<DeviceId, DriveNeed> needs = drive_needs(plan);
+  for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
+    const platform::Device& device = plan.platform.devices[static_cast<std::size_t>(index_of(id))];
+    const std::int64_t need_bytes = needs[id].state_bytes + needs[id].gradient_bytes;
+    if (device.capacity_bytes == 0 || need_bytes <= device.capacity_bytes) continue;
+    return OverfullDrive{device.name, device.capacity_bytes, need_bytes};
+  }
+  return std::nullopt;
+}
+
 Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files) {
-  const offload::GradientFormat format(wanted.options, wanted.layout, wanted.geometry);
+  RETURN_IF_ERROR(check_capacity(wanted));
+  const IdVector<DeviceId, DriveNeed> needs = drive_needs(wanted);
   std::map<dev_t, Volume> volumes;
   for (std::size_t d = 0; d < state_files.size(); ++d) {
     const DeviceId id{static_cast<std::int32_t>(d)};
@@ -60,11 +83,7 @@ Status check_drive_room(const RunPlan& wanted, std::span<const std::string> stat
     const std::string& path = state_files[d];
     const std::string gradients = path.substr(0, path.rfind('/') + 1) +
                                   runtime::drive_file_name(runtime::DriveFile::gradients);
-    const std::int64_t state_bytes =
-        state::device_file_bytes(wanted.geometry, std::ranges::count(wanted.device_map, id));
-    const std::int64_t gradient_bytes =
-        offload::gradient_file_bytes(format, wanted.device_map, id, wanted.options);
-    RETURN_IF_ERROR(check_capacity(wanted, device, state_bytes + gradient_bytes));
+    const auto& [state_bytes, gradient_bytes] = needs[id];
     struct stat file = {};
     if (stat(path.c_str(), &file) != 0) continue;  // whoever opens it says why
     const std::int64_t more_bytes = std::max<std::int64_t>(0, state_bytes - reserved_bytes(path)) +

@@ -1,19 +1,39 @@
 #pragma once
 // Whether the drives have room for a run's state and gradients where its device map puts them.
 //
-// Thread contract: a free function; asks the file system, and may be called while the run goes on.
+// Thread contract: free functions; may be called while the run is live.
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "base/id_vector.h"
+#include "base/ids.h"
 #include "core/plan/run_plan.h"
 
 namespace sluice::plan {
 
-// `state_files` are the files of the state, one a device; the gradients lie beside them. What
-// subgroups leave behind is free only after the step that moves them, so both places are counted
-// until then. ErrorCode::config with the numbers: more than the platform says that a device holds,
-// or than its file system has free.
+// What a plan puts on one device's drive.
+struct DriveNeed {
+  std::int64_t state_bytes = 0;  // two versions of its subgroups
+  std::int64_t gradient_bytes = 0;
+};
+IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan);
+
+// A drive that is too small for a plan, by what the platform says.
+struct OverfullDrive {
+  std::string name;  // of the device
+  std::int64_t capacity_bytes = 0;
+  std::int64_t need_bytes = 0;
+};
+// The first of them; none: all fit, or their size is not stated.
+std::optional<OverfullDrive> overfull_drive(const RunPlan& plan);
+
+// Also asks the file system. `state_files` are the files of the state, one a device; the gradients
+// lie beside them. What subgroups leave behind is free only after the step that moves them, so both
+// places are counted until then. ErrorCode::config with the numbers: more than the platform says
+// that a device holds, or than its file system has free.
 Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files);
 
 }  // namespace sluice::plan

@@ -1,54 +1,20 @@
 #pragma once
-// One training step in simulated time, of a run that goes on: the schedule of training_step.h and
+// One training step in simulated time, of a live run: the schedule of training_step.h and
 // core/offload as it is, under the simulated clock, without payload. Nothing here knows how a step
 // goes.
 //
 // Thread contract: one call on one thread; deterministic.
 
-#include <array>
 #include <functional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "core/plan/run_plan.h"
-#include "core/runtime/recording.h"
+#include "core/runtime/operation.h"
+#include "core/simulate/simulated_step.h"
+#include "profiler/record/recorder.h"
 
 namespace sluice::simulate {
-
-enum class Phase : std::uint8_t { forward, backward, update };
-inline constexpr std::size_t kPhaseCount = 3;
-const char* phase_name(Phase phase);
-
-using ByPhase = std::array<double, kPhaseCount>;
-
-struct LinkUse {
-  std::string name;
-  // By Phase and platform::Direction; an operation counts where it ends.
-  std::array<std::array<std::int64_t, 2>, kPhaseCount> size_bytes{};
-  // Seconds in which the link would have been done at its full rate with what moved in a phase: of
-  // the busier direction, or of both together where they share time.
-  ByPhase busy_seconds{};
-};
-
-struct EngineUse {
-  std::string name;
-  ByPhase busy_seconds{};  // in which a kernel ran
-};
-
-struct StepTimes {
-  TimeNs start_ns = 0;
-  TimeNs end_ns = 0;
-};
-
-// Of a run whose steps do not become alike, the mean of several.
-struct SimulatedStep {
-  std::vector<StepTimes> steps;  // of virtual time: one, or those of which it is the mean
-  ByPhase seconds{};
-  double total_seconds = 0;
-  std::vector<LinkUse> links;
-  std::vector<EngineUse> engines;
-  std::int64_t operation_count = 0;
-};
 
 // The settings of a simulation: `overrides` ("key=value") over those of the published measurements
 // (Smart-Infinity, HPCA 2024, section VII-A), which are those of a run that fills a server: batch
@@ -69,8 +35,8 @@ struct SimulationRecording {
   std::function<Status()> write_down;
 };
 
-// Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config);
-// those of `recording`, which may be null. `listener`, which may be null as well, is told of each
+// Errors: a device whose memory or drive is too small for the run (ErrorCode::memory, config), and
+// those of `recording`. `recording` and `listener` may be null; `listener` is told of each
 // operation that ends in a step of SimulatedStep::steps or after it.
 Result<SimulatedStep> simulate_step(const plan::RunPlan& plan,
                                     const SimulationRecording* recording = nullptr,

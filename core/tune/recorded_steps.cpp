@@ -163,8 +163,7 @@ std::vector<simulate::ByPhase> phase_seconds(const RecordedSteps& recorded) {
   });
   std::vector<simulate::ByPhase> phases;
   for (const train::StepOutcome& outcome : outcomes) {
-    phases.push_back({seconds_of(outcome.forward_ns()), seconds_of(outcome.backward_ns()),
-                      seconds_of(outcome.update_ns())});
+    phases.push_back(simulate::phase_seconds(outcome));
   }
   return phases;
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/runtime/operation.h"
-#include "core/simulate/simulation.h"
+#include "core/simulate/simulated_step.h"
 
 namespace sluice::tune {
 

@@ -1,5 +1,7 @@
 #include "core/tune/detail/fit_simulation.h"
 
+#include "core/simulate/simulation.h"
+
 namespace sluice::tune::detail {
 namespace {
 

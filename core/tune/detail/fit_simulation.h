@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "core/plan/run_plan.h"
 #include "core/tune/recorded_steps.h"
 
 namespace sluice::tune::detail {

@@ -70,7 +70,7 @@ FROM span
 JOIN string ON string.id = span.name_id
 GROUP BY span.step_id, span.name_id;
 
--- How the time of each step divides, as core/train/training_step.h does it: an update that goes on
+-- How the time of each step divides, as core/simulate/phases.h does it: an update that goes on
 -- in the next step, where that waits for parameters, is counted there.
 CREATE VIEW step_phase AS
 WITH
