@@ -3,6 +3,8 @@
 // at a time: with method=host as the stripes of one RAID 0 do, with method=csd as rounds that begin
 // when the one before has ended on all devices.
 
+#include <array>
+
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {
@@ -40,19 +42,30 @@ class SerialPipeline final : public UpdatePipeline {
     co_return status;
   }
 
+  using Phase = runtime::Task<Status> (SubgroupUpdate::*)(StepUpdate&, SubgroupId, std::int32_t);
+  static constexpr std::array<Phase, 4> kPhases = {
+      &SubgroupUpdate::read_all, &SubgroupUpdate::run_kernel, &SubgroupUpdate::write_state,
+      &SubgroupUpdate::parameters_up};
+
   runtime::Task<Status> run_stripes(StepUpdate& update, std::size_t round) {
-    for (const auto phase : {&SubgroupUpdate::read_all, &SubgroupUpdate::run_kernel,
-                             &SubgroupUpdate::write_state, &SubgroupUpdate::parameters_up}) {
+    for (const Phase phase : kPhases) {
       runtime::TaskGroup stripes(parts_.runtime);
-      for (const DeviceId device : ids_of(parts_.sites)) {
-        if (!parts_.takes_part(device, round)) continue;
-        stripes.spawn((parts_.subgroups.*phase)(update, parts_.subgroups_of[device][round],
-                                                round_sets_[device].index()));
-      }
+      start_stripes(stripes, phase, update, round);
       Status status = co_await stripes.join();
       CO_RETURN_IF_ERROR(status);
     }
     co_return ok_status();
+  }
+
+  // No part of the coroutine: with sanitizers g++ 12 loses the object of a call through a pointer
+  // to a member there.
+  void start_stripes(runtime::TaskGroup& stripes, Phase phase, StepUpdate& update,
+                     std::size_t round) {
+    for (const DeviceId device : ids_of(parts_.sites)) {
+      if (!parts_.takes_part(device, round)) continue;
+      stripes.spawn((parts_.subgroups.*phase)(update, parts_.subgroups_of[device][round],
+                                              round_sets_[device].index()));
+    }
   }
 
   PipelineParts parts_;
