@@ -126,7 +126,7 @@ std::string phase_lines(const PlatformFit& fit, double scale) {
   return text + phase_line("step", fit.step, scale);
 }
 
-// Of which phase most seconds are not explained.
+// The phase with the most seconds that are not explained.
 std::size_t worst_phase(const PlatformFit& fit) {
   const auto seconds = [](const PhaseFit& phase) { return std::abs(phase.after - phase.recorded); };
   return static_cast<std::size_t>(std::ranges::max_element(fit.phases, {}, seconds) -

@@ -171,7 +171,7 @@ void Measurement::plan_kernels() {
 
 Status Measurement::measure_latency(std::size_t drive) {
   ASSIGN_OR_RETURN(std::vector<double> seconds, load_->page_latencies(files_[drive], 65));
-  // Of single reads the slowest is an accident; the spread is that of the middle nine tenths.
+  // The slowest of single reads is an accident; the spread is that of the middle nine tenths.
   std::sort(seconds.begin(), seconds.end());
   result_.drives[drive].page_latency_seconds =
       figure_of(std::vector<double>(seconds.begin() + 3, seconds.end() - 3));

@@ -49,7 +49,7 @@ struct LoadShape {
   std::function<bool()> goes_on = {};  // if given, windows follow one another while this is true
 };
 
-// Of one file and direction, or of the sum of several.
+// The load of one file and direction, or the sum of several.
 struct LaneRates {
   double bytes_per_s = 0;       // over all windows (core/calibrate/fit.h, fit_rate)
   std::vector<double> windows;  // of each alone

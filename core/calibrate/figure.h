@@ -16,7 +16,7 @@ struct Figure {
   bool is_measured() const { return count > 0; }
 };
 
-// Of at least one value; of an even number the mean of the middle two.
+// The median of at least one value; for an even number the mean of the middle two.
 Figure figure_of(std::vector<double> values);
 
 }  // namespace sluice::calibrate

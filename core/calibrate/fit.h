@@ -18,7 +18,7 @@ struct BothWays {
   double write = 0;
 };
 
-// Of a drive's time, how much a load takes if the directions share it: 1 is what half duplex
+// The share of a drive's time that a load takes if the directions share it: 1 is what half duplex
 // predicts for reading and writing at once, 2 is what full duplex predicts.
 double share_of_time(const BothWays& alone, const BothWays& mixed);
 // Whichever predicts the mixed load better.
@@ -38,9 +38,9 @@ struct Progress {
   double seconds = 0;
   double bytes = 0;
 };
-// Bytes a second: the slope of a line through all of it, by least squares. Of completions that come
-// in bunches any stretch between two of them is wrong by up to a bunch, and this hardly. At least
-// two points at different times, else 0.
+// Bytes a second: the slope of a line through all of it, by least squares. For completions that
+// come in bunches any stretch between two of them is wrong by up to a bunch, and this hardly. At
+// least two points at different times, else 0.
 double fit_rate(std::span<const Progress> progress);
 // How far progress is ahead of a drive that has its lasting rate from the beginning: the mean over
 // the second half, since a throttle that hands out a slice's worth at a time is ahead at the

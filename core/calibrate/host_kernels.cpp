@@ -20,7 +20,7 @@
 namespace sluice::calibrate {
 namespace {
 
-// Of one thread; far beyond the caches (42 MB of AdamW's streams).
+// Elements of one thread; far beyond the caches (42 MB of AdamW's streams).
 constexpr std::int64_t kElements = std::int64_t{3} << 19;
 constexpr double kDensity = 0.01;
 

@@ -15,7 +15,8 @@ constexpr TimeNs kTurnNs = 1'000'000;  // about what a product of matrices in a 
 constexpr TimeNs kGapMinNs = 2'000;    // less than a switch to another thread and back
 constexpr int kSpinsAYield = 1024;
 
-// Of two readings that follow at once; more is a gap. Some clocks take a microsecond to read.
+// The longest time between two readings that follow at once; more is a gap. Some clocks take a
+// microsecond to read.
 TimeNs longest_without_gap() {
   TimeNs shortest = std::numeric_limits<TimeNs>::max();
   for (int i = 0; i < 1000; ++i) {

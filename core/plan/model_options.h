@@ -10,7 +10,7 @@ namespace sluice::plan {
 
 model::ModelOptions model_options(const settings::RunConfig& config);
 
-// Of the text at the end of a run.
+// For the text at the end of a run.
 model::SampleOptions sample_options(const settings::RunConfig& config);
 
 }  // namespace sluice::plan

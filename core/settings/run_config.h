@@ -152,9 +152,9 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
 // at. Errors begin with `OPTION key=value:`.
 Status check_setting(const std::string& text, const std::string& option);
 
-// Of the step after `step` committed ones. The warm-up falls to the density in four equal
-// stretches: 1, density^(1/4), density^(1/2), density^(3/4) (after Deep Gradient Compression, ICLR
-// 2018, section 3.3, whose stretches are epochs at 25, 6.25, 1.5625 and 0.4 %).
+// The density of the step after `step` committed ones. The warm-up falls to the density in four
+// equal stretches: 1, density^(1/4), density^(1/2), density^(3/4) (after Deep Gradient Compression,
+// ICLR 2018, section 3.3, whose stretches are epochs at 25, 6.25, 1.5625 and 0.4 %).
 double density_at(std::int64_t step, double density, std::int64_t warmup_steps);
 
 // `config` with knobs changed: settings that may change between the steps of a run, as "key=value".

@@ -127,7 +127,7 @@ const Setting kSettings[] = {
      "Tokens of text written by the model at the end; 0 means none."},
     {"sample_prompt", "sample", text, AT(sample.prompt), kNone, "", "What that text begins with."},
     {"temperature", "sample", number, AT(sample.temperature), between(0, 10), "",
-     "Of the sampling; 0 takes the likeliest token each time."},
+     "How freely tokens are drawn; 0 takes the likeliest token each time."},
 
     {"method", "offload", word,
      WORDS(offload.method, WORD("host", Method::host), WORD("csd", Method::csd)), kNone, "",

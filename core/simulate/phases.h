@@ -20,7 +20,7 @@ const char* phase_name(Phase phase);
 
 using ByPhase = std::array<double, kPhaseCount>;
 
-// Of a step that is over.
+// The phases of a step that is over.
 ByPhase phase_seconds(const train::StepOutcome& outcome);
 
 // A step in stretches of time, as far as it has come: the update of the step before, where that is

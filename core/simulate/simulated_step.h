@@ -32,7 +32,7 @@ struct StepTimes {
   TimeNs end_ns = 0;
 };
 
-// Of a run whose steps do not become alike, the mean of several.
+// The mean of several where a run's steps do not become alike.
 struct SimulatedStep {
   std::vector<StepTimes> steps;  // of virtual time: one, or those of which it is the mean
   ByPhase seconds{};

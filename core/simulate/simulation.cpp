@@ -48,7 +48,7 @@ Status check_host_memory(const plan::RunPlan& plan) {
 // A step of nbuffer begins with what the one before has left, and the first two have less before
 // them than any other. Of 165 settings on the sample machines 148 repeat themselves from the third
 // to the fifth step on, and 10 never do: reads for the next step and this one's writes take turns
-// in coming first, and long and short steps follow each other. Of those the mean of several is
+// in coming first, and long and short steps follow each other. For these the mean of several is
 // shown.
 constexpr int kWarmUpsMin = 2;
 constexpr int kWarmUpsMax = 12;

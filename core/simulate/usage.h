@@ -26,7 +26,7 @@ class UsageSink final : public runtime::OperationSink {
   // When the step's outcome is complete.
   void on_step_end();
 
-  // Of the steps so far, of which there is one at least.
+  // The mean of the steps so far; there is at least one.
   SimulatedStep mean_step() const;
 
  private:

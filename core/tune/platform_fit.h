@@ -42,7 +42,7 @@
 
 namespace sluice::tune {
 
-// Of a link or an engine of the devices used.
+// A rate of a link or an engine of the devices used.
 struct FittedRate {
   std::string owner;  // "host", "csd0.drive", "csd0.engine"
   std::string key;    // "read", "adamw"; as in the platform file

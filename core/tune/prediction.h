@@ -37,7 +37,8 @@ class Predictor {
   static Result<Predictor> open(const std::string& database);
 
   const std::string& run_name() const { return fitted_.run.name; }
-  // Of a step, by the recording's clock: the recorded median, and what simulation makes of it.
+  // Seconds of a step, by the recording's clock: the recorded median, and what simulation makes of
+  // it.
   double recorded_seconds() const { return fitted_.fit.step.recorded * fitted_.run.time_scale; }
   double simulated_seconds() const { return simulated_seconds_ * fitted_.run.time_scale; }
   // How far the simulation without any change is from what was recorded; 0.03: 3 % longer.

@@ -50,9 +50,9 @@ void keep_those_of_steps(RecordedSteps& recorded);
 // when nothing else comes in its way. Their operations stay.
 RecordedSteps middle_half(const RecordedSteps& recorded);
 
-// Of each step, as StepOutcome divides it: forward ends with its last layer and begins when the
-// last parameters have come in it, backward ends when the last gradient is where it was sent; the
-// rest of the step is the update.
+// The phases of each step, as StepOutcome divides it: forward ends with its last layer and begins
+// when the last parameters have come in it, backward ends when the last gradient is where it was
+// sent; the rest of the step is the update.
 std::vector<simulate::ByPhase> phase_seconds(const RecordedSteps& recorded);
 
 // Whether a device meanwhile moved bytes the other way, too.
@@ -75,7 +75,7 @@ struct TransferUse {
 using TransferKey = std::tuple<DeviceId, runtime::Stage, Traffic>;
 std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded);
 
-// Of kernels that share a processor, the part of its time that each took; together they take the
+// For kernels that share a processor: the part of its time that each took; together they take the
 // time in which any ran. in_turn: from the end of the one before it. at_once: an equal share of
 // each moment with those that ran in it.
 std::vector<double> own_seconds(std::span<const OperationTimes> kernels, KernelOrder order);

@@ -164,7 +164,7 @@ double csd_speed(const platform::Platform& platform, const platform::Device& dev
   return speed;
 }
 
-// Of the slowest 1, and of the others two digits.
+// The slowest has 1, the others two digits.
 std::string shares_text(const std::vector<double>& speeds, double exponent) {
   const double slowest = *std::ranges::min_element(speeds);
   std::vector<std::string> shares;

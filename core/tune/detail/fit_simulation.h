@@ -30,7 +30,7 @@ struct ChargedStep {
   simulate::SimulatedStep step;
   RecordedSteps times;
   std::map<KernelKey, KernelCharge> kernels;
-  // Of transfers that take of the host processor's time: seconds of it a byte.
+  // Seconds of the host processor's time a byte, for transfers that take some.
   std::map<std::pair<runtime::Stage, DeviceId>, double> tolls;
 };
 

@@ -7,7 +7,8 @@
 namespace sluice::simulate {
 namespace {
 
-// Of nbuffer: parameters up at 20, forward to 50, backward to 90, then its own update to 100.
+// A step of nbuffer: parameters up at 20, forward to 50, backward to 90, then its own update to
+// 100.
 train::StepOutcome outcome_until(TimeNs now_ns) {
   train::StepOutcome outcome;
   outcome.start_ns = 10;
