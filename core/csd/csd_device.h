@@ -10,8 +10,6 @@
 // to live until then.
 // Errors: those of the transfers and of run_update(), as the awaited Status.
 
-#include <string_view>
-
 #include "core/csd/device_memory.h"
 #include "core/csd/drive.h"
 #include "core/csd/update_task.h"
@@ -35,8 +33,6 @@ struct UpdateBuffers {
 class CsdDevice : public Drive {
  public:
   using Drive::Drive;
-  // What stands in for the hardware ("files and host memory"); empty: the hardware itself.
-  virtual std::string_view stand_in() const = 0;
   virtual DeviceMemory& memory() = 0;
   // Nothing that was started touches a buffer from here on, nor is anything started any more.
   // Called before buffers go, since an operation that was given up may still be running.

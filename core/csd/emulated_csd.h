@@ -12,7 +12,6 @@ class EmulatedCsd : public CsdDevice {
  public:
   EmulatedCsd(const DeviceRequest& request, Payload payload);
 
-  std::string_view stand_in() const override { return "files and host memory"; }
   DeviceMemory& memory() override { return memory_; }
   void stop() override {}  // its work is that of workers, which are waited for
   runtime::Operation read(const TransferLabel& label, const DeviceTransfer& transfer) override;

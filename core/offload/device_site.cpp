@@ -45,31 +45,18 @@ class DeviceSite final : public UpdateSite {
         csd_(csd),
         sets_(std::move(sets)) {}
 
-  bool reads_from(DeviceId lies_on) const override { return lies_on == device(); }
-
-  runtime::Operation read_state(const StateTransfer& transfer) override {
-    return csd_.read(transfer.label, device_transfer(transfer));
-  }
-
-  runtime::Task<Status> bring_state(StateTransfer transfer) override {
-    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(waiting_for(
-        "a bounce buffer for state that moves", transfer.lies_on, transfer.label.subgroup));
-    CO_RETURN_IF_ERROR(lease);
-    const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
-    const csd::Drive& from = *parts_.drives[transfer.lies_on];
-    csd::TransferLabel label = transfer.label;
-    label.stage = runtime::Stage::move_state;
-    const std::int64_t chunk = parts_.options.bounce_bytes / 4;
-    for (std::int64_t first = 0; first < transfer.element_count; first += chunk) {
-      const std::int64_t size_bytes = std::min(chunk, transfer.element_count - first) * 4;
-      Status read =
-          co_await from.host_read(label, {transfer.offset_bytes + first * 4, bounce, size_bytes});
-      CO_RETURN_IF_ERROR(read);
-      const csd::DeviceRange into{&array(transfer), first * 4};
-      Status synced = co_await csd_.sync_to_device(label, bounce, into, size_bytes);
-      CO_RETURN_IF_ERROR(synced);
+  runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) override {
+    if (transfers.front().lies_on != device()) {
+      Status brought = co_await bring_all(transfers);
+      co_return brought;
     }
-    co_return ok_status();
+    std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
+    for (std::size_t v = 0; v < transfers.size(); ++v) {
+      reads[v] = csd_.read(transfers[v].label, device_transfer(transfers[v]));
+    }
+    Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
+        std::span(reads).first(transfers.size()));
+    co_return status;
   }
 
   runtime::Operation write_state(const StateTransfer& transfer) override {
@@ -134,6 +121,34 @@ class DeviceSite final : public UpdateSite {
     const std::int64_t flat_first = parts_.geometry.first_element(subgroup) + first;
     return parts_.parameters.subspan(static_cast<std::size_t>(flat_first),
                                      static_cast<std::size_t>(count));
+  }
+
+  runtime::Task<Status> bring_all(std::span<const StateTransfer> transfers) {
+    runtime::TaskGroup brought(parts_.kernels.runtime());
+    for (const StateTransfer& transfer : transfers) brought.spawn(bring(transfer));
+    Status status = co_await brought.join();
+    co_return status;
+  }
+
+  runtime::Task<Status> bring(StateTransfer transfer) {
+    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(waiting_for(
+        "a bounce buffer for state that moves", transfer.lies_on, transfer.label.subgroup));
+    CO_RETURN_IF_ERROR(lease);
+    const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
+    const csd::Drive& from = *parts_.drives[transfer.lies_on];
+    csd::TransferLabel label = transfer.label;
+    label.stage = runtime::Stage::move_state;
+    const std::int64_t chunk = parts_.options.bounce_bytes / 4;
+    for (std::int64_t first = 0; first < transfer.element_count; first += chunk) {
+      const std::int64_t size_bytes = std::min(chunk, transfer.element_count - first) * 4;
+      Status read =
+          co_await from.host_read(label, {transfer.offset_bytes + first * 4, bounce, size_bytes});
+      CO_RETURN_IF_ERROR(read);
+      const csd::DeviceRange into{&array(transfer), first * 4};
+      Status synced = co_await csd_.sync_to_device(label, bounce, into, size_bytes);
+      CO_RETURN_IF_ERROR(synced);
+    }
+    co_return ok_status();
   }
 
   // One chunk comes up at a time, so that the one before it is narrowed meanwhile.

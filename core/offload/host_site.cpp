@@ -34,13 +34,14 @@ class HostSite final : public UpdateSite {
         parts_(parts),
         sets_(std::move(sets)) {}
 
-  bool reads_from(DeviceId /*lies_on*/) const override { return true; }
-
-  runtime::Operation read_state(const StateTransfer& transfer) override {
-    return parts_.drives[transfer.lies_on]->host_read(transfer.label, host_transfer(transfer));
-  }
-  runtime::Task<Status> bring_state(StateTransfer transfer) override {
-    Status status = co_await read_state(transfer);
+  runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) override {
+    std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
+    for (std::size_t v = 0; v < transfers.size(); ++v) {
+      const csd::Drive& from = *parts_.drives[transfers[v].lies_on];
+      reads[v] = from.host_read(transfers[v].label, host_transfer(transfers[v]));
+    }
+    Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
+        std::span(reads).first(transfers.size()));
     co_return status;
   }
   runtime::Operation write_state(const StateTransfer& transfer) override {

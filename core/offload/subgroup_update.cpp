@@ -29,33 +29,20 @@ runtime::Task<Status> SubgroupUpdate::read_state(StepUpdate& update, SubgroupId 
       waiting_for("the subgroup before it to be read", site.device(), subgroup));
   CO_RETURN_IF_ERROR(reader);
   const std::int32_t variable_count = parts_.versions.geometry().variable_count;
-  if (!site.reads_from(parts_.versions.source_of(subgroup, update).device)) {
-    runtime::TaskGroup brought(parts_.runtime);
-    for (std::int32_t v = 0; v < variable_count; ++v) {
-      brought.spawn(site.bring_state(read_of(update, subgroup, v, set)));
-    }
-    Status status = co_await brought.join();
-    co_return status;
-  }
-  std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
+  std::array<StateTransfer, optimizer::kMaxStateArrays> reads;
   for (std::int32_t v = 0; v < variable_count; ++v) {
-    reads[static_cast<std::size_t>(v)] = site.read_state(read_of(update, subgroup, v, set));
+    reads[static_cast<std::size_t>(v)] = read_of(update, subgroup, v, set);
   }
-  Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
-      std::span(reads).first(static_cast<std::size_t>(variable_count)));
+  Status status =
+      co_await site.read_state(std::span(reads).first(static_cast<std::size_t>(variable_count)));
   co_return status;
 }
 
 runtime::Task<Status> SubgroupUpdate::read_variable(StepUpdate& update, SubgroupId subgroup,
                                                     std::int32_t variable, std::int32_t set) {
-  UpdateSite& site = site_of(subgroup);
-  const StateTransfer transfer = read_of(update, subgroup, variable, set);
-  if (site.reads_from(transfer.lies_on)) {
-    Status read = co_await site.read_state(transfer);
-    co_return read;
-  }
-  Status brought = co_await site.bring_state(transfer);
-  co_return brought;
+  const StateTransfer read = read_of(update, subgroup, variable, set);
+  Status status = co_await site_of(subgroup).read_state(std::span(&read, 1));
+  co_return status;
 }
 
 runtime::Task<Status> SubgroupUpdate::read_gradient(StepUpdate& update, SubgroupId subgroup,

@@ -44,11 +44,9 @@ class UpdateSite {
 
   DeviceId device() const { return device_; }
 
-  // Whether state that lies on another device's drive is read from there as from the own one.
-  virtual bool reads_from(DeviceId lies_on) const = 0;
-  virtual runtime::Operation read_state(const StateTransfer& transfer) = 0;
-  // State that the site cannot read from where it lies.
-  virtual runtime::Task<Status> bring_state(StateTransfer transfer) = 0;
+  // Variables of one subgroup, all at once, from the drive that they lie on: this device's, or,
+  // where the subgroup moves, another's. `transfers` live until awaited.
+  virtual runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) = 0;
   virtual runtime::Operation write_state(const StateTransfer& transfer) = 0;
   // A subgroup's gradient from the device's scratch file.
   virtual runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,

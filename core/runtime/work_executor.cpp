@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -48,7 +49,14 @@ WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& 
 
 WorkExecutor::EventFd::~EventFd() { close(fd); }
 
-WorkExecutor::~WorkExecutor() = default;
+WorkExecutor::~WorkExecutor() {
+  const std::int64_t ignored_count = external_.ignored_note_count();
+  if (ignored_count == 0) return;
+  log_warning(
+      fmt::format("notes of ends that came twice or too late, and were ignored: {}; a "
+                  "device, its driver or its library reports what it should not",
+                  ignored_count));
+}
 
 void WorkExecutor::start(OperationState* state) {
   switch (state->operation.work.kind) {

@@ -30,7 +30,8 @@ class Trainer {
   Status change_as_planned();
   Status change_as_asked(const AskedChange& asked);
   Status refuse(const AskedChange& asked, const Error& why);
-  void knobs_changed(std::span<const settings::KnobChange> changes, const AskedChange* asked);
+  Status put_in_force(const KnobSchedule::Wanted& wanted, const plan::PlannedKnobs& planned,
+                      const AskedChange* asked);
   Status take_step();
   StepPlan step_plan() const;
   Status set_batches();
@@ -107,16 +108,9 @@ Status Trainer::change_as_planned() {
   ASSIGN_OR_RETURN(const std::optional<KnobSchedule::Wanted> wanted,
                    knobs_.planned(position_.step));
   if (!wanted) return ok_status();
-  const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted->now);
-  if (!changes.empty()) {
-    ASSIGN_OR_RETURN(const plan::PlannedKnobs planned,
-                     plan::plan_knobs(run_.live_plan(), wanted->now));
-    RETURN_IF_ERROR(settle());
-    RETURN_IF_ERROR(run_.apply(planned));
-  }
-  knobs_.accept(*wanted);
-  if (!changes.empty()) knobs_changed(changes, nullptr);
-  return ok_status();
+  ASSIGN_OR_RETURN(const plan::PlannedKnobs planned,
+                   plan::plan_knobs(run_.live_plan(), wanted->now));
+  return put_in_force(*wanted, planned, nullptr);
 }
 
 // A wrong wish is no reason to end the run; a change that fails halfway is.
@@ -128,10 +122,23 @@ Status Trainer::change_as_asked(const AskedChange& asked) {
   RETURN_IF_ERROR(settle());
   const Status room = run_.make_room(*planned);
   if (!room.ok()) return refuse(asked, room.error());
-  const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted->now);
-  if (!changes.empty()) RETURN_IF_ERROR(run_.apply(*planned));
-  knobs_.accept(*wanted);
-  knobs_changed(changes, &asked);
+  return put_in_force(*wanted, *planned, &asked);
+}
+
+Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::PlannedKnobs& planned,
+                             const AskedChange* asked) {
+  const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted.now);
+  if (!changes.empty()) {
+    RETURN_IF_ERROR(settle());
+    RETURN_IF_ERROR(run_.apply(planned));
+    if (!report_.losses.empty()) report_.knobs_changed = true;
+  }
+  knobs_.accept(wanted);
+  if (changes.empty() && asked == nullptr) return ok_status();
+  const TimeNs now_ns = run_.runtime().now_ns();
+  for (TrainObserver* observer : hooks_.observers) {
+    observer->on_knobs_changed(position_.step, now_ns, changes, asked);
+  }
   return ok_status();
 }
 
@@ -141,15 +148,6 @@ Status Trainer::refuse(const AskedChange& asked, const Error& why) {
     observer->on_change_refused(position_.step, now_ns, asked, why);
   }
   return ok_status();
-}
-
-void Trainer::knobs_changed(std::span<const settings::KnobChange> changes,
-                            const AskedChange* asked) {
-  if (!changes.empty() && !report_.losses.empty()) report_.knobs_changed = true;
-  const TimeNs now_ns = run_.runtime().now_ns();
-  for (TrainObserver* observer : hooks_.observers) {
-    observer->on_knobs_changed(position_.step, now_ns, changes, asked);
-  }
 }
 
 // What the last step still has to do is its update's time.

@@ -70,12 +70,11 @@ class TrainingRun {
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(StartFrom start);
-  // A change of knobs, on the same state, clock, model and data: planned first
-  // (plan::plan_knobs(live_plan(), wanted)), then, between two steps that are committed, room is
-  // made and it is applied. What is refused before apply() leaves the run as it was; an error of
-  // apply() ends it. Room on the drives for what the change puts there, so that what does not fit
-  // is known before anything moves.
+  // A change of knobs is planned first: plan::plan_knobs(live_plan(), wanted). The rest is for
+  // between two steps that are committed. Reserves the drives' room for the change, so that a lack
+  // of it is known before anything moves. A refusal leaves the run as it was.
   Status make_room(const plan::PlannedKnobs& planned);
+  // Carries the change out, on the same state, clock, model and data. An error ends the run.
   Status apply(const plan::PlannedKnobs& planned);
   // After the last step: it is committed.
   Status settle();

@@ -1,7 +1,6 @@
 #include "core/tune/machine_tuning.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/nearest.h"
@@ -68,14 +67,8 @@ Result<TunedMachine> MachineTuning::tuned_from(const std::vector<std::string>& o
   ASSIGN_OR_RETURN(const plan::RunPlan start, plan_of(overrides, {}));
   ASSIGN_OR_RETURN(tuned.before, simulate::simulate_step(start));
   tuned.knobs = knobs_of(start);
-  TuneSettings now;
-  for (const TuneKnob& knob : tuned.knobs) {
-    now[knob.key] = settings::value_of(start.config, knob.key);
-  }
-  const auto evaluate = [&](const TuneSettings& tried) -> Result<double> {
-    return seconds_of(overrides, tried);
-  };
-  ASSIGN_OR_RETURN(tuned.result, tune(tuned.knobs, now, evaluate));
+  const auto plan_with_knobs = [&](const TuneSettings& tried) { return plan_of(overrides, tried); };
+  ASSIGN_OR_RETURN(tuned.result, tune_simulated(tuned.knobs, start.config, plan_with_knobs));
   ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));
   ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));
   return tuned;
@@ -97,15 +90,6 @@ Result<plan::RunPlan> MachineTuning::plan_of(std::vector<std::string> overrides,
   ASSIGN_OR_RETURN(const settings::RunConfig config,
                    simulate::simulation_config(start.model, start.platform, overrides));
   return plan::plan_run(config);
-}
-
-// What does not fit the machine takes for ever.
-double MachineTuning::seconds_of(const std::vector<std::string>& overrides,
-                                 const TuneSettings& settings) const {
-  const auto plan = plan_of(overrides, settings);
-  if (!plan.ok()) return std::numeric_limits<double>::infinity();
-  const auto step = simulate::simulate_step(*plan);
-  return step.ok() ? step->total_seconds : std::numeric_limits<double>::infinity();
 }
 
 const TunedMachine& best_buy(std::span<const TunedMachine> machines) {

@@ -70,7 +70,6 @@ class MachineTuning {
   std::vector<TuneKnob> knobs_of(const plan::RunPlan& start) const;
   Result<plan::RunPlan> plan_of(std::vector<std::string> overrides,
                                 const TuneSettings& settings) const;
-  double seconds_of(const std::vector<std::string>& overrides, const TuneSettings& settings) const;
 
   std::variant<ModelOnPlatform, FittedRun> start_;
   TuneChoice choice_;

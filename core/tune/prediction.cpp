@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "base/setting_text.h"
@@ -117,11 +116,8 @@ std::optional<Prediction> Predictor::best_together(const plan::RunPlan& plan) co
   std::vector<TuneKnob> knobs = tune_knobs();
   std::erase_if(knobs, [](const TuneKnob& knob) { return knob.key == "subgroup_elements"; });
   if (const auto device_map = device_map_knob(plan.platform)) knobs.push_back(*device_map);
-  TuneSettings start;
-  for (const TuneKnob& knob : knobs) start[knob.key] = value_now(knob.key);
-  const auto tuned = tune(knobs, start, [this](const TuneSettings& tried) -> Result<double> {
-    const Result<double> seconds = seconds_with(texts_of(tried));
-    return seconds.ok() ? *seconds : std::numeric_limits<double>::infinity();
+  const auto tuned = tune_simulated(knobs, plan.config, [this](const TuneSettings& tried) {
+    return plan_with(fitted_, texts_of(tried), kOption);
   });
   if (!tuned.ok()) return std::nullopt;
   std::vector<std::string> settings;

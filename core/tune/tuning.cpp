@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 
 #include "base/check.h"
+#include "core/simulate/simulation.h"
 
 namespace sluice::tune {
 namespace {
@@ -297,6 +299,19 @@ Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& 
   }
   result.evaluation_count = search.evaluation_count();
   return result;
+}
+
+Result<TuneResult> tune_simulated(const std::vector<TuneKnob>& knobs,
+                                  const settings::RunConfig& start, const TunePlan& plan_of) {
+  TuneSettings now;
+  for (const TuneKnob& knob : knobs) now[knob.key] = settings::value_of(start, knob.key);
+  return tune(knobs, now, [&plan_of](const TuneSettings& tried) -> Result<double> {
+    constexpr double kForEver = std::numeric_limits<double>::infinity();
+    const Result<plan::RunPlan> plan = plan_of(tried);
+    if (!plan.ok()) return kForEver;
+    const Result<simulate::SimulatedStep> step = simulate::simulate_step(*plan);
+    return step.ok() ? step->total_seconds : kForEver;
+  });
 }
 
 }  // namespace sluice::tune

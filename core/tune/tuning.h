@@ -73,4 +73,10 @@ struct TuneResult {
 Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& start,
                         const TuneEvaluate& evaluate);
 
+// tune() by simulated steps, from the settings of `start`. `plan_of` is the plan with these values
+// of the knobs; one that does not fit the machine takes for ever.
+using TunePlan = std::function<Result<plan::RunPlan>(const TuneSettings&)>;
+Result<TuneResult> tune_simulated(const std::vector<TuneKnob>& knobs,
+                                  const settings::RunConfig& start, const TunePlan& plan_of);
+
 }  // namespace sluice::tune

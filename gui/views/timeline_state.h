@@ -45,7 +45,7 @@ class TimelineState {
 
   // Asks the feed for what `width` columns of the view can show, where that is something new.
   void ask_for_picture(float width);
-  // What is drawn is of this view and as fine as it can show.
+  // The picture that is drawn shows this view, as finely as the view can be shown.
   bool has_picture() const;
   const TimelineRequest& asked() const { return asked_; }
 

@@ -61,7 +61,7 @@ def missed_by_rules():
         (forbidden_words, "double density = 0.01;", False),
         (has_machine_path, 'open("/home/' + 'ann/x")', True),
         (has_machine_path, 'path = "/wo' + 'rk/x"', True),
-        (has_machine_path, 'open("/tmp/x"); // up/root/x and $HOME/work/x', False),
+        (has_machine_path, 'open("/tmp/x"); // up/root/x and $HOME/wo' + 'rk/x', False),
         (lacks_nolint_reason, "int x;  // NO" + "LINT", True),
         (lacks_nolint_reason, "int x;  // NO" + "LINT(some-check)", True),
         (lacks_nolint_reason, "int x;  // NO" + "LINT(some-check): the kernel writes it", False),
@@ -104,7 +104,7 @@ def without_raw_strings(text):
 
 
 def length_problems():
-    is_code = re.compile(r".*\.(h|cpp|py|sh|sql)$|run|test|scripts/setup|\.ci/run")
+    is_code = re.compile(r".*\.(h|cpp|py|sh|sql|js)$|run|test|scripts/setup|\.ci/run")
     problems = []
     for name in tracked_files(ROOT):
         if is_code.fullmatch(name):

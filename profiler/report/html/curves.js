@@ -18,7 +18,8 @@ function drawCurves() {
   const { unit, factor } = timeUnit(Math.max(...points.map((point) => point[1])));
   const isSkipped = new Set(skipped.map((mark) => mark[0]));
   const thinned = data.step_count > points.length
-    ? `; ${grouped(points.length)} of ${grouped(data.step_count)} steps are drawn, extremes among them`
+    ? `; ${grouped(points.length)} of ${grouped(data.step_count)} steps are drawn, ` +
+      'extremes among them'
     : '';
   const crosses = data.curves.skipped_count > 0
     ? `; crosses: ${grouped(data.curves.skipped_count)} skipped` : '';

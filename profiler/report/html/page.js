@@ -20,7 +20,8 @@ drawLinks();
 drawDevices();
 const timeline = drawTimeline();
 drawFacts();
-preferred.addEventListener('change', (event) => setTheme(event.matches ? 'dark' : 'light', timeline));
+preferred.addEventListener('change', (event) =>
+  setTheme(event.matches ? 'dark' : 'light', timeline));
 byId('theme').addEventListener('click', () =>
   setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark', timeline));
 // The canvas holds pixels, so it is drawn anew in the colours of paper.

@@ -9,7 +9,8 @@ function ticks(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const width = [1, 2, 2.5, 5, 10].map((m) => m * power).find((w) => w >= raw * (1 - 1e-9));
   const made = [];
-  for (let tick = Math.ceil(low / width - 1e-9) * width; tick <= high + width * 1e-6; tick += width) {
+  const first = Math.ceil(low / width - 1e-9) * width;
+  for (let tick = first; tick <= high + width * 1e-6; tick += width) {
     made.push(Math.abs(tick) < width * 1e-6 ? 0 : tick);
   }
   let digits = 0;
@@ -73,7 +74,8 @@ class Plot {
     if (points.length > 120) return;
     for (const [step, value] of points) {
       if (value === null) continue;
-      this.root.append(svg('circle', { class: 'point', cx: this.x(step), cy: this.y(value), r: 2.5 }));
+      this.root.append(
+        svg('circle', { class: 'point', cx: this.x(step), cy: this.y(value), r: 2.5 }));
     }
   }
 
@@ -106,7 +108,8 @@ class Plot {
 
   // `describe(index)` is what the tip says of the nearest of `steps`.
   hover(steps, describe) {
-    const cursor = svg('line', { class: 'cursor', y1: margin.top, y2: this.height - margin.bottom });
+    const cursor = svg('line',
+      { class: 'cursor', y1: margin.top, y2: this.height - margin.bottom });
     this.root.append(cursor);
     this.root.addEventListener('mousemove', (event) => {
       const box = this.root.getBoundingClientRect();

@@ -33,7 +33,8 @@ function drawLinks() {
     return [row.name, `${row.direction === 'read' ? 'out of' : 'into'} ${ends}`,
       bytes(row.bytes), rate(row.bytes_per_s),
       row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
-      meter(row.share, causeColours.get(row.is_shared ? 'host link' : row.direction)), element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
+      meter(row.share, causeColours.get(row.is_shared ? 'host link' : row.direction)),
+      element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
   }));
   // The fullest first: that is the one to look at. Those that devices share are always shown.
   const ordered = [...rows].sort((a, b) => b.share - a.share);
@@ -80,7 +81,8 @@ function drawFacts() {
   facts.splice(1, 0, ['Steps recorded', grouped(data.step_count)]);
   if (data.changes.length > 0) {
     facts.push(['Changed while it ran', data.changes
-      .map(([step, text, who]) => `from step ${stepNumber(step)}: ${text} (asked by: ${who})`).join('\n')]);
+      .map(([step, text, who]) => `from step ${stepNumber(step)}: ${text} (asked by: ${who})`)
+      .join('\n')]);
   }
   byId('fact-table').replaceChildren(pairTable(facts));
   byId('setting-table').replaceChildren(data.settings.length > 0 ? pairTable(data.settings)

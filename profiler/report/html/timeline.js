@@ -28,7 +28,7 @@ class Timeline {
     this.reset();
   }
 
-  // The window of time -------------------------------------------------------------------------------
+  // The window of time ----------------------------------------------------------------------------
 
   get width() {
     return this.place.clientWidth || 1180;
@@ -68,7 +68,7 @@ class Timeline {
     this.setWindow(this.begin + by, this.end + by);
   }
 
-  // Mouse and keys -----------------------------------------------------------------------------------
+  // Mouse and keys --------------------------------------------------------------------------------
 
   position(event) {
     const box = this.canvas.getBoundingClientRect();
@@ -115,7 +115,7 @@ class Timeline {
     actions[event.key]();
   }
 
-  // What is under the pointer ------------------------------------------------------------------------
+  // What is under the pointer ---------------------------------------------------------------------
 
   hover(event, x, y) {
     const isIn = (row) => row !== null && y >= row.y && y < row.y + row.height;
@@ -177,7 +177,8 @@ class Timeline {
   nameOf(span) {
     const { track, name } = span;
     const where = track.name === '' ? track.group : `${track.group} ${track.name}`;
-    const number = span.subgroup >= 0 ? ` ${span.subgroup}` : span.layer >= 0 ? ` ${span.layer}` : '';
+    const number = span.subgroup >= 0 ? ` ${span.subgroup}`
+      : span.layer >= 0 ? ` ${span.layer}` : '';
     return (where.endsWith(name) ? where : `${name}, ${where}`) + number;
   }
 
@@ -214,7 +215,8 @@ function drawTimeline() {
   const timeline = new Timeline(place);
   const note = element('span', 'unit');
   const buttons = steps.map((step) => {
-    const button = element('button', '', `Step ${stepNumber(step.step)}: ${step.why}, ${time(step.dur)}`);
+    const button = element('button', '',
+      `Step ${stepNumber(step.step)}: ${step.why}, ${time(step.dur)}`);
     button.type = 'button';
     button.addEventListener('click', () => choose(step, button));
     return button;
@@ -236,7 +238,8 @@ function drawTimeline() {
   }
   byId('timeline-tools').append(...buttons, note);
   if (data.timeline.left_out_steps > 0) {
-    place.after(element('p', 'empty', `Operations of the first ${grouped(data.timeline.left_out_steps)} ` +
+    const leftOut = grouped(data.timeline.left_out_steps);
+    place.after(element('p', 'empty', `Operations of the first ${leftOut} ` +
       'steps are not in the record.'));
   }
   const median = Math.max(0, steps.findIndex((step) => step.why.includes('median')));

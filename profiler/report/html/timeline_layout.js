@@ -9,9 +9,11 @@ const counterHeight = 40;
 const kernelColours = ['#4e79a7', '#6b8fb8', '#3d6a99', '#5a86b5']
   .map((colour) => ({ dark: colour, light: colour }));
 
-// `data` has a span as an array; the last one, the index of the span that set it off, may be absent.
+// `data` has a span as an array; its last element, the index of the span that set it off, may be
+// absent.
 // Times are nanoseconds from the step's begin; what a span does not have is -1.
-function spanOf([track, name, lane, ts, dur, waited, byteCount, padding, subgroup, layer, step, cause]) {
+function spanOf(
+  [track, name, lane, ts, dur, waited, byteCount, padding, subgroup, layer, step, cause]) {
   return { track: data.timeline.tracks[track], trackIndex: track, name: data.timeline.names[name],
     lane, ts, dur, waited, bytes: byteCount, padding, subgroup, layer, step, cause };
 }

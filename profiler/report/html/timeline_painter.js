@@ -84,7 +84,8 @@ class TimelinePainter {
       this.context.fillRect(x, y + 1, Math.max(0.6, own > 3 ? own - 0.6 : own),
         line > 8 ? line - 3 : line > 3 ? line - 1 : line);
       if (own <= 30 || line <= 11) continue;
-      const about = span.layer >= 0 ? ` ${span.layer}` : span.subgroup >= 0 ? ` ${span.subgroup}` : '';
+      const about = span.layer >= 0 ? ` ${span.layer}`
+        : span.subgroup >= 0 ? ` ${span.subgroup}` : '';
       this.drawText(span.name + about, x, own, y + line / 2 - 0.5, colour);
     }
   }
@@ -98,7 +99,8 @@ class TimelinePainter {
     if (values.length === 0) return;
     const low = Math.min(0, ...values);
     const high = Math.max(...values);
-    const y = (value) => row.y + row.height - 1 - (value - low) / (high - low || 1) * (row.height - 4);
+    const y = (value) =>
+      row.y + row.height - 1 - (value - low) / (high - low || 1) * (row.height - 4);
     context.fillStyle = style('--line');
     context.fillRect(labelWidth, row.y + row.height - 1, width - labelWidth, 1);
     samples.forEach(([ts, value], i) => {
@@ -157,7 +159,8 @@ class TimelinePainter {
     this.context.font = '11px system-ui, sans-serif';
     this.context.fillStyle = style('--dim');
     this.context.fillText(values.length === 0 ? 'no value in this step'
-      : `to ${counterValue(row.counter.name, Math.max(...values))}`, 12, row.y + counterHeight - 10);
+      : `to ${counterValue(row.counter.name, Math.max(...values))}`,
+    12, row.y + counterHeight - 10);
   }
 
   drawLabels() {

@@ -1,5 +1,5 @@
-// The top of the page: the run and its mode, what was lost, why a step takes as long as it does, and
-// what to turn next.
+// The top of the page: the run and its mode, what was lost, why a step takes as long as it does,
+// and what to turn next.
 
 function drawHead() {
   byId('name').textContent = data.name;
@@ -36,7 +36,8 @@ function drawVerdict() {
   byId('verdict-title').textContent = `Why a step takes ${time(verdict.dur)}`;
   byId('verdict-words').textContent = verdictWords(verdict, parts);
   for (const finding of verdict.findings) {
-    byId('verdict-findings').append(element('li', finding.is_warning ? 'warning' : '', finding.text));
+    byId('verdict-findings').append(
+      element('li', finding.is_warning ? 'warning' : '', finding.text));
   }
   drawShares(causes, parts);
 }
@@ -49,7 +50,8 @@ function verdictWords(verdict, parts) {
   const steps = verdict.step_count === 1 ? `of step ${stepNumber(verdict.first_step)}`
     : `mean of ${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
       `${stepNumber(verdict.last_step)}`;
-  return `${words.join(', ')}${named.length > 3 ? '; the rest is below' : ''}. ${measured()} along the ` +
+  const rest = named.length > 3 ? '; the rest is below' : '';
+  return `${words.join(', ')}${rest}. ${measured()} along the ` +
     `path of operations that waited for one another, ${steps}.`;
 }
 

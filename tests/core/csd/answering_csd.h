@@ -40,7 +40,6 @@ class AnsweringCsd final : public EmulatedCsd {
     thread_.join();
   }
 
-  std::string_view stand_in() const override { return "a thread that answers"; }
   runtime::Operation update(const UpdateOrder& order, const UpdateBuffers& buffers,
                             UpdatedChecksums& updated) override {
     return elsewhere(EmulatedCsd::update(order, buffers, updated));
