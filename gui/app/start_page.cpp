@@ -79,7 +79,7 @@ void StartPage::draw_path_list(const char* id, const std::vector<std::string>& p
 
 // A run outlives the window, which watches runs and owns none.
 void StartPage::draw_new_runs() {
-  draw_title("New run", "into out/, runs on without this window");
+  draw_title("New run", "into out/; it keeps running without this window");
   const std::shared_ptr<const std::vector<SampleRun>> samples = samples_.result();
   if (samples == nullptr || samples->empty()) {
     draw_empty(samples == nullptr ? "Looking for sample_models/runs\u2026"
