@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/runtime/clock.h"
 #include "core/runtime/cost_model.h"
 #include "core/runtime/work_executor.h"
@@ -37,7 +38,8 @@ struct EmulationReport {
 // Does the work and charges the cost; an operation completes when the later of the two is done.
 // One modelled second takes `time_scale` seconds of wall clock. While operations are under way it
 // is the time of the last end of one, at its modelled instant if its work was done by then; so the
-// time that the schedule itself takes delays nothing as long as the work keeps up.
+// time that the schedule itself takes delays nothing as long as the work keeps up. Kernels of one
+// engine complete in the order asked, however late the work of one is.
 class EmulatedClock : public Clock {
  public:
   EmulatedClock(std::unique_ptr<WorkExecutor> executor, const platform::Platform& platform,
@@ -54,6 +56,8 @@ class EmulatedClock : public Clock {
   TimeNs wall_ns(TimeNs model_ns) const;
   bool collect(OperationQueue& completed);
   bool collect_charged(TimeNs wall_ns, OperationQueue& completed);
+  bool is_behind_late(OperationState* state);
+  void take_late();
   void complete(OperationState* state, TimeNs end_ns, OperationQueue& completed);
 
   std::unique_ptr<WorkExecutor> executor_;
@@ -64,6 +68,9 @@ class EmulatedClock : public Clock {
   std::int64_t inflight_count_ = 0;
   OperationQueue worked_;
   OperationQueue late_;  // work done after the modelled end
+  // Kernels past their modelled end, first asked at the front: one whose work is not done, and
+  // those behind it.
+  IdVector<platform::EngineId, std::vector<OperationState*>> late_kernels_;
   std::vector<CostModel::Completion> charged_;
   std::array<EmulationReport, kStageCount> reports_{};
 };

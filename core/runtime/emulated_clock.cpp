@@ -11,6 +11,8 @@ namespace {
 // With nothing under way, a longer pause than this was not the schedule's but its user's.
 constexpr TimeNs kPauseNs = 1'000'000'000;
 
+bool is_kernel(const Cost& cost) { return cost.route.empty() && index_of(cost.engine) >= 0; }
+
 }  // namespace
 
 EmulatedClock::EmulatedClock(std::unique_ptr<WorkExecutor> executor,
@@ -21,6 +23,8 @@ EmulatedClock::EmulatedClock(std::unique_ptr<WorkExecutor> executor,
       epoch_ns_(monotonic_now_ns()) {
   CHECK_GT(time_scale, 0.0);
   charged_.reserve(256);
+  late_kernels_.resize(static_cast<std::int32_t>(platform.engines.size()));
+  for (auto& kernels : late_kernels_) kernels.reserve(64);
 }
 
 TimeNs EmulatedClock::model_ns(TimeNs wall) const {
@@ -51,9 +55,10 @@ bool EmulatedClock::collect(OperationQueue& completed) {
   while (!worked_.empty()) {
     OperationState* state = worked_.pop();
     state->work_done = true;
-    if (state->cost_done) late_.push(state);
+    if (state->cost_done && !is_kernel(state->operation.cost)) late_.push(state);
   }
   if (collect_charged(wall, completed)) return true;
+  take_late();
   if (late_.empty()) return false;
   // They end at an instant of the model, not at `wall`: what they set off does not begin before.
   model_now_ns_ = std::max(model_now_ns_, model_ns(wall));
@@ -74,12 +79,31 @@ bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
       charged.state->cost_done = true;
       charged.state->modelled_end_ns = wall_ns(charged.at_ns);
       charged.state->modelled_start_ns = wall_ns(charged.begin_ns);
+      if (is_behind_late(charged.state)) continue;
       if (charged.state->work_done) {
         complete(charged.state, charged.state->modelled_end_ns, completed);
       }
     }
   }
   return true;
+}
+
+bool EmulatedClock::is_behind_late(OperationState* state) {
+  const Cost& cost = state->operation.cost;
+  if (!is_kernel(cost)) return false;
+  std::vector<OperationState*>& kernels = late_kernels_[cost.engine];
+  if (kernels.empty() && state->work_done) return false;
+  kernels.push_back(state);
+  return true;
+}
+
+void EmulatedClock::take_late() {
+  for (std::vector<OperationState*>& kernels : late_kernels_) {
+    const auto is_done = [](const OperationState* state) { return state->work_done; };
+    const auto first_undone = std::ranges::find_if_not(kernels, is_done);
+    std::for_each(kernels.begin(), first_undone, [this](auto* state) { late_.push(state); });
+    kernels.erase(kernels.begin(), first_undone);
+  }
 }
 
 void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueue& completed) {
@@ -89,7 +113,7 @@ void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueu
   // What costs nothing on the platform takes what it takes here; the model says nothing of it.
   const Cost& cost = state->operation.cost;
   state->start_ns = std::min(state->start_ns, state->modelled_end_ns);
-  if (cost.route.empty() && index_of(cost.engine) < 0) return;
+  if (cost.route.empty() && !is_kernel(cost)) return;
   state->start_ns = state->modelled_start_ns;
   const TimeNs late_ns = end_ns - state->modelled_end_ns;
   const TimeNs modelled_dur_ns = state->modelled_end_ns - state->submit_ns;

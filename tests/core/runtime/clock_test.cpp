@@ -36,6 +36,34 @@ TEST_CASE("the emulated clock keeps what every clock promises, slowed and sped u
   check_conformance(clock_cases(), ClockMaker{.does_work = true, .make = make});
 }
 
+TEST_CASE("an emulated engine's kernels come back in the order asked, however late one's work is") {
+  const auto make = [](const platform::Platform& platform) {
+    return std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, 1.0);
+  };
+  std::atomic<bool> is_open = false;
+  conformance::Driver driver({.does_work = true, .make = make});
+  const conformance::OpensAtEnd gate{&is_open};
+  Operation held = conformance::charged_kernel(driver.platform(), 10);
+  conformance::set_function(
+      held,
+      [&is_open] {
+        is_open.wait(false);
+        return ok_status();
+      },
+      Workers::compute);
+  Operation quick = conformance::charged_kernel(driver.platform(), 10);
+  conformance::set_function(quick, [] { return ok_status(); }, Workers::host);
+  OperationState* first = driver.start(held);
+  OperationState* second = driver.start(quick);
+  // The work of the second is long done; the engine still has the first.
+  CHECK_FALSE(driver.wait(20'000'000));
+  CHECK(driver.under_way() == 2);
+  gate.open();
+  driver.wait_for_all();
+  CHECK(driver.back() == std::vector<OperationState*>{first, second});
+  CHECK(second->end_ns >= first->end_ns);
+}
+
 TEST_CASE("the simulated clock keeps what every clock promises") {
   const auto make = [](const platform::Platform& platform) {
     return std::make_unique<SimulatedClock>(platform, Disturbance{});

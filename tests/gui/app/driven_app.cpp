@@ -86,6 +86,18 @@ bool Drive::has_item(const char* item) const {
   return comes_true([&] { return test->ItemExists(item); });
 }
 
+bool Drive::click_until(const char* item, const std::function<bool()>& condition) const {
+  for (int round = 0; round < 6 && !condition(); ++round) {
+    // It may be hidden for a while.
+    if (!comes_true([&] { return condition() || test->ItemExists(item); })) return false;
+    if (!condition()) {
+      test->ItemClick(item, ImGuiMouseButton_Left, ImGuiTestOpFlags_NoCheckHoveredId);
+    }
+    comes_true(condition, std::chrono::seconds(10));
+  }
+  return condition();
+}
+
 bool Drive::settles() const {
   return comes_true([this] { return shell->is_settled(); });
 }

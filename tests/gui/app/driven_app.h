@@ -23,6 +23,9 @@ struct Drive {
                   std::chrono::seconds within = std::chrono::minutes(5)) const;
   // As comes_true, until it is drawn.
   bool has_item(const char* item) const;
+  // Clicks until it has come true: what a live run says may move a button between aiming and
+  // clicking.
+  bool click_until(const char* item, const std::function<bool()>& condition) const;
   bool settles() const;
   void save_picture(const std::string& path) const;
 };
