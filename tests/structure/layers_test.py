@@ -36,6 +36,13 @@ MAY_USE = {
     "core/compress": {"base", "core/optimizer"},
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress"},
+    # What becomes hardware, and its stand-ins, know nothing of the project outside hls/.
+    "hls/sim": set(),
+    "hls/kernels": {"hls/sim"},
+    "hls/link": {"base"},
+    "hls/sim/device": {"hls/sim", "hls/kernels", "hls/link"},
+    "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
+                 "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
                        "core/csd", "core/model"},
     "core/model": {"base", "core/toml_file"},
