@@ -90,7 +90,8 @@ Result<double> TomlTable::number(std::string_view key) const {
   const toml::node* node = as_table(table_).get(key);
   if (node == nullptr) return missing(key);
   if (!node->is_number()) return error(key, fmt::format("is {}; write a number", type_name(*node)));
-  return *node->value<double>();
+  if (node->is_integer()) return static_cast<double>(node->as_integer()->get());
+  return node->as_floating_point()->get();
 }
 
 Result<std::vector<std::string>> TomlTable::texts(std::string_view key) const {

@@ -221,6 +221,8 @@ TEST_CASE("a scale is a number within reason, and stands where there is somethin
         "p.toml:2: media_scale: is a text; write a number");
   CHECK(with_line(1, "name = \"x\"\nlink_scale = 0") ==
         "p.toml:2: link_scale: 0 is not in 1e-06 to 1e+06");
+  CHECK(with_line(1, "name = \"x\"\nlink_scale = 9007199254740993") ==
+        "p.toml:2: link_scale: 9.0072e+15 is not in 1e-06 to 1e+06");
   CHECK(with_line(1, "name = \"x\"\nlink_scale = nan") ==
         "p.toml:2: link_scale: nan is not in 1e-06 to 1e+06");
   CHECK(with_line(4, "read = \"1e9 GB/s\"\nlink_scale = 2") ==
