@@ -220,7 +220,7 @@ class Lint:
             for name, line, size in declared_streams(self.sources, tokens):
                 streams[name] = (line, size)
         for tokens in plain_statements(function.body):
-            if tokens[:1] != ["HLS_PROCESS"] and not is_call(tokens):
+            if not is_process(tokens):
                 continue
             for argument in process_arguments(tokens):
                 if argument and argument[0] in streams:
@@ -330,9 +330,10 @@ def plain_statements(block):
     return [item.tokens for item in block.walk() if isinstance(item, Plain)]
 
 
-def is_call(tokens):
-    return len(tokens) > 2 and IDENTIFIER.match(tokens[0]) and tokens[1] in ("(", "<") \
-        and tokens[-1] == ")"
+def is_process(tokens):
+    """HLS_PROCESS of a call, or a plain call; the other macros are nothing to v++."""
+    return (len(tokens) > 2 and IDENTIFIER.match(tokens[0]) and tokens[1] in ("(", "<")
+            and tokens[-1] == ")" and (tokens[0] == "HLS_PROCESS" or tokens[0][:4] != "HLS_"))
 
 
 def process_arguments(tokens):
