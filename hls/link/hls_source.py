@@ -106,7 +106,8 @@ class Loop:
 
 
 class Function:
-    def __init__(self, file, line, scope, name, parameters, templates, body, is_extern_c):
+    def __init__(self, file, line, scope, name, returns, parameters, templates, body, is_extern_c):
+        self.returns = returns  # what stands before the name
         self.file = file
         self.line = line
         self.scope = scope  # its class, or ""
@@ -394,8 +395,8 @@ class Reader:
         line = head[0].line
         body_end = self._closing(self.at)
         body = BodyReader(self.source.name, self.tokens[self.at + 1:body_end - 1]).block()
-        self.functions.append(Function(self.source.name, line, scope, name, parameters, templates,
-                                       body, is_extern_c or head[:2] == ["extern", '"C"']))
+        self.functions.append(Function(self.source.name, line, scope, name, head[:opening - 1],
+                                       parameters, templates, body, is_extern_c or head[:2] == ["extern", '"C"']))
         self.globals.append(head)
         self.at = body_end
 
@@ -574,6 +575,13 @@ class Sources:
         given = dict(given)
         python = []
         tokens = list(tokens)
+        if "?" in tokens:
+            at = tokens.index("?")
+            chosen = self.value(tokens[:at], given)
+            branches = split(tokens[at + 1:], ":")
+            if chosen is None or len(branches) != 2:
+                return None
+            return self.value(branches[0 if chosen else 1], given)
         for at, token in enumerate(tokens):
             if token == "::" or tokens[at + 1:at + 2] == ["::"]:
                 continue
