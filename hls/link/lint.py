@@ -143,6 +143,7 @@ class Lint:
                 self.loop(function, item)
             elif isinstance(item, Plain):
                 self.array(function, item.tokens)
+        self.divisions(function)
         labels = [loop.label for loop in function.body.loops() if loop.label]
         for label in sorted({str(each) for each in labels if labels.count(each) > 1}):
             self.say(function.file, function.line, "label-twice",
@@ -209,6 +210,30 @@ class Lint:
             if size and not self.sources.is_constant(size, function.templates):
                 self.say(function.file, tokens[at].line, "variable-length",
                          f"{declared[-1]}[{text_of(size)}]: how large is it?")
+
+    def divisions(self, function):
+        """`/` and `%` by what is no constant are a stage and a subtraction a bit."""
+        tokens = list(function.tokens())
+        for at, token in enumerate(tokens[:-1]):
+            if token not in ("/", "%", "/=", "%="):
+                continue
+            end = at + 2
+            while tokens[end:end + 1] in (["::"], ["."], ["("]):
+                if tokens[end] == "(":
+                    break
+                end += 2
+            divisor = tokens[at + 1:end]
+            if divisor == ["("]:
+                depth = 0
+                for end in range(at + 1, len(tokens)):
+                    depth += (tokens[end] == "(") - (tokens[end] == ")")
+                    if depth == 0:
+                        break
+                divisor = tokens[at + 2:end]
+            is_call = tokens[end:end + 1] == ["("]
+            if is_call or not self.sources.is_constant(divisor, function.templates):
+                self.say(function.file, token.line, "division", f"{text_of(divisor)} in "
+                         f"{function.name} is no constant: a divider as deep as it is wide")
 
     # Dataflow ------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ struct Sum {
 
 inline int first(int a) { return second(a, 1); }
 inline int second(int a, int b) { return a + b; }
-inline int second(int a) { return a; }
+inline int second(int a) { return a % (2 * kLanes) + a / kLanes; }
 
 void load_words(const Word* in, std::uint64_t words, Words& out) {
 load_each:
@@ -127,6 +127,9 @@ BREACHES = [
     ("tripcount", "loop_tripcount min=1 max=1024", "loop_tripcount max=1024"),
     ("pipeline-without-ii", "pipeline II=1", "pipeline"),
     ("variable-length", "kept[LANES]", "kept[words]"),
+    ("division", "return a + b;", "return a / b;"),
+    ("division", "return a + b;", "return a % first(b);"),
+    ("division", "return a + b;", "return a % (b + 1);"),
     ("recursion", "return a + b;", "return first(a);"),
     ("recursion", "return value + other;", "return added(other);"),
     ("stream-ends", "HLS_PROCESS(load_words(in, words, passed));", ""),
