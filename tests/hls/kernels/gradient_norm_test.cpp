@@ -102,10 +102,10 @@ void check_lengths(const std::vector<std::uint32_t>& bits,
   }
 }
 
-TEST_CASE("the adder of squares equals the processor's") {
-  OperandSource source(7);
+void compare_sums(std::int64_t count, std::uint64_t seed) {
+  OperandSource source(seed);
   std::int64_t wrong = 0;
-  for (int i = 0; i < 2'000'000; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     // Of any two numbers, and of two squares; the larger of both is sometimes far larger.
     const Operands drawn = source.next();
     const std::uint64_t low = std::uint64_t{source.any_bits()} << 20 | (drawn.a & 0xfffffu);
@@ -122,6 +122,12 @@ TEST_CASE("the adder of squares equals the processor's") {
              std::bit_cast<std::uint64_t>(std::fma(value, value, std::bit_cast<double>(a)));
   }
   CHECK(wrong == 0);
+}
+
+TEST_CASE("the adder of squares equals the processor's") { compare_sums(2'000'000, 7); }
+
+TEST_CASE("the adder of squares on a hundred million random pairs", "[.soak]") {
+  compare_sums(100'000'000, 8);
 }
 
 TEST_CASE("the norm equals the reference at every short length") {
