@@ -108,6 +108,12 @@ COUNTS = {
     "store_parameter_words": lambda w: w.words,
     "sum_words": lambda w: w.words,
     "fold_sums": lambda w: math.ceil(w.words / 16),
+    "load_chunks": lambda w: math.ceil(w.words / 1024),
+    "load_burst": lambda w: math.ceil(64 * w.gradient_bytes / 4),
+    "unpack_row": lambda w: math.ceil(w.words / 1024) * 1024,
+    "interleave_row": lambda w: math.ceil(w.words / 1024) * 1024 + 1024,
+    "sum_row": lambda w: math.ceil(w.words / 1024) * 1024,
+    "add_block_sums": lambda w: math.ceil(w.words / 16384) * 16,
     "load_byte_words": lambda w: w.words,
     "align_each": lambda w: w.words,
 }
@@ -137,6 +143,7 @@ class Model:
         self.sources = Sources(root)
         self.counts = COUNTS if counts is None else counts
         self.aliases = {str(t[1]): t[3:] for t in self.sources.globals if t[:1] == ["using"]}
+        self.bound = {}  # what "this" and templates' parameters are in the function under way
         self.fields = {}  # field -> bits for arithmetic
         self.members = {}  # class -> [(name, bits, dimensions)]
         for name, statements in self.sources.classes.items():
@@ -178,7 +185,13 @@ class Model:
         if tokens[:2] == ["hls", "::"]:
             end = self.template_end(tokens, 3)
             return text_of(tokens[:end]), tokens[end:]
-        fixed = {"bool": 1, "int": 12, "float": 32, "Value": 32, "auto": 32, "unsigned": 32}
+        if tokens[0] == "typename":
+            tokens = tokens[1:]
+        if tokens[1:3] == ["::", "Value"]:
+            return self.value_bits(str(tokens[0])), tokens[3:]
+        if tokens[0] == "Value":
+            return self.value_bits(self.bound.get("this")), tokens[1:]
+        fixed = {"bool": 1, "int": 12, "float": 32, "auto": 32, "unsigned": 32}
         if tokens[0] in fixed:
             return fixed[tokens[0]], tokens[1:]
         if tokens[0] in self.aliases and tokens[1:2] != ["::"]:
@@ -190,6 +203,14 @@ class Model:
                 and re.match(r"[A-Z]", tokens[0]):
             return 32, tokens[1:]  # an enum, or a parameter of a template
         return None, tokens
+
+    def value_bits(self, name):
+        """Of what a class, or the class of a template's parameter, calls its Value."""
+        for statement in self.sources.classes.get(self.bound.get(name, name), []):
+            if statement[:3] == ["using", "Value", "="]:
+                found, _ = self.type_at([*statement[3:], "x"])
+                return found if isinstance(found, int) else 32
+        return 32
 
     @staticmethod
     def template_end(tokens, start):
@@ -315,6 +336,8 @@ class Model:
         """A template's parameter is this class: its constants are known."""
         if name is None:
             return
+        while name in self.aliases:
+            name = str(self.aliases[name][0])
         scope.classes[template] = name
         for statement in self.sources.classes[name]:
             if "constexpr" in statement and "=" in statement:
@@ -333,7 +356,10 @@ class Model:
         cost = operators.PROCESS if is_process else Cost()
         if function.pragmas("pipeline"):
             scope.is_pipelined = True
-        return cost + self.block(function.body, scope)
+        before, self.bound = self.bound, scope.classes
+        cost += self.block(function.body, scope)
+        self.bound = before
+        return cost
 
     def block(self, block, scope):
         cost = Cost()
@@ -501,6 +527,11 @@ class Model:
                 value = self.sources.value(argument, scope.values)
                 if value is not None:
                     inner.values[str(name)] = value
+                elif len(argument) == 1:
+                    known = scope.classes.get(str(argument[0]), str(argument[0]))
+                    if known in self.sources.classes or known in self.aliases:
+                        self.bind(inner, str(name), known)
+                        inner.classes[str(name)] = resolved(self.aliases, known)
 
     # Expressions ---------------------------------------------------------------------------------
 
@@ -684,7 +715,8 @@ class Model:
             function = matching[0] if matching else named[0]
         elif tokens[at - 1:at] == ["::"] and at:
             # An alias of the arithmetic; what is synthesised is the one of integers.
-            function = next((f for f in named if f.scope == "IntegerArithmetic"), named[0])
+            owner = scope.classes.get(str(tokens[at - 2]), "IntegerArithmetic")
+            function = next((f for f in named if f.scope == owner), named[0])
         own = [f for f in self.sources.functions if f.name == called
                and f.scope and f.scope == scope.classes.get("this")]
         is_own = tokens[at - 1:at] not in (["."], ["::"]) and own
@@ -757,10 +789,20 @@ class Model:
             return count * int(pipeline.options["ii"])
         # Its inner loops drain before the next turn; how deep they are is the process's at most.
         inner = self.turns(loop.body, function, scope, work, stages)
+        if inner and any("*" in parameter for parameter in function.parameters):
+            stages += operators.PORT_STAGES  # each turn asks the memory anew
         return count * (inner + stages) if count else 0
 
 
 COMPARISONS = {"<", ">", "<=", ">=", "==", "!=", "&&", "||"}
+
+
+def resolved(aliases, name):
+    while name in aliases:
+        name = str(aliases[name][0])
+    return name
+
+
 BINARY = {"*", "/", "%", "+", "-", "<<", ">>", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^"}
 
 
