@@ -82,9 +82,9 @@ load_chunks:
 #pragma HLS loop_tripcount min = 0 max = 131072 avg = 1024
   load_blocks:
     for (std::uint32_t block = 0; block < kGroupBlocks; ++block) {
-      const std::uint32_t first = shape.first_row(chunk, block) / shape.rows_per_word();
-      const std::uint32_t count =
-          (shape.burst_rows(chunk, block) + shape.rows_per_word() - 1) / shape.rows_per_word();
+      const int halving = shape.rows_per_word() == 2 ? 1 : 0;
+      const std::uint32_t first = shape.first_row(chunk, block) >> halving;
+      const std::uint32_t count = (shape.burst_rows(chunk, block) + halving) >> halving;
     load_burst:
       for (std::uint32_t i = 0; i < count; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 64 avg = 64

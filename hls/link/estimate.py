@@ -104,7 +104,7 @@ COUNTS = {
     "pass_dense_words": lambda w: w.dense,
     "load_state_words": lambda w: w.words,
     "store_state_words": lambda w: w.words,
-    "update_words": lambda w: w.words,
+    "update_turns": lambda w: 4 * w.words,
     "store_parameter_words": lambda w: w.words,
     "sum_words": lambda w: w.words,
     "fold_sums": lambda w: math.ceil(w.words / 16),
@@ -143,6 +143,7 @@ class Model:
         self.sources = Sources(root)
         self.counts = COUNTS if counts is None else counts
         self.aliases = {str(t[1]): t[3:] for t in self.sources.globals if t[:1] == ["using"]}
+        self.under_way = None  # the function
         self.bound = {}  # what "this" and templates' parameters are in the function under way
         self.fields = {}  # field -> bits for arithmetic
         self.members = {}  # class -> [(name, bits, dimensions)]
@@ -356,9 +357,10 @@ class Model:
         cost = operators.PROCESS if is_process else Cost()
         if function.pragmas("pipeline"):
             scope.is_pipelined = True
-        before, self.bound = self.bound, scope.classes
+        before = (self.bound, self.under_way)
+        self.bound, self.under_way = scope.classes, function
         cost += self.block(function.body, scope)
-        self.bound = before
+        self.bound, self.under_way = before
         return cost
 
     def block(self, block, scope):
@@ -448,6 +450,8 @@ class Model:
             return self.object(kind, scope, arguments_at(rest, 1))
         for name, kind, dims in self.member(tokens):
             cost += self.declare(scope, name, kind, dims)
+            if dims and not scope.is_pipelined:  # in a pipeline they are wires between its stages
+                cost += self.array(self.under_way, name, kind, dims, scope)
             is_fixed = "=" in tokens and "const" in tokens and \
                 self.is_fixed(tokens[tokens.index("=") + 1:], scope)
             if is_fixed:
@@ -736,7 +740,7 @@ class Model:
     # Speed ---------------------------------------------------------------------------------------
 
     def cycles(self, work):
-        """(cycles of a run, name of the process that takes longest) of the kernel under way."""
+        """(cycles of the process that takes longest, fill, its name) of the kernel under way."""
         longest, name, fill = 0, "", 0
         for function, scope, cost in self.processes:
             busy = self.turns(function.body, function, scope, work, cost.stages)
@@ -745,7 +749,7 @@ class Model:
                 fill += operators.PORT_STAGES
             if busy > longest:
                 longest, name = busy, function.name
-        return longest + fill, name
+        return longest, math.ceil(fill), name
 
     def turns(self, block, function, scope, work, stages):
         """Cycles of the loops in a block, and in what it calls."""
@@ -880,7 +884,7 @@ class Estimate:
 
     kernel: str
     area: dict
-    ii: int  # cycles a word of 16 elements
+    ii: float  # cycles a word of 16 elements, of the process that takes longest
     fill: int
     slowest: str  # the process that the rate depends on
     dense_per_s: float
@@ -924,16 +928,14 @@ def estimates(root, clock_mhz, counts=None):
         cost = model.kernel(top)
         dense = Work(ELEMENTS)
         sparse = Work(ELEMENTS, density=DENSITY, is_sparse=True)
-        dense_cycles, slowest = model.cycles(dense)
+        busy, fill, slowest = model.cycles(dense)
         is_update = "indices" in top.parameter_names()
-        sparse_cycles = model.cycles(sparse)[0] if is_update else 0
+        sparse_cycles = sum(model.cycles(sparse)[:2]) if is_update else 0
         per_s = clock_mhz * 1e6
         found.append(Estimate(
             top.name, {"dsp": math.ceil(cost.dsp), "lut": math.ceil(cost.lut),
                        "ff": math.ceil(cost.ff), "bram36": cost.bram36()},
-            round(dense_cycles / dense.words),
-            math.ceil(dense_cycles - round(dense_cycles / dense.words) * dense.words), slowest,
-            ELEMENTS / dense_cycles * per_s,
+            round(busy / dense.words, 2), fill, slowest, ELEMENTS / (busy + fill) * per_s,
             ELEMENTS / sparse_cycles * per_s if is_update else 0.0,
             bytes_each(top, dense), bytes_each(top, sparse) if is_update else 0.0))
     return found, sorted(set(model.counts) - model.used_labels)
