@@ -49,8 +49,8 @@ store_state_words:
 }
 
 // Elements that are computed side by side, so that a word takes four turns. The bank takes at least
-// five cycles for a word of every array (20 bytes a parameter at 64 a cycle), so four are no slower,
-// and the arithmetic, most of the area, is a quarter.
+// five cycles for a word of every array (20 bytes a parameter at 64 a cycle), so four are no
+// slower, and the arithmetic, most of the area, is a quarter.
 inline constexpr int kUpdateLanes = 4;
 inline constexpr int kUpdateTurns = kLanes / kUpdateLanes;
 static_assert(kLanes % kUpdateLanes == 0, "a word is whole turns");

@@ -1,6 +1,7 @@
-"""The kernels' sources as Vitis HLS sees them: what is left under __SYNTHESIS__, as functions, loops
-and pragmas. For the linter and the estimate beside it. It reads the C++ that hls/kernels is written
-in, not all of C++; what it cannot read it says (Unreadable), so that nothing is passed over."""
+"""The kernels' sources as Vitis HLS sees them: what is left under __SYNTHESIS__, as functions,
+loops and pragmas. For the linter and the estimate beside it. It reads the C++ that hls/kernels is
+written in, not all of C++; what it cannot read it says (Unreadable), so that nothing is passed
+over."""
 
 import pathlib
 import re
@@ -188,7 +189,8 @@ def is_template_bracket(tokens, at):
 
 def without_comments(text):
     """The same lines, with comments empty and string literals as they are."""
-    pattern = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+    pattern = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/',
+                         re.DOTALL)
     return pattern.sub(lambda found: found.group(0) if found.group(0)[0] in "\"'"
                        else re.sub(r"[^\n]", " ", found.group(0)), text)
 
@@ -396,7 +398,8 @@ class Reader:
         body_end = self._closing(self.at)
         body = BodyReader(self.source.name, self.tokens[self.at + 1:body_end - 1]).block()
         self.functions.append(Function(self.source.name, line, scope, name, head[:opening - 1],
-                                       parameters, templates, body, is_extern_c or head[:2] == ["extern", '"C"']))
+                                       parameters, templates, body,
+                                       is_extern_c or head[:2] == ["extern", '"C"']))
         self.globals.append(head)
         self.at = body_end
 

@@ -4,7 +4,8 @@ there are, and to which bank each pointer goes. The platform of the U.2 drive ha
 
   link_config.py adamw                       one compute unit of each kernel
   link_config.py adamw --compute-units 2     two of the update's
-  link_config.py adamw --list kernels        names, for the Makefile; also: source NAME, platform, clock
+  link_config.py adamw --list kernels        names, for the Makefile; also: source NAME,
+                                             platform, clock
 """
 
 import argparse
@@ -64,8 +65,10 @@ def main():
     chosen = parser.parse_args()
     table = tomllib.loads(TABLE.read_text())
     try:
-        print(listed(table, chosen.image, chosen.list) if chosen.list else
-              config_text(table, chosen.image, chosen.compute_units), end="\n" if chosen.list else "")
+        if chosen.list:
+            print(listed(table, chosen.image, chosen.list))
+        else:
+            print(config_text(table, chosen.image, chosen.compute_units), end="")
     except UnknownName as error:
         print(f"link_config.py: {error}", file=sys.stderr)
         return 1

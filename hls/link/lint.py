@@ -68,7 +68,7 @@ WORDS = {
     **dict.fromkeys(("co_await", "co_yield", "co_return", "requires", "concept", "consteval",
                      "constinit", "thread_local", "volatile", "asm"),
                     ("language", "not of the C++14 that Vitis HLS takes, or not for kernels")),
-    "double": ("double", "the operators of the fabric are single; bits are kept in 64-bit integers"),
+    "double": ("double", "what it costs on the fabric is not meant: bits are in 64-bit integers"),
 }
 
 
@@ -170,15 +170,16 @@ class Lint:
             self.say(function.file, tripcount.line, "tripcount",
                      "loop_tripcount says min and max")
         if not tripcount and not self.is_bounded(function, loop):
-            self.say(*where, "unbounded-loop", f"{loop.label or 'a loop'}: neither a constant bound "
-                     "nor a loop_tripcount")
+            self.say(*where, "unbounded-loop", f"{loop.label or 'a loop'}: neither a constant "
+                     "bound nor a loop_tripcount")
         unroll = loop.pragma("unroll")
         if unroll and "factor" not in unroll.options and not self.is_bounded(function, loop):
             self.say(function.file, unroll.line, "unbounded-unroll",
                      f"{loop.label or 'a loop'}: how many copies?")
 
     def is_bounded(self, function, loop):
-        """`for (int i = A; i < B; ...)` with constants A and B, and a count that is not beyond all."""
+        """`for (int i = A; i < B; ...)` with constants A and B, and a count that is not beyond
+        all."""
         if loop.kind != "for":
             return False
         parts = split(loop.header, ";")

@@ -1,5 +1,5 @@
-"""What operators cost on an UltraScale+ fabric. Nothing of it was measured here: each figure has the
-document or the derivation that it comes from, and all that is made of it is *estimated*.
+"""What operators cost on an UltraScale+ fabric. Nothing of it was measured on a device: each figure has
+the document or the derivation that it comes from, and all that is made of it is *estimated*.
 
   UG579   UltraScale DSP48E2 slice: a multiplier of 27 x 18 bits, two's complement
   UG574   UltraScale CLB: LUTs of six inputs (or two of five), a carry chain of eight bits a CLB
@@ -12,14 +12,15 @@ import math
 
 # Kintex UltraScale+ KU15P (DS922, table 2; Smart-Infinity, HPCA 2024, table III has the same).
 BUDGET = {"dsp": 1968, "lut": 522720, "ff": 1045440, "bram36": 984, "uram": 128}
-# Of LUTs: what is left to kernels. The platform's own part is not published for this drive; a fifth is
-# assumed, and that no design routes that fills more.
+# Of LUTs: what is left to kernels. The platform's own part is not published for this drive; a fifth
+# is assumed, and that no design routes that fills more.
 USABLE = 0.8
 
 
 @dataclasses.dataclass
 class Cost:
-    """Area, and stages of a pipeline as if all of it stood in one chain (so no fill is too short)."""
+    """Area, and stages of a pipeline as if all of it stood in one chain (so no fill is too
+    short)."""
 
     dsp: float = 0
     lut: float = 0
@@ -46,9 +47,9 @@ class Cost:
 
 
 def product(a, b, kept=None):
-    """Unsigned a x b bits, of which the lower `kept` are wanted. Tiles of 26 x 17: those of UG579's 27
-    x 18 without the signs. A tile whose lowest bit is not wanted is left out. An adder for each tile
-    but the first is in the slice. Four stages: UG579's three registers and one of the sum."""
+    """Unsigned a x b bits, of which the lower `kept` are wanted. Tiles of 26 x 17: those of UG579's
+    27 x 18 without the signs. A tile whose lowest bit is not wanted is left out. An adder for each
+    tile but the first is in the slice. Four stages: UG579's three registers and one of the sum."""
     kept = kept or a + b
 
     def tiles(wide, narrow):
@@ -78,7 +79,8 @@ def decoder(bits):
 
 
 def mux(bits):
-    """UG574: two bits a LUT, of two inputs each and one select. Merged into its neighbour's stage."""
+    """UG574: two bits a LUT, of two inputs each and one select. Merged into its neighbour's
+    stage."""
     return Cost(lut=math.ceil(bits / 2))
 
 
@@ -104,8 +106,9 @@ def divider(bits):
 
 
 def fifo(bits, depth):
-    """UG1399, config_storage: shift registers up to a depth of 2 or 1,024 bits in all (the defaults of
-    auto_srl_max_depth and auto_srl_max_bits), else block memory, 36 bits and 512 words a half."""
+    """UG1399, config_storage: shift registers up to a depth of 2 or 1,024 bits in all (the defaults
+    of auto_srl_max_depth and auto_srl_max_bits), else block memory, 36 bits and 512 words a
+    half."""
     control = Cost(lut=20, ff=20)
     if depth <= 2 or bits * depth <= 1024:
         return control + Cost(lut=bits * math.ceil(depth / 32), ff=bits)
@@ -121,7 +124,8 @@ def memory(bits, depth):
 
 def adapter(bits, burst, outstanding):
     """One direction of an m_axi port. UG1399: its buffer holds burst x outstanding words. The logic
-    (address, split into bursts, alignment) is assumed: twice the width in LUTs, four times in FFs."""
+    (address, split into bursts, alignment) is assumed: twice the width in LUTs, four times in
+    FFs."""
     return Cost(lut=2 * bits, ff=4 * bits) + memory(bits, burst * outstanding)
 
 
@@ -133,10 +137,10 @@ REGISTER = Cost(lut=20, ff=40)
 PORT_STAGES = 64
 AXI_DEFAULT = 16  # UG1399: burst length and outstanding requests, where a pragma says nothing
 
-# LUTs of ieee.h's operators, by function: what yosys 0.23 (`synth_xilinx -family xcup -flatten`) made of
-# the same operations written by hand in Verilog, without the product, which is in DSPs; and what is
-# counted here in the sources that were transcribed. Their quotient corrects the count, so that a change
-# of the source changes the estimate. yosys pairs no small LUTs, so Vivado may well come out below.
+# LUTs of ieee.h's operators, by function: what yosys 0.23 made of the same operations written by
+# hand in ieee_area.v, which has the command, without the product, which is in DSPs; and what is counted
+# here in the sources that were transcribed. Their quotient corrects the count, so that a change of
+# the source changes the estimate. yosys pairs no small LUTs, so Vivado may well come out below.
 CALIBRATION = {
     "multiply": (801, 1544),
     "fused_multiply_add": (3045, 3596),

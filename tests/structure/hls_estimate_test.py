@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Area and speed of the kernels as hls/link/estimate.py counts them: none outgrew what is kept beside
-it or the device, and growth that is planted in the sources is found. The rates that were asked of the
-kernels hold by the same model."""
+"""Area and speed of the kernels as hls/link/estimate.py counts them: none outgrew what is kept
+beside it or the device, and growth that is planted in the sources is found. The rates that were
+asked of the kernels hold by the same model."""
 
 import pathlib
 import shutil
@@ -13,6 +13,8 @@ from source_tree import ROOT, Report
 sys.path.insert(0, str(ROOT / "hls/link"))
 import estimate  # noqa: E402: they are found by the line above
 import operators  # noqa: E402
+import speed  # noqa: E402
+import value_types  # noqa: E402
 
 DENSE_LEAST = 1.0e9  # parameters/s of AdamW by one compute unit
 SPARSE_SHARE_LEAST = 0.95  # of that, at a density of 0.01
@@ -119,7 +121,7 @@ def missed_loops():
     try:
         estimated(HEADER, {"planted_words": COUNTS["planted_words"]})
         problems.append("planted_scales has no count, and nothing was said")
-    except estimate.Unknown as error:
+    except value_types.Unknown as error:
         if "planted_scales" not in str(error):
             problems.append(f"{error} does not name the loop")
     _, unused = estimated(HEADER, {**COUNTS, "gone": lambda w: w.words})
@@ -127,9 +129,9 @@ def missed_loops():
 
 
 def count_problems():
-    """The sample by hand. A 32 x 32 product a lane is four multipliers. 512 bits in block memory are 15
-    halves of a block: for the FIFO of 64 words, and for an adapter's 16 x 16 words in each direction.
-    1,024 words of 32 bits are two halves."""
+    """The sample by hand. A 32 x 32 product a lane is four multipliers. 512 bits in block memory
+    are 15 halves of a block: for the FIFO of 64 words, and for an adapter's 16 x 16 words in each
+    direction. 1,024 words of 32 bits are two halves."""
     found, _ = estimated(HEADER)
     area = found[0].area
     wanted = {"dsp": 16 * 4, "bram36": (15 + 2 * 15 + 2 + 1) // 2}
@@ -152,11 +154,17 @@ def rate_problems(found):
 
 def tile_problems():
     """A sparse tile takes as long as it has rows or kept elements, whichever is more."""
-    counts = estimate.COUNTS["step_rows"]
-    thin = estimate.Work(1 << 20, density=0.01, is_sparse=True)
-    thick = estimate.Work(1 << 20, density=0.25, is_sparse=True)
+    counts = speed.COUNTS["step_rows"]
+    thin = speed.Work(1 << 20, density=0.01, is_sparse=True)
+    thick = speed.Work(1 << 20, density=0.25, is_sparse=True)
     said = (counts(thin), counts(thick))
     return [] if said == (1024, 4096) else [f"{said}"]
+
+
+def page_problems(found, text):
+    """Rows of the page's table are those that are printed."""
+    rows = estimate.table_rows(found)
+    return [f"docs/real_smartssd.md has no row: {row}" for row in rows if row not in text]
 
 
 def operator_problems():
@@ -190,6 +198,10 @@ def main():
     report.check("no kernel outgrew what is kept, nor an image the device", [
         *estimate.growth(found, estimate.load(ROOT, estimate.KEPT), table["images"]),
         *(f"COUNTS has {label}, which is no loop" for label in unused)])
+    text = (ROOT / "docs/real_smartssd.md").read_text()
+    report.check("the page has the estimates", page_problems(found, text))
+    report.check("an estimate that the page has not is found",
+                 [] if page_problems(found, text.replace("| 4.0 |", "| 5.0 |")) else ["nothing"])
     report.check("the kernels are as fast as was asked, by the model", rate_problems(found))
     return report.exit_code()
 

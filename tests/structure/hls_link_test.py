@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""From kernels to an xclbin as far as it goes without v++: the connectivity file has every pointer of
-every compute unit once, and hls/link/Makefile runs v++ as its page says. A program in v++'s place takes
-down what it is asked; that the vendor's would do it is not shown here."""
+"""From kernels to an xclbin as far as it goes without v++: the connectivity file has every pointer
+of every compute unit once, and hls/link/Makefile runs v++ as its page says. A program in v++'s
+place takes down what it is asked; that the vendor's would do it is not shown here."""
 
 import os
 import pathlib
@@ -51,7 +51,8 @@ def config_problems(known):
                             for argument in known["kernels"][kernel]["bundle_of"])
             if sorted(line for line in lines if line.startswith("sp=")) != wanted:
                 problems.append(f"{image}: the pointers are not those of the table")
-            if len(units.get(entry["kernels"][0], [])) != count or len(units) != len(entry["kernels"]):
+            if len(units.get(entry["kernels"][0], [])) != count \
+                    or len(units) != len(entry["kernels"]):
                 problems.append(f"{image}: compute units {units}")
     return problems
 
@@ -104,7 +105,7 @@ def run_problems(target):
         said = make(*arguments, **environment)
         if said.returncode != 0:
             return [said.stderr or said.stdout]
-        ran = [line.replace(f"{folder}/v++", "v++").replace(f"{folder}/emconfigutil", "emconfigutil")
+        ran = [re.sub(rf"^{folder}/", "", line)
                for line in (folder / "said").read_text().splitlines()]
         problems = [f"`make commands` does not say {line}" for line in ran
                     if line not in printed.stdout]
@@ -143,7 +144,8 @@ def missed_breaches():
 
 def main():
     report = Report()
-    report.check("each pointer of each compute unit goes to the bank, once", config_problems(table()))
+    report.check("each pointer of each compute unit goes to the bank, once",
+                 config_problems(table()))
     report.check("an image of an unknown kernel is refused", missed_breaches())
     report.check("names that are not in the table are said", unknown_name_problems())
     if not shutil.which("make"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The kernels hold what hls/link/lint.py asks of them, and each of its checks finds a breach that is
-planted in a small kernel. Where g++ is there, the kernels also compile as what v++ takes: C++14, with
-__SYNTHESIS__, from headers that have no more than the vendor's."""
+"""The kernels hold what hls/link/lint.py asks of them, and each of its checks finds a breach that
+is planted in a small kernel. Where g++ is there, the kernels also compile as what v++ takes: C++14,
+with __SYNTHESIS__, from headers that have no more than the vendor's."""
 
 import pathlib
 import re
@@ -242,8 +242,8 @@ def compile_problems():
             (pathlib.Path(scratch) / name).write_text(text)
         for kernel in kernels:
             said = subprocess.run(
-                ["g++", "-std=c++14", "-fsyntax-only", "-D__SYNTHESIS__", f"-I{scratch}", f"-I{ROOT}",
-                 str(kernel)], capture_output=True, text=True, check=False)
+                ["g++", "-std=c++14", "-fsyntax-only", "-D__SYNTHESIS__", f"-I{scratch}",
+                 f"-I{ROOT}", str(kernel)], capture_output=True, text=True, check=False)
             if said.returncode != 0:
                 errors = re.findall(r".*error: .*", said.stderr)
                 problems.append(errors[0] if errors else said.stderr)
