@@ -1,5 +1,5 @@
-"""What operators cost on an UltraScale+ fabric. Nothing of it was measured on a device: each figure has
-the document or the derivation that it comes from, and all that is made of it is *estimated*.
+"""What operators cost on an UltraScale+ fabric. Nothing of it was measured on a device: each figure
+has the document or the derivation that it comes from, and all that is made of it is *estimated*.
 
   UG579   UltraScale DSP48E2 slice: a multiplier of 27 x 18 bits, two's complement
   UG574   UltraScale CLB: LUTs of six inputs (or two of five), a carry chain of eight bits a CLB
@@ -138,9 +138,10 @@ PORT_STAGES = 64
 AXI_DEFAULT = 16  # UG1399: burst length and outstanding requests, where a pragma says nothing
 
 # LUTs of ieee.h's operators, by function: what yosys 0.23 made of the same operations written by
-# hand in ieee_area.v, which has the command, without the product, which is in DSPs; and what is counted
-# here in the sources that were transcribed. Their quotient corrects the count, so that a change of
-# the source changes the estimate. yosys pairs no small LUTs, so Vivado may well come out below.
+# hand in ieee_area.v, which has the command, without the product, which is in DSPs; and what is
+# counted here in the sources that were transcribed. Their quotient corrects the count, so that a
+# change of the source changes the estimate. yosys pairs no small LUTs, so Vivado may well come out
+# below.
 CALIBRATION = {
     "multiply": (801, 1544),
     "fused_multiply_add": (3045, 3596),
