@@ -223,7 +223,7 @@ class Scatter {
     for (std::uint32_t i = 0; i < steps; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 16384 avg = 1024
 #pragma HLS pipeline II = 1
-#pragma HLS dependence variable = tiles_ type = inter false
+#pragma HLS dependence variable = tiles_ type = inter dependent = false
       if (i < rows) dense.write(taken_row(1 - filled, i));
       if (i < kept) {
         const std::uint32_t index = indices.read();

@@ -147,7 +147,7 @@ interleave_row:
 #pragma HLS loop_tripcount min = 0 max = 134218752 avg = 1049600
 #pragma HLS pipeline II = 1
     // What is filled in this chunk is sent in the next one.
-#pragma HLS dependence variable = chunks type = inter false
+#pragma HLS dependence variable = chunks type = inter dependent = false
     const std::uint32_t filled = i / kChunkRows % 2;
     const std::uint32_t step = i % kChunkRows;
     const std::uint32_t sent = step % kGroupBlocks * kBurstRows + step / kGroupBlocks;
@@ -166,7 +166,7 @@ sum_row:
 #pragma HLS loop_tripcount min = 0 max = 134217728 avg = 1048576
 #pragma HLS pipeline II = 1
     // A block's turn comes again after those of the others.
-#pragma HLS dependence variable = sum type = inter direction = RAW distance = 16 true
+#pragma HLS dependence variable = sum type = inter direction = RAW distance = 16 dependent = true
     const std::uint32_t block = i % kGroupBlocks;
     const std::uint32_t chunk = i / kChunkRows;
     const std::uint32_t step = i % kChunkRows;

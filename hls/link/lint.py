@@ -132,6 +132,10 @@ class Lint:
         wrong = sorted(set(pragma.options) - options) + sorted(set(pragma.words) - words)
         for word in wrong:
             self.say(file, pragma.line, "unknown-option", f"{word} of #pragma HLS {pragma.kind}")
+        if pragma.kind == "dependence" and pragma.words and \
+                set(pragma.options) & {"class", "type", "direction", "dependent"}:
+            self.say(file, pragma.line, "two-forms", f"{' '.join(pragma.words)} beside `key=value`: "
+                     "the manual has the one form or the other")
 
     # Functions and loops -------------------------------------------------------------------------
 

@@ -114,6 +114,8 @@ BREACHES = [
     ("unknown-option", "pipeline II=1", "pipeline II=1 rewound"),
     ("unknown-option", "port=out bundle=memory", "port=out bundel=memory"),
     ("unknown-option", "max = 1024 avg = 16", "max = 1024 mean = 16"),
+    ("two-forms", "#pragma HLS pipeline II=1",
+     "#pragma HLS dependence variable=kept type=inter false\n#pragma HLS pipeline II=1"),
     ("stray-pragma", "using Words", "#pragma HLS inline\nusing Words"),
     ("unlabelled-loop", "load_each:", ""),
     ("unlabelled-loop", "copy_lanes:", ""),
