@@ -134,8 +134,8 @@ class Lint:
             self.say(file, pragma.line, "unknown-option", f"{word} of #pragma HLS {pragma.kind}")
         if pragma.kind == "dependence" and pragma.words and \
                 set(pragma.options) & {"class", "type", "direction", "dependent"}:
-            self.say(file, pragma.line, "two-forms", f"{' '.join(pragma.words)} beside `key=value`: "
-                     "the manual has the one form or the other")
+            self.say(file, pragma.line, "two-forms", f"{' '.join(pragma.words)} beside "
+                     "`key=value`: the manual has the one form or the other")
 
     # Functions and loops -------------------------------------------------------------------------
 
