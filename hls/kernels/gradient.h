@@ -137,13 +137,13 @@ unpack_words:
 inline Fault unpack_kept(const GradientPlan& plan, WordStream& words, ValueStream& values) {
   const std::uint32_t per_word = plan.values_per_word();
   const std::uint64_t count = plan.value_words() * per_word;
+  std::uint32_t place = 0;  // in its word
   Fault fault;
   Word word = Word(0u);
 unpack_value:
   for (std::uint64_t i = 0; i < count; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 2147483648 avg = 167772
 #pragma HLS pipeline II = 1
-    const auto place = static_cast<std::uint32_t>(i % per_word);
     if (place == 0) word = words.read();
     const bool is_fp32 = plan.format == kGradientFp32;
     const std::uint32_t bits = is_fp32 ? word[place % kLanes] : half_of(word, place);
@@ -152,6 +152,7 @@ unpack_value:
     } else if (bits != 0) {
       fault = {kNotZero, plan.tile_count - 1};
     }
+    place = place + 1 == per_word ? 0 : place + 1;
   }
   return fault;
 }
@@ -222,7 +223,7 @@ class Scatter {
     for (std::uint32_t i = 0; i < steps; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 16384 avg = 1024
 #pragma HLS pipeline II = 1
-#pragma HLS dependence variable = tiles_ type = inter false
+#pragma HLS dependence variable = tiles_ type = inter dependent = false
       if (i < rows) dense.write(taken_row(1 - filled, i));
       if (i < kept) {
         const std::uint32_t index = indices.read();

@@ -115,8 +115,8 @@ struct Addend {
   std::uint64_t magnitude;
 };
 
-// Bits are lost, and jammed, only if the smaller one is shifted out of its lower zeros: 14 of a
-// product, 38 of a single number. The larger one, which must then begin in bit 62, cannot be
+// Bits are lost, and jammed, only if the smaller one is shifted out of its lower zeros: 15 of a
+// product, 39 of a single number. The larger one, which must then begin in bit 62, cannot be
 // cancelled by more than a bit, so the jammed one stays below what is rounded.
 inline std::uint32_t sum_of(const Addend& a, const Addend& b) {
 #pragma HLS inline

@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kMagicHigh = 0x53524150u;  // "PARS"
 inline constexpr std::uint32_t kSparseVersion = 1;
 inline constexpr int kTileRows = kTileElements / kLanes;
 static_assert(kTileElements % kLanes == 0, "a tile is whole words of fp32");
+static_assert(kLanes == 16, "value_words() shifts by the logarithm of it");
 static_assert(kTileElements <= 65536, "an index in a tile has 16 bits");
 
 // What was wrong, and in which tile. The first one that is seen counts.
@@ -42,8 +43,9 @@ struct GradientPlan {
     return is_sparse ? kept_count : element_count;
   }
   std::uint32_t values_per_word() const { return format == kGradientFp32 ? kLanes : 2 * kLanes; }
+  // By a shift: what is no constant would be a divider of 64 stages.
   std::uint64_t value_words() const {
-    return (value_count() + values_per_word() - 1) / values_per_word();
+    return (value_count() + values_per_word() - 1) >> (format == kGradientFp32 ? 4 : 5);
   }
   std::uint64_t index_words() const { return (kept_count + 2 * kLanes - 1) / (2 * kLanes); }
   std::uint32_t elements_in(std::uint32_t tile) const {

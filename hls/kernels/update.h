@@ -48,26 +48,69 @@ store_state_words:
   }
 }
 
-// One word of every array: 16 elements side by side. Lanes past the last element keep their bits.
-template <class Rule>
-void update_word(const Rule& rule, const Word& gradient, int lanes,
-                 Word (&state)[Rule::kStateCount]) {
+// Elements that are computed side by side, so that a word takes four turns. The bank takes at least
+// five cycles for a word of every array (20 bytes a parameter at 64 a cycle), so four are no
+// slower, and the arithmetic, most of the area, is a quarter.
+inline constexpr int kUpdateLanes = 4;
+inline constexpr int kUpdateTurns = kLanes / kUpdateLanes;
+static_assert(kLanes % kUpdateLanes == 0, "a word is whole turns");
+
+// The word with its first lanes gone, and others behind its last ones. By constant distances: to
+// choose lanes by the turn would cost a multiplexer each.
+inline Word shifted_in(const Word& word, const std::uint32_t (&lanes)[kUpdateLanes]) {
 #pragma HLS inline
+  Word shifted;
+shift_down:
+  for (int lane = 0; lane < kLanes - kUpdateLanes; ++lane) {
+#pragma HLS unroll
+    shifted[lane] = word[lane + kUpdateLanes];
+  }
+shift_in:
+  for (int lane = 0; lane < kUpdateLanes; ++lane) {
+#pragma HLS unroll
+    shifted[kLanes - kUpdateLanes + lane] = lanes[lane];
+  }
+  return shifted;
+}
+
+// The first lanes of every array. `before` is shifted by them, and `after` and `weights` get them.
+// Those past the last element keep their bits, and are zero in `weights`. What is read is never
+// what was computed, so that turns overlap.
+template <class Rule>
+void update_turn(const Rule& rule, Word& gradient, std::uint64_t left,
+                 Word (&before)[Rule::kStateCount], Word (&after)[Rule::kStateCount],
+                 Word& weights) {
+#pragma HLS inline
+  std::uint32_t computed[Rule::kStateCount][kUpdateLanes];
+  std::uint32_t written[kUpdateLanes];
+  const std::uint32_t none[kUpdateLanes] = {};
+#pragma HLS array_partition variable = computed dim = 0 complete
+#pragma HLS array_partition variable = written complete
 update_each_lane:
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < kUpdateLanes; ++lane) {
 #pragma HLS unroll
     std::uint32_t element[Rule::kStateCount];
   gather_state:
     for (int v = 0; v < Rule::kStateCount; ++v) {
 #pragma HLS unroll
-      element[v] = state[v][lane];
+      element[v] = before[v][lane];
     }
     rule.update(gradient[lane], element);
+    const bool is_there = static_cast<std::uint64_t>(lane) < left;
   scatter_state:
     for (int v = 0; v < Rule::kStateCount; ++v) {
 #pragma HLS unroll
-      if (lane < lanes) state[v][lane] = element[v];
+      computed[v][lane] = is_there ? element[v] : before[v][lane];
     }
+    written[lane] = is_there ? element[0] : 0u;
+  }
+  gradient = shifted_in(gradient, none);
+  weights = shifted_in(weights, written);
+shift_state:
+  for (int v = 0; v < Rule::kStateCount; ++v) {
+#pragma HLS unroll
+    before[v] = shifted_in(before[v], none);
+    after[v] = shifted_in(after[v], computed[v]);
   }
 }
 
@@ -76,31 +119,36 @@ void update_lanes(const Rule& rule, std::uint64_t element_count, WordStream& gra
                   WordStream (&state)[Rule::kStateCount], WordStream (&to_store)[Rule::kStateCount],
                   WordStream (&to_hash)[Rule::kStateCount], WordStream& master_weights) {
   const std::uint64_t words = (element_count + kLanes - 1) / kLanes;
-update_words:
-  for (std::uint64_t i = 0; i < words; ++i) {
-#pragma HLS loop_tripcount min = 1 max = 134217728 avg = 1048576
+  Word gradient_word = Word(0u);
+  Word weights = Word(0u);
+  Word before[Rule::kStateCount];
+  Word after[Rule::kStateCount];
+#pragma HLS array_partition variable = before complete
+#pragma HLS array_partition variable = after complete
+update_turns:
+  for (std::uint64_t i = 0; i < words * kUpdateTurns; ++i) {
+#pragma HLS loop_tripcount min = 4 max = 536870912 avg = 4194304
 #pragma HLS pipeline II = 1
-    const std::uint64_t left = element_count - i * kLanes;
-    const int lanes = left < kLanes ? static_cast<int>(left) : kLanes;
-    Word word[Rule::kStateCount];
-  read_state:
-    for (int v = 0; v < Rule::kStateCount; ++v) {
+    if (i % kUpdateTurns == 0) {
+      gradient_word = gradient.read();
+    read_state:
+      for (int v = 0; v < Rule::kStateCount; ++v) {
 #pragma HLS unroll
-      word[v] = state[v].read();
+        before[v] = state[v].read();
+      }
     }
-    update_word(rule, gradient.read(), lanes, word);
-  write_state:
-    for (int v = 0; v < Rule::kStateCount; ++v) {
+    const std::uint64_t first = i * kUpdateLanes;
+    const std::uint64_t left = first < element_count ? element_count - first : 0;
+    update_turn(rule, gradient_word, left, before, after, weights);
+    if (i % kUpdateTurns == kUpdateTurns - 1) {
+    write_state:
+      for (int v = 0; v < Rule::kStateCount; ++v) {
 #pragma HLS unroll
-      to_store[v].write(word[v]);
-      to_hash[v].write(word[v]);
+        to_store[v].write(after[v]);
+        to_hash[v].write(after[v]);
+      }
+      master_weights.write(weights);
     }
-  clear_lanes:
-    for (int lane = 0; lane < kLanes; ++lane) {
-#pragma HLS unroll
-      if (lane >= lanes) word[0][lane] = 0;
-    }
-    master_weights.write(word[0]);
   }
 }
 

@@ -21,6 +21,9 @@ namespace sluice::hls_kernels {
 inline constexpr int kAccumulators = 8;
 inline constexpr int kStripesPerBlock = 16;
 static_assert(kWordBytes == 64, "a stripe of XXH3 is one word");
+// Levels that move lanes by 16, 8, 4, 2 and 1.
+inline constexpr int kShiftLevels = 5;
+static_assert(1 << (kShiftLevels - 1) == kLanes, "a stripe moves by up to a word");
 // Up to here the digest is another function, of the first bytes alone.
 inline constexpr int kShortBytes = 240;
 inline constexpr int kHeadWords = 4;
@@ -90,22 +93,37 @@ add_lanes:
 
 // `bytes` ends in `last`, of which `last_bytes` (1 to 64) count; `previous` is the word before it.
 // Returns the last 64 bytes. Sizes are even, so that a byte position is a 16-bit one.
+// Both words go down as in a barrel shifter, a power of two of lanes a level: to choose each lane
+// among all would be five times the area.
 inline Word last_stripe_of(const Word& previous, const Word& last, int last_bytes) {
 #pragma HLS inline
-  Word stripe;
   const int halves = last_bytes / 2;
-shift_lanes:
+  std::uint32_t lanes[3 * kLanes];  // zeros above
+#pragma HLS array_partition variable = lanes complete
+lay_lanes:
   for (int lane = 0; lane < kLanes; ++lane) {
 #pragma HLS unroll
-    std::uint32_t value = 0;
-  shift_halves:
-    for (int half = 0; half < 2; ++half) {
+    lanes[lane] = previous[lane];
+    lanes[kLanes + lane] = last[lane];
+    lanes[2 * kLanes + lane] = 0;
+  }
+move_lanes:
+  for (int level = 0; level < kShiftLevels; ++level) {
 #pragma HLS unroll
-      const int at = 2 * lane + half + halves;  // of the 64 halves of both words
-      const std::uint32_t source = at < 2 * kLanes ? previous[at / 2] : last[at / 2 - kLanes];
-      value |= (source >> (16 * (at % 2)) & 0xffffu) << (16 * half);
+    const bool is_moved = (halves >> (kShiftLevels - level) & 1) != 0;
+  move_each:
+    for (int lane = 0; lane < 2 * kLanes; ++lane) {
+#pragma HLS unroll
+      const int from = lane + (1 << (kShiftLevels - 1 - level));
+      lanes[lane] = is_moved ? lanes[from] : lanes[lane];
     }
-    stripe[lane] = value;
+  }
+  const bool is_odd = (halves & 1) != 0;
+  Word stripe;
+move_halves:
+  for (int lane = 0; lane < kLanes; ++lane) {
+#pragma HLS unroll
+    stripe[lane] = is_odd ? lanes[lane] >> 16 | lanes[lane + 1] << 16 : lanes[lane];
   }
   return stripe;
 }

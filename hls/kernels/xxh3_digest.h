@@ -10,6 +10,7 @@ namespace sluice::hls_kernels {
 
 // The upper half of a 64 x 64 product xor its lower one, of four 32 x 32 products.
 inline std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
+#pragma HLS inline off
   const std::uint64_t low = (a & 0xffffffffu) * (b & 0xffffffffu);
   const std::uint64_t mid_a = (a >> 32) * (b & 0xffffffffu);
   const std::uint64_t mid_b = (a & 0xffffffffu) * (b >> 32);
@@ -20,6 +21,7 @@ inline std::uint64_t folded_product(std::uint64_t a, std::uint64_t b) {
 }
 
 inline std::uint64_t avalanche(std::uint64_t value) {
+#pragma HLS inline off
   value ^= value >> 37;
   value *= 0x165667919E3779F9u;
   return value ^ value >> 32;
@@ -103,6 +105,7 @@ inline std::uint64_t digest_to_128(const Head& head, int size) {
   std::uint64_t sum = static_cast<std::uint64_t>(size) * kPrime64_1;
 mix_pairs:
   for (int pair = 0; pair < 4; ++pair) {
+#pragma HLS pipeline off
     if (pair == 0 || size > 32 * pair) {
       sum += head.mixed16(16 * pair, 32 * pair);
       sum += head.mixed16(size - 16 * (pair + 1), 32 * pair + 16);
@@ -117,6 +120,7 @@ inline std::uint64_t digest_to_240(const Head& head, int size) {
   std::uint64_t sum = static_cast<std::uint64_t>(size) * kPrime64_1;
 mix_rounds:
   for (int i = 0; i < kMaxRounds; ++i) {
+#pragma HLS pipeline off
     if (i == 8) sum = avalanche(sum);
     if (i < rounds) sum += head.mixed16(16 * i, i < 8 ? 16 * i : 16 * (i - 8) + 3);
   }
@@ -127,6 +131,7 @@ inline std::uint64_t digest_of_long(const Hashed& hashed, std::uint64_t size_byt
   std::uint64_t sum = size_bytes * kPrime64_1;
 merge_lanes:
   for (int i = 0; i < kAccumulators; i += 2) {
+#pragma HLS pipeline off
     sum += folded_product(hashed.lanes[i] ^ secret_at(11 + 8 * i),
                           hashed.lanes[i + 1] ^ secret_at(19 + 8 * i));
   }
@@ -134,6 +139,7 @@ merge_lanes:
 }
 
 inline std::uint64_t digest(const Hashed& hashed, std::uint64_t size_bytes) {
+#pragma HLS inline off
   if (size_bytes > kShortBytes) return digest_of_long(hashed, size_bytes);
   const Head head(hashed.head);
   const int size = static_cast<int>(size_bytes);
