@@ -48,7 +48,7 @@ Result<simulate::SimulatedStep> simulate_recorded(const plan::RunPlan& plan,
                                     recorder, std::move(writer),
                                     run_facts(plan, ModeClock::simulated, recorder, layout),
                                     {.records_itself = false}));
-    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated)});
+    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated, "")});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };

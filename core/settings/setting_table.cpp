@@ -132,6 +132,14 @@ const Setting kSettings[] = {
     {"method", "offload", word,
      WORDS(offload.method, WORD("host", Method::host), WORD("csd", Method::csd)), kNone, "",
      "Update on the host (state crosses the host link) or on the devices (it does not)."},
+    {"backend", "offload", word,
+     WORDS(offload.backend, WORD("emulated", Backend::emulated), WORD("xrt", Backend::xrt)), kNone,
+     "",
+     "What the devices of method=csd are: emulated by files and host memory, or cards (SmartSSDs) "
+     "that XRT drives. A simulation has neither."},
+    {"xclbin", "offload", path, AT(offload.xclbin), kNone, "",
+     "With backend=xrt: the file that the cards are programmed with; it holds the update kernels "
+     "(docs/hls.md)."},
     {"pipeline", "offload", word,
      WORDS(offload.pipeline, WORD("serial", Pipeline::serial), WORD("handover", Pipeline::handover),
            WORD("nbuffer", Pipeline::nbuffer)),
@@ -196,7 +204,7 @@ const Setting kSettings[] = {
     {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), at_least(0), "bytes",
      "The run stays below this much resident memory, or refuses to start; 0 means all there is."},
     {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
-     "Memory of each emulated device; 0 means what the platform file says."},
+     "Memory of each device that a run may use; 0 means what the platform file says."},
     {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
      "Threads that compute; 0 means one a processor."},
     {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),

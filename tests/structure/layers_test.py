@@ -68,7 +68,7 @@ MAY_USE = {
                   "gui/widgets"},
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
-    "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
+    "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
             "core/calibrate", *CORE_WITHOUT_TORCH},
     "hls": set(),
@@ -91,6 +91,7 @@ FOREIGN_OWNERS = [
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
+    ("XRT", r"(xrt/|experimental/xrt_)", {"hls/host"}),
     ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
@@ -110,7 +111,7 @@ FOREIGN_TARGETS = {
     "PkgConfig::tomlplusplus": "toml++/toml.h", "nlohmann_json::nlohmann_json": "nlohmann/json.hpp",
     "sluice_gui_headers": "imgui.h", "sluice_imgui": "imgui.h",
     "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
-    "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
+    "sluice_xrt": "xrt/xrt_bo.h", "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
 }
