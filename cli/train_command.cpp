@@ -126,7 +126,11 @@ class TrainCommand {
   // Hardware is opened here, since core knows none. With method=host, too: it may be turned to csd.
   Status open_devices() {
     if (config_.offload.backend == settings::Backend::emulated) return ok_status();
-    ASSIGN_OR_RETURN(devices_, hls_host::open_xrt_devices({.xclbin = config_.offload.xclbin}));
+    const double patience_ns = config_.offload.device_patience * 1e9;
+    ASSIGN_OR_RETURN(devices_,
+                     hls_host::open_xrt_devices({.xclbin = config_.offload.xclbin,
+                                                 .rule = config_.update.rule,
+                                                 .patience_ns = static_cast<TimeNs>(patience_ns)}));
     return ok_status();
   }
 

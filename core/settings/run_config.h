@@ -87,7 +87,8 @@ struct SampleConfig {
 struct OffloadConfig {
   Method method = Method::csd;
   Backend backend = Backend::emulated;
-  std::string xclbin;  // what the cards are programmed with (backend=xrt)
+  std::string xclbin;           // what the cards are programmed with (backend=xrt)
+  double device_patience = 30;  // seconds (backend=xrt)
   Pipeline pipeline = Pipeline::nbuffer;
   std::int64_t buffers = 3;  // a device
   std::int64_t devices = 1;

@@ -140,6 +140,9 @@ const Setting kSettings[] = {
     {"xclbin", "offload", path, AT(offload.xclbin), kNone, "",
      "With backend=xrt: the file that the cards are programmed with; it holds the update kernels "
      "(docs/hls.md)."},
+    {"device_patience", "offload", number, AT(offload.device_patience),
+     Range{.min = 0, .max = 86400, .open_min = true}, "seconds",
+     "With backend=xrt: an update that a card has not ended after so long ends the run, by name."},
     {"pipeline", "offload", word,
      WORDS(offload.pipeline, WORD("serial", Pipeline::serial), WORD("handover", Pipeline::handover),
            WORD("nbuffer", Pipeline::nbuffer)),

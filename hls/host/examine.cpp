@@ -72,7 +72,7 @@ XrtFinding kernel_finding(const std::string& xclbin) {
   if (xclbin.empty()) {
     return {kWhat, false, "none was named: `sluice doctor --xclbin PATH` looks into one"};
   }
-  const auto file = read_kernel_file(xclbin);
+  const auto file = read_kernel_file(xclbin, std::nullopt);
   if (!file.ok()) return {kWhat, false, file.error().message()};
   return {kWhat, true, fmt::format("{}: {}", xclbin, fmt::join(file->kernels, ", "))};
 }

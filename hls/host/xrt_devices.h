@@ -6,6 +6,7 @@
 // Thread contract: the schedule's thread; it outlives the devices that it makes.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,14 @@
 namespace sluice::hls_host {
 
 struct XrtOptions {
-  std::string xclbin;                   // path; what the cards are programmed with
-  TimeNs patience_ns = 30'000'000'000;  // after which a run that has not ended is given up
+  std::string xclbin;                            // path; what the cards are programmed with
+  std::optional<optimizer::RuleKind> rule = {};  // whose kernel it must have; empty: any
+  TimeNs patience_ns = 30'000'000'000;  // after which an update that has not ended is given up
 };
 
 // Reads the xclbin and finds the cards; each is programmed when its device is made. Device d of the
 // run is XRT's d-th card. Errors: ErrorCode::unsupported where XRT or a card is missing,
-// ErrorCode::not_found for the xclbin, ErrorCode::config for one without an update kernel.
+// ErrorCode::not_found for the xclbin, ErrorCode::config for one that lacks a kernel.
 Result<std::unique_ptr<csd::DeviceFactory>> open_xrt_devices(const XrtOptions& options);
 
 // For `sluice doctor`: one thing looked for, found by trying, and what to do where it is missing.

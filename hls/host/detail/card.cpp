@@ -22,17 +22,18 @@ const KnownKernel* find_known(std::string_view name) {
   return found == std::end(kKnownKernels) ? nullptr : found;
 }
 
-Status check_kernels(const KernelFile& file, const std::vector<std::string>& held) {
-  const auto is_update = [](const std::string& name) { return name.starts_with("update_"); };
-  const bool has_update = std::ranges::any_of(file.kernels, is_update);
+Status check_kernels(const KernelFile& file, const std::vector<std::string>& held,
+                     std::optional<optimizer::RuleKind> rule) {
+  const std::string wanted = rule ? update_kernel_name(*rule) : "update_";
+  const bool has_update = std::ranges::any_of(
+      file.kernels, [&](const std::string& name) { return name.starts_with(wanted); });
   const bool has_checksum = std::ranges::count(file.kernels, kChecksumKernel) > 0;
   if (has_update && has_checksum) return ok_status();
   return make_error(
       ErrorCode::config,
-      "{}: holds {}; a run needs the kernels update_RULE of its optimizer and {} "
-      "(docs/hls.md says how they are built)",
-      file.path, held.empty() ? "no kernel" : fmt::format("the kernels {}", fmt::join(held, ", ")),
-      kChecksumKernel);
+      "{}: holds {}; a run needs {} and {} (docs/hls.md says how they are built)", file.path,
+      held.empty() ? "no kernel" : fmt::format("the kernels {}", fmt::join(held, ", ")),
+      rule ? wanted : "the update kernel of its optimizer", kChecksumKernel);
 }
 
 // All buffers of all kernels must lie in one bank: a SmartSSD has one.
@@ -58,7 +59,8 @@ std::string told(const xrt::device& device) {
 
 }  // namespace
 
-Result<KernelFile> read_kernel_file(const std::string& path) {
+Result<KernelFile> read_kernel_file(const std::string& path,
+                                    std::optional<optimizer::RuleKind> rule) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     return make_error(ErrorCode::not_found, "{}: there is no such xclbin; set xclbin=PATH", path);
@@ -75,7 +77,7 @@ Result<KernelFile> read_kernel_file(const std::string& path) {
   if (!read.ok()) return Error(ErrorCode::corrupt, read.error().message());
   std::ranges::copy_if(held, std::back_inserter(file.kernels),
                        [](const std::string& name) { return find_known(name) != nullptr; });
-  RETURN_IF_ERROR(check_kernels(file, held));
+  RETURN_IF_ERROR(check_kernels(file, held, rule));
   return file;
 }
 

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,11 @@ struct KernelFile {
   xrt::xclbin xclbin;
   std::vector<std::string> kernels;  // those that a run may call
 };
-// Errors: ErrorCode::not_found, ErrorCode::corrupt for what XRT cannot read, ErrorCode::config
-// naming what it holds where that is no update kernel, or no checksum.
-Result<KernelFile> read_kernel_file(const std::string& path);
+// `rule`: whose kernel it must have; empty: any rule's. Errors: ErrorCode::not_found,
+// ErrorCode::corrupt for what XRT cannot read, ErrorCode::config naming what it holds where a
+// kernel is missing.
+Result<KernelFile> read_kernel_file(const std::string& path,
+                                    std::optional<optimizer::RuleKind> rule);
 
 // What XRT says of a card before it is programmed.
 struct CardFacts {

@@ -38,8 +38,9 @@ void UpdateRuns::on_end(Launch& launch, int state) {
 
 void UpdateRuns::count_ends(Flight& flight, std::int32_t count) {
   const runtime::Completion completion = *flight.completion;
+  const bool is_given_up = flight.is_given_up.load(std::memory_order_relaxed);
   if (flight.pending_count.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-  completion.note(ok_status());
+  if (!is_given_up) completion.note(ok_status());
 }
 
 Status UpdateRuns::start(const csd::UpdateOrder& order, const RoleBuffers& buffers,
@@ -89,11 +90,7 @@ Result<UpdateRuns::Launch*> UpdateRuns::take_launch(const char* kernel) {
 Result<UpdateRuns::Launch*> UpdateRuns::make_launch(const char* kernel) {
   const auto found = card_->kernels.find(std::string_view(kernel));
   if (found == card_->kernels.end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, unused] : card_->kernels) names.push_back(name);
-    return make_error(ErrorCode::config,
-                      "{}: the xclbin has no kernel {}, only {}; build one for this optimizer",
-                      name_, kernel, fmt::join(names, ", "));
+    return make_error(ErrorCode::config, "{}: the xclbin has no kernel {}", name_, kernel);
   }
   Launch& launch = launches_.emplace_back();
   const Status made = xrt_call(name_ + ": making a run", [&] {
@@ -189,6 +186,7 @@ Status UpdateRuns::fetch_result(const Launch& launch) const {
 // abort() waits for the driver, however long that takes, so another thread waits for it.
 bool UpdateRuns::stop(TimeNs timeout_ns) {
   const TimeNs until_ns = monotonic_now_ns() + timeout_ns;
+  for (Flight& flight : flights_) flight.is_given_up.store(true, std::memory_order_relaxed);
   auto running = std::make_shared<std::vector<xrt::run>>();
   for (const Launch& launch : launches_) {
     if (launch.is_running.load(std::memory_order_relaxed)) running->push_back(launch.run);

@@ -61,7 +61,8 @@ class UpdateRuns {
     std::optional<runtime::Completion> completion;
     std::optional<Error> start_error;  // of a run that could not follow those that were started
     std::atomic<std::int32_t> pending_count = 0;
-    std::atomic<int> bad_state = 0;  // in which a run ended that did not complete; 0: none
+    std::atomic<bool> is_given_up = false;  // nobody waits for the note any more
+    std::atomic<int> bad_state = 0;         // in which a run ended that did not complete; 0: none
   };
 
   static void on_end(Launch& launch, int state);
