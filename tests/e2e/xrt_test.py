@@ -78,8 +78,8 @@ def the_tiny_model_gives_the_same_numbers(place):
             settings = {**common, **row, "clock": "real", "text": text, "sample_tokens": 0,
                         "validation_every": 0, "validation_batches": 1,
                         "output": place / f"{name}{index}"}
-            found.append(train(place, "--steps", 3, "--json", env=env, run=SAMPLES / "runs/tiny.toml",
-                               **settings).json())
+            found.append(train(place, "--steps", 3, "--json", env=env,
+                               run=SAMPLES / "runs/tiny.toml", **settings).json())
         require_equal(numbers(found[2]), numbers(found[0]), f"tiny, {name}, against the host")
         require_equal(numbers(found[2]), numbers(found[1]), f"tiny, {name}, against emulated")
         require_equal(found[2]["bytes"], found[1]["bytes"], f"tiny, {name}, bytes on the links")
@@ -103,8 +103,8 @@ def knobs_change_while_it_runs(place):
 def spans(run_db, stage):
     with database(run_db) as db:
         return db.execute(
-            "SELECT count(*), min(dur) FROM span JOIN string ON string.id = name_id WHERE value = ?",
-            (stage,)).fetchone()
+            "SELECT count(*), min(dur) FROM span JOIN string ON string.id = name_id "
+            "WHERE value = ?", (stage,)).fetchone()
 
 
 @test

@@ -90,10 +90,11 @@ FOREIGN_OWNERS = [
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
-    ("Vitis HLS's headers, or what stands in for them", r"hls_(vector|stream)\.h", {"hls/kernels"}),
+    ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
     ("XRT", r"(xrt/|experimental/xrt|ert\.h|xclbin\.h|xrt\.h|uuid/|boost/any)",
      {"hls/host", "hls/sim/device", "hls/link"}),
-    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim"}),
+    ("fmt, tl::expected", r"(fmt|tl)/",
+     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
