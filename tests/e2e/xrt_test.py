@@ -31,8 +31,8 @@ def numbers(report):
     return report["losses"], report["state_digest"]
 
 
-def of_emulated(place, **settings):
-    return train(place, "--json", **{"method": "csd", "devices": 4, **settings}).json()
+def of_emulated(place, *flags, **settings):
+    return train(place, "--json", *flags, **{"method": "csd", "devices": 4, **settings}).json()
 
 
 @test
@@ -140,6 +140,27 @@ def what_is_missing_is_said_before_anything_is_written(place):
         require(not (place / "out/state").exists(), f"{settings}: a state was begun")
     buffered = train(place, env=env, caching="buffered", **ON_CARDS)
     buffered.refused(2, ["caching=direct"])
+
+
+@test
+def a_card_that_fails_ends_the_run_by_name_and_a_resume_ends_where_it_would_have(place):
+    whole = of_emulated(place, "--steps", 6, output="whole")
+    for index, (fault, words) in enumerate((
+            ("hang@40", ["update of subgroup", "was started and has not ended for 500 ms"]),
+            ("memory_error@40", ["csd", "the update of subgroup", "ERT_CMD_STATE_ERROR"]),
+            ("lost@40", ["subgroup"]))):
+        reply = train(place, "--steps", 6, env=cards(f"devices=4;hang_ms=0;fault={fault}"),
+                      output=f"failed{index}", device_patience=0.5, **ON_CARDS)
+        reply.refused(1, ["the run stopped", *words])
+        resumed = train(place, "--resume", "--json", "--steps", 6, env=cards(),
+                        output=f"failed{index}", **ON_CARDS).json()
+        require_equal(resumed["state_digest"], whole["state_digest"], f"the state after {fault}")
+
+
+@test
+def a_card_without_room_says_what_fits(place):
+    reply = train(place, env=cards("devices=4;memory_mib=1"), buffers=64, **ON_CARDS)
+    reply.refused(2, ["no room for a buffer", "the largest that fits is"])
 
 
 @test
