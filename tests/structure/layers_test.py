@@ -68,7 +68,7 @@ MAY_USE = {
                   "gui/widgets"},
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
-    "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
+    "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
             "core/calibrate", *CORE_WITHOUT_TORCH},
 }
@@ -93,7 +93,8 @@ FOREIGN_OWNERS = [
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
     ("XRT", r"(xrt/|experimental/xrt|ert\.h|xclbin\.h|xrt\.h|uuid/|boost/any)",
      {"hls/host", "hls/sim/device", "hls/link"}),
-    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim"}),
+    ("fmt, tl::expected", r"(fmt|tl)/",
+     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
