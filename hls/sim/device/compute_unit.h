@@ -1,139 +1,154 @@
 #pragma once
-// How a kernel's C++ function becomes a compute unit of the software SmartSSD: its register map, as
-// Vitis HLS lays out an s_axilite port, and a call with the arguments that the registers hold.
+// A top function as a compute unit: from its type alone follow the register map that Vitis HLS gives
+// an ap_ctrl_hs kernel, and the call that reads its arguments from such registers.
 //
-//   SLUICE_KERNEL_ARGUMENTS(vadd, "a", "b", "sum", "count");
-//   const sluice::soft_device::Kernel kKernels[] = {SLUICE_KERNEL(vadd)};
-//   SLUICE_KERNEL_TABLE(kKernels)
+//   One line a kernel, in one file of the shared object:
+//     const SluiceSoftKernel kKernels[] = {
+//         SLUICE_COMPUTE_UNIT(vadd, 2, a, b, sum, count),   // two units, and the arguments' names
+//     };
+//     SLUICE_SOFT_KERNELS(kKernels)
 //
-// in a shared object that an xclbin carries where hardware has a bitstream. The first argument is
-// at 0x10; a scalar of up to 4 bytes takes 8, one of 8 bytes and a pointer take 12 (UG1399,
-// "S_AXILITE Offset").
+// The map: control in 0x00 to 0x0f, the first argument at 0x10; a scalar of up to four bytes takes
+// eight, one of eight bytes or an address takes twelve.
 //
-// Thread contract: a table is constant; a call is as safe as its kernel.
+// Thread contract: a kernel's calls are as safe beside each other as its top function is.
 
-#include <cstddef>
-#include <cstdint>
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
-namespace sluice::soft_device {
+#include "hls/link/soft_bitstream.h"
 
-// Device memory as a running kernel reaches it. A pointer is translated once, at its argument.
-class MemoryPort {
- public:
-  virtual ~MemoryPort() = default;
-  // Where a device address lies in this process. Throws std::out_of_range outside of a live buffer.
-  virtual void* translate(std::uint64_t device_address) = 0;
-};
+namespace sluice::hls_device {
 
-struct Argument {
-  const char* name;
-  bool is_pointer;
-  std::uint32_t offset;      // of its registers
-  std::uint32_t size_bytes;  // of its value: 8 for a pointer
-};
-
-inline constexpr std::uint32_t kFirstArgument = 0x10;
-inline constexpr int kMaxArguments = 40;
-
-struct Kernel {
-  const char* name;
-  const Argument* arguments;
-  int argument_count;
-  std::uint32_t register_bytes;
-  void (*call)(const std::byte* registers, MemoryPort& memory);
-};
-
-struct KernelTable {
-  std::uint32_t version;  // kTableVersion
-  const Kernel* kernels;
-  int count;
-};
-inline constexpr std::uint32_t kTableVersion = 1;
-// What the shared object exports.
-inline constexpr const char* kTableSymbol = "sluice_kernel_table";
+inline constexpr std::uint32_t kFirstArgumentOffset = 0x10;
 
 template <typename T>
-constexpr std::uint32_t register_step() {
-  return std::is_pointer_v<T> || sizeof(T) == 8 ? 12 : 8;
-}
-
-template <typename... Ts>
-struct RegisterMap {
-  static constexpr std::uint32_t offset_of(std::size_t index) {
-    constexpr std::uint32_t steps[] = {register_step<Ts>()...};
-    std::uint32_t offset = kFirstArgument;
-    for (std::size_t i = 0; i < index; ++i) offset += steps[i];
-    return offset;
-  }
-  static constexpr std::uint32_t kEnd = offset_of(sizeof...(Ts));
-};
-
-template <typename T>
-T read_argument(const std::byte* registers, std::uint32_t offset, MemoryPort& memory) {
+constexpr const char* register_type() {
   if constexpr (std::is_pointer_v<T>) {
-    std::uint64_t address;
-    std::memcpy(&address, registers + offset, 8);
-    return static_cast<T>(memory.translate(address));
+    return "void*";
+  } else if constexpr (std::is_same_v<T, float>) {
+    return "float";
+  } else if constexpr (std::is_same_v<T, double>) {
+    return "double";
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return sizeof(T) == 8 ? "ulong" : "uint";
   } else {
-    static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
-    T value;
-    std::memcpy(&value, registers + offset, sizeof value);
-    return value;
+    return sizeof(T) == 8 ? "long" : "int";
   }
 }
 
-template <auto FUNCTION, typename Signature>
-struct Caller;
-template <auto FUNCTION, typename... Ts>
-struct Caller<FUNCTION, void (*)(Ts...)> {
-  static constexpr int kCount = sizeof...(Ts);
-  using Map = RegisterMap<Ts...>;
+template <std::size_t kCount>
+constexpr std::array<std::uint32_t, kCount> register_offsets(
+    const std::array<std::size_t, kCount>& sizes) {
+  std::array<std::uint32_t, kCount> offsets{};
+  std::uint32_t next = kFirstArgumentOffset;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    offsets[i] = next;
+    next += sizes[i] > 4 ? 12 : 8;
+  }
+  return offsets;
+}
 
-  static void call(const std::byte* registers, MemoryPort& memory) {
-    call_with(registers, memory, std::index_sequence_for<Ts...>());
+// "a, b, sum" of a macro's arguments as separate, terminated texts.
+template <std::size_t kCount>
+struct ArgumentNames {
+  explicit ArgumentNames(std::string_view list) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const std::size_t comma = std::min(list.find(',', at), list.size());
+      const std::string_view name = list.substr(at, comma - at);
+      name.copy(texts[i].data(), texts[i].size() - 1);
+      at = std::min(list.find_first_not_of(", ", comma), list.size());
+    }
   }
-  template <std::size_t... Is>
-  static void call_with(const std::byte* registers, MemoryPort& memory,
-                        std::index_sequence<Is...>) {
-    FUNCTION(read_argument<Ts>(registers, Map::offset_of(Is), memory)...);
+  std::array<std::array<char, 64>, kCount> texts{};
+};
+
+constexpr std::size_t count_names(std::string_view list) {
+  std::size_t count = 1;
+  for (const char c : list) count += c == ',' ? 1 : 0;
+  return count;
+}
+
+template <auto kFunction, typename Type = decltype(kFunction)>
+class ComputeUnitOf;
+
+template <auto kFunction, typename... Arguments>
+class ComputeUnitOf<kFunction, void (*)(Arguments...)> {
+ public:
+  static constexpr std::size_t kCount = sizeof...(Arguments);
+  static_assert(((std::is_pointer_v<Arguments> || std::is_arithmetic_v<Arguments>)&&...),
+                "an argument is a pointer or a number");
+
+  static SluiceSoftKernel described(const char* name, int instance_count, std::string_view names) {
+    static const ArgumentNames<kCount> kept_names(names);
+    static const std::array<SluiceSoftArgument, kCount> kept =
+        arguments(kept_names, std::index_sequence_for<Arguments...>());
+    return {name, instance_count, static_cast<std::int32_t>(kCount), kept.data(), &run};
   }
-  // The arguments with their names.
-  struct Arguments {
-    Argument values[sizeof...(Ts)];
-  };
-  template <typename... Names>
-  static constexpr Arguments named(Names... names) {
-    static_assert(sizeof...(Names) == sizeof...(Ts), "each argument of the kernel has a name");
-    const char* const all[] = {names...};
-    Arguments arguments{};
-    const bool is_pointer[] = {std::is_pointer_v<Ts>...};
-    const std::uint32_t sizes[] = {
-        static_cast<std::uint32_t>(std::is_pointer_v<Ts> ? 8 : sizeof(Ts))...};
-    for (std::size_t i = 0; i < sizeof...(Ts); ++i)
-      arguments.values[i] = {all[i], is_pointer[i], Map::offset_of(i), sizes[i]};
-    return arguments;
+
+ private:
+  static constexpr auto kOffsets = register_offsets<kCount>({sizeof(Arguments)...});
+
+  template <std::size_t... kIndex>
+  static std::array<SluiceSoftArgument, kCount> arguments(const ArgumentNames<kCount>& names,
+                                                          std::index_sequence<kIndex...>) {
+    return {SluiceSoftArgument{names.texts[kIndex].data(), register_type<Arguments>(),
+                               kOffsets[kIndex], static_cast<std::uint32_t>(sizeof(Arguments)),
+                               std::is_pointer_v<Arguments> ? 1u : 0u}...};
+  }
+
+  template <typename T>
+  static T decoded(const std::uint32_t* registers, std::uint32_t offset,
+                   const SluiceSoftMemory* memory, bool& is_good) {
+    if constexpr (std::is_pointer_v<T>) {
+      std::uint64_t address = 0;
+      std::memcpy(&address, registers + offset / 4, sizeof address);
+      void* const place = address == 0 ? nullptr : memory->at(memory->device, address);
+      if (address != 0 && place == nullptr) is_good = false;
+      return static_cast<T>(place);
+    } else {
+      T value;
+      std::memcpy(&value, registers + offset / 4, sizeof value);
+      return value;
+    }
+  }
+
+  template <std::size_t... kIndex>
+  static bool call(const std::uint32_t* registers, const SluiceSoftMemory* memory,
+                   std::index_sequence<kIndex...>) {
+    bool is_good = true;
+    const std::tuple<Arguments...> values{
+        decoded<Arguments>(registers, kOffsets[kIndex], memory, is_good)...};
+    if (is_good) std::apply(kFunction, values);
+    return is_good;
+  }
+
+  static bool run(const std::uint32_t* registers, const SluiceSoftMemory* memory) {
+    return call(registers, memory, std::index_sequence_for<Arguments...>());
   }
 };
 
-}  // namespace sluice::soft_device
+}  // namespace sluice::hls_device
 
-// Declares the arguments of a kernel; SLUICE_KERNEL then puts it into a table.
-#define SLUICE_KERNEL_ARGUMENTS(function, ...) \
-  constexpr auto k_arguments_of_##function =   \
-      ::sluice::soft_device::Caller<&function, decltype(&function)>::named(__VA_ARGS__)
+#define SLUICE_COMPUTE_UNIT(function, instance_count, ...)                                     \
+  []() -> SluiceSoftKernel {                                                                   \
+    using Unit = ::sluice::hls_device::ComputeUnitOf<&function>;                               \
+    static_assert(Unit::kCount == ::sluice::hls_device::count_names(#__VA_ARGS__),             \
+                  "name every argument of " #function);                                        \
+    return Unit::described(#function, instance_count, #__VA_ARGS__);                           \
+  }()
 
-#define SLUICE_KERNEL(function)                                              \
-  {#function, k_arguments_of_##function.values,                              \
-   ::sluice::soft_device::Caller<&function, decltype(&function)>::kCount,    \
-   ::sluice::soft_device::Caller<&function, decltype(&function)>::Map::kEnd, \
-   &::sluice::soft_device::Caller<&function, decltype(&function)>::call}
-
-#define SLUICE_KERNEL_TABLE(kernels)                                                         \
-  extern "C" __attribute__((visibility("default"))) const ::sluice::soft_device::KernelTable \
-  sluice_kernel_table() {                                                                    \
-    return {::sluice::soft_device::kTableVersion, kernels,                                   \
-            static_cast<int>(sizeof(kernels) / sizeof(kernels[0]))};                         \
+#define SLUICE_SOFT_KERNELS(kernels)                                                           \
+  extern "C" __attribute__((visibility("default"))) const SluiceSoftKernels*                   \
+  sluice_soft_kernels() {                                                                      \
+    static const SluiceSoftKernels table{::sluice::hls_link::kSoftKernelsVersion,              \
+                                         static_cast<std::int32_t>(std::size(kernels)), kernels}; \
+    return &table;                                                                             \
   }

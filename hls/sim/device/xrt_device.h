@@ -1,0 +1,32 @@
+#pragma once
+// A software SmartSSD as XRT's core sees a device (xrt_abi.h), and what the C functions of a driver
+// share with it.
+//
+// Thread contract: any thread.
+// Errors: exceptions as XRT's own drivers throw them: std::bad_alloc where device memory is full,
+// std::system_error for all else, with the model's message.
+
+#include "hls/sim/device/soft_device.h"
+#include "hls/sim/device/xrt_abi.h"
+
+namespace sluice::hls_device {
+
+// One opening of a device; its address is XRT's xclDeviceHandle.
+struct OpenDevice {
+  std::shared_ptr<SoftDevice> device;
+  mutable std::uint64_t seen = 0;  // completions; of the one thread that waits
+};
+
+// The file that begins at `file`, as long as its header says: XRT hands over no length.
+std::span<const std::byte> file_at(const axlf* file);
+
+xclBOProperties properties_of(const Buffer& buffer, BufferHandle handle);
+
+inline constexpr const char* kDeviceName = "sluice_software_smartssd_1";  // no vendor's
+
+// `handle`: who opened it closes it.
+std::shared_ptr<xrt_core::device> make_xrt_device(OpenDevice* handle);
+// Owns what it opened.
+std::shared_ptr<xrt_core::device> open_xrt_device(int index);
+
+}  // namespace sluice::hls_device
