@@ -229,7 +229,7 @@ void update_region(const Rule& rule, const UpdateSize& size, const Word* gradien
   FaultStream faults[kFaultWriters];
   hls::stream<std::uint32_t, 64> tile_counts("tile_counts");
   WordStream value_words("value_words"), index_words("index_words");
-  WordStream dense("dense"), gradient("gradient"), master_weights("master_weights");
+  WordStream dense("dense"), gradient("assembled"), master_weights("master_weights");
   ValueStream values("values");
   IndexStream indices("indices");
   WordStream state[kStates], to_store[kStates], to_hash_before[kStates], to_hash_after[kStates];

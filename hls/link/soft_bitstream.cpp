@@ -55,11 +55,10 @@ Result<SoftBitstream> SoftBitstream::open(std::span<const std::byte> shared_obje
     return make_error(ErrorCode::corrupt, "{}: its kernels are no shared object to load: {}", name,
                       dlerror());
   SoftBitstream bitstream(std::shared_ptr<void>(handle, [](void* library) { dlclose(library); }));
-  const auto table = reinterpret_cast<const SluiceSoftKernels* (*)()>(
-      dlsym(handle, kSoftKernelsSymbol));
+  const auto table =
+      reinterpret_cast<const SluiceSoftKernels* (*)()>(dlsym(handle, kSoftKernelsSymbol));
   if (table == nullptr)
-    return make_error(ErrorCode::corrupt, "{}: its kernels have no {}()", name,
-                      kSoftKernelsSymbol);
+    return make_error(ErrorCode::corrupt, "{}: its kernels have no {}()", name, kSoftKernelsSymbol);
   const SluiceSoftKernels* kernels = table();
   if (kernels->version != kSoftKernelsVersion)
     return make_error(ErrorCode::corrupt, "{}: kernels of version {}; this is version {}", name,

@@ -40,7 +40,8 @@ MAY_USE = {
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
-    "hls/sim/device": {"hls/sim", "hls/kernels", "hls/link"},
+    "hls/sim/device": {"base", "hls/sim", "hls/link"},
+    "hls/sim/kernels": {"hls/kernels", "hls/sim/device"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
@@ -91,16 +92,16 @@ FOREIGN_OWNERS = [
     ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
-    ("XRT", r"(xrt/|experimental/xrt|ert\.h|xclbin\.h|xrt\.h|uuid/|boost/any)",
+    ("XRT", r"(xrt/|experimental/xrt|(ert|xclbin|xrt|xrt_mem|version)\.h|uuid/|boost/)",
      {"hls/host", "hls/sim/device", "hls/link"}),
     ("fmt, tl::expected", r"(fmt|tl)/",
-     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim"}),
+     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "hls/sim/kernels"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
     r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
-    r"dlfcn|cxxabi)\.h")
+    r"dlfcn|cxxabi|link|elf)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
@@ -116,7 +117,7 @@ FOREIGN_TARGETS = {
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
-    "sluice_xrt": "xrt/xrt_bo.h",
+    "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xrt/xrt_bo.h",
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
 

@@ -28,7 +28,7 @@ TEST_CASE("every array of a dense update crosses once, a word a beat") {
        {std::int64_t{1}, std::int64_t{16}, std::int64_t{17}, 3 * kTile + 5}) {
     auto beats = beats_of({.element_count = n, .gradient_kind = optimizer::GradientKind::bf16});
     const auto words = static_cast<std::uint64_t>((n + 15) / 16);
-    CHECK(beats["gradient"] == words);
+    CHECK(beats["assembled"] == words);
     CHECK(beats["value_words"] == (words + 1) / 2);  // two to a word, in 16 bits
     CHECK(beats["state"] == 3 * words);
     CHECK(beats["to_store"] == 3 * words);
@@ -49,5 +49,5 @@ TEST_CASE("a sparse gradient crosses as its kept elements, and comes out as rows
   CHECK(beats["index_words"] == (kept + 31) / 32);
   CHECK(beats["value_words"] == (kept + 15) / 16);
   CHECK(beats["tile_counts"] == 4);
-  CHECK(beats["gradient"] == 4 * kTileRows);
+  CHECK(beats["assembled"] == 4 * kTileRows);
 }

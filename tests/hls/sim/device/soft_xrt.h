@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the software device share: XRT finds it (XILINX_XRT), each test case has devices
-// of its own, and a machine with another XRT skips.
+// What the tests of the software device share: XRT finds it (XILINX_XRT), each test case has
+// devices of its own, and a machine with another XRT skips.
 //
 // Thread contract: a test's main thread.
 
