@@ -34,8 +34,8 @@ Status parse_number(std::string_view key, std::string_view text, NumberRange ran
 }
 
 const std::vector<std::string> kFaultNames = {"hang", "memory_error", "lost", "allocation",
-                                              "short_p2p"};
-static_assert(static_cast<int>(FaultKind::short_p2p) + 1 == kFaultKindCount);
+                                              "unreachable_p2p"};
+static_assert(static_cast<int>(FaultKind::unreachable_p2p) + 1 == kFaultKindCount);
 
 // `hang@3`, `lost@5/device1`, `allocation~0.01`.
 Status parse_fault(std::string_view text, Settings& settings) {

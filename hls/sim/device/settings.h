@@ -25,7 +25,7 @@ enum class FaultKind : std::uint8_t {
   memory_error,  // a run ends with a changed word in one of its buffers, and says so
   lost,          // at that run the device falls off the bus
   allocation,    // a buffer cannot be allocated
-  short_p2p,     // the later half of a P2P buffer's mapping cannot be reached
+  unreachable_p2p,     // the later half of a P2P buffer's mapping cannot be reached
 };
 inline constexpr int kFaultKindCount = 5;
 
