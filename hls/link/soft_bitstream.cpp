@@ -1,6 +1,7 @@
 #include "hls/link/soft_bitstream.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,6 +35,24 @@ Status write_all(int fd, std::span<const std::byte> bytes) {
   return ok_status();
 }
 
+// Whether every segment lies within: the loader maps a cut file all the same, and the first use of
+// what is missing is a signal.
+bool is_whole_elf(std::span<const std::byte> bytes) {
+  Elf64_Ehdr header;
+  if (bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (header.e_phoff > bytes.size() || (i + 1) * sizeof segment > bytes.size() - header.e_phoff)
+      return false;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_offset > bytes.size() || segment.p_filesz > bytes.size() - segment.p_offset)
+      return false;
+  }
+  return true;
+}
+
 // The loader knows an object by the path that it was opened with, before it looks at the file; a
 // number that was used before would find the earlier object. So every path is written differently.
 std::string unique_path(int fd) {
@@ -47,6 +66,9 @@ std::string unique_path(int fd) {
 
 Result<SoftBitstream> SoftBitstream::open(std::span<const std::byte> shared_object,
                                           std::string_view name) {
+  if (!is_whole_elf(shared_object))
+    return make_error(ErrorCode::corrupt, "{}: its kernels are no shared object, or a cut one",
+                      name);
   const MemoryFile file(memfd_create("sluice_soft_bitstream", MFD_CLOEXEC));
   if (file.fd < 0) return make_error(ErrorCode::io, "memfd_create: {}", std::strerror(errno));
   RETURN_IF_ERROR(write_all(file.fd, shared_object));

@@ -37,10 +37,10 @@ Status parse_number(std::string_view key, std::string_view text, NumberRange ran
 // constants would be made.
 const std::vector<std::string>& fault_names() {
   static const std::vector<std::string> names = {"hang", "memory_error", "lost", "allocation",
-                                                 "short_p2p"};
+                                                 "unreachable_p2p"};
   return names;
 }
-static_assert(static_cast<int>(FaultKind::short_p2p) + 1 == kFaultKindCount);
+static_assert(static_cast<int>(FaultKind::unreachable_p2p) + 1 == kFaultKindCount);
 
 // `hang@3`, `lost@5/device1`, `allocation~0.01`.
 Status parse_fault(std::string_view text, Settings& settings) {

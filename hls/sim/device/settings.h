@@ -21,11 +21,11 @@ namespace sluice::hls_device {
 inline constexpr const char* kSettingsVariable = "SLUICE_SOFT_XRT";
 
 enum class FaultKind : std::uint8_t {
-  hang,          // a run's unit never says that it is done
-  memory_error,  // a run ends with a changed word in one of its buffers, and says so
-  lost,          // at that run the device falls off the bus
-  allocation,    // a buffer cannot be allocated
-  short_p2p,     // the later half of a P2P buffer's mapping cannot be reached
+  hang,             // a run's unit never says that it is done
+  memory_error,     // a run ends with a changed word in one of its buffers, and says so
+  lost,             // at that run the device falls off the bus
+  allocation,       // a buffer cannot be allocated
+  unreachable_p2p,  // the later half of a P2P buffer's mapping cannot be reached
 };
 inline constexpr int kFaultKindCount = 5;
 

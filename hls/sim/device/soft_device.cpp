@@ -96,7 +96,7 @@ Result<BufferHandle> SoftDevice::allocate(std::uint64_t size_bytes, unsigned fla
   std::shared_ptr<Buffer> buffer;
   if ((flags & XCL_BO_FLAGS_P2P) != 0) {
     const P2pReach reach =
-        faults_.strikes(FaultKind::short_p2p) ? P2pReach::first_half : P2pReach::whole;
+        faults_.strikes(FaultKind::unreachable_p2p) ? P2pReach::first_half : P2pReach::whole;
     ASSIGN_OR_RETURN(buffer, Buffer::p2p(memory_, size_bytes, reach));
   } else if ((flags & XCL_BO_FLAGS_DEV_ONLY) != 0) {
     ASSIGN_OR_RETURN(buffer, Buffer::device_only(memory_, size_bytes));
