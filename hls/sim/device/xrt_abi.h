@@ -1,8 +1,8 @@
 #pragma once
 // The private C++ interface of XRT 2.13, between libxrt_coreutil.so.2 and a driver's library: only
 // what a vtable needs, which is the order of the virtual functions and what is passed. Read from the
-// vtables of Debian's libxrt_hwemu.a (`readelf -r`). tests/hls/sim/device/xrt_abi_test.cpp holds it to
-// the XRT that is installed; with another one the software device is not built.
+// vtables of Debian's libxrt_hwemu.a (`readelf -r`). With another XRT the library refuses to be one
+// (xrt_abi_check.h).
 //
 // Names and layout are XRT's, hence the other namespace and no style of ours. The base classes'
 // constructors, destructors and default functions are in libxrt_coreutil.
@@ -146,6 +146,9 @@ class device : public ishim {
   virtual int open(const std::string&, int) const;
   virtual void close(int) const;
 
+  // A driver's part of loading an xclbin: XRT looks up kernels and banks in the copy it then keeps.
+  void register_axlf(const axlf*);
+
  private:
   // Where coreutil's constructor keeps its members: about 100 bytes.
   alignas(16) unsigned char members_of_xrt_[512];
@@ -170,5 +173,9 @@ class system {
  protected:
   ~system() = default;
 };
+
+// Asks the system for a device and remembers it by its handle, as every opening has to. The driver
+// keeps the device; XRT closes it with close_device().
+std::shared_ptr<device> get_userpf_device(void* handle, unsigned id);
 
 }  // namespace xrt_core

@@ -63,7 +63,7 @@ enum Query : int {
 };
 
 const SoftDevice& soft_device_of(const xrt_core::device* device) {
-  return *static_cast<const OpenDevice*>(device->get_device_handle())->device;
+  return *static_cast<const OpenDevice*>(device->get_device_handle())->soft;
 }
 
 class Answer : public xrt_core::query::request {
@@ -107,10 +107,8 @@ const std::map<int, Answer>& answers() {
 
 class XrtDevice final : public xrt_core::device {
  public:
-  XrtDevice(OpenDevice* handle, std::unique_ptr<OpenDevice> owned)
-      : xrt_core::device(static_cast<unsigned>(handle->device->index())),
-        owned_(std::move(owned)),
-        handle_(handle) {}
+  explicit XrtDevice(OpenDevice* handle)
+      : xrt_core::device(static_cast<unsigned>(handle->soft->index())), handle_(handle) {}
 
   void* get_device_handle() const override { return handle_; }
   bool is_userpf() const override { return true; }
@@ -120,7 +118,7 @@ class XrtDevice final : public xrt_core::device {
     return found->second;
   }
 
-  void close_device() override {}
+  void close_device() override { delete handle_; }  // and with it this
   void open_context(const unsigned char* xclbin, unsigned unit, bool shared) override {
     check(soft().open_context(std::as_bytes(std::span(xclbin, 16)), unit,
                               shared ? UnitAccess::shared : UnitAccess::exclusive));
@@ -169,7 +167,10 @@ class XrtDevice final : public xrt_core::device {
   int exec_wait(int timeout_ms) const override {
     return soft().wait(handle_->seen, std::chrono::milliseconds(timeout_ms)) ? 1 : 0;
   }
-  void load_axlf(const axlf* file) override { check(soft().load(file_at(file))); }
+  void load_axlf(const axlf* file) override {
+    check(soft().load(file_at(file)));
+    register_axlf(file);
+  }
 
   // What the card has and the model has not.
   void xread(xclAddressSpace, std::uint64_t, void*, std::size_t) const override {
@@ -222,10 +223,9 @@ class XrtDevice final : public xrt_core::device {
  private:
   static constexpr const char* kGraph = "AI engine";
 
-  SoftDevice& soft() const { return *handle_->device; }
+  SoftDevice& soft() const { return *handle_->soft; }
 
-  std::unique_ptr<OpenDevice> owned_;  // null: the C functions' caller closes it
-  OpenDevice* handle_;
+  OpenDevice* handle_;  // owns this
 };
 
 }  // namespace
@@ -242,15 +242,15 @@ xclBOProperties properties_of(const Buffer& buffer, BufferHandle handle) {
   return properties;
 }
 
-std::shared_ptr<xrt_core::device> make_xrt_device(OpenDevice* handle) {
-  return std::make_shared<XrtDevice>(handle, nullptr);
+OpenDevice* open_device(int index) {
+  auto handle = std::make_unique<OpenDevice>();
+  handle->soft = value_or_throw(SoftDevice::open(index));
+  handle->core = xrt_core::get_userpf_device(handle.get(), static_cast<unsigned>(index));
+  return handle.release();
 }
 
-std::shared_ptr<xrt_core::device> open_xrt_device(int index) {
-  auto owned = std::make_unique<OpenDevice>();
-  owned->device = value_or_throw(SoftDevice::open(index));
-  OpenDevice* const handle = owned.get();
-  return std::make_shared<XrtDevice>(handle, std::move(owned));
+std::shared_ptr<xrt_core::device> make_xrt_device(OpenDevice* handle) {
+  return std::make_shared<XrtDevice>(handle);
 }
 
 }  // namespace sluice::hls_device

@@ -11,11 +11,13 @@
 
 namespace sluice::hls_device {
 
-// One opening of a device; its address is XRT's xclDeviceHandle.
+// One opening of a device; its address is XRT's xclDeviceHandle. It lives until close_device().
 struct OpenDevice {
-  std::shared_ptr<SoftDevice> device;
-  mutable std::uint64_t seen = 0;  // completions; of the one thread that waits
+  std::shared_ptr<SoftDevice> soft;
+  std::shared_ptr<xrt_core::device> core;
+  std::uint64_t seen = 0;  // completions; of the one thread that waits
 };
+OpenDevice* open_device(int index);
 
 // The file that begins at `file`, as long as its header says: XRT hands over no length.
 std::span<const std::byte> file_at(const axlf* file);
@@ -24,9 +26,7 @@ xclBOProperties properties_of(const Buffer& buffer, BufferHandle handle);
 
 inline constexpr const char* kDeviceName = "sluice_software_smartssd_1";  // no vendor's
 
-// `handle`: who opened it closes it.
+// What XRT has of an opening.
 std::shared_ptr<xrt_core::device> make_xrt_device(OpenDevice* handle);
-// Owns what it opened.
-std::shared_ptr<xrt_core::device> open_xrt_device(int index);
 
 }  // namespace sluice::hls_device

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "hls/sim/device/xrt_abi_check.h"
 #include "hls/sim/device/xrt_device.h"
 
 namespace sluice::hls_device {
@@ -35,7 +36,7 @@ class XrtSystem final : public xrt_core::system {
     return {count, count};
   }
   std::shared_ptr<xrt_core::device> get_userpf_device(unsigned id) const override {
-    return open_xrt_device(static_cast<int>(id));
+    return open_device(static_cast<int>(id))->core;
   }
   std::shared_ptr<xrt_core::device> get_userpf_device(void* handle, unsigned) const override {
     return make_xrt_device(static_cast<OpenDevice*>(handle));
@@ -53,7 +54,13 @@ class XrtSystem final : public xrt_core::system {
 };
 
 // Never destroyed: XRT may ask it while the program ends.
-const XrtSystem* const registered_system = new XrtSystem;
+const XrtSystem* registered() {
+  const std::string problem = abi_problem();
+  if (problem.empty()) return new XrtSystem;
+  log_soft_device(problem);
+  return nullptr;
+}
+const XrtSystem* const registered_system = registered();
 
 }  // namespace
 
