@@ -146,9 +146,9 @@ def what_is_missing_is_said_before_anything_is_written(place):
 def a_card_that_fails_ends_the_run_by_name_and_a_resume_ends_where_it_would_have(place):
     whole = of_emulated(place, "--steps", 6, output="whole")
     for index, (fault, words) in enumerate((
-            ("hang@8", ["update of subgroup", "was started and has not ended for 500 ms"]),
-            ("memory_error@8", ["csd", "the update of subgroup", "ERT_CMD_STATE_ERROR"]),
-            ("lost@8", ["subgroup"]))):
+            ("hang@15", ["update of subgroup", "was started and has not ended for 500 ms"]),
+            ("memory_error@15", ["csd", "the update of subgroup", "ERT_CMD_STATE_ERROR"]),
+            ("lost@15", ["subgroup"]))):
         reply = train(place, "--steps", 6, env=cards(f"devices=4;hang_ms=0;fault={fault}"),
                       output=f"failed{index}", device_patience=0.5, **ON_CARDS)
         reply.refused(1, ["the run stopped", *words])

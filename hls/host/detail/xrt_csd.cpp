@@ -2,6 +2,10 @@
 
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "core/csd/update_kernel.h"
@@ -12,6 +16,18 @@ namespace {
 
 // How long a run that was given up has to be aborted, by the driver or the card.
 constexpr TimeNs kAbortNs = 5'000'000'000;
+
+// When the program ends XRT waits for its threads, and those for a run that never ends. So after
+// such a run the program ends with its exit code, before the libraries' destructors.
+void end_without_waiting() {
+  static const bool is_asked_for = on_exit(
+                                       [](int code, void*) {
+                                         std::fflush(nullptr);
+                                         _exit(code);
+                                       },
+                                       nullptr) == 0;
+  static_cast<void>(is_asked_for);
+}
 
 }  // namespace
 
@@ -38,6 +54,7 @@ void XrtCsd::stop() {
   memory_.abandon();
   static_cast<void>(runs_.release());
   static_cast<void>(new std::shared_ptr<Card>(card_));
+  end_without_waiting();
   log_warning(fmt::format(
       "{}: a run of card {} could not be ended; its memory is not given back before the program "
       "ends. `xbutil reset --device {}` resets the card",

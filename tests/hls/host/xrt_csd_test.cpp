@@ -25,7 +25,7 @@ const std::string& soft_xrt() {
         "lib/soft_xrt";
     if (!std::filesystem::exists(found / "sluice.xclbin", error)) return std::string();
     setenv("XILINX_XRT", found.c_str(), 1);
-    setenv("SLUICE_SOFT_XRT", "devices=4", 1);
+    setenv("SLUICE_SOFT_XRT", "devices=2", 1);
     return found.string();
   }();
   return folder;
