@@ -3,10 +3,10 @@
 // scalars and results mean. docs/hls.md has the pipeline. The host's own constants have the same
 // values by tests/hls/constants_test.cpp, not by inclusion.
 //
-// A pointer is a buffer in device memory, aligned to 64 bytes and of whole words; it may be the same
-// buffer for an `_in` and its `_out` (an update in place), and is the same for `gradient`, `counts`
-// and `indices`. The last word of an array may be written past its last element, with what was there
-// (state) or zero (parameters).
+// A pointer is a buffer in device memory, aligned to 64 bytes and of whole words; it may be the
+// same buffer for an `_in` and its `_out` (an update in place), and is the same for `gradient`,
+// `counts` and `indices`. The last word of an array may be written past its last element, with what
+// was there (state) or zero (parameters).
 //
 // Thread contract: under simulation any number of calls at once on disjoint buffers.
 
@@ -38,18 +38,18 @@ enum ParameterFormat : std::uint32_t {
 // unspecified, but nothing outside of them was written.
 enum UpdateStatus : std::uint32_t {
   kUpdated = 0,
-  kBadArguments = 1,      // a format or an element count that no kernel knows
-  kForeignGradient = 2,   // magic, version, kind or tile size of the sparse header
-  kWrongCounts = 3,       // another element, kept or tile count than the subgroup's
-  kCutGradient = 4,       // the header announces more words than `gradient_words`
-  kTileOverfull = 5,      // a tile's count is above its elements, or above what is left
-  kBadIndex = 6,          // not strictly ascending in its tile, or outside of it
-  kNotZero = 7,           // a byte that pads, or a reserved one, is not zero
+  kBadArguments = 1,     // a format or an element count that no kernel knows
+  kForeignGradient = 2,  // magic, version, kind or tile size of the sparse header
+  kWrongCounts = 3,      // another element, kept or tile count than the subgroup's
+  kCutGradient = 4,      // the header announces more words than `gradient_words`
+  kTileOverfull = 5,     // a tile's count is above its elements, or above what is left
+  kBadIndex = 6,         // not strictly ascending in its tile, or outside of it
+  kNotZero = 7,          // a byte that pads, or a reserved one, is not zero
 };
 
 // Word 0 of an update's result: lane 0 the status, lane 1 the tile where it was seen. Word 1: the
-// XXH3-64 of each state array as it was read, in 64-bit lanes in the order of the arguments. Word 2:
-// of each as it was written.
+// XXH3-64 of each state array as it was read, in 64-bit lanes in the order of the arguments. Word
+// 2: of each as it was written.
 inline constexpr int kResultWords = 3;
 
 extern "C" {
@@ -79,14 +79,14 @@ void update_adagrad(const Word* gradient, const Word* counts, const Word* indice
                     std::uint32_t parameter_format, float grad_scale, float weight_decay,
                     float minus_lr, float eps);
 
-// The sum of squares of `element_count` gradients (core/optimizer/gradient_stats.h: blocks of 16,384,
-// sixteen accumulators a block). `gradient_format` is any but sparse. Result, one word: lane 0 is 1
-// if all were finite, 64-bit lane 1 the bits of the sum, a double.
+// The sum of squares of `element_count` gradients (core/optimizer/gradient_stats.h: blocks of
+// 16,384, sixteen accumulators a block). `gradient_format` is any but sparse. Result, one word:
+// lane 0 is 1 if all were finite, 64-bit lane 1 the bits of the sum, a double.
 void gradient_norm(const Word* gradient, Word* result, std::uint64_t element_count,
                    std::uint32_t gradient_format);
 
-// XXH3-64 of `size_bytes` bytes from byte `first_byte` of the buffer; both are even. Result, one word: 64-bit
-// lane 0 the digest.
+// XXH3-64 of `size_bytes` bytes from byte `first_byte` of the buffer; both are even. Result, one
+// word: 64-bit lane 0 the digest.
 void checksum(const Word* bytes, Word* result, std::uint64_t first_byte, std::uint64_t size_bytes);
 
 }  // extern "C"

@@ -44,8 +44,7 @@ bool is_whole_elf(std::span<const std::byte> bytes) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (header.e_phoff > bytes.size() ||
-        (i + 1) * sizeof segment > bytes.size() - header.e_phoff)
+    if (header.e_phoff > bytes.size() || (i + 1) * sizeof segment > bytes.size() - header.e_phoff)
       return false;
     std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
     if (segment.p_offset > bytes.size() || segment.p_filesz > bytes.size() - segment.p_offset)
@@ -68,7 +67,8 @@ std::string unique_path(int fd) {
 Result<SoftBitstream> SoftBitstream::open(std::span<const std::byte> shared_object,
                                           std::string_view name) {
   if (!is_whole_elf(shared_object))
-    return make_error(ErrorCode::corrupt, "{}: its kernels are no shared object, or a cut one", name);
+    return make_error(ErrorCode::corrupt, "{}: its kernels are no shared object, or a cut one",
+                      name);
   const MemoryFile file(memfd_create("sluice_soft_bitstream", MFD_CLOEXEC));
   if (file.fd < 0) return make_error(ErrorCode::io, "memfd_create: {}", std::strerror(errno));
   RETURN_IF_ERROR(write_all(file.fd, shared_object));
@@ -77,11 +77,10 @@ Result<SoftBitstream> SoftBitstream::open(std::span<const std::byte> shared_obje
     return make_error(ErrorCode::corrupt, "{}: its kernels are no shared object to load: {}", name,
                       dlerror());
   SoftBitstream bitstream(std::shared_ptr<void>(handle, [](void* library) { dlclose(library); }));
-  const auto table = reinterpret_cast<const SluiceSoftKernels* (*)()>(
-      dlsym(handle, kSoftKernelsSymbol));
+  const auto table =
+      reinterpret_cast<const SluiceSoftKernels* (*)()>(dlsym(handle, kSoftKernelsSymbol));
   if (table == nullptr)
-    return make_error(ErrorCode::corrupt, "{}: its kernels have no {}()", name,
-                      kSoftKernelsSymbol);
+    return make_error(ErrorCode::corrupt, "{}: its kernels have no {}()", name, kSoftKernelsSymbol);
   const SluiceSoftKernels* kernels = table();
   if (kernels->version != kSoftKernelsVersion)
     return make_error(ErrorCode::corrupt, "{}: kernels of version {}; this is version {}", name,

@@ -1,15 +1,16 @@
 #pragma once
-// Software xclbins: the container that XRT loads (axlf, `xclbin2`), holding kernels as an ELF shared
-// object (soft_bitstream.h) where one of v++ holds a bitstream. What v++ links is read by XRT alone.
+// Software xclbins: the container that XRT loads (axlf, `xclbin2`), holding kernels as an ELF
+// shared object (soft_bitstream.h) where one of v++ holds a bitstream. What v++ links is read by
+// XRT alone.
 //
 // Sections: BITSTREAM, EMBEDDED_METADATA (XML), IP_LAYOUT, MEM_TOPOLOGY (one bank), CONNECTIVITY,
 // CLOCK_FREQ_TOPOLOGY; each begins at a multiple of eight bytes. The key block, which the format
-// keeps for a signature, begins with "sluice-fnv1a-64\0" and the FNV-1a of the whole file with those
-// eight bytes as zeros. No signature: it finds damage, not intent.
+// keeps for a signature, begins with "sluice-fnv1a-64\0" and the FNV-1a of the whole file with
+// those eight bytes as zeros. No signature: it finds damage, not intent.
 //
 // Thread contract: free functions and plain values.
-// Errors: corrupt for what was cut, is foreign or was changed, with name and byte offset; config for
-// kernels that no xclbin can hold.
+// Errors: corrupt for what was cut, is foreign or was changed, with name and byte offset; config
+// for kernels that no xclbin can hold.
 
 #include <array>
 #include <cstddef>

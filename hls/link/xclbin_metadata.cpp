@@ -33,16 +33,16 @@ std::string argument_xml(const KernelArgument& argument, std::size_t id) {
 }
 
 std::string kernel_xml(const Kernel& kernel, int& unit) {
-  std::string xml = fmt::format(
-      R"(<kernel name="{}" language="c" type="pl" hwControlProtocol="ap_ctrl_hs">)"
-      "\n"
-      R"(<port name="M_AXI_GMEM" mode="master" range="0xFFFFFFFF" dataWidth="512" )"
-      R"(portType="addressable" base="0x0"/>)"
-      "\n"
-      R"(<port name="S_AXI_CONTROL" mode="slave" range="{:#x}" dataWidth="32" )"
-      R"(portType="addressable" base="0x0"/>)"
-      "\n",
-      escaped(kernel.name), kUnitRangeBytes);
+  std::string xml =
+      fmt::format(R"(<kernel name="{}" language="c" type="pl" hwControlProtocol="ap_ctrl_hs">)"
+                  "\n"
+                  R"(<port name="M_AXI_GMEM" mode="master" range="0xFFFFFFFF" dataWidth="512" )"
+                  R"(portType="addressable" base="0x0"/>)"
+                  "\n"
+                  R"(<port name="S_AXI_CONTROL" mode="slave" range="{:#x}" dataWidth="32" )"
+                  R"(portType="addressable" base="0x0"/>)"
+                  "\n",
+                  escaped(kernel.name), kUnitRangeBytes);
   for (std::size_t a = 0; a < kernel.arguments.size(); ++a)
     xml += argument_xml(kernel.arguments[a], a);
   for (int instance = 1; instance <= kernel.instance_count; ++instance, ++unit) {

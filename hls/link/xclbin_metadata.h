@@ -1,6 +1,6 @@
 #pragma once
-// The XML of an xclbin, from which XRT knows a kernel's arguments, and the names that it shares with
-// the other sections.
+// The XML of an xclbin, from which XRT knows a kernel's arguments, and the names that it shares
+// with the other sections.
 //
 // Thread contract: free functions.
 

@@ -1,12 +1,11 @@
-// Bounds first, then the seal, then what the sections say: a message about a cut file names the cut,
-// and nothing of a changed file is believed.
-
-#include "hls/link/xclbin.h"
+// Bounds first, then the seal, then what the sections say: a message about a cut file names the
+// cut, and nothing of a changed file is believed.
 
 #include <xclbin.h>
 
 #include <cstring>
 
+#include "hls/link/xclbin.h"
 #include "hls/link/xclbin_seal.h"
 
 namespace sluice::hls_link {

@@ -1,12 +1,11 @@
 // The sections as bytes, then the header in front of them, then the seal over all.
 
-#include "hls/link/xclbin.h"
-
 #include <xclbin.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "hls/link/xclbin.h"
 #include "hls/link/xclbin_metadata.h"
 #include "hls/link/xclbin_seal.h"
 
@@ -103,8 +102,8 @@ Bytes clock_bytes(std::uint16_t kernel_mhz) {
   clock.m_freq_Mhz = kernel_mhz;
   clock.m_type = CT_KERNEL;
   copy_name(clock.m_name, "KERNEL_CLK");
-  return table_of<clock_freq_topology>(
-      std::int16_t{1}, offsetof(clock_freq_topology, m_clock_freq), std::vector{clock});
+  return table_of<clock_freq_topology>(std::int16_t{1}, offsetof(clock_freq_topology, m_clock_freq),
+                                       std::vector{clock});
 }
 
 Bytes as_vector(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }

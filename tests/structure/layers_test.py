@@ -40,7 +40,7 @@ MAY_USE = {
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
-    "hls/sim/device": {"hls/sim", "hls/kernels", "hls/link"},
+    "hls/sim/device": {"base", "hls/sim", "hls/kernels", "hls/link"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
@@ -71,7 +71,6 @@ MAY_USE = {
     "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
             "core/calibrate", *CORE_WITHOUT_TORCH},
-    "hls": set(),
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")
@@ -91,13 +90,16 @@ FOREIGN_OWNERS = [
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
-    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record", "hls"}),
+    ("Vitis HLS", r"hls_(vector|stream)\.h", {"hls/kernels", "hls/sim"}),
+    ("XRT", r"(xrt|experimental|uuid|boost)/|(ert|version|xclbin|xrt|xrt_mem)\.h",
+     {"hls/link", "hls/sim/device", "hls/host"}),
+    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
     r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
-    r"dlfcn|cxxabi)\.h")
+    r"dlfcn|cxxabi|elf|link)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
@@ -112,6 +114,7 @@ FOREIGN_TARGETS = {
     "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
+    "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xclbin.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
@@ -276,7 +279,9 @@ PLANTED = [
      "gui/views may not use core/model/gpt2"),
     ("gui/widgets/planted.h", '#include "gui/data/run_feed.h"\n',
      "gui/widgets may not use gui/data"),
-    ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls may not use base"),
+    ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls/kernels may not use base"),
+    ("hls/kernels/planted.cpp", "#include <xrt/xrt_bo.h>\n", "<xrt/xrt_bo.h> belongs to"),
+    ("core/csd/planted_hls.cpp", "#include <hls_stream.h>\n", "<hls_stream.h> belongs to"),
     ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
     ("core/optimizer/CMakeLists.txt",
      "sluice_library(NAME core_optimizer\n  SOURCES a.cpp LINKS base PRIVATE_LINKS core_train)\n",

@@ -1,6 +1,6 @@
 #pragma once
-// A top function as a compute unit: from its type alone follow the register map that Vitis HLS gives
-// an ap_ctrl_hs kernel, and the call that reads its arguments from such registers.
+// A top function as a compute unit: from its type alone follow the register map that Vitis HLS
+// gives an ap_ctrl_hs kernel, and the call that reads its arguments from such registers.
 //
 //   One line a kernel, in one file of the shared object:
 //     const SluiceSoftKernel kKernels[] = {
@@ -83,7 +83,7 @@ template <auto kFunction, typename... Arguments>
 class ComputeUnitOf<kFunction, void (*)(Arguments...)> {
  public:
   static constexpr std::size_t kCount = sizeof...(Arguments);
-  static_assert(((std::is_pointer_v<Arguments> || std::is_arithmetic_v<Arguments>)&&...),
+  static_assert(((std::is_pointer_v<Arguments> || std::is_arithmetic_v<Arguments>) && ...),
                 "an argument is a pointer or a number");
 
   static SluiceSoftKernel described(const char* name, int instance_count, std::string_view names) {
@@ -137,18 +137,18 @@ class ComputeUnitOf<kFunction, void (*)(Arguments...)> {
 
 }  // namespace sluice::hls_device
 
-#define SLUICE_COMPUTE_UNIT(function, instance_count, ...)                                     \
-  []() -> SluiceSoftKernel {                                                                   \
-    using Unit = ::sluice::hls_device::ComputeUnitOf<&function>;                               \
-    static_assert(Unit::kCount == ::sluice::hls_device::count_names(#__VA_ARGS__),             \
-                  "name every argument of " #function);                                        \
-    return Unit::described(#function, instance_count, #__VA_ARGS__);                           \
+#define SLUICE_COMPUTE_UNIT(function, instance_count, ...)                         \
+  []() -> SluiceSoftKernel {                                                       \
+    using Unit = ::sluice::hls_device::ComputeUnitOf<&function>;                   \
+    static_assert(Unit::kCount == ::sluice::hls_device::count_names(#__VA_ARGS__), \
+                  "name every argument of " #function);                            \
+    return Unit::described(#function, instance_count, #__VA_ARGS__);               \
   }()
 
-#define SLUICE_SOFT_KERNELS(kernels)                                                           \
-  extern "C" __attribute__((visibility("default"))) const SluiceSoftKernels*                   \
-  sluice_soft_kernels() {                                                                      \
-    static const SluiceSoftKernels table{::sluice::hls_link::kSoftKernelsVersion,              \
+#define SLUICE_SOFT_KERNELS(kernels)                                                              \
+  extern "C" __attribute__((visibility("default"))) const SluiceSoftKernels*                      \
+  sluice_soft_kernels() {                                                                         \
+    static const SluiceSoftKernels table{::sluice::hls_link::kSoftKernelsVersion,                 \
                                          static_cast<std::int32_t>(std::size(kernels)), kernels}; \
-    return &table;                                                                             \
+    return &table;                                                                                \
   }

@@ -81,9 +81,8 @@ void ComputeUnits::start(Run run) {
 void ComputeUnits::abort(const Buffer* packet) {
   {
     MutexLock lock(mutex_);
-    const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Run& run) {
-      return run.packet.get() == packet;
-    });
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const Run& run) { return run.packet.get() == packet; });
     if (found != waiting_.end()) {
       tell(*found, ERT_CMD_STATE_ABORT);
       waiting_.erase(found);
@@ -192,8 +191,9 @@ ert_cmd_state ComputeUnits::check_buffers(const Unit& unit, const Run& run) {
     const std::uint64_t address = broken + run.random % words * 8;
     std::byte* const word = memory_.at(address);
     for (int i = 0; i < 8; ++i) word[i] ^= std::byte{0x5a};
-    log_soft_device(fmt::format("run {} on {}: uncorrectable memory error at {:#x}, as was asked for",
-                                run.number, unit.name, address));
+    log_soft_device(
+        fmt::format("run {} on {}: uncorrectable memory error at {:#x}, as was asked for",
+                    run.number, unit.name, address));
     state = ERT_CMD_STATE_ERROR;
   }
   return state;
@@ -205,7 +205,8 @@ void ComputeUnits::wait_for_model_time(const Unit& unit, const Run& run, SteadyT
     if (std::string_view(argument.name) != "element_count") continue;
     const double seconds =
         static_cast<double>(scalar_at(run, argument)) / settings_.kernel_elements_per_s;
-    const SteadyTime end = begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+    const SteadyTime end =
+        begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
     MutexLock lock(mutex_);
     while (!is_ending_ && std::chrono::steady_clock::now() < end)
       changed_.wait_for(mutex_, end - std::chrono::steady_clock::now());

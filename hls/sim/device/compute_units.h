@@ -1,10 +1,9 @@
 #pragma once
-// The compute units of a loaded xclbin: a thread each, which takes the oldest run that may go to it,
-// calls the kernel and hands the outcome to Completions.
+// The compute units of a loaded xclbin: a thread each, which takes the oldest run that may go to
+// it, calls the kernel and hands the outcome to Completions.
 //
-// Thread contract: any thread. The destructor waits for kernels that run; whatever has not begun, or
-// hangs, is told as aborted.
-// Errors: config for a unit or a register that is not there.
+// Thread contract: any thread. The destructor waits for kernels that run; whatever has not begun,
+// or hangs, is told as aborted. Errors: config for a unit or a register that is not there.
 
 #include <bitset>
 #include <deque>

@@ -60,8 +60,8 @@ Result<std::uint64_t> DeviceMemory::allocate(std::uint64_t size_bytes) {
   {
     MutexLock lock(mutex_);
     // One page more than the buffer; the size first, so that the sum cannot wrap.
-    const bool fits = size_bytes > 0 && size_bytes <= budget_bytes_ &&
-                      pages_bytes <= budget_bytes_ - used_bytes_;
+    const bool fits =
+        size_bytes > 0 && size_bytes <= budget_bytes_ && pages_bytes <= budget_bytes_ - used_bytes_;
     if (fits) place = first_fit(pages_bytes + kDevicePageBytes);
     if (place == 0)
       return make_error(ErrorCode::memory,

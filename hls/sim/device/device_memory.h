@@ -3,7 +3,8 @@
 // compute units and by page ranges for P2P buffers, so that both see the same bytes.
 //
 // A buffer takes whole pages of the budget and is followed by a page that belongs to nobody, which
-// is_overrun() looks at. Its bytes are kPoison until somebody writes them. Address 0 is in no buffer.
+// is_overrun() looks at. Its bytes are kPoison until somebody writes them. Address 0 is in no
+// buffer.
 //
 // Thread contract: any thread; what is in a buffer is for its users to order.
 // Errors: memory when budget or bank are full; io if the kernel refuses the file.

@@ -34,8 +34,8 @@ class Faults {
 
   // A number that follows from the seed, the device, the kind and the event.
   std::uint64_t number_for(FaultKind kind, std::int64_t event) const {
-    const auto stream = static_cast<std::uint64_t>(device_ * kFaultKindCount) +
-                        static_cast<std::uint64_t>(kind);
+    const auto stream =
+        static_cast<std::uint64_t>(device_ * kFaultKindCount) + static_cast<std::uint64_t>(kind);
     return split_mix(mix64(seed_ + 1) ^ stream, static_cast<std::uint64_t>(event));
   }
 

@@ -70,7 +70,7 @@ struct Key {
 };
 
 template <typename T>
-Key number_key(const char* name, T Settings::*member, NumberRange range) {
+Key number_key(const char* name, T Settings::* member, NumberRange range) {
   return {name, [=](std::string_view value, Settings& settings) {
             return parse_number(name, value, range, settings.*member);
           }};
@@ -102,8 +102,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") + 1 - first);
 }
 
-Status parse_setting(std::string_view setting, std::vector<std::string>& seen,
-                     Settings& settings) {
+Status parse_setting(std::string_view setting, std::vector<std::string>& seen, Settings& settings) {
   const std::string name = key_of(setting);
   const std::string value = value_of(setting);
   for (const Key& key : keys()) {

@@ -1,7 +1,6 @@
 // Sluice's kernels as compute units of a software SmartSSD: one of each, as on the card.
 
 #include "hls/kernels/kernels.h"
-
 #include "hls/sim/device/compute_unit.h"
 
 using namespace sluice::hls_kernels;

@@ -55,8 +55,8 @@ Result<std::shared_ptr<SoftDevice>> SoftDevice::open(int index) {
   OpenDevices& open = open_devices();
   MutexLock lock(open.mutex);
   if (index < 0 || index >= settings.devices)
-    return make_error(ErrorCode::not_found, "there is no device {}; {}={}", index,
-                      "devices", settings.devices);
+    return make_error(ErrorCode::not_found, "there is no device {}; {}={}", index, "devices",
+                      settings.devices);
   std::weak_ptr<SoftDevice>& place = open.devices[static_cast<std::size_t>(index)];
   if (std::shared_ptr<SoftDevice> device = place.lock()) return device;
   ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory,
@@ -146,10 +146,10 @@ Status SoftDevice::copy(const Copy& copy) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> from, buffer(copy.from));
   if (to->memory() == nullptr || from->memory() == nullptr)
     return make_error(ErrorCode::config, "copy of a command");
-  const bool fits = to->has_range(copy.to_offset_bytes, copy.count_bytes) &&
-                    from->has_range(copy.from_offset_bytes, copy.count_bytes) &&
-                    !(to == from && overlap(*to, copy.to_offset_bytes, copy.from_offset_bytes,
-                                            copy.count_bytes));
+  const bool fits =
+      to->has_range(copy.to_offset_bytes, copy.count_bytes) &&
+      from->has_range(copy.from_offset_bytes, copy.count_bytes) &&
+      !(to == from && overlap(*to, copy.to_offset_bytes, copy.from_offset_bytes, copy.count_bytes));
   if (!fits)
     return make_error(ErrorCode::config, "copy of {} bytes from {} of {} to {} of {}",
                       copy.count_bytes, copy.from_offset_bytes, from->size_bytes(),
@@ -193,8 +193,7 @@ Status SoftDevice::close_export(int fd) {
   return ok_status();
 }
 
-Status SoftDevice::open_context(std::span<const std::byte> uuid, unsigned unit,
-                                UnitAccess access) {
+Status SoftDevice::open_context(std::span<const std::byte> uuid, unsigned unit, UnitAccess access) {
   RETURN_IF_ERROR(check_present());
   MutexLock lock(mutex_);
   if (units_ == nullptr || !std::equal(uuid.begin(), uuid.end(), uuid_.begin(), uuid_.end()))

@@ -1,12 +1,12 @@
 #pragma once
-// One software SmartSSD: its memory, its buffers, the xclbin that is loaded, and what was asked to go
-// wrong. Whoever opens device i of this process gets the same one; it begins anew, with the settings
-// of that moment, when it is opened while nobody has it.
+// One software SmartSSD: its memory, its buffers, the xclbin that is loaded, and what was asked to
+// go wrong. Whoever opens device i of this process gets the same one; it begins anew, with the
+// settings of that moment, when it is opened while nobody has it.
 //
 // Thread contract: any thread.
 // Errors: memory when device memory is full; unsupported for what a SmartSSD lacks; config for
-// handles, ranges and units that are not there; busy for a unit that another has for itself; io once
-// the device is lost, for every call.
+// handles, ranges and units that are not there; busy for a unit that another has for itself; io
+// once the device is lost, for every call.
 
 #include <xclbin.h>
 

@@ -63,8 +63,8 @@ Status SoftDevice::load(std::span<const std::byte> file) {
     if (bitstream.kernel_named(unit.kernel) == nullptr)
       return make_error(ErrorCode::corrupt, "xclbin: its kernels have no {}", unit.kernel);
   }
-  auto units = std::make_shared<ComputeUnits>(std::move(bitstream), xclbin.compute_units,
-                                              settings_, *memory_, completions_);
+  auto units = std::make_shared<ComputeUnits>(std::move(bitstream), xclbin.compute_units, settings_,
+                                              *memory_, completions_);
   MutexLock lock(mutex_);
   units_.swap(units);
   uuid_ = xclbin.uuid;
@@ -89,8 +89,8 @@ void SoftDevice::draw_faults(Run& run) {
   run.breaks_memory = faults_.strikes(FaultKind::memory_error);
   if (faults_.strikes(FaultKind::lost)) {
     is_lost_ = true;
-    log_soft_device(fmt::format("{} is lost at run {}, as was asked for", bdf_text(index_),
-                                run.number));
+    log_soft_device(
+        fmt::format("{} is lost at run {}, as was asked for", bdf_text(index_), run.number));
   }
 }
 

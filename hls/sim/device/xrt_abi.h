@@ -1,8 +1,8 @@
 #pragma once
 // The private C++ interface of XRT 2.13, between libxrt_coreutil.so.2 and a driver's library: only
-// what a vtable needs, which is the order of the virtual functions and what is passed. Read from the
-// vtables of Debian's libxrt_hwemu.a (`readelf -r`). With another XRT the library refuses to be one
-// (xrt_abi_check.h).
+// what a vtable needs, which is the order of the virtual functions and what is passed. Read from
+// the vtables of Debian's libxrt_hwemu.a (`readelf -r`). With another XRT the library refuses to be
+// one (xrt_abi_check.h).
 //
 // Names and layout are XRT's, hence the other namespace and no style of ours. The base classes'
 // constructors, destructors and default functions are in libxrt_coreutil.
@@ -114,8 +114,7 @@ struct ishim {
   virtual void update_graph_rtp(void*, const char*, const char*, std::size_t) = 0;
   virtual void read_graph_rtp(void*, const char*, char*, std::size_t) = 0;
   virtual void open_aie_context(xrt::aie::access_mode) = 0;
-  virtual void sync_aie_bo(xrt::bo&, const char*, xclBOSyncDirection, std::size_t,
-                           std::size_t) = 0;
+  virtual void sync_aie_bo(xrt::bo&, const char*, xclBOSyncDirection, std::size_t, std::size_t) = 0;
   virtual void reset_aie() = 0;
   virtual void sync_aie_bo_nb(xrt::bo&, const char*, xclBOSyncDirection, std::size_t,
                               std::size_t) = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// Whether the XRT that is loaded is the one that xrt_abi.h describes: by its version at compile time
-// and by the sizes of its vtables, which change with every virtual function that comes or goes.
+// Whether the XRT that is loaded is the one that xrt_abi.h describes: by its version at compile
+// time and by the sizes of its vtables, which change with every virtual function that comes or
+// goes.
 //
 // Thread contract: free functions.
 
@@ -34,14 +35,14 @@ inline std::size_t exported_bytes(const char* symbol) {
 // Empty: it is that XRT.
 inline std::string abi_problem() {
   if (XRT_VERSION_CODE != XRT_VERSION(2, 13))
-    return fmt::format("built against XRT {}; the software device knows 2.13",
-                       xrt_build_version);
+    return fmt::format("built against XRT {}; the software device knows 2.13", xrt_build_version);
   const std::size_t device = exported_bytes("_ZTVN8xrt_core6deviceE");
   const std::size_t system = exported_bytes("_ZTVN8xrt_core6systemE");
   if (device != kDeviceVtableBytes || system != kSystemVtableBytes)
-    return fmt::format("the vtables of XRT's device and system have {:#x} and {:#x} bytes, not "
-                       "{:#x} and {:#x}: another XRT than the software device knows",
-                       device, system, kDeviceVtableBytes, kSystemVtableBytes);
+    return fmt::format(
+        "the vtables of XRT's device and system have {:#x} and {:#x} bytes, not "
+        "{:#x} and {:#x}: another XRT than the software device knows",
+        device, system, kDeviceVtableBytes, kSystemVtableBytes);
   return "";
 }
 

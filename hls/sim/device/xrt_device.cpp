@@ -92,8 +92,7 @@ const std::map<int, Answer>& answers() {
          const auto bdf = bdf_of(device.index());
          return std::make_tuple(bdf[0], bdf[1], bdf[2], bdf[3]);
        })},
-      {kRomVbnv,
-       Answer([](const SoftDevice&) -> boost::any { return std::string(kDeviceName); })},
+      {kRomVbnv, Answer([](const SoftDevice&) -> boost::any { return std::string(kDeviceName); })},
       {kM2m, Answer([](const SoftDevice&) -> boost::any { return std::uint32_t{1}; })},
       {kNodma, Answer([](const SoftDevice&) -> boost::any { return std::uint32_t{0}; })},
       {kClockFreqsMhz, Answer([](const SoftDevice&) -> boost::any {
@@ -143,9 +142,8 @@ class XrtDevice final : public xrt_core::device {
   }
   void sync_bo(unsigned handle, xclBOSyncDirection direction, std::size_t size,
                std::size_t offset) override {
-    check(soft().sync(handle,
-                      direction == XCL_BO_SYNC_BO_TO_DEVICE ? SyncTo::device : SyncTo::host, size,
-                      offset));
+    check(soft().sync(handle, direction == XCL_BO_SYNC_BO_TO_DEVICE ? SyncTo::device : SyncTo::host,
+                      size, offset));
   }
   void* map_bo(unsigned handle, bool) override {
     const auto bytes = value_or_throw(soft().buffer(handle))->host_bytes();

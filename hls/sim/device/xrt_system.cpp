@@ -15,10 +15,9 @@ class XrtSystem final : public xrt_core::system {
  public:
   XrtSystem() {
     const auto settings = settings_of_environment();
-    log_soft_device(settings.ok()
-                        ? fmt::format("{} of them behind XRT ({})", settings->devices,
-                                      "docs/software_smartssd.md")
-                        : settings.error().message());
+    log_soft_device(settings.ok() ? fmt::format("{} of them behind XRT ({})", settings->devices,
+                                                "docs/software_smartssd.md")
+                                  : settings.error().message());
   }
 
   unsigned get_device_id(const std::string& text) const override {

@@ -1,6 +1,7 @@
 #pragma once
-// Stands in for Vitis HLS's hls_vector.h where v++ is not there: `hls::vector<T, N>`, N elements side
-// by side, aligned to their whole size. Only what the kernels use of it (UG1399, "Vector Data Types").
+// Stands in for Vitis HLS's hls_vector.h where v++ is not there: `hls::vector<T, N>`, N elements
+// side by side, aligned to their whole size. Only what the kernels use of it (UG1399, "Vector Data
+// Types").
 //
 // Thread contract: plain values.
 

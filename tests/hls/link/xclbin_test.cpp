@@ -50,8 +50,7 @@ void check_refused(std::span<const std::byte> file, const char* expected) {
   const auto xclbin = read_xclbin(file, "my.xclbin");
   REQUIRE_FALSE(xclbin.ok());
   CHECK(xclbin.error().code() == ErrorCode::corrupt);
-  CHECK_THAT(xclbin.error().message(),
-             Catch::StartsWith("my.xclbin") && Catch::Contains(expected));
+  CHECK_THAT(xclbin.error().message(), Catch::StartsWith("my.xclbin") && Catch::Contains(expected));
 }
 
 }  // namespace
@@ -90,7 +89,8 @@ TEST_CASE("a file that is cut anywhere is refused") {
   const auto file = some_xclbin(bitstream);
   for (std::size_t size = 0; size < file.size(); size += size < 1200 ? 1 : 37) {
     // A copy of its own, so that a read past the end is one past an allocation.
-    const std::vector<std::byte> cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::vector<std::byte> cut(file.begin(),
+                                     file.begin() + static_cast<std::ptrdiff_t>(size));
     INFO(size);
     check_refused(cut, "offset ");
   }
@@ -174,8 +174,8 @@ TEST_CASE("the program packs, shows, and refuses in words") {
   const TestFolder folder;
   const std::string out = folder.file("out.xclbin");
   const auto run = [&](const std::string& arguments) {
-    const std::string command = SLUICE_XCLBIN_PROGRAM " " + arguments + " >" +
-                                folder.file("said") + " 2>&1";
+    const std::string command =
+        SLUICE_XCLBIN_PROGRAM " " + arguments + " >" + folder.file("said") + " 2>&1";
     const int status = std::system(command.c_str());
     std::ifstream said(folder.file("said"));
     return std::pair(WEXITSTATUS(status), std::string(std::istreambuf_iterator<char>(said), {}));

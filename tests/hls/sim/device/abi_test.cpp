@@ -1,4 +1,5 @@
-// The software device re-declares a private interface of XRT 2.13: this says whether it is still so.
+// The software device re-declares a private interface of XRT 2.13: this says whether it is still
+// so.
 
 #include <fstream>
 #include <iterator>
@@ -21,8 +22,8 @@ TEST_CASE("a program that knows nothing of it runs on it, and is told that it is
   if (skips_for_xrt()) return;
   const TestFolder folder;
   const std::string said = folder.file("said");
-  const std::string command = std::string("XILINX_XRT=" SLUICE_SOFT_XRT_FOLDER " "
-                                          SLUICE_PLAIN_PROGRAM " " SLUICE_TEST_XCLBIN " >") +
+  const std::string command = std::string("XILINX_XRT=" SLUICE_SOFT_XRT_FOLDER
+                                          " " SLUICE_PLAIN_PROGRAM " " SLUICE_TEST_XCLBIN " >") +
                               said + " 2>&1";
   CHECK(std::system(command.c_str()) == 0);
   std::ifstream file(said);

@@ -25,7 +25,8 @@ Outcome scaled(const SoftXrt::Loaded& loaded) {
   const ert_cmd_state state = run.wait(kLong);
   if (state == ERT_CMD_STATE_NORESPONSE) return {state, 0};  // nothing can be read any more
   value.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
-  const auto wrong = std::count_if(words, words + 1024, [](std::uint32_t word) { return word != 6; });
+  const auto wrong =
+      std::count_if(words, words + 1024, [](std::uint32_t word) { return word != 6; });
   return {state, static_cast<std::size_t>(wrong)};
 }
 

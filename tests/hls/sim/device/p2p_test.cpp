@@ -70,7 +70,8 @@ TEST_CASE("a drive's words go through a kernel and back, with no sync and no hos
   CHECK(words[kWords - 1] == 3 * (kWords - 1) + 1);
 }
 
-TEST_CASE("a read into a buffer whose later half cannot be reached fails, into the first it does not") {
+TEST_CASE(
+    "a read into a buffer whose later half cannot be reached fails, into the first it does not") {
   if (skips_for_xrt()) return;
   const DirectFile file;
   if (skips_for_file(file)) return;

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the software device share: XRT finds it (XILINX_XRT), each test case has devices
-// of its own, and a machine with another XRT skips.
+// What the tests of the software device share: XRT finds it (XILINX_XRT), each test case has
+// devices of its own, and a machine with another XRT skips.
 //
 // Thread contract: a test's main thread.
 
@@ -19,12 +19,7 @@
 
 namespace sluice::hls_device {
 
-// A program's first use of XRT reads it; before main() is before that.
-inline const bool kXilinxXrtIsSet = [] {
-  setenv("XILINX_XRT", SLUICE_SOFT_XRT_FOLDER, 1);
-  unsetenv("XCL_EMULATION_MODE");
-  return true;
-}();
+extern const char* const kTestXclbin;  // the path of test_kernels.cpp as an xclbin
 
 // Says that it skips where XRT is another one.
 inline bool skips_for_xrt() {
@@ -48,7 +43,7 @@ class SoftXrt {
   };
   Loaded open(unsigned index = 0) const {
     xrt::device device(index);
-    const xrt::uuid xclbin = device.load_xclbin(std::string(SLUICE_TEST_XCLBIN));
+    const xrt::uuid xclbin = device.load_xclbin(std::string(kTestXclbin));
     return {std::move(device), xclbin};
   }
 };

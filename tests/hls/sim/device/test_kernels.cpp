@@ -1,5 +1,5 @@
-// Kernels of the software device's tests, of its own and of the xclbin's: each is wrong in one way or
-// right in a way that is easy to check.
+// Kernels of the software device's tests, of its own and of the xclbin's: each is wrong in one way
+// or right in a way that is easy to check.
 
 #include <unistd.h>
 
