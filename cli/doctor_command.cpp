@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "core/plan/memory_plan.h"
+#include "hls/host/xrt_devices.h"
 #include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
 #include "storage/io/page_aligned_buffer.h"
@@ -70,7 +71,7 @@ void check_memory() {
                                      format_bytes(static_cast<std::int64_t>(limit.rlim_cur))));
 }
 
-void check_hardware() {
+void check_hardware(const std::string& directory, const std::string& xclbin) {
   const bool has_gpu = std::filesystem::exists("/dev/nvidiactl");
   print_line(has_gpu, "NVIDIA GPU",
              has_gpu ? "present, but this build computes on the processor"
@@ -79,8 +80,9 @@ void check_hardware() {
   print_line(tracing.ok(), "CUPTI (GPU activity)",
              tracing.ok() ? *tracing + "; no model of this build uses the GPU"
                           : tracing.error().message());
-  print_line(false, "XRT (hardware CSDs)",
-             "not built into this version: method=csd uses emulated devices");
+  for (const hls_host::XrtFinding& finding : hls_host::examine_xrt(directory, xclbin)) {
+    print_line(finding.is_good, finding.what, escaped_for_terminal(finding.text));
+  }
 }
 
 std::string text_of(std::FILE* pipe) {
@@ -126,11 +128,13 @@ void check_window() {
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
   auto directory = std::make_shared<std::string>(".");
+  auto xclbin = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("doctor", "What this machine has, and what to do about the rest");
   command->add_option("directory", *directory, "where the state would lie (default: here)");
+  command->add_option("--xclbin", *xclbin, "a file for backend=xrt, to look at its kernels");
   command->footer("Example: sluice doctor /mnt/nvme0");
-  command->callback([directory, &exit_code] {
+  command->callback([directory, xclbin, &exit_code] {
     std::error_code error;
     if (!std::filesystem::is_directory(*directory, error)) {
       exit_code =
@@ -150,7 +154,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
                              format_count(static_cast<double>(free_bytes) / 28)));
     }
     check_memory();
-    check_hardware();
+    check_hardware(*directory, *xclbin);
     check_window();
   });
 }

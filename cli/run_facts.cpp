@@ -93,14 +93,15 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
 
 }  // namespace
 
-std::string mode_line(const settings::RunConfig& config, ModeClock clock) {
-  const auto devices = config.offload.devices;
+std::string mode_line(const settings::RunConfig& config, ModeClock clock,
+                      const std::string& devices) {
+  const auto count = config.offload.devices;
   const bool is_csd = config.offload.method == offload::Method::csd;
   const std::string text = fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
-                                       pipeline_name(config.offload.pipeline), devices,
-                                       is_csd ? "device" : "drive", devices == 1 ? "" : "s");
+                                       pipeline_name(config.offload.pipeline), count,
+                                       is_csd ? "device" : "drive", count == 1 ? "" : "s");
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
-  const char* csds = is_csd ? ", EMULATED CSDs (files, host memory)" : "";
+  const std::string csds = is_csd ? ", " + devices : "";
   if (config.clock.kind == settings::ClockKind::real) return text + " · real clock" + csds;
   return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
 }

@@ -39,11 +39,11 @@ void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
                     asked == nullptr ? kBySettings : asked->who});
   }
   collector_.add(rows);
-  collector_.add(mode_row(run_.config(), step, ts));
+  collector_.add(mode_row(run_, step, ts));
 }
 
-rundb::ModeRow mode_row(const settings::RunConfig& config, std::int64_t step, TimeNs ts) {
-  return {ts, step, mode_line(config, ModeClock::of_settings)};
+rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts) {
+  return {ts, step, mode_line(run.config(), ModeClock::of_settings, run.device_description())};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {

@@ -28,8 +28,8 @@ class KnobRecorder final : public train::TrainObserver {
   collect::Collector& collector_;
 };
 
-// For table `mode`: in which mode steps run from `step` on.
-rundb::ModeRow mode_row(const settings::RunConfig& config, std::int64_t step, TimeNs ts);
+// For table `mode`: in which mode the run's steps go from `step` on.
+rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts);
 
 // For table `knob`.
 std::vector<rundb::KnobRow> knob_rows();

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/setting_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -9,6 +10,8 @@
 #include "cli/run_record.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
+#include "core/platform/platform_change.h"
+#include "core/platform/platform_text.h"
 
 namespace sluice::cli {
 namespace {
@@ -17,24 +20,53 @@ struct SimulateArguments {
   std::string model;
   std::string platform;
   std::vector<std::string> overrides;
+  std::vector<std::string> platform_changes;
   std::string database;
   std::string sweep;
   bool json = false;
   bool csv = false;
 };
 
-Result<plan::RunPlan> plan_of(const SimulateArguments& arguments,
-                              const std::vector<std::string>& more) {
-  std::vector<std::string> settings = arguments.overrides;
-  settings.insert(settings.end(), more.begin(), more.end());
-  ASSIGN_OR_RETURN(const settings::RunConfig config,
-                   simulate::simulation_config(arguments.model, arguments.platform, settings));
-  return plan::plan_run(config);
+// What --set and --platform-set say, and what a sweep adds to either.
+Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
+  return simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides);
+}
+Result<platform::Platform> platform_of(const SimulateArguments& arguments) {
+  ASSIGN_OR_RETURN(const platform::PlatformChange change,
+                   platform::parse_platform_change(arguments.platform_changes));
+  ASSIGN_OR_RETURN(const platform::Platform platform, platform::load_platform(arguments.platform));
+  return platform::with_change(platform, change);
+}
+
+Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
+  if (arguments.platform_changes.empty()) return plan::plan_run(config);
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const platform::Platform platform, platform_of(arguments));
+  return plan::plan_run(config, shape, platform);
+}
+
+SimulateArguments with_swept(SimulateArguments arguments, const std::string& key,
+                             const std::string& value) {
+  const bool is_platforms = platform::is_platform_change(key);
+  (is_platforms ? arguments.platform_changes : arguments.overrides).push_back(key + "=" + value);
+  return arguments;
+}
+
+// The machine as it was simulated, not as its file says.
+Status record_changed_platform(const SimulateArguments& arguments, collect::RunFacts& facts) {
+  if (arguments.platform_changes.empty()) return ok_status();
+  ASSIGN_OR_RETURN(const platform::Platform platform, platform_of(arguments));
+  for (auto& [key, value] : facts.meta) {
+    if (key == "platform_text") value = platform::platform_text(platform);
+  }
+  return ok_status();
 }
 
 // The step as a run database, which opens like that of a run that trained.
-Result<simulate::SimulatedStep> simulate_recorded(const plan::RunPlan& plan,
-                                                  const std::string& database) {
+Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& arguments,
+                                                  const plan::RunPlan& plan) {
+  const std::string& database = arguments.database;
   record::Recorder recorder;
   recorder.set_level(plan.config.record);
   std::unique_ptr<collect::Collector> collector;
@@ -44,11 +76,12 @@ Result<simulate::SimulatedStep> simulate_recorded(const plan::RunPlan& plan,
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                      rundb::Writer::create(database, rundb::IfExists::replace));
     const state::Layout layout(plan.geometry, plan.device_map);
-    ASSIGN_OR_RETURN(collector, collect::Collector::start(
-                                    recorder, std::move(writer),
-                                    run_facts(plan, ModeClock::simulated, recorder, layout),
-                                    {.records_itself = false}));
-    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated)});
+    collect::RunFacts facts = run_facts(plan, ModeClock::simulated, recorder, layout);
+    RETURN_IF_ERROR(record_changed_platform(arguments, facts));
+    ASSIGN_OR_RETURN(collector,
+                     collect::Collector::start(recorder, std::move(writer), std::move(facts),
+                                               {.records_itself = false}));
+    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated, "")});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };
@@ -65,12 +98,12 @@ Result<simulate::SimulatedStep> simulate(const SimulateArguments& arguments,
                                          const plan::RunPlan& plan) {
   if (arguments.database.empty()) return simulate::simulate_step(plan);
   RETURN_IF_ERROR(rundb::Writer::check_path(arguments.database));
-  return simulate_recorded(plan, arguments.database);
+  return simulate_recorded(arguments, plan);
 }
 
 Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs start_ns = monotonic_now_ns();
-  ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments, {}));
+  ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments));
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, plan));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
@@ -84,7 +117,7 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep(arguments.sweep));
   std::vector<SweepRow> rows;
   for (const std::string& value : sweep.values) {
-    ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments, {sweep.key + "=" + value}));
+    ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(with_swept(arguments, sweep.key, value)));
     ASSIGN_OR_RETURN(simulate::SimulatedStep step, simulate::simulate_step(plan));
     rows.push_back({value, std::move(step)});
   }
@@ -109,11 +142,18 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "key=value: any setting of a run (sluice train --settings); may be repeated")
       ->take_all()
       ->allow_extra_args(false);
+  command
+      ->add_option("--platform-set", arguments->platform_changes,
+                   "key=value: engine_scale, media_scale, internal_scale or link_scale (times as "
+                   "fast as the platform file says) or compute_units (of each engine); may be "
+                   "repeated")
+      ->take_all()
+      ->allow_extra_args(false);
   CLI::Option* database =
       command->add_option("--db", arguments->database, "record the step into this run database");
   command
       ->add_option("--sweep", arguments->sweep,
-                   "key=1..10 or key=a,b,c: one step for each value, as a table")
+                   "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
       ->excludes(database);
   CLI::Option* json =
       command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
@@ -131,7 +171,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 --set "
       "method=csd\n"
       "  sluice simulate sample_models/models/gpt2-8.4b.toml \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml --sweep devices=1..10");
+      "      --platform sample_models/platforms/smartssd-a5000.toml --sweep devices=1..10\n"
+      "  sluice simulate sample_models/models/gpt2-4.0b.toml \\\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
+      "      --platform-set engine_scale=100 --platform-set compute_units=2");
   command->callback([arguments, &exit_code] {
     const Status status =
         arguments->sweep.empty() ? simulate_once(*arguments) : simulate_sweep(*arguments);

@@ -17,6 +17,7 @@
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/train/live_control.h"
+#include "hls/host/xrt_devices.h"
 
 namespace sluice::cli {
 namespace {
@@ -111,12 +112,25 @@ class TrainCommand {
     request.config = &config_;
     request.factory = &factory;
     request.start = start();
+    RETURN_IF_ERROR(open_devices());
+    request.devices = devices_.get();
     request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
     if (request.recorder != nullptr) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
     }
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
+    return ok_status();
+  }
+
+  // Hardware is opened here, since core knows none. With method=host, too: it may be turned to csd.
+  Status open_devices() {
+    if (config_.offload.backend == settings::Backend::emulated) return ok_status();
+    const double patience_ns = config_.offload.device_patience * 1e9;
+    ASSIGN_OR_RETURN(devices_,
+                     hls_host::open_xrt_devices({.xclbin = config_.offload.xclbin,
+                                                 .rule = config_.update.rule,
+                                                 .patience_ns = static_cast<TimeNs>(patience_ns)}));
     return ok_status();
   }
 
@@ -175,7 +189,7 @@ class TrainCommand {
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     collector_->add(changes);
-    collector_->add(mode_row(run_->config(), first_step_, run_->runtime().now_ns()));
+    collector_->add(mode_row(*run_, first_step_, run_->runtime().now_ns()));
     return ok_status();
   }
 
@@ -236,13 +250,14 @@ class TrainCommand {
   }
 
   std::string header() const {
-    return fmt::format(
-        "{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
-        format_count(static_cast<double>(run_->layout().parameter_count)),
-        mode_line(config_, ModeClock::of_settings), arguments_.resume ? "Going on from" : "Writing",
-        arguments_.resume ? fmt::format("step {}", run_->store().committed().position.step)
-                          : "the initial state",
-        config_.files.state_directory);
+    return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
+                       format_count(static_cast<double>(run_->layout().parameter_count)),
+                       mode_line(config_, ModeClock::of_settings, run_->device_description()),
+                       arguments_.resume ? "Going on from" : "Writing",
+                       arguments_.resume
+                           ? fmt::format("step {}", run_->store().committed().position.step)
+                           : "the initial state",
+                       config_.files.state_directory);
   }
 
   // All that was asked for this time; a run that is through gets as many steps again.
@@ -273,6 +288,7 @@ class TrainCommand {
   settings::RunConfig config_;
   std::vector<train::PlannedChange> changes_;
   record::Recorder recorder_;
+  std::unique_ptr<csd::DeviceFactory> devices_;  // null: emulated ones; outlives the run
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<collect::Collector> collector_;
   std::unique_ptr<train::LiveControl> live_;

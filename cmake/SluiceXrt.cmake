@@ -1,6 +1,6 @@
 # XRT is optional (D12): Debian's libxrt-dev or the vendor's package. SLUICE_HAVE_XRT says whether it was found; its
-# headers and libxrt_coreutil are in the target sluice_xrt, the headers alone in sluice_xrt_headers. Debian's package has no CMake file, and the paths in its
-# xrt.pc are wrong.
+# headers and libxrt_coreutil are in the target sluice_xrt, the headers alone in sluice_xrt_headers. Debian's package has
+# no CMake file, and the paths in its xrt.pc are wrong.
 find_path(SLUICE_XRT_INCLUDE xrt/xrt_bo.h PATHS /opt/xilinx/xrt/include PATH_SUFFIXES xrt)
 find_library(SLUICE_XRT_COREUTIL NAMES xrt_coreutil PATHS /opt/xilinx/xrt/lib)
 find_path(SLUICE_UUID_INCLUDE uuid/uuid.h)

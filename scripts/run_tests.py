@@ -43,7 +43,7 @@ FIRST_ERROR = re.compile(
     r"^.*(?:\berror: |undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
 
 # Parts that will be optional at build; none has code in this version.
-OPTIONAL_PARTS = ("training on CUDA", "XRT")
+OPTIONAL_PARTS = ("training on CUDA",)
 
 
 class Outcome:

@@ -34,6 +34,9 @@ class CsdDevice : public Drive {
  public:
   using Drive::Drive;
   virtual DeviceMemory& memory() = 0;
+  // Whether the drive's files are where the device can reach them; asked once they are there,
+  // before the first transfer.
+  virtual Status check_files() { return ok_status(); }
   // Nothing that was started touches a buffer from here on, nor is anything started any more.
   // Called before buffers go, since an operation that was given up may still be running.
   virtual void stop() = 0;

@@ -5,6 +5,7 @@
 // Thread contract: the schedule's thread.
 
 #include <memory>
+#include <string>
 
 #include "core/csd/csd_device.h"
 
@@ -21,12 +22,18 @@ struct DeviceRequest {
 class DeviceFactory {
  public:
   virtual ~DeviceFactory() = default;
+  // For a run's mode line: what its devices are.
+  virtual std::string description() const = 0;
   virtual Result<std::unique_ptr<CsdDevice>> make(const DeviceRequest& request) = 0;
 };
 
 class EmulatedFactory final : public DeviceFactory {
  public:
+  // What stands in for hardware is named in capitals (profiler/analyze/run_mode.h).
+  static constexpr const char* kDescription = "EMULATED CSDs (files, host memory)";
+
   explicit EmulatedFactory(Payload payload) : payload_(payload) {}
+  std::string description() const override { return kDescription; }
   Result<std::unique_ptr<CsdDevice>> make(const DeviceRequest& request) override;
 
  private:

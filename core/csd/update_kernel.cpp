@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/compress/sparse_update.h"
+#include "core/csd/update_damage.h"
 #include "core/runtime/kernel_cost.h"
 #include "storage/state/checksum.h"
 
@@ -31,13 +32,7 @@ Status check_gradient(const UpdateOrder& order, std::span<const std::byte> gradi
   for (const GradientChunkCheck& chunk : order.check.gradient) {
     const std::span<const std::byte> bytes = gradient.subspan(
         static_cast<std::size_t>(chunk.offset_bytes), static_cast<std::size_t>(chunk.size_bytes));
-    if (state::checksum(bytes) == chunk.checksum) continue;
-    return make_error(
-        ErrorCode::corrupt,
-        "{}: the gradient of subgroup {} at offset {} is not what was written there: the drive "
-        "returned other bytes. The last committed step is intact; go on with --resume",
-        order.source.gradient_file->path(), index_of(order.task.subgroup),
-        order.source.gradient_offset_bytes + chunk.offset_bytes);
+    RETURN_IF_ERROR(check_gradient_chunk(order, chunk, state::checksum(bytes)));
   }
   return ok_status();
 }
@@ -47,19 +42,7 @@ Result<compress::SparseGradientView> open_sparse(const UpdateOrder& order,
                                                  std::span<const std::byte> gradient) {
   auto view = compress::open_sparse_gradient(gradient, order.task.element_count);
   if (view.ok()) return view;
-  return make_error(view.error().code(), "{}: the sparse gradient of subgroup {} at offset {}: {}",
-                    order.source.gradient_file->path(), index_of(order.task.subgroup),
-                    order.source.gradient_offset_bytes, view.error().message());
-}
-
-Status damaged_state(const UpdateOrder& order, std::size_t variable) {
-  return make_error(ErrorCode::corrupt,
-                    "{}: {} of subgroup {} at offset {} is not what was committed: the bytes were "
-                    "changed, or the "
-                    "drive returns others. `sluice state DIR --verify` lists all damage",
-                    order.source.state_file->path(),
-                    optimizer::rule_info(order.task.scalars).state_names[variable],
-                    index_of(order.task.subgroup), order.source.state_offset_bytes[variable]);
+  return damaged_sparse_gradient(order, view.error());
 }
 
 using Checksummers = std::array<state::Checksummer, optimizer::kMaxStateArrays>;
@@ -87,11 +70,12 @@ Status update_by_tiles(const UpdateOrder& order, const UpdateMemory& memory,
     update_tile(first, count);
     add_tile(after, memory, variable_count, first, count);
   }
+  std::array<std::uint64_t, optimizer::kMaxStateArrays> found{};
   for (std::size_t v = 0; v < variable_count; ++v) {
-    if (before[v].digest() != order.check.expected[v]) return damaged_state(order, v);
+    found[v] = before[v].digest();
     updated[v] = after[v].digest();
   }
-  return ok_status();
+  return check_state(order, std::span(found).first(variable_count));
 }
 
 Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,

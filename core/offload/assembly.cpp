@@ -68,6 +68,7 @@ Status Assembly::attach(state::StateStore& store, io::Caching caching) {
         runtime::DriveFile::gradients, folder, caching,
         gradient_file_bytes(format_, versions->device_map(), device, plan_.options)));
   }
+  for (csd::CsdDevice* csd : csds_) RETURN_IF_ERROR(csd->check_files());
   make_offload(std::move(versions));
   return ok_status();
 }

@@ -59,12 +59,20 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
     plan.host_set_bytes = sizes.total_bytes() * options.set_count() * geometry.device_count;
   } else {
     plan.device_set_bytes = sizes.total_bytes() * options.set_count();
+    plan.parameter_copy_bytes = sizes.parameter_bytes * options.set_count();
   }
   return plan;
 }
 
 MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& options,
-                         std::int32_t device_count) {
+                         std::int32_t device_count, DeviceMemoryIs device_memory) {
+  const MemoryItem devices =
+      device_memory == DeviceMemoryIs::host
+          ? MemoryItem{fmt::format("memory of {} emulated devices, {} buffer sets each",
+                                   device_count, options.set_count()),
+                       plan.device_set_bytes * device_count}
+          : MemoryItem{fmt::format("copies of what {} devices send up", device_count),
+                       plan.parameter_copy_bytes * device_count};
   return {{fmt::format("gradients of {} layers", kLayerGradientCount), plan.layer_gradient_bytes},
           {"bounce buffers", plan.bounce_bytes},
           {"gradients of all layers (gradient_tier=memory)", plan.gradient_store_bytes},
@@ -72,9 +80,7 @@ MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& op
           {"residual (error_feedback)", plan.residual_bytes},
           {fmt::format("{} buffer sets a device, {} devices", options.set_count(), device_count),
            plan.host_set_bytes},
-          {fmt::format("memory of {} emulated devices, {} buffer sets each", device_count,
-                       options.set_count()),
-           plan.device_set_bytes * device_count}};
+          devices};
 }
 
 Result<io::PageAlignedBuffer> OffloadMemory::take(std::int64_t size_bytes) const {

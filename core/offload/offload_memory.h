@@ -44,6 +44,7 @@ struct OffloadMemoryPlan {
   std::int64_t residual_bytes = 0;        // error_feedback
   std::int64_t host_set_bytes = 0;        // method=host: all buffer sets
   std::int64_t device_set_bytes = 0;      // method=csd: one device's buffer sets
+  std::int64_t parameter_copy_bytes = 0;  // method=csd, wire=native: of one device's 16-bit copies
   std::int64_t set_bytes = 0;             // one buffer set
 
   std::int64_t host_bytes() const {
@@ -54,10 +55,12 @@ struct OffloadMemoryPlan {
 OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
                                       const state::Geometry& geometry,
                                       const model::FlatLayout& layout);
-// Its items in the memory plan of a run whose devices are emulated: their memory is the host's,
-// too.
+// Whose memory a device's is: that of an emulated one is the host's. Beside one of its own the host
+// has a copy of the 16-bit parameters that come up.
+enum class DeviceMemoryIs : std::uint8_t { host, own };
+// Its items in the memory plan of a run.
 MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& options,
-                         std::int32_t device_count);
+                         std::int32_t device_count, DeviceMemoryIs device_memory);
 
 class OffloadMemory {
  public:

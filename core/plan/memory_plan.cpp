@@ -41,7 +41,10 @@ MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model) {
   add(model);
   add({{"16-bit parameters", run.layout.parameter_count * 2}});
   add(offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
-                            run.options, run.geometry.device_count));
+                            run.options, run.geometry.device_count,
+                            run.config.offload.backend == settings::Backend::emulated
+                                ? offload::DeviceMemoryIs::host
+                                : offload::DeviceMemoryIs::own));
   add({{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();

@@ -69,13 +69,16 @@ struct Link {
   double toll_per_byte() const { return processor_bytes_per_s > 0 ? 1 / processor_bytes_per_s : 0; }
 };
 
-// Runs one kernel at a time, in the order asked. Engines of one processor share its time.
+// Its kernels start in the order asked, each on the first of its compute units that is free; a unit
+// runs one at a time, at the engine's rates. Engines of one processor share its time, and so do the
+// units of one that shares it.
 struct Engine {
   std::string name;
   std::map<std::string, double> rate =
-      {};                  // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
-  TimeNs launch_ns = 0;    // paid by each kernel
-  EngineId processor{-1};  // the engine whose time it shares; -1: its own
+      {};                // kernel name ("adamw", "matmul", ...) -> elements or FLOP a second
+  TimeNs launch_ns = 0;  // paid by each kernel
+  std::int32_t compute_units = 1;  // 1 to kComputeUnitsMax; above 1 only of a device's engine
+  EngineId processor{-1};          // the engine whose time it shares; -1: its own
   // Work of wake_ns takes wake_takes_ns when it comes after idling, since clocks and caches need a
   // while. What idles is this engine, whatever else its processor does.
   TimeNs wake_ns = 0;

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "core/platform/link_parser.h"
+#include "core/platform/platform_change.h"
 
 namespace sluice::platform {
 namespace {
@@ -21,10 +22,41 @@ const std::array<KernelKey, 6> kHostKernels = {{{"adamw", "elem/s"},
 const std::array<KernelKey, 3> kComputeKernels = {
     {{"matmul", "FLOP/s"}, {"elementwise", "elem/s"}, {"compress", "elem/s"}}};
 
+// A factor of the table's, 1 where it has none.
+Result<double> parse_scale(const TomlTable& table, Scaled scaled) {
+  const std::string key = scale_key(scaled);
+  if (!table.has(key)) return 1.0;
+  ASSIGN_OR_RETURN(const double factor, table.number(key));
+  const Status status = check_scale(factor);
+  if (!status.ok()) return table.error(key, status.error().message());
+  return factor;
+}
+
+// `scale`: scale_link or scale_engine of that part.
+template <typename Part>
+Status scale_by(const TomlTable& table, Scaled scaled, Part& part, Status (*scale)(Part&, double)) {
+  ASSIGN_OR_RETURN(const double factor, parse_scale(table, scaled));
+  const Status status = scale(part, factor);
+  return status.ok() ? status : table.error(scale_key(scaled), status.error().message());
+}
+
+Status parse_compute_units(const TomlTable& table, Engine& engine) {
+  if (!table.has("compute_units")) return ok_status();
+  ASSIGN_OR_RETURN(const std::int64_t count, table.integer("compute_units"));
+  if (count < 1 || count > kComputeUnitsMax) {
+    return table.error("compute_units",
+                       fmt::format("{} is not in 1 to {}", count, kComputeUnitsMax));
+  }
+  engine.compute_units = static_cast<std::int32_t>(count);
+  return ok_status();
+}
+
 }  // namespace
 
 Result<Platform> PlatformParser::parse(std::string_view toml, const std::string& path) {
-  static const std::array<std::string, 5> kKeys = {"name", "link", "host", "compute", "device"};
+  static const std::array<std::string, 9> kKeys = {"name",        "link",           "host",
+                                                   "compute",     "device",         "engine_scale",
+                                                   "media_scale", "internal_scale", "link_scale"};
   ASSIGN_OR_RETURN(const TomlTable root, TomlTable::parse(toml, path));
   RETURN_IF_ERROR(root.allow_only(kKeys));
   platform_.source = path;
@@ -34,14 +66,27 @@ Result<Platform> PlatformParser::parse(std::string_view toml, const std::string&
   RETURN_IF_ERROR(parse_compute(root));
   ASSIGN_OR_RETURN(const auto groups, root.tables("device"));
   for (const TomlTable& group : groups) RETURN_IF_ERROR(parse_device_group(group));
+  RETURN_IF_ERROR(parse_scales_of_all(root));
   return std::move(platform_);
+}
+
+// When all is there; they multiply those of the groups and links.
+Status PlatformParser::parse_scales_of_all(const TomlTable& root) {
+  for (const Scaled scaled : kScaled) {
+    if (!root.has(scale_key(scaled))) continue;
+    ASSIGN_OR_RETURN(const double factor, parse_scale(root, scaled));
+    const Status status = scale_all(platform_, scaled, factor);
+    if (!status.ok()) return root.error(scale_key(scaled), status.error().message());
+  }
+  return ok_status();
 }
 
 Status PlatformParser::parse_shared_links(const TomlTable& root) {
   if (!root.has("link")) return ok_status();
   ASSIGN_OR_RETURN(const auto tables, root.tables("link"));
   for (const TomlTable& table : tables) {
-    ASSIGN_OR_RETURN(Link link, parse_link(table, {"name"}));
+    ASSIGN_OR_RETURN(Link link, parse_link(table, {"name", "link_scale"}));
+    RETURN_IF_ERROR(scale_by(table, Scaled::link, link, scale_link));
     ASSIGN_OR_RETURN(std::string name, parse_name(table, "name"));
     if (shared_links_.contains(name))
       return table.error("name", fmt::format("a link '{}' is there already", name));
@@ -154,8 +199,9 @@ Status PlatformParser::parse_processor(const TomlTable& table, Engine& engine) c
 }
 
 Status PlatformParser::parse_device_group(const TomlTable& table) {
-  static const std::array<std::string, 9> kKeys = {
-      "name", "count", "via", "memory", "capacity", "price", "drive", "internal", "engine"};
+  static const std::array<std::string, 12> kKeys = {
+      "name",  "count",    "via",    "memory",       "capacity",    "price",
+      "drive", "internal", "engine", "engine_scale", "media_scale", "internal_scale"};
   RETURN_IF_ERROR(table.allow_only(kKeys));
   Device pattern;
   ASSIGN_OR_RETURN(pattern.name, parse_name(table, "name"));
@@ -165,17 +211,25 @@ Status PlatformParser::parse_device_group(const TomlTable& table) {
   ASSIGN_OR_RETURN(pattern.price_usd, parse_optional_price(table, "price"));
 
   ASSIGN_OR_RETURN(const TomlTable drive_table, table.table("drive"));
-  ASSIGN_OR_RETURN(const Link drive, parse_link(drive_table));
+  ASSIGN_OR_RETURN(Link drive, parse_link(drive_table));
+  RETURN_IF_ERROR(scale_by(table, Scaled::media, drive, scale_link));
   if (!table.has("engine") && !table.has("internal")) {
     if (pattern.memory_bytes > 0)
       return table.error("memory", "a device without `engine` is a plain drive and has no memory");
+    for (const char* key : {"engine_scale", "internal_scale"}) {
+      if (table.has(key)) return table.error(key, "a plain drive has nothing of the kind");
+    }
     return add_devices(table, pattern, drive, nullptr, nullptr);
   }
   // An engine that no link reaches, or that has nowhere to put a subgroup, can do nothing.
   ASSIGN_OR_RETURN(const TomlTable internal_table, table.table("internal"));
-  ASSIGN_OR_RETURN(const Link internal, parse_link(internal_table));
+  ASSIGN_OR_RETURN(Link internal, parse_link(internal_table));
+  RETURN_IF_ERROR(scale_by(table, Scaled::internal, internal, scale_link));
   ASSIGN_OR_RETURN(const TomlTable engine_table, table.table("engine"));
-  ASSIGN_OR_RETURN(Engine engine, parse_engine(engine_table, kDeviceKernels, {"processor"}));
+  ASSIGN_OR_RETURN(Engine engine,
+                   parse_engine(engine_table, kDeviceKernels, {"processor", "compute_units"}));
+  RETURN_IF_ERROR(scale_by(table, Scaled::engine, engine, scale_engine));
+  RETURN_IF_ERROR(parse_compute_units(engine_table, engine));
   RETURN_IF_ERROR(parse_processor(engine_table, engine));
   if (!engine.rate.contains("adamw") && !engine.rate.contains("sgd") &&
       !engine.rate.contains("adagrad")) {

@@ -33,6 +33,7 @@ class PlatformParser {
   Status parse_compute(const TomlTable& root);
   Status parse_accelerators(const TomlTable& table, Engine& engine);
   Status parse_device_group(const TomlTable& table);
+  Status parse_scales_of_all(const TomlTable& root);
 
   Result<Engine> parse_engine(const TomlTable& table, std::span<const KernelKey> kernels,
                               std::vector<std::string> other_keys) const;

@@ -55,6 +55,7 @@ std::string engine_lines(const Platform& platform, const Engine& engine, double 
                         rate(per_second / count, kernel == "matmul" ? "FLOP/s" : "elem/s"));
   }
   if (engine.launch_ns > 0) text += fmt::format("launch = \"{} ns\"\n", engine.launch_ns);
+  if (engine.compute_units > 1) text += fmt::format("compute_units = {}\n", engine.compute_units);
   if (engine.wake_ns > 0) {
     text += fmt::format("wake = \"{} ns\"\nwake_takes = \"{} ns\"\n", engine.wake_ns,
                         engine.wake_takes_ns);

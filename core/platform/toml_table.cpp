@@ -86,6 +86,14 @@ Result<std::int64_t> TomlTable::integer(std::string_view key) const {
   return node->as_integer()->get();
 }
 
+Result<double> TomlTable::number(std::string_view key) const {
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr) return missing(key);
+  if (!node->is_number()) return error(key, fmt::format("is {}; write a number", type_name(*node)));
+  if (node->is_integer()) return static_cast<double>(node->as_integer()->get());
+  return node->as_floating_point()->get();
+}
+
 Result<std::vector<std::string>> TomlTable::texts(std::string_view key) const {
   const toml::node* node = as_table(table_).get(key);
   if (node == nullptr) return missing(key);

@@ -27,6 +27,7 @@ class TomlTable {
   // Each is an error when the key is missing or of another type.
   Result<std::string> text(std::string_view key) const;
   Result<std::int64_t> integer(std::string_view key) const;
+  Result<double> number(std::string_view key) const;  // with or without a decimal point
   Result<std::vector<std::string>> texts(std::string_view key) const;
   Result<std::vector<std::vector<std::string>>> rows_of_texts(std::string_view key) const;
   Result<TomlTable> table(std::string_view key) const;

@@ -39,7 +39,7 @@ struct EmulationReport {
 // One modelled second takes `time_scale` seconds of wall clock. While operations are under way it
 // is the time of the last end of one, at its modelled instant if its work was done by then; so the
 // time that the schedule itself takes delays nothing as long as the work keeps up. Kernels of one
-// engine complete in the order asked, however late the work of one is.
+// compute unit complete in the order asked, however late the work of one is.
 class EmulatedClock : public Clock {
  public:
   EmulatedClock(std::unique_ptr<WorkExecutor> executor, const platform::Platform& platform,
@@ -56,7 +56,7 @@ class EmulatedClock : public Clock {
   TimeNs wall_ns(TimeNs model_ns) const;
   bool collect(OperationQueue& completed);
   bool collect_charged(TimeNs wall_ns, OperationQueue& completed);
-  bool is_behind_late(OperationState* state);
+  bool is_behind_late(const CostModel::Completion& charged);
   void take_late();
   void complete(OperationState* state, TimeNs end_ns, OperationQueue& completed);
 
@@ -69,8 +69,8 @@ class EmulatedClock : public Clock {
   OperationQueue worked_;
   OperationQueue late_;  // work done after the modelled end
   // Kernels past their modelled end, first asked at the front: one whose work is not done, and
-  // those behind it.
-  IdVector<platform::EngineId, std::vector<OperationState*>> late_kernels_;
+  // those behind it. By engine and compute unit.
+  IdVector<platform::EngineId, std::vector<std::vector<OperationState*>>> late_kernels_;
   std::vector<CostModel::Completion> charged_;
   std::array<EmulationReport, kStageCount> reports_{};
 };

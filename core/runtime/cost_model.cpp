@@ -5,12 +5,11 @@
 //    alone. A transfer that costs processor time holds both links at once. So max-min fairness
 //    settles who slows whom, and there is no second rule for processors.
 // 2. What cannot be shared waits before it flows: a transfer of an in_order link, or a kernel of an
-//    engine that is busy, is in a queue and has no flow. When a flow ends, its queue starts the
-//    next one at that same instant, so an instant's completions are handled in the order of their
-//    starts.
+//    engine whose compute units are all busy, is in a queue and has no flow. When a flow ends, its
+//    queue starts the next one at that same instant, so an instant's completions are handled in
+//    the order of their starts.
 // 3. A kernel that shares with nobody needs no flow: its end is known when it starts, and waits in
-// a
-//    heap. So do operations that cost nothing.
+//    a heap. So do operations that cost nothing.
 //
 // advance() merges both sources by time, then by order of start. Nothing else depends on when it is
 // called, so both clocks get the same times from the same calls.
@@ -18,6 +17,7 @@
 #include "core/runtime/cost_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "base/check.h"
@@ -107,12 +107,22 @@ void CostModel::add_engines(const platform::Platform& platform) {
   };
   host_time_ = time_of(static_cast<std::size_t>(index_of(platform.host_engine)));
   for (std::size_t e = 0; e < engines_.size(); ++e) {
+    const std::int32_t units = platform.engines[e].compute_units;
+    CHECK(units >= 1 && units <= 64);  // what Queue::free_units has bits for
+    engines_[e].free_ns.resize(static_cast<std::size_t>(units));
     if (!shares_or_wakes(platform, e)) continue;
     engines_[e].time = {time_of(e)};
     if (platform.engines[e].wake_ns > 0) engines_[e].time.push_back(own_links(e).second);
     engines_[e].queue = queues_.size();
-    queues_.emplace_back();
+    queues_.emplace_back().free_units = ~std::uint64_t{0} >> (64 - units);
   }
+}
+
+// The first that is free, or else will be.
+std::int32_t CostModel::first_free(const std::vector<TimeNs>& free_ns, TimeNs now_ns) {
+  auto unit = std::ranges::find_if(free_ns, [now_ns](TimeNs free) { return free <= now_ns; });
+  if (unit == free_ns.end()) unit = std::ranges::min_element(free_ns);
+  return static_cast<std::int32_t>(unit - free_ns.begin());
 }
 
 void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
@@ -128,18 +138,22 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
     }
     lane_of(queues_[queue], sharer).waiting.push_back(sharer);
     let_in(queues_[queue]);
-    if (!queues_[queue].is_busy) start_next(queue, now_ns);
+    start_next(queue, now_ns);
     return;
   }
   TimeNs begin_ns = now_ns + extra_ns;
   TimeNs end_ns = begin_ns;
+  std::int32_t unit = 0;
   if (is_kernel) {
-    TimeNs& free_ns = engines_[static_cast<std::size_t>(index_of(cost.engine))].free_ns;
-    begin_ns = std::max(begin_ns, free_ns);
+    std::vector<TimeNs>& free_ns =
+        engines_[static_cast<std::size_t>(index_of(cost.engine))].free_ns;
+    unit = first_free(free_ns, begin_ns);
+    TimeNs& unit_free_ns = free_ns[static_cast<std::size_t>(unit)];
+    begin_ns = std::max(begin_ns, unit_free_ns);
     end_ns = begin_ns + cost.engine_dur_ns;
-    free_ns = end_ns;
+    unit_free_ns = end_ns;
   }
-  pending_.push_back({begin_ns, end_ns, order, state});
+  pending_.push_back({begin_ns, end_ns, order, state, unit});
   std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
 }
 
@@ -169,10 +183,14 @@ std::int64_t CostModel::inflight_bytes(const Sharer& transfer) const {
   return size_bytes;
 }
 
-void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
+void CostModel::start_flow(Sharer sharer, TimeNs now_ns) {
   const OperationLabel& label = sharer.state->operation.label;
   const Cost& cost = sharer.state->operation.cost;
-  if (sharer.queue != kNoQueue) queues_[sharer.queue].is_busy = true;
+  if (sharer.queue != kNoQueue) {
+    std::uint64_t& free_units = queues_[sharer.queue].free_units;
+    sharer.unit = std::countr_zero(free_units);
+    free_units &= free_units - 1;
+  }
   platform::FlowRequest request;
   request.extra_latency_ns = sharer.extra_ns;
   request.waited_ns = now_ns - sharer.asked_ns;
@@ -189,8 +207,8 @@ void CostModel::start_flow(const Sharer& sharer, TimeNs now_ns) {
     }
     if (request.toll > 0) request.toll_link = host_time_;
   }
+  sharer.begin_ns = now_ns;
   flows_.push_back({network_.start(request, now_ns), sharer});
-  flows_.back().sharer.begin_ns = now_ns;
 }
 
 // As many of each lane as have room, and one however large it is.
@@ -213,8 +231,7 @@ void CostModel::let_in(Queue& queue) {
 
 void CostModel::start_next(std::size_t queue, TimeNs now_ns) {
   Queue& of = queues_[queue];
-  of.is_busy = false;
-  if (of.waiting.empty()) return;
+  if (of.free_units == 0 || of.waiting.empty()) return;
   const Sharer next = of.waiting.front();
   of.waiting.erase(of.waiting.begin());
   start_flow(next, now_ns);
@@ -234,10 +251,11 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
                                    [&](const Flow& f) { return f.id == finished.flow; });
     CHECK(flow != flows_.end());
     const Sharer done = flow->sharer;
-    sorted_.push_back({done.begin_ns, finished.at_ns, done.order, done.state});
+    sorted_.push_back({done.begin_ns, finished.at_ns, done.order, done.state, done.unit});
     *flow = flows_.back();
     flows_.pop_back();
     if (done.queue == kNoQueue) continue;
+    queues_[done.queue].free_units |= std::uint64_t{1} << done.unit;
     lane_of(queues_[done.queue], done).queued_bytes -= done.state->operation.label.size_bytes;
     let_in(queues_[done.queue]);
     start_next(done.queue, now_ns);
@@ -249,7 +267,9 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
   }
   std::sort(sorted_.begin(), sorted_.end(),
             [](const Pending& a, const Pending& b) { return b > a; });
-  for (const Pending& done : sorted_) completed.push_back({done.state, done.begin_ns, done.at_ns});
+  for (const Pending& done : sorted_) {
+    completed.push_back({done.state, done.begin_ns, done.at_ns, done.unit});
+  }
 }
 
 }  // namespace sluice::runtime

@@ -6,15 +6,16 @@
 // - On a link with sharing in_order the transfers of one direction wait for one another; their
 //   latencies pass meanwhile. At most `inflight_bytes` of one file are in a drive's queue; requests
 //   for another file may overtake those that wait behind this limit.
-// - An engine runs one kernel at a time, in the order asked. Engines of one processor share its
-// time
-//   as transfers share a link: kernels of two take twice as long each while both run.
+// - An engine's kernels start in the order asked, each on the first of its compute units that is
+//   free; a unit runs one at a time. Engines of one processor share its time as transfers share a
+//   link: kernels of two, or of two units, take twice as long each while both run.
 // - A transfer over a link with a processor_bandwidth takes the time it needs of the host's
 //   processor, and the kernels there have the rest.
 //
 // Thread contract: owner thread only. Deterministic.
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "core/platform/flow_network.h"
@@ -34,6 +35,7 @@ class CostModel {
     OperationState* state;
     TimeNs begin_ns;  // after what it had to wait for in its queue
     TimeNs at_ns;
+    std::int32_t unit;  // of a kernel's engine, from 0
   };
   // Appends what is complete at `now_ns`, by time and then by order of start.
   void advance(TimeNs now_ns, std::vector<Completion>& completed);
@@ -46,6 +48,7 @@ class CostModel {
     TimeNs at_ns;
     std::int64_t order;
     OperationState* state;
+    std::int32_t unit = 0;
     friend bool operator>(const Pending& a, const Pending& b) {
       return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
     }
@@ -57,7 +60,8 @@ class CostModel {
     TimeNs asked_ns;
     TimeNs extra_ns;
     std::size_t queue;    // kNoQueue: none
-    TimeNs begin_ns = 0;  // set when it leaves the queue
+    TimeNs begin_ns = 0;  // set when it leaves the queue, as is:
+    std::int32_t unit = 0;
   };
   struct Flow {
     platform::FlowId id;
@@ -68,25 +72,27 @@ class CostModel {
     std::vector<Sharer> waiting;    // first come at the front
     std::int64_t queued_bytes = 0;  // of those that had, until they are complete
   };
-  // The queue of one direction of a link whose transfers go in order, or of an engine.
+  // The queue of one direction of a link whose transfers go in order, which is a single unit, or of
+  // an engine.
   struct Queue {
-    bool is_busy = false;
-    std::vector<Sharer> waiting;  // first come at the front
+    std::uint64_t free_units = 1;  // a bit each
+    std::vector<Sharer> waiting;   // first come at the front
     std::array<Lane, kDriveFileCount> lanes;
   };
   struct Engine {
-    TimeNs free_ns = 0;                  // of one with a processor of its own that never sleeps
+    std::vector<TimeNs> free_ns;         // by unit, with a processor of its own that never sleeps
     std::size_t queue = kNoQueue;        // of the others
     std::vector<platform::LinkId> time;  // of their processor, and their own if they have to wake
   };
   static std::vector<platform::Link> links_and_processors(const platform::Platform& platform);
+  static std::int32_t first_free(const std::vector<TimeNs>& free_ns, TimeNs now_ns);
   void add_engines(const platform::Platform& platform);
   const Engine& engine_of(const Cost& cost) const {
     return engines_[static_cast<std::size_t>(index_of(cost.engine))];
   }
   std::size_t queue_of(const Operation& operation) const;
   std::int64_t inflight_bytes(const Sharer& transfer) const;
-  void start_flow(const Sharer& sharer, TimeNs now_ns);
+  void start_flow(Sharer sharer, TimeNs now_ns);
   static Lane& lane_of(Queue& queue, const Sharer& sharer);
   static void let_in(Queue& queue);
   void start_next(std::size_t queue, TimeNs now_ns);

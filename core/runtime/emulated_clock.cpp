@@ -23,8 +23,10 @@ EmulatedClock::EmulatedClock(std::unique_ptr<WorkExecutor> executor,
       epoch_ns_(monotonic_now_ns()) {
   CHECK_GT(time_scale, 0.0);
   charged_.reserve(256);
-  late_kernels_.resize(static_cast<std::int32_t>(platform.engines.size()));
-  for (auto& kernels : late_kernels_) kernels.reserve(64);
+  for (const platform::Engine& engine : platform.engines) {
+    auto& units = late_kernels_.emplace_back(static_cast<std::size_t>(engine.compute_units));
+    for (auto& kernels : units) kernels.reserve(64);
+  }
 }
 
 TimeNs EmulatedClock::model_ns(TimeNs wall) const {
@@ -79,7 +81,7 @@ bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
       charged.state->cost_done = true;
       charged.state->modelled_end_ns = wall_ns(charged.at_ns);
       charged.state->modelled_start_ns = wall_ns(charged.begin_ns);
-      if (is_behind_late(charged.state)) continue;
+      if (is_behind_late(charged)) continue;
       if (charged.state->work_done) {
         complete(charged.state, charged.state->modelled_end_ns, completed);
       }
@@ -88,21 +90,23 @@ bool EmulatedClock::collect_charged(TimeNs wall, OperationQueue& completed) {
   return true;
 }
 
-bool EmulatedClock::is_behind_late(OperationState* state) {
-  const Cost& cost = state->operation.cost;
+bool EmulatedClock::is_behind_late(const CostModel::Completion& charged) {
+  const Cost& cost = charged.state->operation.cost;
   if (!is_kernel(cost)) return false;
-  std::vector<OperationState*>& kernels = late_kernels_[cost.engine];
-  if (kernels.empty() && state->work_done) return false;
-  kernels.push_back(state);
+  auto& kernels = late_kernels_[cost.engine][static_cast<std::size_t>(charged.unit)];
+  if (kernels.empty() && charged.state->work_done) return false;
+  kernels.push_back(charged.state);
   return true;
 }
 
 void EmulatedClock::take_late() {
-  for (std::vector<OperationState*>& kernels : late_kernels_) {
-    const auto is_done = [](const OperationState* state) { return state->work_done; };
-    const auto first_undone = std::ranges::find_if_not(kernels, is_done);
-    std::for_each(kernels.begin(), first_undone, [this](auto* state) { late_.push(state); });
-    kernels.erase(kernels.begin(), first_undone);
+  const auto is_done = [](const OperationState* state) { return state->work_done; };
+  for (auto& units : late_kernels_) {
+    for (std::vector<OperationState*>& kernels : units) {
+      const auto first_undone = std::ranges::find_if_not(kernels, is_done);
+      std::for_each(kernels.begin(), first_undone, [this](auto* state) { late_.push(state); });
+      kernels.erase(kernels.begin(), first_undone);
+    }
   }
 }
 

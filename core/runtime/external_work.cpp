@@ -72,13 +72,15 @@ void ExternalWork::take(std::uint32_t index, OperationQueue& done) {
   CHECK_EQ(place.word.load(std::memory_order_relaxed),
            CompletionBoard::word_of(handed.generation, Phase::noted));
   OperationState* state = handed.state;
-  state->status = std::exchange(place.outcome, ok_status());
+  Status noted = std::exchange(place.outcome, ok_status());
   if (place.times.start_ns >= 0) state->start_ns = place.times.start_ns;
   state->end_ns = place.times.end_ns >= 0 ? place.times.end_ns : monotonic_now_ns();
   handed = {nullptr, handed.generation + 1, kNoDeadline};
   free_places_ |= std::uint64_t{1} << index;
   place.word.store(CompletionBoard::word_of(handed.generation, Phase::free),
                    std::memory_order_release);
+  Work& work = state->operation.work;
+  state->status = work.finish ? work.finish(std::move(noted)) : std::move(noted);
   done.push(state);
 }
 

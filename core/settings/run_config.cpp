@@ -175,6 +175,11 @@ Status check_together(const Reading& reading) {
                 "gradient_tier = \"memory\" needs method = \"host\": with csd the update is beside "
                 "the drives, and so are the gradients");
   }
+  if (config.offload.backend == Backend::xrt && config.offload.xclbin.empty()) {
+    return fail("backend",
+                "backend = \"xrt\" needs xclbin = PATH: the file that the cards are programmed "
+                "with (docs/hls.md)");
+  }
   if (config.schedule.min_lr > config.update.lr) {
     return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
                                       config.update.lr));

@@ -30,6 +30,8 @@
 namespace sluice::settings {
 
 enum class ClockKind : std::uint8_t { real, emulated };
+// What the devices of method=csd are: files and host memory, or cards that XRT drives.
+enum class Backend : std::uint8_t { emulated, xrt };
 using model::Activations;
 using offload::GradientTier;
 using offload::Method;
@@ -84,6 +86,9 @@ struct SampleConfig {
 
 struct OffloadConfig {
   Method method = Method::csd;
+  Backend backend = Backend::emulated;
+  std::string xclbin;           // what the cards are programmed with (backend=xrt)
+  double device_patience = 30;  // seconds (backend=xrt)
   Pipeline pipeline = Pipeline::nbuffer;
   std::int64_t buffers = 3;  // a device
   std::int64_t devices = 1;

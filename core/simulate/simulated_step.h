@@ -24,7 +24,7 @@ struct LinkUse {
 
 struct EngineUse {
   std::string name;
-  ByPhase busy_seconds{};  // in which a kernel ran
+  ByPhase busy_seconds{};  // in which a kernel ran; of several compute units, their mean
 };
 
 struct StepTimes {

@@ -45,9 +45,11 @@ void UsageSink::on_finish(const runtime::OperationState& state) {
   const std::int32_t engine = platform::index_of(operation.cost.engine);
   if (engine < 0) return;
   const TimeNs dur_ns = operation.cost.engine_dur_ns;
+  const std::int32_t compute_units = platform_.engine(operation.cost.engine).compute_units;
   const ByPhase kernel = stretches.parts(state.end_ns - dur_ns, state.end_ns);
   for (std::size_t p = 0; p < kPhaseCount; ++p) {
-    engines_[static_cast<std::size_t>(engine)][p] += kernel[p] * static_cast<double>(dur_ns) / 1e9;
+    engines_[static_cast<std::size_t>(engine)][p] +=
+        kernel[p] * static_cast<double>(dur_ns) / 1e9 / compute_units;
   }
 }
 

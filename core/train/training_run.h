@@ -35,8 +35,9 @@ class TrainingRun {
     const settings::RunConfig* config = nullptr;
     const model::ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
-    record::Recorder* recorder = nullptr;   // null: nothing is recorded
-    csd::DeviceFactory* devices = nullptr;  // of method=csd; null: emulated ones
+    record::Recorder* recorder = nullptr;  // null: nothing is recorded
+    // Of method=csd; null: emulated ones. Whoever opens a run with backend=xrt makes them.
+    csd::DeviceFactory* devices = nullptr;
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
     // Told of the memory plan before anything is taken.
@@ -52,6 +53,8 @@ class TrainingRun {
   const platform::Platform& platform() const { return plan_.platform; }
   const model::ModelShape& shape() const { return plan_.shape; }
   const model::FlatLayout& layout() const { return plan_.layout; }
+  // What the devices of method=csd are, for the mode line.
+  std::string device_description() const { return device_factory_->description(); }
   const plan::MemoryPlan& memory_plan() const { return memory_plan_; }
   // What it has, for whoever plans a change of knobs.
   plan::LivePlan live_plan() const;

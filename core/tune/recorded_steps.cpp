@@ -69,6 +69,22 @@ TimeNs overlap_ns(const Interval& interval, const std::vector<Interval>& others)
   return sum_ns;
 }
 
+// Of several units each kernel, as they were asked for, has the one that is free first.
+std::vector<double> seconds_on_units(std::span<const OperationTimes> kernels, std::int32_t units) {
+  std::vector<std::size_t> by_start(kernels.size());
+  std::iota(by_start.begin(), by_start.end(), std::size_t{0});
+  std::ranges::stable_sort(by_start, {}, [&](std::size_t i) { return kernels[i].start_ns; });
+  std::vector<double> seconds(kernels.size());
+  std::vector<TimeNs> free_ns(static_cast<std::size_t>(units), std::numeric_limits<TimeNs>::min());
+  for (const std::size_t i : by_start) {
+    TimeNs& unit_free_ns = *std::ranges::min_element(free_ns);
+    const TimeNs begin_ns = std::max(kernels[i].start_ns, unit_free_ns);
+    seconds[i] = seconds_of(std::max(kernels[i].end_ns - begin_ns, TimeNs{0}));
+    unit_free_ns = std::max(unit_free_ns, kernels[i].end_ns);
+  }
+  return seconds;
+}
+
 std::vector<double> seconds_in_turn(std::span<const OperationTimes> kernels) {
   std::vector<std::size_t> by_end(kernels.size());
   std::iota(by_end.begin(), by_end.end(), std::size_t{0});
@@ -214,8 +230,10 @@ std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded) 
   return uses;
 }
 
-std::vector<double> own_seconds(std::span<const OperationTimes> kernels, KernelOrder order) {
-  return order == KernelOrder::in_turn ? seconds_in_turn(kernels) : seconds_at_once(kernels);
+std::vector<double> own_seconds(std::span<const OperationTimes> kernels, KernelOrder order,
+                                std::int32_t units) {
+  if (order == KernelOrder::at_once) return seconds_at_once(kernels);
+  return units == 1 ? seconds_in_turn(kernels) : seconds_on_units(kernels, units);
 }
 
 }  // namespace sluice::tune

@@ -76,8 +76,9 @@ using TransferKey = std::tuple<DeviceId, runtime::Stage, Traffic>;
 std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded);
 
 // For kernels that share a processor: the part of its time that each took; together they take the
-// time in which any ran. in_turn: from the end of the one before it. at_once: an equal share of
-// each moment with those that ran in it.
-std::vector<double> own_seconds(std::span<const OperationTimes> kernels, KernelOrder order);
+// time in which any ran. in_turn: from the end of the one before it on its compute unit, of which
+// the processor has `units`. at_once: an equal share of each moment with those that ran in it.
+std::vector<double> own_seconds(std::span<const OperationTimes> kernels, KernelOrder order,
+                                std::int32_t units = 1);
 
 }  // namespace sluice::tune

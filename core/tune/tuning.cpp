@@ -162,7 +162,9 @@ double csd_speed(const platform::Platform& platform, const platform::Device& dev
       platform.engines[static_cast<std::size_t>(index_of(device.engine))];
   double speed = link_speed(platform, device.internal_route);
   const auto adamw = engine.rate.find("adamw");
-  if (adamw != engine.rate.end()) speed = std::min(speed, adamw->second);
+  if (adamw != engine.rate.end()) {
+    speed = std::min(speed, adamw->second * engine.compute_units);
+  }
   return speed;
 }
 

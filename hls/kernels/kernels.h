@@ -85,8 +85,8 @@ void update_adagrad(const Word* gradient, const Word* counts, const Word* indice
 void gradient_norm(const Word* gradient, Word* result, std::uint64_t element_count,
                    std::uint32_t gradient_format);
 
-// XXH3-64 of `size_bytes` bytes from byte `first_byte` of the buffer; both are even. Result, one
-// word: 64-bit lane 0 the digest.
+// XXH3-64 of `size_bytes` bytes from byte `first_byte` of the buffer; both are even, and there is
+// at least one. Result, one word: 64-bit lane 0 the digest.
 void checksum(const Word* bytes, Word* result, std::uint64_t first_byte, std::uint64_t size_bytes);
 
 }  // extern "C"

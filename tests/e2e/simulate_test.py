@@ -64,6 +64,40 @@ def a_sweep_has_a_row_for_each_value(place):
 
 
 @test
+def another_machine_is_tried_without_another_file(place):
+    arguments = ("simulate", MODEL, *ON_TESTBED, "--json", "--set", "devices=2")
+    plain = sluice(*arguments).json()
+    changed = sluice(*arguments, "--platform-set", "engine_scale=0.05", "--platform-set",
+                     "compute_units=2", "--db", place / "changed.db").json()
+    require_equal(changed["platform"],
+                  plain["platform"] + ", engine_scale=0.05, compute_units=2", "the platform")
+    require(changed["seconds"]["update"] > 1.4 * plain["seconds"]["update"], "a slow engine")
+    require(changed["busy"]["csd0.engine"] <= 1, f"{changed['busy']}")
+    with database(place / "changed.db") as db:
+        (text,), = db.execute("SELECT value FROM meta WHERE key = 'platform_text'").fetchall()
+    (place / "changed.toml").write_text(text)
+    again = sluice("simulate", MODEL, "--platform", place / "changed.toml", "--json", "--set",
+                   "devices=2").json()
+    require(abs(again["seconds"]["total"] / changed["seconds"]["total"] - 1) < 1e-4,
+            "the recorded platform takes as long")
+
+
+@test
+def the_files_own_scales_are_those_of_the_command_and_a_sweep_takes_them(place):
+    file = place / "scaled.toml"
+    file.write_text("media_scale = 2\nlink_scale = 0.5\n" + TESTBED.read_text())
+    by_file = sluice("simulate", MODEL, "--platform", file, "--json").json()
+    by_command = sluice("simulate", MODEL, *ON_TESTBED, "--json", "--platform-set",
+                        "media_scale=2", "--platform-set", "link_scale=0.5").json()
+    require_equal(by_file["seconds"], by_command["seconds"], "seconds")
+    sweep = sluice("simulate", MODEL, *ON_TESTBED, "--platform-set", "link_scale=0.5", "--sweep",
+                   "media_scale=1,2", "--json").json()
+    require_equal(sweep["rows"][1]["seconds"], by_command["seconds"], "the swept row")
+    units = sluice("simulate", MODEL, *ON_TESTBED, "--sweep", "compute_units=1..3", "--json").json()
+    require_equal([row["value"] for row in units["rows"]], ["1", "2", "3"], "values")
+
+
+@test
 def other_families_are_simulated_swept_and_tuned(place):
     for model, parameters, sequence in OTHERS:
         report = sluice("simulate", model, *ON_TESTBED, "--json", "--set", "devices=4").json()
@@ -113,6 +147,10 @@ def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
             ((MODEL, *ON_TESTBED, "--sweep", "devics=1..3"), ["devics", "'devices'"]),
             ((MODEL, *ON_TESTBED, "--sweep", "devices=3..1"), ["backwards"]),
             ((MODEL, *ON_TESTBED, "--sweep", "devices"), ["key=1..10"]),
+            ((MODEL, *ON_TESTBED, "--sweep", "engine_scale=1,0"), ["engine_scale", "0 is not in"]),
+            ((MODEL, *ON_TESTBED, "--platform-set", "engine_scal=2"), ["'engine_scale'"]),
+            ((MODEL, *ON_TESTBED, "--platform-set", "compute_units=65"), ["1 to 64"]),
+            ((MODEL, *ON_TESTBED, "--platform-set", "media_scale"), ["not a number"]),
             ((MODEL, *ON_TESTBED, "--set", "devices=11"), ["11 devices", "has 10"]),
             ((place / "none.toml", *ON_TESTBED), ["none.toml", "no such model file"]),
             ((MODEL, "--platform", place / "none.toml"), ["none.toml"]),

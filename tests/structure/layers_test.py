@@ -40,7 +40,8 @@ MAY_USE = {
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
-    "hls/sim/device": {"base", "hls/sim", "hls/kernels", "hls/link"},
+    "hls/sim/device": {"base", "hls/sim", "hls/link"},
+    "hls/sim/kernels": {"hls/kernels", "hls/sim/device"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
@@ -68,7 +69,7 @@ MAY_USE = {
                   "gui/widgets"},
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
-    "cli": {"base", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
+    "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
             "core/calibrate", *CORE_WITHOUT_TORCH},
 }
@@ -90,16 +91,17 @@ FOREIGN_OWNERS = [
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report", "gui/data"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
-    ("Vitis HLS", r"hls_(vector|stream)\.h", {"hls/kernels", "hls/sim"}),
-    ("XRT", r"(xrt|experimental|uuid|boost)/|(ert|version|xclbin|xrt|xrt_mem)\.h",
-     {"hls/link", "hls/sim/device", "hls/host"}),
-    ("fmt, tl::expected", r"(fmt|tl)/", set(MAY_USE) - {"profiler/record"}),
+    ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
+    ("XRT", r"(xrt/|experimental/xrt|(ert|xclbin|xrt|xrt_mem|version)\.h|uuid/|boost/)",
+     {"hls/host", "hls/sim/device", "hls/link"}),
+    ("fmt, tl::expected", r"(fmt|tl)/",
+     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "hls/sim/kernels"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
     r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
-    r"dlfcn|cxxabi|elf|link)\.h")
+    r"dlfcn|cxxabi|link|elf)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
@@ -114,8 +116,8 @@ FOREIGN_TARGETS = {
     "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h",
-    "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xclbin.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
+    "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xrt/xrt_bo.h",
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
 

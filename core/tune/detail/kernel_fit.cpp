@@ -43,7 +43,8 @@ class KernelFit {
           plan_.platform.engines,
           [&](const platform::Engine& other) { return other.processor == processor; });
       const std::vector<double> own =
-          own_seconds(kernels, is_shared ? KernelOrder::at_once : recorded.kernel_order);
+          own_seconds(kernels, is_shared ? KernelOrder::at_once : recorded.kernel_order,
+                      engine(processor).compute_units);
       for (std::size_t i = 0; i < kernels.size(); ++i) {
         const double taken = processor == plan_.platform.host_engine
                                  ? tolls.share(kernels[i].start_ns, kernels[i].end_ns)

@@ -33,8 +33,13 @@ Status parse_number(std::string_view key, std::string_view text, NumberRange ran
   return ok_status();
 }
 
-const std::vector<std::string> kFaultNames = {"hang", "memory_error", "lost", "allocation",
-                                              "unreachable_p2p"};
+// Inside of a function: XRT's library reads settings while it is loaded, before this file's own
+// constants would be made.
+const std::vector<std::string>& fault_names() {
+  static const std::vector<std::string> names = {"hang", "memory_error", "lost", "allocation",
+                                                 "unreachable_p2p"};
+  return names;
+}
 static_assert(static_cast<int>(FaultKind::unreachable_p2p) + 1 == kFaultKindCount);
 
 // `hang@3`, `lost@5/device1`, `allocation~0.01`.
@@ -52,10 +57,10 @@ Status parse_fault(std::string_view text, Settings& settings) {
                       kSettingsVariable, text);
   const std::string name(when.substr(0, sign));
   std::size_t kind = 0;
-  while (kind < kFaultNames.size() && kFaultNames[kind] != name) ++kind;
-  if (kind == kFaultNames.size())
+  while (kind < fault_names().size() && fault_names()[kind] != name) ++kind;
+  if (kind == fault_names().size())
     return make_error(ErrorCode::config, "{}: there is no fault '{}'{}", kSettingsVariable, name,
-                      did_you_mean(name, kFaultNames));
+                      did_you_mean(name, fault_names()));
   rule.kind = static_cast<FaultKind>(kind);
   const std::string_view number = when.substr(sign + 1);
   RETURN_IF_ERROR(when[sign] == '@' ? parse_number("fault", number, {1, 1e9}, rule.event)

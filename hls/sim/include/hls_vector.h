@@ -16,8 +16,8 @@ class alignas(sizeof(T) * N) vector {
 
  public:
   vector() = default;
-  // Every element is `value`.
-  vector(const T& value) { elements_.fill(value); }  // NOLINT: implicit, as in the vendor's
+  // Every element is `value`. Implicit, as in the vendor's.
+  vector(const T& value) { elements_.fill(value); }
 
   T& operator[](std::size_t i) { return elements_[i]; }
   const T& operator[](std::size_t i) const { return elements_[i]; }

@@ -119,6 +119,7 @@ class AnsweringCsd final : public EmulatedCsd {
 class AnsweringFactory final : public DeviceFactory {
  public:
   explicit AnsweringFactory(const AnswerOptions& options) : options_(options) {}
+  std::string description() const override { return "answering CSDs"; }
   Result<std::unique_ptr<CsdDevice>> make(const DeviceRequest& request) override {
     return std::unique_ptr<CsdDevice>(std::make_unique<AnsweringCsd>(request, options_));
   }

@@ -213,6 +213,48 @@ TEST_CASE("times are not below zero, and sizes above it") {
         "p.toml:18: device.capacity: '-4 TB' is out of range for a number of bytes");
 }
 
+TEST_CASE("a scale is a number within reason, and stands where there is something to scale") {
+  CHECK(with_line(1, "name = \"x\"\nengine_scale = 100\nmedia_scale = 0.5").empty());
+  CHECK(with_line(1, "name = \"x\"\nengin_scale = 100") ==
+        "p.toml:2: engin_scale: there is no such key (did you mean 'engine_scale'?)");
+  CHECK(with_line(1, "name = \"x\"\nmedia_scale = \"2\"") ==
+        "p.toml:2: media_scale: is a text; write a number");
+  CHECK(with_line(1, "name = \"x\"\nlink_scale = 0") ==
+        "p.toml:2: link_scale: 0 is not in 1e-06 to 1e+06");
+  CHECK(with_line(1, "name = \"x\"\nlink_scale = 9007199254740993") ==
+        "p.toml:2: link_scale: 9.0072e+15 is not in 1e-06 to 1e+06");
+  CHECK(with_line(1, "name = \"x\"\nlink_scale = nan") ==
+        "p.toml:2: link_scale: nan is not in 1e-06 to 1e+06");
+  CHECK(with_line(4, "read = \"1e9 GB/s\"\nlink_scale = 2") ==
+        "p.toml:5: link.link_scale: 2 times 1e+18 a second is out of range: a rate is 1 to 10^18 a "
+        "second");
+  CHECK(with_line(1, "name = \"x\"\nmedia_scale = 1e6").empty());
+  CHECK(with_line(7, "engine_scale = 2") ==
+        "p.toml:7: link.engine_scale: there is no such key (did you mean 'link_scale'?)");
+  CHECK(with_line(18, "internal_scal = 2") ==
+        "p.toml:18: device.internal_scal: there is no such key (did you mean 'internal_scale'?)");
+  const std::string plain =
+      std::string(kGood) +
+      "[[device]]\nname = \"nvme\"\nvia = []\n"
+      "drive = { read = \"1 GB/s\", write = \"1 GB/s\", duplex = \"half\" }\n";
+  CHECK(message_of(plain + "media_scale = 2").empty());
+  CHECK(message_of(plain + "engine_scale = 2") ==
+        "p.toml:31: device.engine_scale: a plain drive has nothing of the kind");
+}
+
+TEST_CASE("compute units are a whole number, of an update engine") {
+  CHECK(with_line(26, "compute_units = 64").empty());
+  CHECK(with_line(26, "compute_units = 0") ==
+        "p.toml:26: device.engine.compute_units: 0 is not in 1 to 64");
+  CHECK(with_line(26, "compute_units = 1.5") ==
+        "p.toml:26: device.engine.compute_units: is a number; write a whole number");
+  CHECK(with_line(26, "compute_unit = 2") ==
+        "p.toml:26: device.engine.compute_unit: there is no such key (did you mean "
+        "'compute_units'?)");
+  CHECK(with_line(10, "compute_units = 2") ==
+        "p.toml:10: host.compute_units: there is no such key");
+}
+
 TEST_CASE("a price is an amount in USD") {
   CHECK(with_line(9, "price = \"45000 USD\"").empty());
   CHECK(with_line(18, "price = \"2400.50 USD\"").empty());

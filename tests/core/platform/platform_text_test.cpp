@@ -30,6 +30,7 @@ void check_same(const Link& a, const Link& b) {
 void check_same(const Engine& a, const Engine& b) {
   CHECK(a.name == b.name);
   CHECK(a.launch_ns == b.launch_ns);
+  CHECK(a.compute_units == b.compute_units);
   CHECK(a.wake_ns == b.wake_ns);
   CHECK(a.wake_takes_ns == b.wake_takes_ns);
   CHECK(a.processor == b.processor);

@@ -64,6 +64,41 @@ TEST_CASE("an emulated engine's kernels come back in the order asked, however la
   CHECK(second->end_ns >= first->end_ns);
 }
 
+TEST_CASE("a late kernel holds up those of its own compute unit, not those of the others") {
+  platform::Platform platform = test_platform();
+  platform.engine(platform.devices[0].engine).compute_units = 2;
+  const auto make = [&platform](const platform::Platform&) {  // instead of the driver's own
+    return std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, 1.0);
+  };
+  std::atomic<bool> is_open = false;
+  conformance::Driver driver({.does_work = true, .make = make});
+  const conformance::OpensAtEnd gate{&is_open};
+  const auto quick = [&](double elements) {
+    Operation operation = conformance::charged_kernel(platform, elements);
+    conformance::set_function(operation, [] { return ok_status(); }, Workers::host);
+    return driver.start(operation);
+  };
+  Operation held = conformance::charged_kernel(platform, 1'000'000);  // 5 ms, on the first unit
+  conformance::set_function(
+      held,
+      [&is_open] {
+        is_open.wait(false);
+        return ok_status();
+      },
+      Workers::compute);
+  OperationState* late = driver.start(held);
+  OperationState* other = quick(1'600'000);  // 8 ms, on the second
+  OperationState* behind = quick(400'000);   // on the first from 5 ms on, as the model has it
+  OperationState* after_other = quick(10);   // from 7 ms on, on the first again: it is free then
+  for (int waits = 0; waits < 5 && driver.back().empty(); ++waits) driver.wait(20'000'000);
+  driver.wait(20'000'000);
+  CHECK(driver.back() == std::vector<OperationState*>{other});
+  CHECK(driver.under_way() == 3);
+  gate.open();
+  driver.wait_for_all();
+  CHECK(driver.back() == std::vector<OperationState*>{other, late, behind, after_other});
+}
+
 TEST_CASE("the simulated clock keeps what every clock promises") {
   const auto make = [](const platform::Platform& platform) {
     return std::make_unique<SimulatedClock>(platform, Disturbance{});

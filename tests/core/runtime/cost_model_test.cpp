@@ -103,6 +103,69 @@ TEST_CASE("a file's transfers pass those of another that have no room in the dri
         std::vector<OperationState*>{&states[0], &states[1], &states[4], &states[2], &states[3]});
 }
 
+TEST_CASE("kernels start in the order asked, each on the first compute unit that is free") {
+  const std::vector<TimeNs> durs_ms = {10, 2, 3, 1, 1};
+  struct Ran {
+    std::size_t kernel;
+    std::int32_t unit;
+    TimeNs begin_ms;
+    TimeNs end_ms;
+    bool operator==(const Ran&) const = default;
+  };
+  const auto ran_on = [&](std::int32_t units, bool on_host) {  // all asked for at once
+    platform::Platform platform = test_platform();
+    platform::Engine& engine = platform.engine(platform.devices[0].engine);
+    engine.compute_units = units;
+    if (on_host) engine.processor = platform.host_engine;
+    CostModel model(platform);
+    std::vector<OperationState> states(durs_ms.size());
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      states[i].operation.cost.engine = platform.devices[0].engine;
+      states[i].operation.cost.engine_dur_ns = durs_ms[i] * 1'000'000;
+      model.start(&states[i], 0, 0);
+    }
+    std::vector<CostModel::Completion> completed;
+    while (completed.size() < states.size()) model.advance(model.next_completion_ns(), completed);
+    std::vector<Ran> ran;
+    for (const CostModel::Completion& done : completed) {
+      ran.push_back({static_cast<std::size_t>(done.state - states.data()), done.unit,
+                     done.begin_ns / 1'000'000, done.at_ns / 1'000'000});
+    }
+    return ran;
+  };
+  CHECK(ran_on(1, false) ==
+        std::vector<Ran>{
+            {0, 0, 0, 10}, {1, 0, 10, 12}, {2, 0, 12, 15}, {3, 0, 15, 16}, {4, 0, 16, 17}});
+  CHECK(ran_on(2, false) ==
+        std::vector<Ran>{{1, 1, 0, 2}, {2, 1, 2, 5}, {3, 1, 5, 6}, {4, 1, 6, 7}, {0, 0, 0, 10}});
+  CHECK(ran_on(8, false) ==
+        std::vector<Ran>{{3, 3, 0, 1}, {4, 4, 0, 1}, {1, 1, 0, 2}, {2, 2, 0, 3}, {0, 0, 0, 10}});
+  // Units of an engine without a processor of its own share that, so all is done no sooner.
+  CHECK(ran_on(1, true) == ran_on(1, false));
+  CHECK(
+      ran_on(2, true) ==
+      std::vector<Ran>{{1, 1, 0, 4}, {2, 1, 4, 10}, {3, 1, 10, 12}, {4, 1, 12, 14}, {0, 0, 0, 17}});
+}
+
+TEST_CASE("a compute unit that was free longest does not matter: the first in number is taken") {
+  platform::Platform platform = test_platform();
+  const platform::EngineId engine = platform.devices[0].engine;
+  platform.engine(engine).compute_units = 2;
+  CostModel model(platform);
+  std::array<OperationState, 3> states;
+  std::vector<CostModel::Completion> completed;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    states[i].operation.cost.engine = engine;
+    states[i].operation.cost.engine_dur_ns = 5'000'000 - static_cast<TimeNs>(i) * 1'000'000;
+    if (i == 2) model.advance(20'000'000, completed);
+    model.start(&states[i], i == 2 ? 20'000'000 : 0, 0);
+  }
+  while (completed.size() < states.size()) model.advance(model.next_completion_ns(), completed);
+  CHECK(completed[0].unit == 1);  // the shorter of the first two
+  CHECK(completed[2].unit == 0);
+  CHECK(completed[2].begin_ns == 20'000'000);
+}
+
 TEST_CASE("engines work at the same time unless they are one processor") {
   platform::Platform platform = test_platform();
   CHECK(ends_of_both(platform) == std::vector<TimeNs>{1'000'000, 1'000'000});

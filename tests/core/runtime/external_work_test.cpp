@@ -85,6 +85,43 @@ TEST_CASE("work that ends elsewhere ends its operation, with the times that it r
   REQUIRE(times.ended == std::pair<TimeNs, TimeNs>{1'000, 3'000});
 }
 
+TEST_CASE("what a note cannot carry is looked at on the owner thread, and decides the outcome") {
+  const auto [noted, found] =
+      GENERATE(std::pair(true, true), std::pair(true, false), std::pair(false, true));
+  RealRun run;
+  AnsweringThread thread(1, [noted = noted](auto& handed) {
+    handed[0].note(noted ? ok_status() : Status(make_error(ErrorCode::io, "as noted")));
+  });
+  struct Seen {
+    std::thread::id owner;
+    bool is_good;
+    int count = 0;
+  } seen{std::this_thread::get_id(), found};
+  Operation operation = external(*run.runtime, thread);
+  operation.work.finish = [seen = &seen](Status outcome) -> Status {
+    seen->count += std::this_thread::get_id() == seen->owner ? 1 : 100;
+    RETURN_IF_ERROR(outcome);
+    return seen->is_good ? ok_status() : Status(make_error(ErrorCode::corrupt, "as found"));
+  };
+  const Status status = run.runtime->run(await_one(operation));
+  CHECK(seen.count == 1);
+  REQUIRE(status.ok() == (noted && found));
+  if (!status.ok()) CHECK(status.error().message() == (noted ? "as found" : "as noted"));
+}
+
+TEST_CASE("work that was given up is not looked at") {
+  RealRun run;
+  AnsweringThread thread(1, [](auto&) {});
+  int count = 0;
+  Operation operation = external(*run.runtime, thread, 0, 5'000'000);
+  operation.work.finish = [count = &count](Status outcome) {
+    *count += 1;
+    return outcome;
+  };
+  REQUIRE_FALSE(run.runtime->run(await_one(operation)).ok());
+  REQUIRE(count == 0);
+}
+
 TEST_CASE("a note that comes while the work is started counts") {
   RealRun run;
   Operation operation;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/core/simulate/emulator_checks.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;
@@ -235,7 +236,7 @@ std::string page() {
       "state bound nbuffer then, 12 bytes a parameter at 1.62 GB/s, 30 s; drives that write as "
       "fast\n"
       "as they read have no such bound.\n\n";
-  return text;
+  return text + emulator_checks_text();
 }
 
 // Bytes a parameter of the link "host", or of all links of that kind.

@@ -211,6 +211,26 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
   }
 }
 
+TEST_CASE("several compute units at work on one device change no bit") {
+  const SmallRun files;
+  const auto plain = train_small(files, {"method=host", "devices=1"});
+  REQUIRE(plain.ok());
+  const SmallRun fresh;
+  std::ifstream sample(SLUICE_SOURCE_DIR "/sample_models/platforms/smartssd-a5000.toml");
+  std::string platform(std::istreambuf_iterator<char>(sample), {});
+  const std::string engine = "[device.engine]\n";
+  platform.insert(platform.find(engine) + engine.size(), "compute_units = 3\n");
+  // So slow that each subgroup's update is long: 333 elements take 7 ms.
+  write_text(fresh.folder.file("units.toml"), "engine_scale = 0.0001\n" + platform);
+  const auto trained =
+      train_small(fresh, {"method=csd", "devices=1", "buffers=4", "subgroup_elements=333",
+                          "clock=emulated", "platform=" + fresh.folder.file("units.toml")});
+  INFO((trained.ok() ? std::string() : trained.error().message()));
+  REQUIRE(trained.ok());
+  CHECK(trained->losses == plain->losses);
+  CHECK(trained->digest == plain->digest);
+}
+
 TEST_CASE("with two state arrays method, devices, subgroups, wire and clock change no bit") {
   for (const std::string optimizer : {"sgd", "adagrad"}) {
     const std::vector<std::vector<std::string>> variants = {

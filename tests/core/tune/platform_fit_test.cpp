@@ -264,6 +264,7 @@ TEST_CASE("kernels in turn take from the end of the one before, those at once sh
   const std::vector<OperationTimes> kernels = {kernel(0, 4 * s), kernel(s, 6 * s),
                                                kernel(8 * s, 9 * s)};
   CHECK(own_seconds(kernels, KernelOrder::in_turn) == std::vector<double>{4, 2, 1});
+  CHECK(own_seconds(kernels, KernelOrder::in_turn, 2) == std::vector<double>{4, 5, 1});
   CHECK(own_seconds(kernels, KernelOrder::at_once) == std::vector<double>{2.5, 3.5, 1});
 }
 

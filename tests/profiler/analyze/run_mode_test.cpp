@@ -45,6 +45,13 @@ TEST_CASE("what stood in for hardware in some steps is named with them") {
   CHECK(back.stretches[3].last_step == -1);
 }
 
+TEST_CASE("a software card that XRT drives stands in for hardware, by its name") {
+  const std::string mode = "csd · nbuffer · 4 devices · real clock, CSDs by XRT: ";
+  CHECK(mode_of({{0, mode + "sluice_software_smartssd_1"}}).stand_ins ==
+        "real clock, CSDs by XRT: sluice_software_smartssd_1");
+  CHECK(mode_of({{0, mode + "xilinx_u2_gen3x4_xdma_gc_2_202110_1"}}).stand_ins.empty());
+}
+
 TEST_CASE("a mode in which no step ran is none, and one that returns goes on") {
   const RunMode undone = mode_of({{0, kHost}, {7, kCsd}, {7, kHost}});
   REQUIRE(undone.stretches.size() == 1);

@@ -1,0 +1,35 @@
+#include "core/csd/update_damage.h"
+
+namespace sluice::csd {
+
+Status check_gradient_chunk(const UpdateOrder& order, const GradientChunkCheck& chunk,
+                            std::uint64_t found) {
+  if (found == chunk.checksum) return ok_status();
+  return make_error(
+      ErrorCode::corrupt,
+      "{}: the gradient of subgroup {} at offset {} is not what was written there: the drive "
+      "returned other bytes. The last committed step is intact; go on with --resume",
+      order.source.gradient_file->path(), index_of(order.task.subgroup),
+      order.source.gradient_offset_bytes + chunk.offset_bytes);
+}
+
+Status check_state(const UpdateOrder& order, std::span<const std::uint64_t> found) {
+  for (std::size_t v = 0; v < found.size(); ++v) {
+    if (found[v] == order.check.expected[v]) continue;
+    return make_error(
+        ErrorCode::corrupt,
+        "{}: {} of subgroup {} at offset {} is not what was committed: the bytes were changed, or "
+        "the drive returns others. `sluice state DIR --verify` lists all damage",
+        order.source.state_file->path(), optimizer::rule_info(order.task.scalars).state_names[v],
+        index_of(order.task.subgroup), order.source.state_offset_bytes[v]);
+  }
+  return ok_status();
+}
+
+Error damaged_sparse_gradient(const UpdateOrder& order, const Error& why) {
+  return make_error(why.code(), "{}: the sparse gradient of subgroup {} at offset {}: {}",
+                    order.source.gradient_file->path(), index_of(order.task.subgroup),
+                    order.source.gradient_offset_bytes, why.message());
+}
+
+}  // namespace sluice::csd

@@ -1,0 +1,87 @@
+#pragma once
+// Updates under way on a card: for each, a run of the update kernel and one of the checksum kernel
+// for each stretch of the gradient, started together (they only read it). XRT's scheduler gives
+// them to free compute units; the last to end notes the end of the operation.
+//
+// Runs and their result buffers are kept for the next update, so that after the first few steps
+// nothing is taken any more.
+//
+// Thread contract: the schedule's thread. XRT calls back on a thread of its own, which counts the
+// end and notes it, and does nothing else.
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/runtime/completion.h"
+#include "hls/host/detail/card.h"
+
+namespace sluice::hls_host {
+
+// By Role; null: not given.
+using RoleBuffers = std::array<const xrt::bo*, 5>;
+
+class UpdateRuns {
+ public:
+  UpdateRuns(std::string name, std::shared_ptr<Card> card)
+      : name_(std::move(name)), card_(std::move(card)) {}
+  UpdateRuns(const UpdateRuns&) = delete;
+  UpdateRuns& operator=(const UpdateRuns&) = delete;
+
+  // An error: nothing runs, and the completion is never noted.
+  Status start(const csd::UpdateOrder& order, const RoleBuffers& buffers,
+               std::int64_t gradient_bytes, csd::UpdatedChecksums& updated,
+               runtime::Completion completion);
+  // What became of the update that fills `updated`, once its end was noted.
+  Status finish(const csd::UpdatedChecksums& updated, Status noted);
+  // Aborts what still runs. False: it could not be ended within `timeout_ns`, and touches its
+  // buffers as long as it likes; nothing of this object may go then.
+  bool stop(TimeNs timeout_ns);
+
+ private:
+  struct Flight;
+
+  // A run of one kernel, used over and over, one update at a time.
+  struct Launch {
+    const char* kernel = "";
+    xrt::run run;
+    xrt::bo result;
+    const std::byte* result_bytes = nullptr;  // the host's copy of it
+    Flight* flight = nullptr;
+    std::atomic<bool> is_running = false;
+  };
+
+  // One update. Reused: its place does not change.
+  struct Flight {
+    const csd::UpdateOrder* order = nullptr;  // null: free
+    csd::UpdatedChecksums* updated = nullptr;
+    std::vector<Launch*> launches;  // the update, then a checksum a stretch
+    std::optional<runtime::Completion> completion;
+    std::optional<Error> start_error;  // of a run that could not follow those that were started
+    std::atomic<std::int32_t> pending_count = 0;
+    std::atomic<bool> is_given_up = false;  // nobody waits for the note any more
+    std::atomic<int> bad_state = 0;         // in which a run ended that did not complete; 0: none
+  };
+
+  static void on_end(Launch& launch, int state);
+  static void count_ends(Flight& flight, std::int32_t count);
+  Status prepare(Flight& flight, const RoleBuffers& buffers, std::int64_t gradient_bytes);
+  Status add_launch(Flight& flight, const KernelCall& call, const RoleBuffers& buffers);
+  Result<Launch*> take_launch(const char* kernel);
+  Result<Launch*> make_launch(const char* kernel);
+  Status start_all(Flight& flight);
+  Flight& take_flight(const csd::UpdateOrder& order, csd::UpdatedChecksums& updated);
+  void release(Flight& flight);
+  Status verdict(const Flight& flight) const;
+  Status fetch_result(const Launch& launch) const;
+
+  std::string name_;
+  std::shared_ptr<Card> card_;
+  std::deque<Launch> launches_;
+  std::map<std::string, std::vector<Launch*>, std::less<>> free_launches_;  // by kernel
+  std::deque<Flight> flights_;
+};
+
+}  // namespace sluice::hls_host

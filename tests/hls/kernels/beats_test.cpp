@@ -1,0 +1,53 @@
+// What the cycle model (hls/link/estimate.py) counts, counted: each array crosses its FIFO once, a
+// word of 16 elements a beat, and a sparse gradient costs a beat a row or a kept element.
+
+#include <catch2/catch.hpp>
+
+#include "hls/sim/processes.h"
+#include "tests/hls/kernels/subgroup.h"
+
+using namespace sluice;
+using namespace sluice::hls_kernels;
+
+namespace {
+
+constexpr std::int64_t kTile = kTileElements;
+
+std::map<std::string, std::uint64_t> beats_of(const SubgroupSpec& spec) {
+  Subgroup subgroup(spec);
+  const hls_sim::BeatCounts beats;
+  run_kernel(subgroup);
+  REQUIRE(subgroup.result[0][0] == kUpdated);
+  return beats.all();
+}
+
+}  // namespace
+
+TEST_CASE("every array of a dense update crosses once, a word a beat") {
+  for (const std::int64_t n :
+       {std::int64_t{1}, std::int64_t{16}, std::int64_t{17}, 3 * kTile + 5}) {
+    auto beats = beats_of({.element_count = n, .gradient_kind = optimizer::GradientKind::bf16});
+    const auto words = static_cast<std::uint64_t>((n + 15) / 16);
+    CHECK(beats["assembled"] == words);
+    CHECK(beats["value_words"] == (words + 1) / 2);  // two to a word, in 16 bits
+    CHECK(beats["state"] == 3 * words);
+    CHECK(beats["to_store"] == 3 * words);
+    CHECK(beats["to_hash_before"] == 3 * words);
+    CHECK(beats["to_hash_after"] == 3 * words);
+    CHECK(beats["master_weights"] == words);
+    CHECK(beats["values"] == 0);
+  }
+}
+
+TEST_CASE("a sparse gradient crosses as its kept elements, and comes out as rows") {
+  const SubgroupSpec spec = {.element_count = 4 * kTile, .is_sparse = true, .density = 0.03};
+  Subgroup subgroup(spec);
+  const std::uint64_t kept = lane64(subgroup.gradient[0], 3);
+  auto beats = beats_of(spec);
+  CHECK(beats["values"] == kept);
+  CHECK(beats["indices"] == kept);
+  CHECK(beats["index_words"] == (kept + 31) / 32);
+  CHECK(beats["value_words"] == (kept + 15) / 16);
+  CHECK(beats["tile_counts"] == 4);
+  CHECK(beats["assembled"] == 4 * kTileRows);
+}
