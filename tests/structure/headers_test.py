@@ -2,8 +2,8 @@
 """Each header compiles alone, so that no file depends on what happens to be included before it.
 A header that some source file includes before all others is compiled alone by the build, so only
 the rest are compiled here. Headers that lead to libtorch are left out: the programs that include
-them compile them. So are those that lead to CUPTI or to the GUI's libraries, where they are not
-installed."""
+them compile them. So are those that lead to CUPTI, to XRT or to the GUI's libraries, where they are
+not installed."""
 
 import concurrent.futures
 import os
@@ -17,11 +17,13 @@ from source_tree import ROOT, Report, cpp_files, includes
 PACKAGES = ["tomlplusplus", "sqlite3", "liburing", "libxxhash", "libhwy"]
 TORCH = ("torch/", "ATen/", "c10/")
 CUPTI = ("cupti",)
+XRT = ("xrt", "xclbin.h", "ert.h", "version.h")
 GUI = ("imgui", "implot", "misc/cpp/imgui", "GLFW/", "backends/imgui")
 # Where scripts/env.sh says they are.
 GUI_SOURCES = pathlib.Path(os.environ.get("SLUICE_GUI_SOURCES") or pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache",
     "sluice/imgui-bundle-1.93.0"))
+XRT_FOLDERS = ("/usr/include/xrt", "/opt/xilinx/xrt/include")  # as cmake/SluiceXrt.cmake
 # Where profiler/cupti/CMakeLists.txt looks, besides CUDAToolkit_ROOT.
 CUPTI_FOLDERS = ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include", "/usr/include")
 
@@ -41,6 +43,14 @@ def cupti_flags():
     """None where CUPTI's headers are not."""
     for folder in CUPTI_FOLDERS:
         if (pathlib.Path(folder) / "cupti.h").is_file():
+            return ["-isystem", folder]
+    return None
+
+
+def xrt_flags():
+    """None where XRT's headers are not."""
+    for folder in XRT_FOLDERS:
+        if (pathlib.Path(folder) / "xrt/xrt_bo.h").is_file():
             return ["-isystem", folder]
     return None
 
@@ -89,8 +99,8 @@ def main():
         report.skip("each header compiles alone", "there is no g++")
         return 0
     left_out = TORCH
-    flags = package_flags()
-    for library, found in ((CUPTI, cupti_flags()), (GUI, gui_flags())):
+    flags = package_flags() + ["-isystem", str(ROOT / "hls/sim/include")]
+    for library, found in ((CUPTI, cupti_flags()), (XRT, xrt_flags()), (GUI, gui_flags())):
         left_out = left_out if found is not None else left_out + library
         flags += found or []
     # An -inl.h is for including again and again by one source file (Highway's idiom).

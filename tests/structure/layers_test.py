@@ -282,6 +282,8 @@ PLANTED = [
     ("gui/widgets/planted.h", '#include "gui/data/run_feed.h"\n',
      "gui/widgets may not use gui/data"),
     ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls/kernels may not use base"),
+    ("hls/kernels/planted.cpp", "#include <xrt/xrt_bo.h>\n", "<xrt/xrt_bo.h> belongs to"),
+    ("core/csd/planted_hls.cpp", "#include <hls_stream.h>\n", "<hls_stream.h> belongs to"),
     ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
     ("core/optimizer/CMakeLists.txt",
      "sluice_library(NAME core_optimizer\n  SOURCES a.cpp LINKS base PRIVATE_LINKS core_train)\n",

@@ -55,7 +55,7 @@ Result<std::shared_ptr<SoftDevice>> SoftDevice::open(int index) {
   OpenDevices& open = open_devices();
   MutexLock lock(open.mutex);
   if (index < 0 || index >= settings.devices)
-    return make_error(ErrorCode::not_found, "there is no device {}; {}={}", index, "devices",
+    return make_error(ErrorCode::not_found, "there is no device {}; devices={}", index,
                       settings.devices);
   std::weak_ptr<SoftDevice>& place = open.devices[static_cast<std::size_t>(index)];
   if (std::shared_ptr<SoftDevice> device = place.lock()) return device;

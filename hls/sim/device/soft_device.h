@@ -25,7 +25,7 @@
 namespace sluice::hls_device {
 
 using BufferHandle = unsigned int;
-inline constexpr int kExportedNowhere = -1;
+inline constexpr std::uint64_t kForeignAddress = std::uint64_t{1} << 63;  // in no bank
 
 // A bus that no machine has: domain 0x5357 is "SW".
 std::array<std::uint16_t, 4> bdf_of(int device);  // domain, bus, device, function
@@ -46,6 +46,10 @@ class SoftDevice {
   Result<BufferHandle> allocate(std::uint64_t size_bytes, unsigned flags, void* host);
   void free(BufferHandle handle);
   Result<std::shared_ptr<Buffer>> buffer(BufferHandle handle) const;
+  // For the compute units of this device: another's memory they cannot reach (kForeignAddress).
+  std::uint64_t address_of(const Buffer& buffer) const {
+    return buffer.memory() == memory_.get() ? buffer.address() : kForeignAddress;
+  }
   Status sync(BufferHandle handle, SyncTo to, std::uint64_t count_bytes,
               std::uint64_t offset_bytes);
   struct Copy {

@@ -53,6 +53,7 @@ class exception : public std::runtime_error {
 class no_such_key : public exception {
  public:
   explicit no_such_key(key_type key) : exception("no such query"), m_key(key) {}
+  key_type get_key() const { return m_key; }
 
  private:
   key_type m_key;

@@ -152,7 +152,11 @@ class XrtDevice final : public xrt_core::device {
   }
   void unmap_bo(unsigned, void*) override {}  // with the buffer
   void get_bo_properties(unsigned handle, xclBOProperties* properties) const override {
-    *properties = properties_of(*value_or_throw(soft().buffer(handle)), handle);
+    const auto buffer = value_or_throw(soft().buffer(handle));
+    *properties = {};
+    properties->handle = handle;
+    properties->size = buffer->size_bytes();
+    properties->paddr = soft().address_of(*buffer);
   }
 
   void reg_read(std::uint32_t unit, std::uint32_t offset, std::uint32_t* data) const override {
@@ -230,14 +234,6 @@ class XrtDevice final : public xrt_core::device {
 
 std::span<const std::byte> file_at(const axlf* file) {
   return {reinterpret_cast<const std::byte*>(file), file->m_header.m_length};
-}
-
-xclBOProperties properties_of(const Buffer& buffer, BufferHandle handle) {
-  xclBOProperties properties{};
-  properties.handle = handle;
-  properties.size = buffer.size_bytes();
-  properties.paddr = buffer.address();
-  return properties;
 }
 
 OpenDevice* open_device(int index) {

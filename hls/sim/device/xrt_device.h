@@ -22,8 +22,6 @@ OpenDevice* open_device(int index);
 // The file that begins at `file`, as long as its header says: XRT hands over no length.
 std::span<const std::byte> file_at(const axlf* file);
 
-xclBOProperties properties_of(const Buffer& buffer, BufferHandle handle);
-
 inline constexpr const char* kDeviceName = "sluice_software_smartssd_1";  // no vendor's
 
 // What XRT has of an opening.

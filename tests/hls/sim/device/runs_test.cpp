@@ -17,7 +17,7 @@ using namespace sluice::hls_device;
 
 namespace {
 
-constexpr int kCount = 256;
+constexpr int kCount = 1024;
 constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
 
 // The three buffers of one vadd, and whether its sum is right.
@@ -181,7 +181,7 @@ TEST_CASE("a unit that one has for itself is refused to another") {
 
 TEST_CASE("a kernel's rate is kept") {
   if (skips_for_xrt()) return;
-  const SoftXrt soft("kernel_elements_per_s=1000");
+  const SoftXrt soft("kernel_elements_per_s=4000");
   const auto loaded = soft.open();
   const Addition addition(loaded, 0);
   auto run = addition.prepared(loaded.kernel("vadd"));
@@ -194,7 +194,7 @@ TEST_CASE("a kernel's rate is kept") {
 TEST_CASE("a damaged xclbin is not loaded") {
   if (skips_for_xrt()) return;
   const SoftXrt soft;
-  std::ifstream file(SLUICE_TEST_XCLBIN, std::ios::binary);
+  std::ifstream file(kTestXclbin, std::ios::binary);
   std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
   REQUIRE(bytes.size() > 20000);
   bytes[20000] = static_cast<char>(bytes[20000] ^ 4);
