@@ -148,7 +148,7 @@ def a_card_that_fails_ends_the_run_by_name_and_a_resume_ends_where_it_would_have
     for index, (fault, words) in enumerate((
             ("hang@15", ["update of subgroup", "was started and has not ended for 500 ms"]),
             ("memory_error@15", ["csd", "the update of subgroup", "ERT_CMD_STATE_ERROR"]),
-            ("lost@15", ["subgroup"]))):
+            ("lost@15", ["csd"]))):
         reply = train(place, "--steps", 6, env=cards(f"devices=4;hang_ms=0;fault={fault}"),
                       output=f"failed{index}", device_patience=0.5, **ON_CARDS)
         reply.refused(1, ["the run stopped", *words])
