@@ -62,7 +62,8 @@ class SoftDevice {
   Result<BufferHandle> import_buffer(int fd);
   static Status close_export(int fd);
 
-  // `file` has been checked by nobody. Runs of an earlier xclbin end first.
+  // `file` has been checked by nobody. What is loaded already stays; another is refused while units
+  // of the loaded one are in use.
   Status load(std::span<const std::byte> file);
   Status open_context(std::span<const std::byte> uuid, unsigned unit, UnitAccess access);
   void close_context(unsigned unit);
@@ -96,6 +97,7 @@ class SoftDevice {
   std::atomic<bool> is_lost_{false};
   std::atomic<std::uint64_t> run_count_{0};
 
+  Mutex loading_;  // held by a whole load(), before mutex_
   mutable Mutex mutex_;
   std::unordered_map<BufferHandle, std::shared_ptr<Buffer>> buffers_ GUARDED_BY(mutex_);
   BufferHandle next_handle_ GUARDED_BY(mutex_) = 1;

@@ -49,6 +49,7 @@ Result<Run> decoded_run(std::shared_ptr<Buffer> packet, int unit_count) {
 Status SoftDevice::load(std::span<const std::byte> file) {
   RETURN_IF_ERROR(check_present());
   ASSIGN_OR_RETURN(const hls_link::Xclbin xclbin, hls_link::read_xclbin(file, "xclbin"));
+  MutexLock loading(loading_);
   {
     MutexLock lock(mutex_);
     if (units_ != nullptr && uuid_ == xclbin.uuid) return ok_status();

@@ -23,15 +23,24 @@ constexpr unsigned kVaddUnits = 0b11;  // the first two of the xclbin
 constexpr unsigned kScaleUnit = 0b100;
 constexpr std::chrono::milliseconds kLong{20000};
 
-std::shared_ptr<SoftDevice> opened(const std::string& settings) {
+Status load_kernels(SoftDevice& device) {
+  std::ifstream file(SLUICE_TEST_XCLBIN, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  return device.load(std::as_bytes(std::span(bytes)));
+}
+
+std::shared_ptr<SoftDevice> opened_bare(const std::string& settings) {
   setenv(kSettingsVariable, settings.c_str(), 1);
   auto device = SoftDevice::open(0);
   unsetenv(kSettingsVariable);
   REQUIRE(device.ok());
-  std::ifstream file(SLUICE_TEST_XCLBIN, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  REQUIRE((*device)->load(std::as_bytes(std::span(bytes))).ok());
   return std::move(*device);
+}
+
+std::shared_ptr<SoftDevice> opened(const std::string& settings) {
+  auto device = opened_bare(settings);
+  REQUIRE(load_kernels(*device).ok());
+  return device;
 }
 
 template <typename T>
@@ -134,6 +143,24 @@ TEST_CASE("threads start runs of the same units, and each has its own result") {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(right_count == 80);
+}
+
+TEST_CASE("threads that load the same xclbin at once do not end each other's runs") {
+  for (int round = 0; round < 10; ++round) {
+    const auto device = opened_bare("");
+    std::atomic<int> right_count{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        if (!load_kernels(*device).ok()) return;
+        const BufferHandle value = device_buffer(*device, 4096, 1);
+        Packet packet(*device, kScaleUnit, scale_arguments(*device, value, 2, 1));
+        if (packet.start().ok() && packet.wait() == ERT_CMD_STATE_COMPLETED) ++right_count;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(right_count == 4);
+  }
 }
 
 TEST_CASE("a run that waits, and one that hangs, are aborted") {
