@@ -41,7 +41,8 @@ def each_order_of_a_step_gives_the_numbers_and_bytes_of_emulated_devices(place):
     for name, common in (("dense", {}), ("native", {"wire": "native"}), ("sparse", COMPRESSED)):
         host = train(place, "--json", output=f"{name}-host", **{**common, "method": "host",
                                                                  "devices": 4}).json()
-        for pipeline, buffers in (("serial", 1), ("handover", 1), ("nbuffer", 1), ("nbuffer", 4)):
+        for pipeline, buffers in (("serial", 1), ("handover", 1), ("nbuffer", 1), ("nbuffer", 2),
+                                  ("nbuffer", 3), ("nbuffer", 4)):
             settings = {**common, "pipeline": pipeline, "buffers": buffers}
             what = f"{name} {pipeline} {buffers}"
             emulated = of_emulated(place, output=f"{what}-emulated", **settings)
