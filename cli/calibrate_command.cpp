@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/terminal.h"
 #include "core/calibrate/drive_load.h"
 #include "core/calibrate/layer_timing.h"
 #include "core/calibrate/platform_text.h"
@@ -34,14 +35,17 @@ struct CalibrateArguments {
 class CalibrateProgress {
  public:
   void show(std::string_view what, double share, double left_seconds) {
+    const auto left_ns = static_cast<TimeNs>(left_seconds * 1e9);
     const bool draws = isatty(STDERR_FILENO) == 1;
-    fmt::print(stderr, "{}  {:>3.0f} %  about {:.0f} s left  {}{}", draws ? "\r" : "", share * 100,
-               left_seconds, what, draws ? "\033[K" : "\n");
+    print_lines(fmt::format("{:>3.0f} %  about {} left  {}{}", share * 100,
+                            format_duration(left_ns), what, draws ? "" : "\n"),
+                stderr);
+    std::fputs(draws ? "\033[K\r" : "", stderr);
     std::fflush(stderr);
     drawn_ = draws;
   }
   void finish() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
+    if (drawn_) std::fputs("\r\033[K", stderr);
     drawn_ = false;
   }
 
@@ -117,9 +121,9 @@ class CalibrateCommand {
                                                   : calibrate::DevicesAre::plain_drives;
     RETURN_IF_ERROR(
         calibrate::write_platform(calibrate::platform_text(*measured, devices), arguments_.output));
-    print_lines(
-        (arguments_.json ? json(*measured) : text(*measured, monotonic_now_ns() - start_ns)) +
-        "\n");
+    print_lines(arguments_.json
+                    ? json(*measured) + "\n"
+                    : fitted(text(*measured, monotonic_now_ns() - start_ns), terminal_columns()));
     return ok_status();
   }
 

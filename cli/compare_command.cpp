@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/fail_condition.h"
 #include "cli/output.h"
+#include "cli/run_argument.h"
 #include "cli/terminal.h"
 
 namespace sluice::cli {
@@ -130,8 +131,8 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CompareArguments>();
   CLI::App* command = app.add_subcommand(
       "compare", "Two runs, phase by phase, with the noise of the runs themselves");
-  command->add_option("a", arguments->a, "the run database to compare with")->required();
-  command->add_option("b", arguments->b, "the run database that is compared")->required();
+  add_run_argument(*command, "a", arguments->a, "the run database to compare with");
+  add_run_argument(*command, "b", arguments->b, "the run database that is compared");
   command->add_option("--fail-if", arguments->fail_if,
                       "exit with 3 if b is so much more or less than a, and the difference is more "
                       "than noise: 'step_time>+3%', 'loss>0.05'; may be repeated");

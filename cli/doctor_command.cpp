@@ -143,7 +143,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
     }
     print("sluice {}, {} processors\n", SLUICE_VERSION, std::thread::hardware_concurrency());
     check_engine(io::IoEngineKind::io_uring, "io_uring");
-    check_engine(io::IoEngineKind::posix, "posix I/O (io_engine=posix)");
+    check_engine(io::IoEngineKind::posix, "posix (io_engine=posix)");
     check_direct_io(*directory);
     const auto space = std::filesystem::space(*directory, error);
     if (!error) {

@@ -92,13 +92,13 @@ std::string unfitted_lines(const PlatformFit& fit) {
 }
 
 std::string rate_lines(const PlatformFit& fit) {
-  std::string text = fmt::format("{:<24} {:>22} {:>28}\n",
+  std::string text = fmt::format("{:<26} {:>19} {:>24}\n",
                                  "Rates measured in this run:", "platform file", "fitted");
   for (const RateGroup& group : fitted_groups(fit)) {
     const std::string name =
         group.count > 1 ? fmt::format("{} ({})", group.name, group.count) : group.name;
     text +=
-        fmt::format("  {:<25} {:>21} {:>28} {:>7}\n", name,
+        fmt::format("  {:<24} {:>19} {:>24} {:>6}\n", name,
                     range(group.before_low, group.before_high, group.unit),
                     range(group.after_low, group.after_high, group.unit), percent(group.change()));
   }
@@ -110,14 +110,14 @@ std::string rate_lines(const PlatformFit& fit) {
 // Times are printed by the recording's own clock, which `scale` makes of the platform's.
 std::string phase_line(const std::string& name, const PhaseFit& phase, double scale) {
   return fmt::format(
-      "  {:<9} {:>10}  {:>24} {:>11} {:>7} {:>11} {:>7}\n", name, duration(phase.recorded * scale),
+      "  {:<9} {:>9}  {:>18} {:>10} {:>6} {:>10} {:>6}\n", name, duration(phase.recorded * scale),
       fmt::format("{} to {}", duration(phase.low * scale), duration(phase.high * scale)),
       duration(phase.before * scale), percent(phase.error_before()), duration(phase.after * scale),
       percent(phase.error_after()));
 }
 
 std::string phase_lines(const PlatformFit& fit, double scale) {
-  std::string text = fmt::format("  {:<9} {:>10}  {:>24} {:>19} {:>19}\n", "", "recorded",
+  std::string text = fmt::format("  {:<9} {:>9}  {:>18} {:>17} {:>17}\n", "", "recorded",
                                  "10 % to 90 %", "simulated, file", "simulated, fitted");
   for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
     text += phase_line(simulate::phase_name(static_cast<simulate::Phase>(phase)), fit.phases[phase],

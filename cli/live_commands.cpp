@@ -10,6 +10,8 @@
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
 #include "cli/output.h"
+#include "cli/run_argument.h"
+#include "cli/terminal.h"
 
 namespace sluice::cli {
 namespace {
@@ -28,8 +30,11 @@ struct LiveArguments {
   bool json = false;
 };
 
+constexpr int kRangeColumn = 31;
+
+// Bytes are written with their unit.
 std::string range_of(const control::Knob& knob) {
-  return knob.unit.empty() ? knob.values : knob.values + " " + knob.unit;
+  return knob.unit.empty() || knob.unit == "bytes" ? knob.values : knob.values + " " + knob.unit;
 }
 
 Status list_knobs(const LiveArguments& arguments) {
@@ -51,10 +56,15 @@ Status list_knobs(const LiveArguments& arguments) {
                 "\n");
     return ok_status();
   }
-  print("Knobs of {} (process {}), each taken over between two steps:\n\n", client->greeting().run,
-        client->greeting().pid);
+  print_lines(wrapped(fmt::format("Knobs of {} (process {}), each taken over between two steps:",
+                                  client->greeting().run, client->greeting().pid),
+                      terminal_columns(), "  ") +
+              "\n");
+  const int columns = terminal_columns();
   for (const control::Knob& knob : answer.knobs) {
-    print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "", knob.help);
+    const std::string head = fmt::format("  {:<15} {:<12} ", knob.key, knob.value);
+    print_lines(head + in_column(range_of(knob), columns, kRangeColumn));
+    print_lines(std::string(kRangeColumn, ' ') + in_column(knob.help, columns, kRangeColumn));
   }
   print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
   return ok_status();
@@ -71,19 +81,21 @@ void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
     return;
   }
   const std::string settings = fmt::format("{}", fmt::join(event.settings, " "));
+  std::string said;
   switch (event.state) {
     case ChangeState::in_force:
-      print("In force after step {}: {}\n", event.step, settings);
+      said = fmt::format("In force after step {}: {}", event.step, settings);
       break;
     case ChangeState::kept:
-      print("Kept: {}\n", event.message);
+      said = fmt::format("Kept: {}", event.message);
       break;
     case ChangeState::reverted:
-      print("Taken back after step {}: {}. Now {}\n", event.step, event.message, settings);
+      said = fmt::format("Reverted after step {}: {}. Now {}", event.step, event.message, settings);
       break;
     case ChangeState::refused:
-      break;  // an error, said by whoever asked
+      return;  // an error, said by whoever asked
   }
+  print_lines(wrapped(said, terminal_columns(), "  "));
   std::fflush(stdout);
 }
 
@@ -126,7 +138,7 @@ Status keep_snapshot(const LiveArguments& arguments) {
     print_lines(json_text(json, -1) + "\n");
     return ok_status();
   }
-  print("Kept step {} in {} ({}). Go on from it with --resume --set state_dir={}\n", kept.step,
+  print("Kept step {} in {} ({}).\nGo on from it with --resume --set state_dir={}\n", kept.step,
         kept.path, format_bytes(kept.size_bytes), kept.path);
   return ok_status();
 }
@@ -144,10 +156,8 @@ CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const ch
                        std::shared_ptr<LiveArguments> arguments,
                        Status (*run)(const LiveArguments&)) {
   CLI::App* command = app.add_subcommand(name, what);
-  command
-      ->add_option("database", arguments->database,
-                   "the run's database (OUTPUT/run.db), or the socket beside it")
-      ->required();
+  add_run_argument(*command, "database", arguments->database,
+                   "the run's database (OUTPUT/run.db) or folder, or the socket beside it");
   command->callback([arguments, run, &exit_code] {
     install_interrupt_handler();
     const Status status = run(*arguments);
@@ -171,7 +181,7 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   change->add_option("settings", set->settings, "key=value, as many as you like: all or none")
       ->required();
   change->add_option("--revert-if", set->revert_if,
-                     "take it back if it does harm: 'step_time>+5%' (or forward, backward, update, "
+                     "revert it if it does harm: 'step_time>+5%' (or forward, backward, update, "
                      "loss)");
   change
       ->add_option("--watch-steps", set->watch_steps,
@@ -202,7 +212,7 @@ void add_live_commands(CLI::App& app, int& exit_code) {
 
   auto stop = std::make_shared<LiveArguments>();
   CLI::App* end = live_command(app, exit_code, "stop",
-                               "Let a run finish its step, commit it and end", stop, stop_run);
+                               "Stop a run after its current step (commits first)", stop, stop_run);
   end->footer("Example: sluice stop out/tiny/run.db");
 }
 

@@ -8,8 +8,34 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
+#include "cli/paint.h"
 
 namespace {
+
+// "b is missing: the run database that is compared" of the library's "b is required". Empty: it is
+// another error.
+std::string missing_argument(const CLI::App& command, const std::string& what) {
+  constexpr std::string_view kEnd = " is required";
+  if (!what.ends_with(kEnd)) return "";
+  const std::string name = what.substr(0, what.size() - kEnd.size());
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option == nullptr) return "";
+  return fmt::format("{}: {} is missing: {}", command.get_name(), name, option->get_description());
+}
+
+// For every command, so that it may stand before or behind its name.
+void add_colour_option(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--color",
+         [](const std::string& when) {
+           if (!sluice::cli::choose_colours(when)) {
+             throw CLI::ValidationError("--color " + when + ": there is auto, always and never");
+           }
+         },
+         "auto, always or never (auto: on a terminal, without NO_COLOR)")
+      ->type_name("WHEN");
+}
 
 // One line like any other error of ours.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
@@ -23,6 +49,9 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
     what = strange.empty() ? fmt::format("which command? One of {}", fmt::join(commands, ", "))
                            : fmt::format("there is no command '{}'{}", strange.front(),
                                          sluice::did_you_mean(strange.front(), commands));
+  } else if (const std::string missing = missing_argument(*app->get_subcommands().front(), what);
+             !missing.empty()) {
+    what = missing;
   }
   return "sluice: error: " + sluice::escaped_for_terminal(what, sluice::LineFeeds::keep) +
          "; see --help\n";
@@ -54,6 +83,9 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped.\n"
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");
+  app.formatter(std::make_shared<sluice::cli::HelpFormat>());
+  app.get_formatter()->column_width(26);
+  add_colour_option(app);
   int exit_code = sluice::cli::kDone;
   sluice::cli::add_train_command(app, exit_code);
   sluice::cli::add_live_commands(app, exit_code);
@@ -67,6 +99,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_tune_command(app, exit_code);
   sluice::cli::add_calibrate_command(app, exit_code);
   sluice::cli::add_doctor_command(app, exit_code);
+  for (CLI::App* command : app.get_subcommands(nullptr)) add_colour_option(*command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

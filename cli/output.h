@@ -1,22 +1,25 @@
 #pragma once
-// What the command says on stdout. All of it goes through here, since much of it holds words of
+// What the command says. All of it goes through here, since much of it holds words of
 // others: names from a database, a TOML file or a state, and what a model writes.
 //
 // Thread contract: main thread.
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "base/escaped_text.h"
+#include "cli/paint.h"
 
 namespace sluice::cli {
 
-// Lines, escaped for a terminal.
-void print_lines(std::string_view text);
+// Lines, escaped for a terminal and painted as it can be.
+void print_lines(std::string_view text, std::FILE* stream = stdout);
+std::string terminal_text(std::string_view text, ColourDepth depth);
 
 template <typename T>
 decltype(auto) without_line_feeds(const T& value) {

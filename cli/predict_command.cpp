@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
+#include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "storage/rundb/reader.h"
@@ -72,33 +73,52 @@ std::string joined(const std::vector<std::string>& settings) {
   return fmt::format("{}", fmt::join(settings, " "));
 }
 
-void print_table(const std::vector<analyze::PredictedChange>& predictions) {
+// Where they do not fit beside one another, a line for each part.
+void print_list(const std::vector<analyze::PredictedChange>& predictions, int columns) {
+  for (const analyze::PredictedChange& one : predictions) {
+    print_lines("  " + wrapped(joined(one.settings), columns - 2, "    "));
+    print_lines("    " + wrapped("from " + joined(one.from), columns - 4, "      "));
+    print("    a step {}, {}\n", duration(one.seconds), percent(one.change));
+  }
+}
+
+void print_table(const std::vector<analyze::PredictedChange>& predictions, int columns) {
   std::size_t settings_width = std::string_view("settings").size();
   std::size_t from_width = std::string_view("from").size();
   for (const analyze::PredictedChange& one : predictions) {
     settings_width = std::max(settings_width, joined(one.settings).size());
     from_width = std::max(from_width, joined(one.from).size());
   }
+  constexpr std::size_t kOtherColumns = 24;
+  if (settings_width + from_width + kOtherColumns > static_cast<std::size_t>(columns)) {
+    return print_list(predictions, columns);
+  }
   print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
         "a step", "change");
   for (const analyze::PredictedChange& one : predictions) {
     print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
           joined(one.from), from_width, duration(one.seconds), percent(one.change));
-    if (!one.why.empty()) print("    {}\n", one.why);
   }
 }
 
 void print_text(const Predicted& predicted, bool is_asked) {
   const analyze::PredictedChanges& changes = predicted.changes;
   if (!changes.unavailable.empty()) {
-    print("Nothing is predicted: {}\n", changes.unavailable);
+    print_lines(wrapped("Nothing is predicted: " + changes.unavailable, terminal_columns(), "  "));
     return;
   }
-  print("PREDICTED by simulation, on the platform fitted to {}:\n", predicted.run);
-  print("recorded {} a step; simulated {}, {}\n\n", duration(predicted.recorded_seconds),
-        duration(predicted.simulated_seconds), percent(changes.fit_error));
-  if (is_asked) return print_table(changes.each);
-  print_lines(turn_next_text(changes, terminal_columns()));
+  const int columns = terminal_columns();
+  print_lines(
+      wrapped(fmt::format("PREDICTED by simulation, on the platform fitted to {}:", predicted.run),
+              columns, "  "));
+  print_lines(
+      wrapped(
+          fmt::format("recorded {} a step; simulated {}, {}", duration(predicted.recorded_seconds),
+                      duration(predicted.simulated_seconds), percent(changes.fit_error)),
+          columns, "  ") +
+      "\n");
+  if (is_asked) return print_table(changes.each, columns);
+  print_lines(turn_next_text(changes, columns));
 }
 
 nlohmann::ordered_json change_json(const analyze::PredictedChange& change) {
@@ -131,8 +151,8 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* command = app.add_subcommand(
       "predict", "What settings would do to a recorded run, by simulating it with them");
-  command->add_option("database", arguments->database, "the run database; the run may be live")
-      ->required();
+  add_run_argument(*command, "database", arguments->database,
+                   "the run database, or its folder; the run may be live");
   command->add_option("settings", arguments->settings,
                       "key=value, as many as you like: predicted together; without any, every "
                       "setting by itself, and the best of several knobs together");

@@ -1,12 +1,12 @@
-#include <unistd.h>
-
 #include <filesystem>
 
-#include "base/clock.h"
+#include "base/figure_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
+#include "cli/progress_line.h"
+#include "cli/run_argument.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
@@ -25,29 +25,6 @@ struct ReportArguments {
   report::IfExists if_exists() const {
     return force ? report::IfExists::replace : report::IfExists::refuse;
   }
-};
-
-// One line that says how far it is, where somebody looks and it takes long enough to ask.
-class ExportProgress {
- public:
-  void show(double share) {
-    const TimeNs now = monotonic_now_ns();
-    const TimeNs spent_ns = now - begin_ts_;
-    if (!draws_ || share <= 0 || spent_ns < 1'000'000'000 || now - shown_ts_ < 200'000'000) return;
-    shown_ts_ = now;
-    const double left_ns = static_cast<double>(spent_ns) * (1 - share) / share;
-    fmt::print(stderr, "\r{:>3.0f} %  about {} left\033[K", share * 100,
-               format_duration(static_cast<TimeNs>(left_ns)));
-    std::fflush(stderr);
-  }
-  void finish() {
-    if (shown_ts_ > 0) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  const bool draws_ = isatty(STDERR_FILENO) == 1;
-  const TimeNs begin_ts_ = monotonic_now_ns();
-  TimeNs shown_ts_ = 0;
 };
 
 // Never over the run itself, with --force or without.
@@ -92,13 +69,13 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
         counts.flows_left_out, counts.flows + counts.flows_left_out);
   }
   print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
-        arguments.output, counts.spans, counts.flows);
+        arguments.output, format_whole(counts.spans), format_whole(counts.flows));
   return ok_status();
 }
 
 Status write_export(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
-  ExportProgress progress;
+  ProgressLine progress;
   const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
   Status status;
   if (arguments.format == "chrome") {
@@ -115,8 +92,8 @@ Status write_export(const ReportArguments& arguments) {
 }
 
 void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& arguments) {
-  command->add_option("database", arguments->database, "the run database; the run may be live")
-      ->required();
+  add_run_argument(*command, "database", arguments->database,
+                   "the run database, or its folder; the run may be live");
   command->add_flag("--force", arguments->force, "write over what is there");
 }
 

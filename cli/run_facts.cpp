@@ -80,8 +80,12 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
   add("started_utc", utc_now());
   add("platform_name", plan.platform.name);
   add("parameters", fmt::format("{}", plan.layout.parameter_count));
-  add("machine", fmt::format("{}, {} processors, {} {}", processor_name(),
-                             std::thread::hardware_concurrency(), system.sysname, system.release));
+  // A simulated run is one of the platform's machine, whatever machine simulated it.
+  add("machine",
+      clock == ModeClock::simulated
+          ? plan.platform.name
+          : fmt::format("{}, {} processors, {} {}", processor_name(),
+                        std::thread::hardware_concurrency(), system.sysname, system.release));
   add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
   add("host_name", system.nodename);
   for (const auto& [key, value] : settings::setting_values(plan.config)) add(key, value);

@@ -4,10 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/escaped_text.h"
+#include "base/figure_text.h"
+#include "base/words.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
+#include "cli/run_argument.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
@@ -88,9 +92,11 @@ void print_losses(const Shown& shown, int columns) {
     print("Nothing was lost while recording.\n");
     return;
   }
-  print_lines(wrapped("LOST while recording (what follows is not the whole run):", columns, ""));
+  print_lines(
+      amber(wrapped("LOST while recording (what follows is not the whole run):", columns, "")));
   for (const rundb::StatRow& stat : shown.losses) {
-    print_lines("  " + wrapped(fmt::format("{}: {}, {}", stat.name, stat.value, stat.description),
+    print_lines("  " + wrapped(fmt::format("{}: {}, {}", stat.name, format_whole(stat.value),
+                                           stat.description),
                                columns - 2, "    "));
   }
 }
@@ -116,19 +122,34 @@ void print_steps(const Shown& shown, std::int64_t last, int columns) {
   }
 }
 
+// A stage in the colour that the database has for it; what others recorded as it is.
+std::string painted_stage(const Shown& shown, const std::string& name) {
+  std::string text = escaped_for_terminal(name);
+  for (const auto& [id, stage] : shown.info.stages) {
+    const auto said = shown.info.strings.find(id);
+    if (said == shown.info.strings.end() || said->second != name) continue;
+    const std::optional<std::uint32_t> colour = parse_colour(stage.colour);
+    if (colour) text = painted(text, *colour);
+    break;
+  }
+  return padded(text, 16);
+}
+
 void print_spans(const Shown& shown, int columns) {
-  print_lines("\n" +
-              wrapped("Where the time went (operations overlap, so the sum exceeds the run):",
-                      columns, "  "));
+  print_lines("\n" + wrapped(fmt::format("{} (operations overlap, so the sum exceeds the run):",
+                                         words::kStatistics),
+                             columns, "  "));
   const bool is_wide = columns >= 72;
   print("  {:<16}{} {:>10}{} {:>10}{}\n", "stage", is_wide ? "    count" : "", "total",
         is_wide ? "       mean" : "", "longest", is_wide ? "       bytes" : "");
   for (const rundb::SpanTotals& span : shown.spans) {
-    print("  {:<16}{} {:>10}{} {:>10}{}\n", span.name,
-          is_wide ? fmt::format(" {:>8}", span.count) : "", format_duration(span.dur_total),
-          is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
-          format_duration(span.dur_max),
-          is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : "");
+    print_lines(fmt::format(
+        "  {}{} {:>10}{} {:>10}{}\n", painted_stage(shown, span.name),
+        is_wide ? fmt::format(" {:>8}", format_whole(span.count)) : "",
+        format_duration(span.dur_total),
+        is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
+        format_duration(span.dur_max),
+        is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : ""));
   }
 }
 
@@ -218,14 +239,15 @@ void print_head(const Shown& shown, int columns) {
                       columns, "  "));
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
-  print_lines(wrapped(
-      fmt::format("{} step{}, {} a step{}", shown.steps.size(), shown.steps.size() == 1 ? "" : "s",
-                  format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
-                  std::isnan(shown.steps.back().loss)
-                      ? ""
-                      : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
-                                    shown.steps.back().loss)),
-      columns, "  "));
+  print_lines(
+      wrapped(fmt::format("{} step{}, {} a step{}", format_whole(std::ssize(shown.steps)),
+                          shown.steps.size() == 1 ? "" : "s",
+                          format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
+                          std::isnan(shown.steps.back().loss)
+                              ? ""
+                              : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
+                                            shown.steps.back().loss)),
+              columns, "  "));
 }
 
 void print_text(const Shown& shown, std::int64_t last) {
@@ -348,8 +370,8 @@ void add_show_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
-  command->add_option("database", arguments->database, "the run database; the run may be live")
-      ->required();
+  add_run_argument(*command, "database", arguments->database,
+                   "the run database, or its folder; the run may be live");
   command
       ->add_option("--last", arguments->last,
                    "how many steps to list (default 10); with --json also what "

@@ -6,10 +6,12 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
+#include "cli/terminal.h"
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
 
@@ -107,24 +109,30 @@ Status simulate_once(const SimulateArguments& arguments) {
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, plan));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
-  const std::string text =
-      arguments.json ? simulate_report_json(plan, step) : simulate_report_text(plan, step, dur_ns);
-  print_lines(text + "\n");
+  print_lines(arguments.json
+                  ? simulate_report_json(plan, step) + "\n"
+                  : fitted(simulate_report_text(plan, step, dur_ns), terminal_columns()));
   return ok_status();
 }
 
 Status simulate_sweep(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep(arguments.sweep));
   std::vector<SweepRow> rows;
+  std::string of_what;
+  ProgressLine progress;
   for (const std::string& value : sweep.values) {
+    progress.show(static_cast<double>(rows.size()) / static_cast<double>(sweep.values.size()),
+                  sweep.key + "=" + value);
     ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(with_swept(arguments, sweep.key, value)));
     ASSIGN_OR_RETURN(simulate::SimulatedStep step, simulate::simulate_step(plan));
     rows.push_back({value, std::move(step)});
+    of_what = fmt::format("{} on {}", plan.shape.name, plan.platform.name);
   }
+  progress.finish();
   if (arguments.json) {
     print_lines(sweep_json(sweep, rows) + "\n");
   } else {
-    print_lines(arguments.csv ? sweep_csv(sweep, rows) : sweep_table(sweep, rows));
+    print_lines(arguments.csv ? sweep_csv(sweep, rows) : sweep_table(sweep, of_what, rows));
   }
   return ok_status();
 }
@@ -168,10 +176,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "elements, 6.4 GB of bounce_memory, else the defaults of sluice train.\n"
       "Examples:\n"
       "  sluice simulate sample_models/models/gpt2-4.0b.toml \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 --set "
-      "method=csd\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10\n"
       "  sluice simulate sample_models/models/gpt2-8.4b.toml \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml --sweep devices=1..10\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml \\\n"
+      "      --sweep devices=1..10\n"
       "  sluice simulate sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
       "      --platform-set engine_scale=100 --platform-set compute_units=2");

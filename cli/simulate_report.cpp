@@ -4,7 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/figure_text.h"
 #include "cli/output.h"
+#include "cli/paint.h"
+#include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
 namespace {
@@ -15,10 +18,7 @@ constexpr std::size_t kRead = 0;
 constexpr std::size_t kWrite = 1;
 // What is busy for less than this share of a phase does not bound it; the order of operations does.
 constexpr double kBound = 0.85;
-
-std::string bar(double share) {
-  return std::string(static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 32 + 0.5), '#');
-}
+constexpr int kBarColumns = 24;
 
 struct Busy {
   std::string what;
@@ -47,10 +47,10 @@ std::string phase_lines(const plan::RunPlan& plan, const simulate::SimulatedStep
   std::string text;
   for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
     const double seconds = step.seconds[phase];
-    text += fmt::format("  {:<10} {:<33} {:>3.0f} %  {:>9}",
-                        simulate::phase_name(static_cast<Phase>(phase)),
-                        bar(seconds / step.total_seconds), 100 * seconds / step.total_seconds,
-                        format_duration(static_cast<TimeNs>(seconds * 1e9)));
+    text += fmt::format(
+        "  {:<10} {} {:>3.0f} %  {:>9}", simulate::phase_name(static_cast<Phase>(phase)),
+        bar(seconds / step.total_seconds, kBarColumns, analyze::kPhases[phase].colour.dark),
+        100 * seconds / step.total_seconds, format_duration(static_cast<TimeNs>(seconds * 1e9)));
     const std::vector<Busy> busy = busiest(plan, step, phase);
     if (seconds > 0 && busy[0].seconds > 0) {
       text += fmt::format("   {} {:.0f} % busy", busy[0].what, 100 * busy[0].seconds / seconds);
@@ -144,7 +144,7 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
   text +=
       phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" + byte_lines(plan, step);
-  return text + fmt::format("\n{} operations, simulated in {}.", step.operation_count,
+  return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
 }
 

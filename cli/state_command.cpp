@@ -1,11 +1,12 @@
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/figure_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
+#include "cli/terminal.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::cli {
@@ -19,10 +20,11 @@ struct StateArguments {
   bool json = false;
 };
 
-void draw_progress(const state::VerifyProgress& progress, void* /*context*/) {
-  std::fprintf(stderr, "\r  read %s of %s\033[K", format_bytes(progress.done_bytes).c_str(),
-               format_bytes(progress.total_bytes).c_str());
-  if (progress.done_bytes == progress.total_bytes) std::fputs("\r\033[K", stderr);
+void draw_progress(const state::VerifyProgress& progress, void* context) {
+  static_cast<ProgressLine*>(context)->show(
+      static_cast<double>(progress.done_bytes) / static_cast<double>(progress.total_bytes),
+      fmt::format("{} of {} read", format_bytes(progress.done_bytes),
+                  format_bytes(progress.total_bytes)));
 }
 
 std::vector<std::int64_t> subgroups_by_device(state::StateStore& store) {
@@ -46,13 +48,13 @@ Result<Look> look_at(const StateArguments& arguments) {
   constexpr int kAttempts = 3;
   state::StateStore::Options options;
   options.directory = arguments.directory;
-  const bool draws = !arguments.json && isatty(STDERR_FILENO) == 1;
+  ProgressLine progress;
   Look look;
   ASSIGN_OR_RETURN(look.store, state::StateStore::open_read_only(options));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ASSIGN_OR_RETURN(
-        const state::StateDigest found,
-        state::digest_state(*look.store, draws ? draw_progress : nullptr, nullptr, &look.damages));
+    ASSIGN_OR_RETURN(const state::StateDigest found,
+                     state::digest_state(*look.store, arguments.json ? nullptr : draw_progress,
+                                         &progress, &look.damages));
     if (look.damages.empty()) {
       look.digest = found.digest;
       return look;
@@ -96,9 +98,13 @@ void print_text(state::StateStore& store, const std::optional<std::string>& dige
   print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
         position.step, position.optimizer_step,
         format_count(static_cast<double>(geometry.parameter_count)), store.identity().optimizer);
-  print("  {} subgroups of {} elements; seed {}, data position {}, loss scale {:g}\n",
-        geometry.subgroup_count(), geometry.subgroup_elements, position.seed,
-        position.data_position, position.loss_scale);
+  print_lines(
+      "  " +
+      wrapped(fmt::format("{} subgroups of {} elements; seed {}, data position {}, loss scale {:g}",
+                          format_whole(geometry.subgroup_count()),
+                          format_whole(geometry.subgroup_elements), position.seed,
+                          format_whole(position.data_position), position.loss_scale),
+              terminal_columns() - 2, "    "));
   const std::vector<std::int64_t> counts = subgroups_by_device(store);
   for (std::int32_t d = 0; d < geometry.device_count; ++d) {
     print("  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],

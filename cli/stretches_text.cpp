@@ -3,24 +3,18 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "cli/terminal.h"
 
 namespace sluice::cli {
 namespace {
 
-// Columns of UTF-8 text whose letters are all one column wide.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
-}
-
 std::string title(const analyze::RunInfo& info) {
   const double scale = info.time_scale();
   const std::string clock =
       scale == 1 ? "" : fmt::format("; times by the EMULATED CLOCK, x{:g}", scale);
-  return fmt::format(
-      "What each change brought (medians of the steps, without the first two after a change{}):",
-      clock);
+  return fmt::format("{} (medians of the steps, without the first two after a change{}):",
+                     words::kStretches, clock);
 }
 
 }  // namespace
@@ -30,7 +24,7 @@ std::string stretches_text(const std::vector<analyze::Stretch>& stretches,
   if (stretches.size() < 2) return "";
   std::size_t width = 8;
   for (const analyze::Stretch& stretch : stretches) {
-    width = std::max(width, width_of(stretch.settings));
+    width = std::max(width, columns_of(stretch.settings));
   }
   const double parameters = std::max(1.0, info.meta_number("parameters", 0));
   std::string text = wrapped(title(info), columns, "  ");

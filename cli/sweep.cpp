@@ -68,10 +68,11 @@ Result<Sweep> parse_sweep(const std::string& text) {
   return sweep;
 }
 
-std::string sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+std::string sweep_table(const Sweep& sweep, const std::string& of_what,
+                        const std::vector<SweepRow>& rows) {
   std::string text =
-      fmt::format("SIMULATED: seconds a step\n{:>16} {:>10} {:>10} {:>10} {:>10} {:>9}\n",
-                  sweep.key, "forward", "backward", "update", "total", "speed-up");
+      fmt::format("SIMULATED: {}; seconds a step\n{:>16} {:>10} {:>10} {:>10} {:>10} {:>9}\n",
+                  of_what, sweep.key, "forward", "backward", "update", "total", "speed-up");
   for (const SweepRow& row : rows) {
     text += fmt::format("{:>16} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f} {:>9.2f}\n", row.value,
                         row.step.seconds[0], row.step.seconds[1], row.step.seconds[2],

@@ -27,7 +27,9 @@ struct SweepRow {
   simulate::SimulatedStep step;
 };
 
-std::string sweep_table(const Sweep& sweep, const std::vector<SweepRow>& rows);
+// `of_what`: model and machine, "gpt2-4.0b on 10 SmartSSD, RTX A5000".
+std::string sweep_table(const Sweep& sweep, const std::string& of_what,
+                        const std::vector<SweepRow>& rows);
 std::string sweep_csv(const Sweep& sweep, const std::vector<SweepRow>& rows);
 std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows);
 

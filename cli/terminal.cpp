@@ -4,19 +4,74 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
 
-#include "base/escaped_text.h"
+#include "cli/paint.h"
 
 namespace sluice::cli {
 namespace {
 
-// The number of bytes of UTF-8 that begin a character.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+struct WideRange {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+// What a terminal gives two columns: East Asian Wide and Fullwidth of Unicode's EastAsianWidth.txt,
+// in whole blocks, and pictures.
+constexpr std::array kWide = std::to_array<WideRange>({{0x1100, 0x115f},
+                                                       {0x2e80, 0x303e},
+                                                       {0x3041, 0xa4cf},
+                                                       {0xa960, 0xa97f},
+                                                       {0xac00, 0xd7a3},
+                                                       {0xf900, 0xfaff},
+                                                       {0xfe30, 0xfe6f},
+                                                       {0xff00, 0xff60},
+                                                       {0xffe0, 0xffe6},
+                                                       {0x1f300, 0x1faff},
+                                                       {0x20000, 0x3fffd}});
+// Combining marks stand over the letter before them.
+constexpr std::array kNoWidth = std::to_array<WideRange>(
+    {{0x0300, 0x036f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}});
+
+bool is_in(std::span<const WideRange> ranges, std::uint32_t code_point) {
+  return std::ranges::any_of(ranges, [code_point](const WideRange& range) {
+    return code_point >= range.first && code_point <= range.last;
+  });
+}
+
+std::size_t columns_of_character(std::uint32_t code_point) {
+  if (is_in(kNoWidth, code_point)) return 0;
+  return is_in(kWide, code_point) ? 2 : 1;
 }
 
 }  // namespace
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    if (const std::optional<PaintMark> mark = mark_at(text)) {
+      text.remove_prefix(mark->size_bytes);
+      continue;
+    }
+    const auto first = static_cast<unsigned char>(text.front());
+    std::size_t size = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    size = std::min(size, text.size());
+    std::uint32_t code_point = size == 1 ? first : first & (0x7f >> size);
+    for (std::size_t i = 1; i < size; ++i) {
+      code_point = code_point << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+    }
+    columns += columns_of_character(code_point);
+    text.remove_prefix(size);
+  }
+  return columns;
+}
+
+std::string padded(std::string_view text, int columns) {
+  const auto width = static_cast<std::size_t>(columns);
+  const std::size_t used = columns_of(text);
+  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
+}
 
 int terminal_columns() {
   winsize size = {};
@@ -37,14 +92,15 @@ std::string in_column(const std::string& text, int columns, int begin) {
 }
 
 std::string wrapped(const std::string& paragraph, int columns, const std::string& indent) {
-  const std::string text = escaped_for_terminal(paragraph);  // a name in it may not end a line
+  const std::string text =
+      escaped_but_marks(paragraph, LineFeeds::escape);  // a name in it may not end a line
   std::string lines;
   std::string line;
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t space = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, space - at);
-    const std::size_t width = width_of(line) + 1 + width_of(word);
+    const std::size_t width = columns_of(line) + 1 + columns_of(word);
     if (!line.empty() && width > static_cast<std::size_t>(columns)) {
       lines += line + "\n";
       line = indent;
@@ -53,6 +109,45 @@ std::string wrapped(const std::string& paragraph, int columns, const std::string
     }
     line += word;
     at = space + 1;
+  }
+  return lines + line + "\n";
+}
+
+std::string fitted(const std::string& text, int columns) {
+  std::string all;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (columns_of(line) <= static_cast<std::size_t>(columns)) {
+      all += line + "\n";
+    } else {
+      const std::string spaces(indent, ' ');
+      all +=
+          spaces + wrapped(line.substr(indent), columns - static_cast<int>(indent), spaces + "  ");
+    }
+    at = end + 1;
+  }
+  return all;
+}
+
+std::string command_lines(const std::string& command, int columns, int begin) {
+  const auto room = static_cast<std::size_t>(std::max(kColumnsMin / 2, columns - begin - 2));
+  std::string lines;
+  std::string line;
+  std::size_t at = 0;
+  while (at < command.size()) {
+    // Breaks stand ahead of options: what belongs together stays on a line.
+    const std::size_t next = std::min(command.find(" --", at + 1), command.size());
+    const std::string part = command.substr(at, next - at);
+    if (!line.empty() && columns_of(line) + columns_of(part) > room) {
+      lines += line + " \\\n" + std::string(static_cast<std::size_t>(begin), ' ');
+      line = part.substr(1);
+    } else {
+      line += part;
+    }
+    at = next;
   }
   return lines + line + "\n";
 }

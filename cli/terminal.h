@@ -4,6 +4,7 @@
 // Thread contract: free functions.
 
 #include <string>
+#include <string_view>
 
 namespace sluice::cli {
 
@@ -18,6 +19,21 @@ std::string wrapped(const std::string& text, int columns, const std::string& ind
 
 // The same for a column that begins behind `begin` others, which stand on the first line already.
 std::string in_column(const std::string& text, int columns, int begin);
+
+// Lines as they are, and those that are longer than `columns` wrapped behind their own indent.
+std::string fitted(const std::string& text, int columns);
+
+// How many columns a terminal gives the text: two for wide characters, none for combining ones and
+// for the marks of paint.h. The text is UTF-8.
+std::size_t columns_of(std::string_view text);
+
+// With spaces behind it, at least so wide.
+std::string padded(std::string_view text, int columns);
+
+// A command on as many lines as it takes, each but the last ended by the shell's backslash, so that
+// it is pasted as it stands; later lines are indented by `begin` columns, which the first has
+// before it.
+std::string command_lines(const std::string& command, int columns, int begin);
 
 // An argument as a shell reads it back.
 std::string shell_quoted(const std::string& text);

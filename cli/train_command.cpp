@@ -215,7 +215,7 @@ class TrainCommand {
       RETURN_IF_ERROR(make_json(*report));
     } else {
       const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
-      print_lines(text);
+      print_lines(fitted(text, terminal_columns()));
     }
     return ok_status();
   }
@@ -276,7 +276,7 @@ class TrainCommand {
   }
 
   void say(const std::string& text) const {
-    if (!arguments_.json) print_lines(text + "\n");
+    if (!arguments_.json) print_lines(fitted(text + "\n", terminal_columns()));
     std::fflush(stdout);
   }
 
@@ -324,8 +324,9 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "good.\n"
       "Examples:\n"
       "  sluice train sample_models/runs/tiny.toml\n"
-      "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 --steps 20\n"
-      "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial --at 100:method=host\n"
+      "  sluice train sample_models/runs/tiny.toml --set method=host --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
+      "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {

@@ -3,8 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escaped_text.h"
+#include "base/figure_text.h"
 #include "cli/output.h"
+#include "cli/paint.h"
 #include "cli/run_facts.h"
+#include "cli/terminal.h"
+#include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
 namespace {
@@ -12,16 +16,14 @@ namespace {
 struct PhaseLine {
   const char* name;
   double seconds;
+  analyze::Phase phase;
 };
 
-std::string bar(double share) {
-  return std::string(static_cast<std::size_t>(share * 32 + 0.5), '#');
-}
-
 std::string phases(const train::TrainReport& report) {
-  const PhaseLine lines[] = {{"forward", report.forward_seconds},
-                             {"backward, gradients down", report.backward_seconds},
-                             {"update, commit", report.update_seconds}};
+  const PhaseLine lines[] = {
+      {"forward", report.forward_seconds, analyze::Phase::forward},
+      {"backward, gradients down", report.backward_seconds, analyze::Phase::backward},
+      {"update, commit", report.update_seconds, analyze::Phase::update}};
   std::string text = fmt::format(
       "A step takes {}{}:\n", format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)),
       report.knobs_changed
@@ -29,7 +31,8 @@ std::string phases(const train::TrainReport& report) {
           : "");
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
-    text += fmt::format("  {:<26} {:<32} {:>3.0f} %  {}\n", line.name, bar(share), share * 100,
+    text += fmt::format("  {:<26} {} {:>3.0f} %  {}\n", line.name,
+                        bar(share, 32, analyze::phase_info(line.phase).colour.dark), share * 100,
                         format_duration(static_cast<TimeNs>(line.seconds * 1e9)));
   }
   return text;
@@ -76,13 +79,13 @@ std::string emulation(const runtime::EmulatedClock& clock) {
   std::string text = fmt::format(
       "Emulated clock: {:.1f} % of {} modelled operations ended on the modelled time (1 % or 50 "
       "us).\n",
-      100 - late, all.operation_count);
+      100 - late, format_whole(all.operation_count));
   if (late <= 5) return text;
   text += "  This machine could not keep up with the rest; with a larger time_scale it would:\n";
   for (const runtime::Stage stage : late_stages(clock)) {
     const runtime::EmulationReport& report = clock.report(stage);
-    text += fmt::format("    {:<16} {:>6} of {:>6} late, by up to {}\n", stage_name(stage),
-                        report.late_count, report.operation_count,
+    text += fmt::format("    {:<16} {:>9} of {:>9} late, by up to {}\n", stage_name(stage),
+                        format_whole(report.late_count), format_whole(report.operation_count),
                         format_duration(report.worst_late_ns));
   }
   return text;
@@ -110,8 +113,8 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
   }
-  text += fmt::format("\nLook:   sluice show {}\nGo on:  {}\n", run.config().files.database,
-                      resume_command);
+  text += fmt::format("\nLook:   sluice show {}\nGo on:  {}", run.config().files.database,
+                      command_lines(resume_command, terminal_columns(), 8));
   return text;
 }
 
@@ -123,8 +126,8 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["first_step"] = report.first_step;
   json["stopped"] = report.stopped;
   json["losses"] = report.losses;
-  json["seconds"] = {{"forward", report.forward_seconds},
-                     {"backward", report.backward_seconds},
+  json["seconds"] = {{"forward", report.forward_seconds, analyze::Phase::forward},
+                     {"backward", report.backward_seconds, analyze::Phase::backward},
                      {"update", report.update_seconds},
                      {"total", report.total_seconds}};
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {

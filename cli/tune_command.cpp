@@ -1,9 +1,13 @@
+#include "base/figure_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
 #include "cli/output.h"
+#include "cli/progress_line.h"
+#include "cli/run_argument.h"
 #include "cli/sweep.h"
+#include "cli/terminal.h"
 #include "cli/tune_report.h"
 #include "core/calibrate/platform_text.h"
 #include "core/platform/platform_text.h"
@@ -32,6 +36,7 @@ class TuneCommand {
     choice_.overrides = arguments.overrides;
     choice_.held = arguments.held;
     choice_.density_min = arguments.density;
+    choice_.on_try = [this](double share, int tried) { show_progress(share, tried); };
   }
 
   Status run() {
@@ -44,7 +49,8 @@ class TuneCommand {
                       .applies = arguments_.apply};
     if (!arguments_.devices.empty()) return compare_devices(report);
     ASSIGN_OR_RETURN(const tune::TunedMachine tuned, tuning.tuned());
-    if (!arguments_.json) print_lines(tune_text(report, tuned) + "\n");
+    progress_.finish();
+    if (!arguments_.json) print_lines(fitted(tune_text(report, tuned), terminal_columns()));
     if (arguments_.apply) {
       ASSIGN_OR_RETURN(report.applied_after_step, apply(tuned.result.changes));
     }
@@ -53,6 +59,12 @@ class TuneCommand {
   }
 
  private:
+  // How many settings a search will try is not known; how many machines are tuned is.
+  void show_progress(double share, int tried) {
+    const std::string what = fmt::format("{} settings simulated", format_whole(tried));
+    share > 0 ? progress_.show(share, what) : progress_.show_elapsed(what);
+  }
+
   bool is_of_run() const { return tune::is_database_path(arguments_.start); }
 
   Status check_start() const {
@@ -142,17 +154,20 @@ class TuneCommand {
   }
 
   // --devices: each number of devices tuned for itself, and what a second of the step costs.
-  Status compare_devices(const TuneReport& report) const {
+  Status compare_devices(const TuneReport& report) {
     const auto counts = parse_sweep_values(arguments_.devices);
     if (!counts.ok()) return counts.error().with_context("--devices");
     ASSIGN_OR_RETURN(const std::vector<tune::TunedMachine> machines,
                      report.tuning.tuned_for_devices(*counts));
-    print_lines(arguments_.json ? devices_json(report, machines) : devices_text(report, machines));
+    progress_.finish();
+    print_lines(arguments_.json ? devices_json(report, machines)
+                                : fitted(devices_text(report, machines), terminal_columns()));
     return ok_status();
   }
 
   const TuneArguments& arguments_;
   tune::TuneChoice choice_;
+  ProgressLine progress_;
   std::unique_ptr<control::ControlClient> client_;  // --apply: to the run
 };
 
@@ -162,11 +177,9 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App* command = app.add_subcommand(
       "tune", "Which settings would make a step shortest on a machine, by simulating it");
-  command
-      ->add_option("start", arguments->start,
+  add_run_argument(*command, "start", arguments->start,
                    "the model's shape (MODEL.toml), or a recorded run (RUN.db), to which the "
-                   "platform is fitted first")
-      ->required();
+                   "platform is fitted first");
   command->add_option("--platform", arguments->platform,
                       "the machine (PLATFORM.toml); a recorded run brings its own");
   command->add_option("--model", arguments->model,
@@ -213,10 +226,10 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "  sluice tune out/tiny/run.db --apply\n"
       "  sluice tune sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10\n"
-      "  sluice tune sample_models/models/gpt2-4.0b.toml --hold method --set method=host \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=4\n"
-      "  sluice tune sample_models/models/gpt2-4.0b.toml --devices 1..10 --density 0.01 \\\n"
-      "      --platform sample_models/platforms/smartssd-a5000.toml");
+      "  sluice tune sample_models/models/gpt2-4.0b.toml --set method=host \\\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml --hold method\n"
+      "  sluice tune sample_models/models/gpt2-4.0b.toml --devices 1..10 \\\n"
+      "      --platform sample_models/platforms/smartssd-a5000.toml --density 0.01");
   command->callback([arguments, &exit_code] {
     const Status status = TuneCommand(*arguments).run();
     if (!status.ok()) exit_code = report_error(status.error());

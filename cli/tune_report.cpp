@@ -32,7 +32,7 @@ nlohmann::ordered_json json_with_fit(const TuneReport& report) {
 std::string change_lines(const tune::TunedMachine& tuned, double time_scale) {
   std::string text;
   for (const tune::TuneChange& change : tuned.result.changes) {
-    text += fmt::format("  --set {:<28} was {:<10} {}\n", change.key + "=" + change.to, change.from,
+    text += fmt::format("  --set {:<26} was {:<8} {}\n", change.key + "=" + change.to, change.from,
                         std::isinf(change.worth_seconds)
                             ? "needed by the other changes"
                             : "worth " + duration(change.worth_seconds * time_scale) + " a step");
@@ -56,8 +56,7 @@ std::string device_row(const tune::TunedMachine& tuned, const tune::TunedMachine
   const double first_price = first.best.platform.price_usd();
   const bool has_prices = first_price > 0;
   const double cost = price * tuned.after.total_seconds / (first_price * first.after.total_seconds);
-  return fmt::format("{:>8} {:>10} {:>9.2f} {:>12} {:>12}  {}{}\n",
-                     tuned.best.config.offload.devices,
+  return fmt::format("{:>7} {:>9} {:>8.2f} {:>10} {:>6}  {}{}\n", tuned.best.config.offload.devices,
                      duration(tuned.after.total_seconds * time_scale),
                      first.after.total_seconds / tuned.after.total_seconds,
                      has_prices ? fmt::format("{:.0f} USD", price) : "-",
@@ -85,7 +84,7 @@ std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned)
   }
   if (is_fitted && tuned.changes("subgroup_elements")) {
     text +=
-        "  A state that exists keeps its subgroup_elements: for a run that goes on, add "
+        "  A state that exists keeps its subgroup_elements: to resume this run, add "
         "--hold subgroup_elements.\n";
   }
   text += "\n" + simulate_verdict(tuned.best, tuned.after);
@@ -121,15 +120,15 @@ std::string devices_text(const TuneReport& report, std::span<const tune::TunedMa
   const tune::TunedMachine& best = tune::best_buy(machines);
   std::string text = fit_text(report);
   text += fmt::format(
-      "SIMULATED: {} on {}, each number of devices tuned\n{:>8} {:>10} {:>9} {:>12} {:>12}  "
+      "SIMULATED: {} on {}, each number of devices tuned\n{:>7} {:>9} {:>8} {:>10} {:>6}  "
       "settings\n",
       first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
-      "a step costs");
+      "cost");
   for (const tune::TunedMachine& tuned : machines) {
     text += device_row(tuned, first, report.tuning.time_scale(), &tuned == &best);
   }
   if (first.best.platform.price_usd() > 0) {
-    return text + "A step costs: price x time, the first row being 1.\n";
+    return text + "Cost of a step: price x time, the first row being 1.\n";
   }
   return text + "The platform file states no prices.\n";
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "base/words.h"
+#include "cli/paint.h"
 #include "cli/terminal.h"
 #include "profiler/analyze/advice.h"
 
@@ -15,6 +17,7 @@ constexpr int kBarMax = 28;
 struct BarLine {
   std::string_view name;
   double share = 0;
+  std::uint32_t colour = palette::kUnknown;
 };
 
 // Causes worth a line, the largest first, and what is left as one.
@@ -27,7 +30,8 @@ std::vector<BarLine> bar_lines(const analyze::RunAnalysis& analysis) {
     if (share < kWorthALine) {
       rest += share;
     } else {
-      lines.push_back({analyze::cause_name(static_cast<analyze::Cause>(c)), share});
+      const auto cause = static_cast<analyze::Cause>(c);
+      lines.push_back({analyze::cause_label(cause), share, analyze::cause_colour(cause).dark});
     }
   }
   std::ranges::stable_sort(lines, std::greater<>(), &BarLine::share);
@@ -40,15 +44,14 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   std::vector<double> shares;
   for (const BarLine& line : lines) shares.push_back(line.share);
   const std::vector<int> tenths = analyze::rounded_shares(shares, 1000);  // of a per cent
-  const int bar_max = std::clamp(columns - 36, 4, kBarMax);
+  const int bar_max = std::clamp(columns - 39, 4, kBarMax);
   double most = 0;
   for (const BarLine& line : lines) most = std::max(most, line.share);
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const BarLine& line = lines[i];
-    const auto length = static_cast<std::size_t>(std::lround(line.share / most * bar_max));
     text += fmt::format(
-        "  {:<14} {:<{}} {:>5.1f} %  {:>9}\n", line.name, std::string(length, '#'), bar_max,
+        "  {:<17} {} {:>5.1f} %  {:>9}\n", line.name, bar(line.share / most, bar_max, line.colour),
         tenths[i] / 10.0,
         format_duration(static_cast<TimeNs>(line.share * static_cast<double>(analysis.dur))));
   }
@@ -84,12 +87,13 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
       : clock == "emulated" ? fmt::format("measured by the EMULATED CLOCK x{:g}", info.time_scale())
                             : "measured";
   std::string text =
-      wrapped(fmt::format("Why a step takes {} ({}, {} step{})", format_duration(analysis.dur), how,
+      wrapped(fmt::format("{} {} ({}, {} step{})", words::kWhy, format_duration(analysis.dur), how,
                           analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"),
               columns, "  ");
   if (analysis.has_spans()) text += bars(analysis, columns);
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
-    text += wrapped(finding.text, columns, "  ");
+    const std::string lines = wrapped(finding.text, columns, "  ");
+    text += finding.is_warning ? amber(lines) : lines;
   }
   if (analysis.has_spans() && predicted) text += turn_next_text(*predicted, columns);
   return text;

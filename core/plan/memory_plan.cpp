@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/figure_text.h"
 #include "core/offload/offload_memory.h"
 
 namespace sluice::plan {
@@ -56,9 +57,9 @@ Status check_plan(const MemoryPlan& plan) {
   return make_error(
       ErrorCode::memory,
       "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
-      "do is {} B. Lower buffers, subgroup_elements or batch, or set "
+      "do is {}. Lower buffers, subgroup_elements or batch, or set "
       "activations=recompute\n{}",
-      format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
+      format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), size_text(plan.total_bytes),
       describe(plan));
 }
 

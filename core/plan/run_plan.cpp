@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/figure_text.h"
 #include "core/model/flop.h"
 #include "core/offload/offload_memory.h"
 #include "core/runtime/kernel_cost.h"
@@ -165,10 +166,11 @@ Status check_device_memory(const RunPlan& plan) {
     if (set_bytes <= budget_bytes) continue;
     return make_error(ErrorCode::memory,
                       "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
-                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
+                      "{}: the smallest device_memory that would do is {}. Or lower buffers or "
                       "subgroup_elements",
                       device.name, format_bytes(budget_bytes), plan.options.set_count(),
-                      plan.geometry.subgroup_elements, format_bytes(set_bytes), set_bytes);
+                      plan.geometry.subgroup_elements, format_bytes(set_bytes),
+                      size_text(set_bytes));
   }
   return ok_status();
 }

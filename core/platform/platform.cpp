@@ -79,8 +79,9 @@ Result<Platform> with_devices(const Platform& platform, std::int32_t device_coun
   const auto have = static_cast<std::int32_t>(platform.devices.size());
   if (device_count < 1 || device_count > have) {
     return make_error(ErrorCode::config,
-                      "{} devices were asked for; platform '{}' ({}) has {}: ask for 1 to {}",
-                      device_count, platform.name, platform.source, have, have);
+                      "{} devices were asked for; platform '{}' ({}) has {}: ask for {}",
+                      device_count, platform.name, platform.source, have,
+                      have > 1 ? fmt::format("1 to {}", have) : "1");
   }
   Platform fewer = platform;
   LinkNumbers links(platform.links.size());

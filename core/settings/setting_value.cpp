@@ -1,3 +1,4 @@
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -9,13 +10,25 @@
 namespace sluice::settings::detail {
 namespace {
 
-// The largest unit that keeps the number exact: what parse_bytes reads back as the same.
+// With the unit that makes it shortest and keeps it exact: what parse_bytes reads back as the same.
 std::string bytes_text(std::int64_t bytes) {
-  for (const auto& [suffix, shift] : {std::pair{"GiB", 30}, {"MiB", 20}, {"KiB", 10}}) {
-    const std::int64_t unit = std::int64_t{1} << shift;
-    if (bytes > 0 && bytes % unit == 0) return fmt::format("{}{}", bytes / unit, suffix);
+  struct Unit {
+    const char* name;
+    std::int64_t bytes;
+  };
+  constexpr std::array<Unit, 6> kUnits = {{{"GiB", std::int64_t{1} << 30},
+                                           {"TB", 1'000'000'000'000},
+                                           {"GB", 1'000'000'000},
+                                           {"MiB", std::int64_t{1} << 20},
+                                           {"MB", 1'000'000},
+                                           {"KiB", std::int64_t{1} << 10}}};
+  std::string text;
+  for (const Unit& unit : kUnits) {
+    if (bytes <= 0 || bytes % unit.bytes != 0) continue;
+    const std::string candidate = fmt::format("{}{}", bytes / unit.bytes, unit.name);
+    if (text.empty() || candidate.size() < text.size()) text = candidate;
   }
-  return fmt::format("{}", bytes);
+  return text.empty() ? fmt::format("{}", bytes) : text;
 }
 
 std::string limit_text(const Setting& setting, double limit) {

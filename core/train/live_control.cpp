@@ -87,7 +87,7 @@ void LiveControl::tell_of_what_will_not_be() {
   for (const AskedChange& asked : asked_) {
     if (asked.id == reverting_) {
       tell(control::ChangeState::kept, committed_step_, 0, asked,
-           "the run ended before it was taken back");
+           "the run ended before it was reverted");
     } else {
       tell(control::ChangeState::refused, committed_step_, 0, asked, control::kEndedBeforeNextStep);
     }

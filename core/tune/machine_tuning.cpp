@@ -49,25 +49,31 @@ double MachineTuning::time_scale() const {
   return fitted_run() != nullptr ? fitted_run()->run.time_scale : 1;
 }
 
-Result<TunedMachine> MachineTuning::tuned() const { return tuned_from(choice_.overrides); }
+Result<TunedMachine> MachineTuning::tuned() const { return tuned_from(choice_.overrides, 0); }
 
 Result<std::vector<TunedMachine>> MachineTuning::tuned_for_devices(
     std::span<const std::string> counts) const {
   std::vector<TunedMachine> machines;
   for (const std::string& count : counts) {
+    const double share = static_cast<double>(machines.size()) / static_cast<double>(counts.size());
     std::vector<std::string> overrides = choice_.overrides;
     overrides.push_back("devices=" + count);
-    ASSIGN_OR_RETURN(machines.emplace_back(), tuned_from(overrides));
+    ASSIGN_OR_RETURN(machines.emplace_back(), tuned_from(overrides, share));
   }
   return machines;
 }
 
-Result<TunedMachine> MachineTuning::tuned_from(const std::vector<std::string>& overrides) const {
+Result<TunedMachine> MachineTuning::tuned_from(const std::vector<std::string>& overrides,
+                                               double share) const {
   TunedMachine tuned;
   ASSIGN_OR_RETURN(const plan::RunPlan start, plan_of(overrides, {}));
   ASSIGN_OR_RETURN(tuned.before, simulate::simulate_step(start));
   tuned.knobs = knobs_of(start);
-  const auto plan_with_knobs = [&](const TuneSettings& tried) { return plan_of(overrides, tried); };
+  int tried_count = 0;
+  const auto plan_with_knobs = [&](const TuneSettings& tried) {
+    if (choice_.on_try) choice_.on_try(share, tried_count++);
+    return plan_of(overrides, tried);
+  };
   ASSIGN_OR_RETURN(tuned.result, tune_simulated(tuned.knobs, start.config, plan_with_knobs));
   ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));
   ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));

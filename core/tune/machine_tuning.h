@@ -4,6 +4,7 @@
 //
 // Thread contract: plain data and free functions; a MachineTuning belongs to one thread.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,10 @@ struct TuneChoice {
   double density_min = 1;                   // below 1, density is a knob down to it
   // The only keys that may change, such as the knobs of a live run; none: all of them.
   std::optional<std::vector<std::string>> changeable = {};
+
+  // Told before each simulation: the share of the machines that are tuned (0 where there is one),
+  // and how many settings were simulated for this one. May be empty.
+  std::function<void(double, int)> on_try = {};
 
   bool is_held(const std::string& key) const;
 };
@@ -66,7 +71,7 @@ class MachineTuning {
   Result<std::vector<TunedMachine>> tuned_for_devices(std::span<const std::string> counts) const;
 
  private:
-  Result<TunedMachine> tuned_from(const std::vector<std::string>& overrides) const;
+  Result<TunedMachine> tuned_from(const std::vector<std::string>& overrides, double share) const;
   std::vector<TuneKnob> knobs_of(const plan::RunPlan& start) const;
   Result<plan::RunPlan> plan_of(std::vector<std::string> overrides,
                                 const TuneSettings& settings) const;

@@ -63,7 +63,7 @@ class RecordedRunReader {
     }
     steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));
     if (steps.empty()) {
-      return refused("no step has ended since the run went on; let it take a few more");
+      return refused("no complete step since the resume; predictions need 4");
     }
     return steps;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -61,8 +62,8 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderDockWindow("Timeline", rest);
   ImGui::DockBuilderDockWindow("Knobs", knobs);
   ImGui::DockBuilderDockWindow("Steps", steps);
-  ImGui::DockBuilderDockWindow("Where the time went", phases);
-  for (const char* name : {"Statistics", "Links", "Compare", "SQL", "Losses and facts"})
+  ImGui::DockBuilderDockWindow(words::kPhases, phases);
+  for (const char* name : {"Statistics", "Links", "Compare", "SQL", words::kRunInfo})
     ImGui::DockBuilderDockWindow(name, bottom);
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.

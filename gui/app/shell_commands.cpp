@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "gui/app/shell.h"
 
 namespace sluice::gui {
@@ -72,7 +73,7 @@ void Shell::add_timeline_commands() {
   add("Follow the end of a live run", "F", ImGuiKey_F,
       [this] { session_.timeline.toggle_following(); });
   add("Fit the run", "Home", ImGuiKey_Home, [this] { session_.timeline.show_all(); });
-  add("Fit the step in the middle", "S", ImGuiKey_S,
+  add("Fit the step under the centre", "S", ImGuiKey_S,
       [this] { session_.timeline.show_middle_step(); });
   add("Zoom to the chosen span", "Z", ImGuiKey_Z, [this] { session_.timeline.show_chosen(); });
   add("Measure by dragging", "M", ImGuiKey_M, [this] { session_.timeline.toggle_measuring(); });
@@ -85,8 +86,8 @@ void Shell::add_timeline_commands() {
     session_.timeline.focus_search();
     session_.foreground.bring("Timeline");
   });
-  add("Next found span", "N", ImGuiKey_N, [this] { session_.timeline.show_found(1); });
-  add("Found span before", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
+  add("Next match", "N", ImGuiKey_N, [this] { session_.timeline.show_found(1); });
+  add("Previous match", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
       [this] { session_.timeline.show_found(-1); });
   add("Clear measure, search and choice", "Esc", ImGuiKey_Escape, [this] {
     session_.timeline.forget_measured();
@@ -112,23 +113,23 @@ void Shell::add_knob_commands() {
     return can_turn() && !session_.turning.pending.empty();
   };
   add(
-      "Apply what is chosen", "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
+      words::kApply, "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
       [this] { session_.turning.apply(); }, has_chosen);
   add(
-      "Discard what is chosen", "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
+      words::kDiscard, "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
       [this] { session_.turning.discard(); }, has_chosen);
   add(
-      "Predict what is chosen", "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
+      words::kWhatIf, "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
       [this] { session_.turning.ask_what_if(); }, has_chosen);
   add(
-      "Propose settings", "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
+      words::kTune, "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
       [this] { session_.turning.ask_for_proposal(); }, can_turn);
   add(
-      "Take back the last change", "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
+      words::kRevert, "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
       [this] { session_.turning.take_back(session_.turning.effects.back()); },
       [this, can_turn] { return can_turn() && !session_.turning.effects.empty(); });
   add(
-      "Let the run stop after this step", "", 0, [this] { session_.turning.link->stop(); },
+      "Stop the run after its current step", "", 0, [this] { session_.turning.link->stop(); },
       [this, can_turn] { return can_turn() && !session_.turning.control->is_stopping; });
 }
 

@@ -121,9 +121,8 @@ std::string phase_note(const ChangeEffect& effect) {
   if (time == nullptr || time->difference() >= 0) return {};
   const FigureEffect* update = effect.figure("update");
   if (has_grown("forward") && update != nullptr && update->difference() < 0) {
-    return "forward takes more of a step that is no longer: it counts from where the updates "
-           "before "
-           "it have ended, and they take less.";
+    return "Forward starts counting when the previous updates end. They got shorter, so it looks "
+           "longer; the step did not.";
   }
   for (const char* phase : {"forward", "backward", "update"}) {
     if (!has_grown(phase)) continue;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/words.h"
 #include "gui/data/run_path.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -93,7 +94,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
   if (!ImGui::BeginTable("##causes", 4, ImGuiTableFlags_RowBg)) return;
   begin_columns("of a step's time", false);
   for (const CausePair& pair : causes) {
-    const std::string name(analyze::cause_name(pair.cause));
+    const std::string name(analyze::cause_label(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     draw_dot(colour_of(pair.cause));
@@ -143,7 +144,7 @@ std::string stretch_text(const RunPieces& pieces, Stretch stretch) {
 
 CompareView::CompareView(const RunPieces& pieces, const TimelineState& timeline,
                          const std::vector<std::string>& recent, const std::function<void()>& wake)
-    : View("Compare"), pieces_(pieces), timeline_(timeline), recent_(recent), wake_(wake) {}
+    : View(words::kCompare), pieces_(pieces), timeline_(timeline), recent_(recent), wake_(wake) {}
 const char* CompareView::help() const { return "Two runs, or two stretches of one, side by side"; }
 
 void CompareView::forget_other_run() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/words.h"
 #include "gui/data/device_shares.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -87,7 +88,7 @@ std::string share_text(const std::vector<std::int64_t>& counts, std::size_t inde
 }  // namespace
 
 DevicesView::DevicesView(const RunPieces& pieces, Turning& turning)
-    : View("Devices"), pieces_(pieces), turning_(turning) {}
+    : View(words::kDevices), pieces_(pieces), turning_(turning) {}
 const char* DevicesView::help() const {
   return "The machine, how busy each part is, and which device has which share";
 }
@@ -172,8 +173,8 @@ void DevicesView::draw_host() const {
       const std::string word = load.name + (is_read ? " up" : " down");
       draw_load(word.c_str(), load.share, colour_of(analyze::Cause::host_link));
       const std::string clock = pieces_.facts().info.clock_note();
-      ImGui::SetItemTooltip("%s of %s while it moves%s", rate_text(load.bytes_per_s).c_str(),
-                            rate_text(load.bytes_per_s_max).c_str(),
+      ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
+                            rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,
                             clock.empty() ? "" : (" (" + clock + ")").c_str());
     }
   }

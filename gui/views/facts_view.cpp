@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/words.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -89,7 +90,7 @@ void draw_stats(const RunFacts& facts) {
 
 }  // namespace
 
-FactsView::FactsView(const RunPieces& pieces) : View("Losses and facts"), pieces_(pieces) {}
+FactsView::FactsView(const RunPieces& pieces) : View(words::kRunInfo), pieces_(pieces) {}
 const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
 
 void FactsView::draw_content() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/knob_field.h"
 #include "gui/widgets/look.h"
@@ -42,7 +43,7 @@ KnobField field_of(const control::Knob& knob, const RunFacts& facts) {
 std::string who_text(const std::string& who) {
   if (who == "gui") return "from a window";
   if (who == "settings") return "planned";
-  if (who.starts_with("revert: ")) return "taken back by the run";
+  if (who.starts_with("revert: ")) return "reverted by the run";
   return "by " + who;
 }
 
@@ -111,7 +112,7 @@ std::string noise_note(const ChangeEffect& effect, bool is_live) {
 }  // namespace
 
 KnobsView::KnobsView(const RunPieces& pieces, Turning& turning)
-    : View("Knobs"), pieces_(pieces), turning_(turning) {}
+    : View(words::kKnobs), pieces_(pieces), turning_(turning) {}
 const char* KnobsView::help() const { return "Turn the run, and see what the last changes did"; }
 
 void KnobsView::draw_content() {
@@ -177,19 +178,19 @@ void KnobsView::draw_actions() {
   const std::string label = count == 0 ? "Apply###apply" : fmt::format("Apply {}###apply", count);
   if (ImGui::Button(label.c_str(), {width, 0})) turning_.apply();
   ImGui::PopStyleColor();
-  ImGui::SetItemTooltip("Ctrl+Enter: all that is chosen, together or not at all");
+  ImGui::SetItemTooltip("Ctrl+Enter: all %s, together or not at all", words::kPending);
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::BeginDisabled(count == 0);
-  if (ImGui::Button("Discard", {width, 0})) turning_.discard();
+  if (ImGui::Button(words::kDiscard, {width, 0})) turning_.discard();
   if (!is_narrow) ImGui::SameLine();
-  if (ImGui::Button("What if", {width, 0})) turning_.ask_what_if();
-  ImGui::SetItemTooltip("simulates a step with what is chosen, before anything is applied");
+  if (ImGui::Button(words::kWhatIf, {width, 0})) turning_.ask_what_if();
+  ImGui::SetItemTooltip("predicts the step time with the %s", words::kPending);
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (ImGui::Button("Tune", {width, 0})) turning_.ask_for_proposal();
+  if (ImGui::Button(words::kTune, {width, 0})) turning_.ask_for_proposal();
   ImGui::SetItemTooltip("searches for the settings with the shortest step, and chooses them");
-  ImGui::Checkbox("take it back if a step takes", &turning_.takes_back);
+  ImGui::Checkbox("revert if a step takes", &turning_.takes_back);
   ImGui::SameLine(0, px(5));
   ImGui::SetNextItemWidth(px(46));
   ImGui::DragInt("##percent", &turning_.take_back_percent, 0.1F, 0, 1000, "%d %%",
@@ -202,7 +203,7 @@ void KnobsView::draw_actions() {
   if (!turning_.control->asked.empty()) {
     const AskedSet& last = turning_.control->asked.back();
     if (last.outcome == SetOutcome::reverted)
-      draw_coloured(colours.amber, "Taken back by the run: " + last.message);
+      draw_coloured(colours.amber, "Reverted by the run: " + last.message);
     if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
     if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
       draw_coloured(colours.red, last.message);
@@ -214,7 +215,7 @@ void KnobsView::draw_actions() {
 void KnobsView::draw_prediction() {
   if (turning_.pending.empty()) return;
   if (turning_.advisor->is_working(Question::what_if)) {
-    draw_note("A step with what is chosen is being simulated\u2026");
+    draw_note(fmt::format("A step with the {} is being simulated\u2026", words::kPending));
     return;
   }
   const std::shared_ptr<const Advice> advice = turning_.advice(Question::what_if);

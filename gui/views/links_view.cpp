@@ -1,5 +1,6 @@
 #include "gui/views/links_view.h"
 
+#include "base/words.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -41,7 +42,7 @@ void draw_row(const analyze::LinkLoad& load) {
 
 }  // namespace
 
-LinksView::LinksView(const RunPieces& pieces) : View("Links"), pieces_(pieces) {}
+LinksView::LinksView(const RunPieces& pieces) : View(words::kLinks), pieces_(pieces) {}
 const char* LinksView::help() const { return "Bytes and bandwidth of each link, and its limit"; }
 
 void LinksView::draw_content() {
@@ -67,11 +68,11 @@ void LinksView::draw_content() {
   ImGui::TableSetupColumn("link", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn("direction", ImGuiTableColumnFlags_WidthStretch, 1.6F);
   ImGui::TableSetupColumn("bytes a step");
-  ImGui::TableSetupColumn("while it moves");
+  ImGui::TableSetupColumn(words::kWhenActive);
   ImGui::TableSetupColumn("limit");
   ImGui::TableSetupColumn("busy");
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
-  ImGui::TableSetupColumn("of limit");
+  ImGui::TableSetupColumn(words::kOfLimit);
   ImGui::TableHeadersRow();
   for (const analyze::LinkLoad& load : links) draw_row(load);
   ImGui::EndTable();

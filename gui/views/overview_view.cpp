@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/setting_text.h"
+#include "base/words.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -14,8 +15,8 @@ namespace sluice::gui {
 namespace {
 
 std::string title_of(const analyze::RunAnalysis& analysis) {
-  return analysis.steps.empty() ? "Why a step takes so long"
-                                : "Why a step takes " + time_text(analysis.dur);
+  return fmt::format("{} {}", words::kWhy,
+                     analysis.steps.empty() ? words::kAsLong : time_text(analysis.dur));
 }
 
 std::string steps_note(const analyze::RunAnalysis& analysis) {
@@ -28,7 +29,7 @@ std::string steps_note(const analyze::RunAnalysis& analysis) {
 void draw_causes(const Verdict& verdict, std::size_t row_count) {
   std::vector<StripPart> parts;
   for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_name(cause.cause));
+    const std::string name(analyze::cause_label(cause.cause));
     parts.push_back(
         {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
   }
@@ -44,7 +45,7 @@ void draw_causes(const Verdict& verdict, std::size_t row_count) {
       px(74));
   ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
   for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_name(cause.cause));
+    const std::string name(analyze::cause_label(cause.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     draw_dot(colour_of(cause.cause));
@@ -85,7 +86,7 @@ void draw_knob_change(Turning& turning, const analyze::PredictedChange& change) 
   const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
   if (turning.can_turn()) {
     ImGui::SameLine(at);
-    if (ImGui::SmallButton("Apply")) turning.set_now(change.settings);
+    if (ImGui::SmallButton(words::kApply)) turning.set_now(change.settings);
   }
   if (!change.why.empty()) draw_note(change.why);
 }
@@ -94,7 +95,7 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
   const std::string& setting = change.settings.front();
   ImGui::SameLine(draw_gain(change, px(64)));
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
-  ImGui::SetItemTooltip("%s is fixed while a run is live: copies --set %s for a new run",
+  ImGui::SetItemTooltip("Needs a new run (%s is fixed while a run is live): copies --set %s",
                         key_of(setting).c_str(), setting.c_str());
   if (!change.why.empty()) draw_note(change.why);
 }
@@ -105,7 +106,7 @@ void draw_together(Turning& turning, Foreground& foreground,
   const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
   if (!turning.can_turn()) return;
   ImGui::SameLine(at);
-  if (ImGui::SmallButton("Tune")) {
+  if (ImGui::SmallButton(words::kTune)) {
     turning.ask_for_proposal();
     foreground.bring("Knobs");
   }
@@ -166,12 +167,12 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
 }  // namespace
 
 OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground)
-    : View("Overview"), pieces_(pieces), turning_(turning), foreground_(foreground) {}
-const char* OverviewView::help() const { return "Why a step takes as long as it does"; }
+    : View(words::kOverview), pieces_(pieces), turning_(turning), foreground_(foreground) {}
+const char* OverviewView::help() const { return "The verdict, its causes, and what to turn next"; }
 
 void OverviewView::draw_content() {
   if (pieces_.verdict == nullptr) {
-    draw_title("Why a step takes so long");
+    draw_title(fmt::format("{} {}", words::kWhy, words::kAsLong));
     draw_empty("The steps are being looked at\u2026");
     return;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "gui/views/marks.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -81,13 +82,13 @@ void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
 
 }  // namespace
 
-PhasesView::PhasesView(const RunPieces& pieces) : View("Where the time went"), pieces_(pieces) {}
+PhasesView::PhasesView(const RunPieces& pieces) : View(words::kPhases), pieces_(pieces) {}
 const char* PhasesView::help() const { return "Forward, backward and update of every step"; }
 
 void PhasesView::draw_content() {
   const SpanStatistics* statistics = pieces_.statistics.get();
   if (statistics == nullptr || statistics->phases.empty()) {
-    draw_title("Where the time went");
+    draw_title(words::kPhases);
     if (statistics == nullptr || statistics->seen_count < statistics->span_count) {
       draw_empty("The operations are being read\u2026");
     } else if (pieces_.steps().empty()) {
@@ -100,7 +101,7 @@ void PhasesView::draw_content() {
     return;
   }
   const Unit unit = unit_of(statistics->phases);
-  draw_title("Where the time went", fmt::format("{} a step", unit.name));
+  draw_title(words::kPhases, fmt::format("{} a step", unit.name));
   draw_legend();
   const StackedBars bars = bars_of(statistics->phases, unit.ns);
   // A change shows between the last step without and the first with it.

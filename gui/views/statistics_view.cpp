@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/words.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -45,7 +46,7 @@ double key_of(const StatisticRow& row, int column) {
 }  // namespace
 
 StatisticsView::StatisticsView(const RunPieces& pieces, TimelineState& timeline)
-    : View("Statistics"), pieces_(pieces), timeline_(timeline) {}
+    : View(words::kStatistics), pieces_(pieces), timeline_(timeline) {}
 const char* StatisticsView::help() const {
   return "Counts, sums, quantiles and bandwidths of spans";
 }
@@ -121,7 +122,7 @@ void StatisticsView::draw_table() {
   ImGui::TableSetupColumn("p99", down, px(66));
   ImGui::TableSetupColumn("longest", down, px(66));
   ImGui::TableSetupColumn("bandwidth", down, px(86));
-  ImGui::TableSetupColumn("of limit", down | ImGuiTableColumnFlags_WidthStretch, 1.4F);
+  ImGui::TableSetupColumn(words::kOfLimit, down | ImGuiTableColumnFlags_WidthStretch, 1.4F);
   ImGui::TableHeadersRow();
   ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
   if (specs != nullptr && specs->SpecsDirty && specs->SpecsCount > 0) {

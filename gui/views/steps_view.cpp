@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/words.h"
 #include "gui/views/marks.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -51,7 +52,7 @@ Unit unit_of(const std::vector<rundb::StepRow>& steps) {
 }  // namespace
 
 StepsView::StepsView(const RunPieces& pieces, TimelineState& timeline, Foreground& foreground)
-    : View("Steps"), pieces_(pieces), timeline_(timeline), foreground_(foreground) {}
+    : View(words::kSteps), pieces_(pieces), timeline_(timeline), foreground_(foreground) {}
 const char* StepsView::help() const { return "Time and loss of every step"; }
 
 void StepsView::draw_content() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/words.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -40,7 +41,7 @@ std::string about(const RunFacts& facts, const Box& box) {
 }  // namespace
 
 TimelineView::TimelineView(const RunPieces& pieces, TimelineState& timeline)
-    : View("Timeline"), pieces_(pieces), timeline_(timeline) {}
+    : View(words::kTimeline), pieces_(pieces), timeline_(timeline) {}
 const char* TimelineView::help() const { return "What ran when, on every part of the machine"; }
 
 void TimelineView::draw_content() {
@@ -68,7 +69,7 @@ void TimelineView::draw_tools() {
     timeline_.toggle_following();
   ImGui::EndDisabled();
   if (tool("Fit run", "Home: all of the run")) timeline_.show_all();
-  if (tool("Fit step", "S: the step in the middle")) timeline_.show_middle_step();
+  if (tool("Fit step", "S: the step under the centre")) timeline_.show_middle_step();
   if (tool("Measure", "M: then dragging measures; Shift+drag does at any time",
            timeline_.measures()))
     timeline_.toggle_measuring();
@@ -89,8 +90,8 @@ void TimelineView::draw_search() {
   if (is_done) timeline_.show_found(0);
   ImGui::SameLine();
   if (timeline_.search().empty()) return;
-  if (tool("<", "Shift+N: the one before")) timeline_.show_found(-1);
-  if (tool(">", "N: the next one")) timeline_.show_found(1);
+  if (tool("<", "Shift+N: previous match")) timeline_.show_found(-1);
+  if (tool(">", "N: next match")) timeline_.show_found(1);
   const Findings* found = pieces_.found.get();
   if (found == nullptr || found->text != timeline_.search()) {
     draw_coloured(look().colours.dim, "looking\u2026", false);
@@ -284,13 +285,9 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
   const Box& box = *hovered.box;
   const std::string& name = pieces_.facts().string_of(box.name_id);
   if (!box.is_span()) {
-    ImGui::Text("%s spans, the longest: %s", grouped_text(box.count).c_str(), name.c_str());
-    if (ImGui::BeginTable("##tip", 2)) {
-      draw_pair("in", time_text(box.end_ts - box.ts));
-      draw_pair("busy, summed", time_text(box.busy_ns));
-      ImGui::EndTable();
-    }
-    draw_note("click: nearer");
+    ImGui::Text("%s: busy %s of these %s. Click to zoom in.", name.c_str(),
+                time_text(box.busy_ns).c_str(), time_text(box.end_ts - box.ts).c_str());
+    if (box.count > 1) draw_note(grouped_text(box.count) + " spans");
     ImGui::EndTooltip();
     return;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/setting_text.h"
+#include "base/words.h"
 #include "profiler/analyze/turn_next.h"
 
 namespace sluice::analyze {
@@ -35,11 +36,12 @@ bool is_of_link(Cause cause) {
   return cause == Cause::host_link || cause == Cause::read || cause == Cause::write;
 }
 
-std::string link_words(const LinkLoad& load) {
-  return fmt::format("{} {} moves {} of {} while it moves, {} of its limit over the step",
-                     load.name, direction_word(load.direction),
-                     format_rate(load.bytes_per_s, "B/s"), format_rate(load.bytes_per_s_max, "B/s"),
-                     percent(load.share));
+// "csd0.drive reads at 1.06 GB/s of 2.77 GB/s when active (24 % of the step)".
+std::string link_words(const LinkLoad& load, TimeNs step_dur) {
+  return fmt::format("{} {}s at {} of {} {} ({} of the step)", load.name,
+                     direction_word(load.direction), format_rate(load.bytes_per_s, "B/s"),
+                     format_rate(load.bytes_per_s_max, "B/s"), words::kWhenActive,
+                     percent(static_cast<double>(load.busy_ns) / static_cast<double>(step_dur)));
 }
 
 std::vector<Cause> by_share(const RunAnalysis& analysis) {
@@ -57,7 +59,8 @@ Finding main_finding(const RunAnalysis& analysis, Cause cause) {
                   format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
   const LinkLoad* load = is_of_link(cause) ? fullest(analysis, cause) : nullptr;
   if (load == nullptr) return {text + ".", false};
-  return {text + "; " + link_words(*load) + ".", false, link_words(*load) + "."};
+  return {text + "; " + link_words(*load, analysis.dur) + ".", false,
+          link_words(*load, analysis.dur) + "."};
 }
 
 // One that says nothing of shares.
@@ -207,7 +210,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   add_uneven(analysis, found);
   if (analysis.overlap.transfer_ns > 0 && analysis.overlap.compute_ns > 0) {
     found.push_back(plain_finding(
-        fmt::format("Transfers and computing run together for {} of the time in which they could.",
+        fmt::format("Overlap: {} of the transfers and computing that could run in parallel did.",
                     percent(analysis.overlap.achieved())),
         false));
   }

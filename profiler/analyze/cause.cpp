@@ -8,23 +8,31 @@
 namespace sluice::analyze {
 namespace {
 
+// Forward and backward as one: the colour between theirs.
+constexpr std::uint32_t kCompute =
+    ((palette::kForward & 0xfefefe) >> 1) + ((palette::kBackward & 0xfefefe) >> 1);
+
 struct CauseInfo {
   std::string_view name;
+  std::string_view label;
   std::string_view phrase;
   ThemedColour colour;
 };
 constexpr std::array<CauseInfo, kCauseCount> kCauses = {{
-    {"compute", "forward and backward", in_both_themes(palette::kForward)},
-    {"host link", "transfers over the link that devices share", in_both_themes(palette::kHostLink)},
-    {"read", "reading state and gradients from drives", in_both_themes(palette::kRead)},
-    {"write", "writing state to drives", in_both_themes(palette::kWrite)},
-    {"update engine", "the devices' update kernels", in_both_themes(palette::kUpdate)},
-    {"compression", "selecting the largest gradients", in_both_themes(palette::kCompress)},
-    {"processor", "the host's kernels", in_both_themes(palette::kHostKernel)},
-    {"buffers", "waiting for a free buffer", palette::kWaiting},
-    {"commit", "waiting for the commit", in_both_themes(palette::kCommit)},
-    {"recorder", "the recording itself", in_both_themes(palette::kRecorder)},
-    {"other", "nothing that was recorded", in_both_themes(palette::kUnknown)},
+    {"compute", "forward, backward", "forward and backward", in_both_themes(kCompute)},
+    {"host link", "host link", "transfers over the link that devices share",
+     in_both_themes(palette::kHostLink)},
+    {"read", "read", "reading state and gradients from drives", in_both_themes(palette::kRead)},
+    {"write", "write", "writing state to drives", in_both_themes(palette::kWrite)},
+    {"update engine", "update engine", "the devices' update kernels",
+     in_both_themes(palette::kUpdate)},
+    {"compression", "compression", "selecting the largest gradients",
+     in_both_themes(palette::kCompress)},
+    {"processor", "host kernels", "the host's kernels", in_both_themes(palette::kHostKernel)},
+    {"buffers", "buffers", "waiting for a free buffer", palette::kWaiting},
+    {"commit", "commit", "waiting for the commit", in_both_themes(palette::kCommit)},
+    {"recorder", "recorder", "the recording itself", in_both_themes(palette::kRecorder)},
+    {"other", "other", "nothing that was recorded", in_both_themes(palette::kUnknown)},
 }};
 
 }  // namespace
@@ -35,6 +43,7 @@ std::optional<Cause> cause_named(std::string_view name) {
   if (info == kCauses.end()) return std::nullopt;
   return static_cast<Cause>(info - kCauses.begin());
 }
+std::string_view cause_label(Cause cause) { return kCauses[index_of(cause)].label; }
 std::string_view cause_phrase(Cause cause) { return kCauses[index_of(cause)].phrase; }
 ThemedColour cause_colour(Cause cause) { return kCauses[index_of(cause)].colour; }
 

@@ -36,6 +36,8 @@ constexpr std::size_t index_of(Cause cause) { return static_cast<std::size_t>(ca
 std::string_view cause_name(Cause cause);
 // The cause of that name; none: there is no such cause.
 std::optional<Cause> cause_named(std::string_view name);
+// "host kernels": what it is called where people read it; the name where that says as much.
+std::string_view cause_label(Cause cause);
 // "waiting for a buffer", for a sentence: "47 % of a step is ...".
 std::string_view cause_phrase(Cause cause);
 ThemedColour cause_colour(Cause cause);

@@ -13,7 +13,7 @@ namespace sluice::analyze {
 inline constexpr std::array<std::pair<std::string_view, const char*>, 10> kFactKeys = {{
     {"parameters", "Parameters"},
     {"platform_name", "Platform"},
-    {"machine", "Recorded on"},
+    {"machine", "Machine"},
     {"host_name", "Host"},
     {"started_utc", "Started (UTC)"},
     {"model", "Model"},

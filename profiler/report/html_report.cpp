@@ -1,9 +1,12 @@
 #include "profiler/report/html_report.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/check.h"
 #include "base/escaped_text.h"
+#include "base/words.h"
 #include "profiler/report/detail/page_data.h"
 #include "profiler/report/page_text.h"
 
@@ -83,6 +86,14 @@ Result<std::string> html_report(rundb::Reader& reader, const Predict& predict) {
   Frame frame(kPageHtml);
   frame.fill("{{title}}", html_text(escaped_for_terminal(data.title)));
   frame.fill("{{style}}", kPageCss);
+  frame.fill("{{why}}", fmt::format("{} {}", words::kWhy, words::kAsLong));
+  frame.fill("{{turn_next}}", words::kTurnNext);
+  frame.fill("{{stretches}}", words::kStretches);
+  frame.fill("{{phases}}", words::kPhases);
+  frame.fill("{{links}}", words::kLinks);
+  frame.fill("{{devices}}", words::kDevices);
+  frame.fill("{{timeline}}", words::kTimeline);
+  frame.fill("{{run_info}}", words::kRunInfo);
   frame.fill("{{data}}", script_json(data.json));
   frame.fill("{{script}}", kPageJs);
   return std::move(frame).page();

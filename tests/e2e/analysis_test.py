@@ -149,7 +149,7 @@ def the_words_name_the_clock_and_fit_a_narrow_terminal(place):
     text = sluice("show", run).done().out
     require_words(text, ["Why a step takes", "SIMULATED CLOCK, 1 step", "Turn next",
                          "Predicted: simulated on the platform fitted to this run"], "show")
-    bars = re.findall(r"^  [a-z ]+?#* +([\d.]+) %  ", text, re.MULTILINE)
+    bars = re.findall(r"^  [a-z, ]+?#* +([\d.]+) %  ", text, re.MULTILINE)
     require(len(bars) >= 2, f"no bars: {text}")
     require_equal(round(sum(map(float, bars)), 1), 100.0, f"shares printed: {bars}")
 

@@ -163,31 +163,36 @@ def help_is_not_an_error_and_has_an_example(place):
 
 
 def smallest(reply, key):
-    found = re.search(rf"smallest {key} that would do is (\d+) B", reply.err)
+    """(number, unit) as it can be set: what is one unit less does not do."""
+    found = re.search(rf"smallest {key} that would do is (\d+)([KM]iB)", reply.err)
     require(found is not None, f"no smallest {key} in {reply.err!r}")
-    return int(found.group(1))
+    return int(found.group(1)), found.group(2)
 
 
 @test
 def a_memory_cap_is_refused_with_the_smallest_that_would_do(place):
     for method in ("host", "csd"):
         reply = place.train(host_memory="100MB", method=method, output=method)
-        cap = smallest(reply.refused(2, ["100 MB"]), "host_memory")
-        place.train(host_memory=cap - 1, method=method, output=method).refused(2, [str(cap)])
+        cap, unit = smallest(reply.refused(2, ["100 MB"]), "host_memory")
+        place.train(host_memory=f"{cap - 1}{unit}", method=method,
+                    output=method).refused(2, [f"{cap}{unit}"])
         require(not (place / method).exists(), "something was written")
-        report = place.train("--json", host_memory=cap, method=method, output=method).json()
-        require(report["host_memory_peak_bytes"] <= cap,
-                f"{report['host_memory_peak_bytes']} bytes resident, the cap is {cap}")
+        report = place.train("--json", host_memory=f"{cap}{unit}", method=method,
+                             output=method).json()
+        cap_bytes = cap << {"KiB": 10, "MiB": 20}[unit]
+        require(report["host_memory_peak_bytes"] <= cap_bytes,
+                f"{report['host_memory_peak_bytes']} bytes resident, the cap is {cap_bytes}")
 
 
 @test
 def device_memory_is_refused_with_the_smallest_that_would_do(place):
     for wire in ("fp32", "native"):
         reply = place.train(device_memory="8KiB", wire=wire, output=wire)
-        cap = smallest(reply.refused(2, ["csd0", "8.19 kB"]), "device_memory")
-        place.train(device_memory=cap - 1, wire=wire, output=wire).refused(2, [str(cap)])
+        cap, unit = smallest(reply.refused(2, ["csd0", "8.19 kB"]), "device_memory")
+        place.train(device_memory=f"{cap - 1}{unit}", wire=wire,
+                    output=wire).refused(2, [f"{cap}{unit}"])
         require(not (place / wire).exists(), "something was written")
-        place.train(device_memory=cap, wire=wire, output=wire).done()
+        place.train(device_memory=f"{cap}{unit}", wire=wire, output=wire).done()
 
 
 PLAIN_DRIVES = """

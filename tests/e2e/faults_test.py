@@ -221,7 +221,7 @@ def ctrl_c_finishes_the_step_and_the_command_it_prints_goes_on(place):
     require_words(reply.out, ["Stopped", "--resume"], "stdout")
     step = place.state("--json", state_dir="a folder/state").json()["step"]
     require(3 <= step < 400, f"stopped after step {step}")
-    command = re.search(r"^Go on: +sluice (.*)$", reply.out, re.MULTILINE)
+    command = re.search(r"^Go on: +sluice (.*)$", reply.out.replace(" \\\n", ""), re.MULTILINE)
     require(command is not None, f"no command to go on with in {reply.out!r}")
     again = sluice(*shlex.split(command.group(1)), "--json", cwd=place.path).json()
     require_equal(again["first_step"], step, "first step of the resumed run")

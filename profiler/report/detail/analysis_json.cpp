@@ -32,6 +32,7 @@ Json causes_json(const analyze::RunAnalysis& analysis) {
   for (const std::size_t c : order) {
     const auto cause = static_cast<analyze::Cause>(c);
     causes.push_back({{"cause", analyze::cause_name(cause)},
+                      {"label", analyze::cause_label(cause)},
                       {"phrase", analyze::cause_phrase(cause)},
                       {"share", analysis.share[c]},
                       {"ns", analysis.share[c] * static_cast<double>(analysis.dur)}});

@@ -21,7 +21,7 @@ std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
 // Time and loss over the steps, and which were skipped.
 nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps);
 
-// How steps divide into forward, backward and update, as means of neighbouring steps.
+// What steps divide into: forward, backward and update, as means of neighbouring steps.
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,
                                            const std::vector<rundb::StepRow>& steps);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/colour.h"
+#include "base/words.h"
 #include "profiler/analyze/fact_keys.h"
 #include "profiler/analyze/phase.h"
 #include "profiler/report/detail/analysis_json.h"
@@ -111,6 +112,8 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["time_scale"] = info.time_scale();
   data.json["clock_note"] = info.clock_note();
   data.json["step_count"] = steps.size();
+  data.json["words"] = {
+      {"why", words::kWhy}, {"of_limit", words::kOfLimit}, {"when_active", words::kWhenActive}};
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(info.knob_changes);
   data.json["verdict"] = verdict_json(analysis);

@@ -26,8 +26,8 @@ function drawLinks() {
     return;
   }
   const columns = [{ title: 'link' }, { title: 'direction' }, { title: 'bytes', num: true },
-    { title: 'bandwidth while it moves', num: true }, { title: 'limit', num: true },
-    { title: 'busy', num: true }, { title: '' }, { title: 'of limit', num: true }];
+    { title: `bandwidth ${data.words.when_active}`, num: true }, { title: 'limit', num: true },
+    { title: 'busy', num: true }, { title: '' }, { title: data.words.of_limit, num: true }];
   const draw = (some) => table(columns, some.map((row) => {
     const ends = row.name.endsWith('.link') ? 'accelerator' : 'drives';
     return [row.name, `${row.direction === 'read' ? 'out of' : 'into'} ${ends}`,

@@ -33,7 +33,7 @@ function drawVerdict() {
   }
   const causes = verdict.causes;
   const parts = wholePerCents(causes.map((cause) => cause.share));
-  byId('verdict-title').textContent = `Why a step takes ${time(verdict.dur)}`;
+  byId('verdict-title').textContent = `${data.words.why} ${time(verdict.dur)}`;
   byId('verdict-words').textContent = verdictWords(verdict, parts);
   for (const finding of verdict.findings) {
     byId('verdict-findings').append(
@@ -62,14 +62,14 @@ function drawShares(causes, parts) {
     const colour = causeColours.get(cause.cause) || unknownColour;
     const piece = hued(element('div'), colour);
     piece.style.width = `${cause.share * 100}%`;
-    piece.title = `${cause.cause} ${parts[i]} %`;
+    piece.title = `${cause.label} ${parts[i]} %`;
     byId('verdict-strip').append(piece);
     const row = element('div', 'bar-row');
     const track = element('div', 'track');
     const fill = hued(element('div', 'fill'), colour);
     fill.style.width = `${cause.share / largest * 100}%`;
     track.append(fill);
-    const label = element('span', '', cause.cause);
+    const label = element('span', '', cause.label);
     label.title = cause.phrase;
     row.append(dot(colour), label, track,
       element('span', 'num', parts[i] === 0 ? `<1${thin}%` : `${parts[i]}${thin}%`),

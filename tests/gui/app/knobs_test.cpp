@@ -98,7 +98,7 @@ TEST_CASE("the run watches a change and says whether it kept it or took it back"
   if (!can_run()) return;
   const std::string problem = drive_live("watched", options_for(""), 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
-    d.test->ItemCheck("//Knobs/take it back if a step takes");
+    d.test->ItemCheck("//Knobs/revert if a step takes");
     d.test->ItemInputValue("//Knobs/##percent", 3);
     IM_CHECK(turning.takes_back);
     IM_CHECK_EQ(turning.take_back_percent, 3);

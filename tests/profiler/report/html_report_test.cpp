@@ -173,7 +173,7 @@ TEST_CASE("findings say nothing that the shares say") {
     text += finding["text"].get<std::string>() + "\n";
   CHECK_THAT(text, !Catch::Contains("of a step is"));
   // The link of the second largest cause is news.
-  CHECK_THAT(text, Catch::Contains("csd0.internal read moves 1.25 GB/s of 2.00 GB/s"));
+  CHECK_THAT(text, Catch::Contains("csd0.internal reads at 1.25 GB/s of 2.00 GB/s"));
 }
 
 TEST_CASE("what to turn next is in the page as predicted, or why it is not, or not at all") {
