@@ -36,11 +36,11 @@ MAY_USE = {
     "core/compress": {"base", "core/optimizer"},
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress"},
-    # What becomes hardware, and its stand-ins, know nothing of the project outside hls/.
+    # What becomes hardware knows nothing of the project outside hls/.
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
-    "hls/sim/device": {"base", "hls/sim", "hls/link"},
+    "hls/sim/device": {"base", "core/platform", "hls/sim", "hls/link"},
     "hls/sim/kernels": {"hls/kernels", "hls/sim/device"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
