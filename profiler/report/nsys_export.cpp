@@ -135,19 +135,16 @@ class NsysExport {
     RETURN_IF_ERROR(
         query.each_row("SELECT realtime_ts - ts FROM clock_snapshot ORDER BY rowid LIMIT 1",
                        [this](std::span<const Cell> cells) { return row(session_, cells[0]); }));
-    if (!part_.is_whole()) return write_extent(part_.begin, part_.end);
-    return query.each_row("SELECT min(ts), max(end_ts) FROM span_run",
+    if (!part_.is_whole()) {
+      return row(details_, std::int64_t{0}, part_.end - part_.begin, part_.begin, part_.end);
+    }
+    // SQLite subtracts: times of a file that nobody wrote may be further apart than a number says.
+    return query.each_row("SELECT max(end_ts) - min(ts), min(ts), max(end_ts) FROM span_run",
                           [this](std::span<const Cell> cells) {
-                            const auto* begin = std::get_if<std::int64_t>(&cells[0]);
-                            const auto* end = std::get_if<std::int64_t>(&cells[1]);
-                            if (begin == nullptr || end == nullptr)
-                              return ok_status();  // nothing was recorded
-                            return write_extent(*begin, *end);
+                            if (std::holds_alternative<std::monostate>(cells[0]))
+                              return ok_status();  // no spans
+                            return row(details_, std::int64_t{0}, cells[0], cells[1], cells[2]);
                           });
-  }
-
-  Status write_extent(TimeNs begin, TimeNs end) {
-    return row(details_, std::int64_t{0}, end - begin, begin, end);
   }
 
   Status write_steps() {
