@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
+#include "cli/step_choice.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
@@ -19,6 +20,7 @@ struct ReportArguments {
   std::string database;
   std::string output;
   std::string format;
+  StepChoice choice;
   bool force = false;
   bool predict = true;
 
@@ -77,12 +79,22 @@ Status write_report(const ReportArguments& arguments) {
   return ok_status();
 }
 
+// "steps 11 to 20, "; "" for all of a run.
+std::string part_text(const report::RunPart& part) {
+  if (part.is_whole()) return "";
+  const std::int64_t first = part.first_step_id + 1;
+  const std::int64_t last = part.last_step_id + 1;
+  return first == last ? fmt::format("step {}, ", first)
+                       : fmt::format("steps {} to {}, ", first, last);
+}
+
 Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
-                     const report::OnProgress& on_progress) {
+                     const report::RunPart& part, const report::OnProgress& on_progress) {
   ASSIGN_OR_RETURN(report::OutputFile file,
-                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+                   report::OutputFile::create(arguments.output, arguments.if_exists(),
+                                              report::compression_of(arguments.output)));
   ASSIGN_OR_RETURN(const report::ChromeTraceCounts counts,
-                   report::write_chrome_trace(reader, file, on_progress));
+                   report::write_chrome_trace(reader, file, part, on_progress));
   RETURN_IF_ERROR(file.close());
   if (counts.flows_left_out > 0) {
     fmt::print(
@@ -91,24 +103,33 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
         "more than half a million operations before them\n",
         counts.flows_left_out, counts.flows + counts.flows_left_out);
   }
-  print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
-        arguments.output, counts.spans, counts.flows);
+  if (counts.spans == 0)
+    fmt::print(stderr, "sluice: warning: no operation of these steps was recorded\n");
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(arguments.output, error);
+  print("{}: {}{}, {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
+        arguments.output, part_text(part), format_bytes(static_cast<std::int64_t>(bytes)),
+        counts.spans, counts.flows);
   return ok_status();
 }
 
 Status write_export(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
+  ASSIGN_OR_RETURN(const report::RunPart part, chosen_part(*reader, arguments.choice));
   ExportProgress progress;
   const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
   Status status;
   if (arguments.format == "chrome") {
-    status = export_chrome(*reader, arguments, on_progress);
+    status = export_chrome(*reader, arguments, part, on_progress);
   } else if (arguments.format == "csv") {
-    status = report::export_csv(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) print("{}: a CSV file for each table.\n", arguments.output);
+    status =
+        report::export_csv(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+    if (status.ok()) print("{}: {}a CSV file for each table.\n", arguments.output, part_text(part));
   } else {
-    status = report::export_nsys(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) print("{}: tables as Nsight Systems names them.\n", arguments.output);
+    status =
+        report::export_nsys(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+    if (status.ok())
+      print("{}: {}tables as Nsight Systems names them.\n", arguments.output, part_text(part));
   }
   progress.finish();
   return status;
@@ -144,13 +165,21 @@ void add_export_command(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "--format", arguments->format,
-          "chrome: JSON in the Trace Event Format, for Perfetto; csv: a folder with a file "
-          "for each table; nsys: SQLite with Nsight Systems' table names")
+          "chrome: JSON in the Trace Event Format, for Perfetto, compressed where the output's "
+          "name ends in .gz; csv: a folder with a file for each table; nsys: SQLite with Nsight "
+          "Systems' table names")
       ->required()
       ->check(CLI::IsMember({"chrome", "csv", "nsys"}));
   command->add_option("-o,--output", arguments->output, "the file, or for csv the folder, to write")
       ->required();
-  command->footer("Example: sluice export out/tiny/run.db --format chrome -o trace.json");
+  CLI::Option* steps = command->add_option(
+      "--steps", arguments->choice.steps,
+      "A..B: only these steps, whole, and what was under way in them; the first is 1");
+  command->add_option("--last", arguments->choice.last, "only the last N steps")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->excludes(steps);
+  command->footer(
+      "Example: sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");
   command->callback([arguments, &exit_code] {
     const Status status = write_export(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

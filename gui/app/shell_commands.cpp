@@ -33,22 +33,24 @@ void Shell::add_file_commands() {
   const auto can_export = [this] {
     return session_.pieces.has_facts() && !export_panel_.is_working();
   };
-  const auto begin_export = [this](ExportForm form) {
-    export_panel_.begin(session_.pieces.feed->path(), form);
+  const auto ask_for_export = [this](ExportForm form) {
+    export_panel_.ask(session_.pieces.feed->path(), form,
+                      export_choices(session_.pieces.steps(), session_.timeline));
   };
+  commands_.push_back(
+      {.menu = "Run",
+       .name = "Save a report page",
+       .keys = "Ctrl+E",
+       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
+       .run = [this] { export_panel_.begin(session_.pieces.feed->path(), ExportForm::report); },
+       .is_there = can_export});
   commands_.push_back({.menu = "Run",
-                       .name = "Save a report page",
-                       .keys = "Ctrl+E",
-                       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-                       .run = [begin_export] { begin_export(ExportForm::report); },
+                       .name = "Export a trace for Perfetto\u2026",
+                       .run = [ask_for_export] { ask_for_export(ExportForm::trace); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
-                       .name = "Export a trace for Perfetto",
-                       .run = [begin_export] { begin_export(ExportForm::trace); },
-                       .is_there = can_export});
-  commands_.push_back({.menu = "Run",
-                       .name = "Export the tables as CSV",
-                       .run = [begin_export] { begin_export(ExportForm::tables); },
+                       .name = "Export the tables as CSV\u2026",
+                       .run = [ask_for_export] { ask_for_export(ExportForm::tables); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Quit",

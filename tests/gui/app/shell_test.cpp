@@ -163,6 +163,50 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
   CHECK(problem == "");
 }
 
+namespace {
+constexpr const char* kExportTrace = "//##MainMenuBar/Run/Export a trace for Perfetto\u2026";
+constexpr const char* kExportTables = "//##MainMenuBar/Run/Export the tables as CSV\u2026";
+}  // namespace
+
+TEST_CASE("what is measured, seen, or all of a run can be exported", "[long]") {
+  if (!can_run()) return;
+  const std::string database = trained_run();
+  const std::filesystem::path folder = std::filesystem::path(database).parent_path();
+  const std::string problem = drive(options_for(database), [&folder](const Drive& d) {
+    IM_CHECK(d.settles());
+    const std::vector<rundb::StepRow>& steps = d.session().pieces.steps();
+    IM_CHECK(steps.size() > 5);
+    const auto range_of = [&steps](std::size_t first, std::size_t last) {
+      return TimeRange{steps[first].ts + 1, steps[last].ts + steps[last].dur - 1};
+    };
+    d.session().timeline.set_view(range_of(1, 4));
+    d.session().timeline.measure(range_of(2, 3));
+    d.test->Yield(2);
+    // The menu, the command, and the button: the narrowest range is chosen already.
+    d.test->MenuClick(kExportTrace);
+    IM_CHECK(
+        d.comes_true([&] { return d.test->ItemExists("//Export/Measured range: steps 3 to 4"); }));
+    IM_CHECK(d.test->ItemExists("//Export/Visible range: steps 2 to 5"));
+    d.save_picture(picture_folder() + "/export_choices.png");
+    d.test->ItemClick("//Export/Export");
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
+    d.save_picture(picture_folder() + "/exported_range.png");
+    IM_CHECK(std::filesystem::exists(folder / "run-steps-3-4.trace.json.gz"));
+    d.test->ItemClick("//Export/Close");
+    d.test->MenuClick(kExportTables);
+    d.test->ItemClick("//Export/Visible range: steps 2 to 5");
+    d.test->ItemClick("//Export/Export");
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
+    IM_CHECK(std::filesystem::exists(folder / "run-steps-2-5-tables" / "span.csv"));
+    d.test->ItemClick("//Export/Close");
+    d.test->MenuClick(kExportTables);
+    d.test->ItemClick("//Export/Cancel");
+    d.test->Yield(2);
+    IM_CHECK(!d.test->ItemExists("//Export/Export"));
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
   if (!can_run()) return;
   const std::string database = trained_run();
@@ -171,6 +215,7 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
     IM_CHECK(d.settles());
     const auto is_exported = [&d](const char* command, const std::filesystem::path& path) {
       d.test->MenuClick(command);
+      if (d.test->ItemExists("//Export/Export")) d.test->ItemClick("//Export/Export");
       IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
       d.save_picture(picture_folder() + "/exported.png");
       d.test->ItemClick("//Export/Copy the path");
@@ -180,8 +225,11 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
     };
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run.html");
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run-2.html");
-    is_exported("//##MainMenuBar/Run/Export a trace for Perfetto", folder / "run.trace.json");
-    is_exported("//##MainMenuBar/Run/Export the tables as CSV", folder / "run-tables");
+    // Where all of the run is seen, that is all there is to choose.
+    d.session().timeline.show_all();
+    d.test->Yield(2);
+    is_exported(kExportTrace, folder / "run.trace.json.gz");
+    is_exported(kExportTables, folder / "run-tables");
   });
   CHECK(problem == "");
 }
