@@ -84,7 +84,7 @@ void draw_figures(const analyze::Comparison& comparison) {
   ImGui::EndTable();
 }
 
-void draw_causes(const std::vector<CausePair>& causes) {
+void draw_causes(const std::vector<analyze::CausePair>& causes) {
   ImGui::Dummy({0, px(4)});
   if (causes.empty()) {
     draw_empty("One of the two recorded no operations: there are no causes to compare.");
@@ -92,7 +92,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
   }
   if (!ImGui::BeginTable("##causes", 4, ImGuiTableFlags_RowBg)) return;
   begin_columns("of a step's time", false);
-  for (const CausePair& pair : causes) {
+  for (const analyze::CausePair& pair : causes) {
     const std::string name(analyze::cause_name(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
