@@ -16,15 +16,15 @@ std::string seconds_text(double seconds) {
   return format_duration(static_cast<TimeNs>(std::abs(seconds) * 1e9));
 }
 
-std::string noise_text(const ComparedFigure& figure) {
+std::string noise_text(const ComparedFigure& figure, std::string_view plus_minus) {
   return figure.noise > 0 && figure.a != 0
-             ? fmt::format("noise +-{:.1f} %", 100 * figure.noise_share())
+             ? fmt::format("noise {}{:.1f} %", plus_minus, 100 * figure.noise_share())
              : "";
 }
 
-std::string headline_of(const ComparedFigure& step) {
+std::string headline_of(const ComparedFigure& step, std::string_view plus_minus) {
   if (step.a == step.b) return fmt::format("A step takes {} in both.", seconds_text(step.a));
-  const std::string noise = noise_text(step);
+  const std::string noise = noise_text(step, plus_minus);
   const std::string change = fmt::format("{:.1f} %", 100 * std::abs(step.change()));
   if (!step.is_more_than_noise()) {
     return fmt::format(
@@ -66,7 +66,7 @@ std::string where_of(const Comparison& comparison) {
 
 }  // namespace
 
-ComparisonWords words_of(const Comparison& comparison) {
+ComparisonWords words_of(const Comparison& comparison, std::string_view plus_minus) {
   const ComparedFigure* step = comparison.figure("step_time");
   if (step == nullptr) return {};  // compare_runs() refuses runs without steps
   if (!comparison.comparability.is_comparable()) {
@@ -76,11 +76,11 @@ ComparisonWords words_of(const Comparison& comparison) {
                                 seconds_text(step->a), seconds_text(step->b)),
         .where = ""};
   }
-  return {.headline = headline_of(*step), .where = where_of(comparison)};
+  return {.headline = headline_of(*step, plus_minus), .where = where_of(comparison)};
 }
 
-std::string judgement_of(const ComparedFigure& figure) {
-  const std::string noise = noise_text(figure);
+std::string judgement_of(const ComparedFigure& figure, std::string_view plus_minus) {
+  const std::string noise = noise_text(figure, plus_minus);
   if (figure.a == figure.b) return noise.empty() ? "the same" : "the same, " + noise;
   if (!figure.is_more_than_noise()) return "within the " + noise;
   const std::string word = figure.b > figure.a ? "MORE" : "LESS";

@@ -4,6 +4,7 @@
 // Thread contract: free functions.
 
 #include <string>
+#include <string_view>
 
 #include "profiler/analyze/comparison.h"
 
@@ -16,11 +17,12 @@ struct ComparisonWords {
   // "": there are no phases to say it of, or the runs cannot be compared.
   std::string where;
 };
-ComparisonWords words_of(const Comparison& comparison);
+// `plus_minus`: as whoever shows it can write it.
+ComparisonWords words_of(const Comparison& comparison, std::string_view plus_minus = "+-");
 
 // Beside a figure: "MORE, noise +-1.2 %", "within the noise +-1.2 %", "the same". A loss is one
 // value and bytes are exact: they have no noise, and nothing is said of it.
-std::string judgement_of(const ComparedFigure& figure);
+std::string judgement_of(const ComparedFigure& figure, std::string_view plus_minus = "+-");
 
 // "A and B cannot be compared: batch and clock differ." "": they can be.
 std::string incomparable_words(const Comparability& comparability);

@@ -3,10 +3,14 @@
 of a comparison."""
 
 import contextlib
+import html
+import json
+import re
 import shutil
 import sqlite3
 import sys
 
+from browser import Elements, in_browser
 from sluice_run import (SAMPLES, database, main, require, require_equal, require_words, sluice,
                         test)
 
@@ -149,6 +153,190 @@ def the_loss_is_that_of_the_last_step_that_both_have(place):
     with database(b) as db:
         wanted = db.execute("SELECT loss FROM step WHERE id = 7").fetchone()[0]
     require_equal((found["a"], found["b"]), (wanted, wanted), "losses")
+
+
+# The page -----------------------------------------------------------------------------------------
+
+# What both timelines show, before and after each is turned; left in an element of its own.
+TRY = """
+<script>
+'use strict';
+{
+const places = ['a', 'b'].map((which) => document.getElementById(`timeline-place-${which}`));
+const canvases = places.map((place) => place.querySelector('canvas'));
+const result = {};
+const note = (name) => {
+  result[name] = places.map((place, i) => [place.dataset.window, place.dataset.step,
+    canvases[i].clientHeight, canvases[i].toDataURL().length]);
+};
+const at = (canvas, share, more) => {
+  const box = canvas.getBoundingClientRect();
+  return { bubbles: true, cancelable: true, pointerId: 1,
+    clientX: box.left + box.width * share, clientY: box.top + 60, ...more };
+};
+for (const canvas of canvases) canvas.setPointerCapture = () => {};
+note('whole');
+canvases[0].dispatchEvent(new WheelEvent('wheel', at(canvases[0], 0.5, { deltaY: -300 })));
+note('zoomed');
+canvases[1].dispatchEvent(new PointerEvent('pointerdown', at(canvases[1], 0.5)));
+canvases[1].dispatchEvent(new PointerEvent('pointermove', at(canvases[1], 0.4)));
+canvases[1].dispatchEvent(new PointerEvent('pointerup', at(canvases[1], 0.4)));
+note('moved');
+places[1].dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true }));
+note('reset');
+const buttons = [...document.querySelectorAll('#timeline-tools button')];
+const all = buttons.pop();
+buttons[0].click();
+note('other');
+all.click();
+note('devices');
+result.steps = buttons.map((button) => button.textContent);
+result.all = all.textContent;
+const theme = document.documentElement.dataset.theme;
+document.getElementById('theme').click();
+result.theme = theme !== document.documentElement.dataset.theme;
+document.body.append(Object.assign(document.createElement('pre'),
+  { id: 'result', textContent: JSON.stringify(result) }));
+}
+</script>
+"""
+
+
+def page_of(place, a, b, name="page.html"):
+    sluice("report", a, b, "-o", place / name, "--force").done()
+    return (place / name).read_text()
+
+
+def data_of(text):
+    return json.loads(text.split('id="data">')[1].split("</script>")[0])
+
+
+def words_of(page):
+    """What a reader sees of a page, without its data and scripts."""
+    body = re.sub(r"<script.*?</script>", "", page[page.index("<body"):], flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", body)))
+
+
+def in_order(text, words, what):
+    places = [text.find(word) for word in words]
+    require(-1 not in places and places == sorted(places),
+            f"{what}: {list(zip(words, places))} in {text[:2000]}")
+
+
+@test
+def the_page_of_a_comparison_has_the_figures_of_the_command(place):
+    a = trained(place)
+    b = trained(place, "serial", pipeline="serial", steps=9)
+    text = page_of(place, a, b)
+    found = Elements(text)
+    require_equal((found.outside, found.scripts, found.handlers), ([], 2, []), "elements")
+    data = data_of(text)
+    said = sluice("compare", a, b, "--json").json()
+    require_equal(data["headline"].replace("\u00b1", "+-"), said["verdict"], "verdict")
+    require_equal({row["key"]: (row["a"], row["b"], row["noise"]) for row in data["figures"]},
+                  {key: (row["a"], row["b"], row["noise"])
+                   for key, row in said["figures"].items()}, "figures")
+    require_equal({key: {"a": one, "b": other} for key, one, other in data["differences"]},
+                  said["differences"], "differences")
+    for run, which in ((a, "a"), (b, "b")):
+        with database(run) as db:
+            losses = db.execute("SELECT id, dur, loss FROM step ORDER BY id").fetchall()
+        require_equal([tuple(point) for point in data[which]["curves"]["points"]], losses,
+                      f"curve of {which}")
+    steps = [[step["step"] for step in data[which]["timeline"]["steps"]] for which in "ab"]
+    require(steps[0] == steps[1] and len(steps[0]) in (2, 3), f"timelines of steps {steps}")
+
+
+@test
+def in_a_browser_both_timelines_move_together(place):
+    a = trained(place)
+    b = trained(place, "serial", pipeline="serial", steps=9)
+    page_of(place, a, b)
+    page = in_browser(place, "page.html", TRY)
+    said = words_of(page)
+    in_order(said, ["The same in both", "a step takes", "Phase by phase", "Where the time went",
+                    "What was set differently", "pipeline", "Both timelines", "Time of a step",
+                    "Facts of the runs"], "the page")
+    require_words(said, ["model, text, batch", "nbuffer", "serial", "noise"], "the page")
+    result = json.loads(html.unescape(
+        re.search(r'<pre id="result">(.*?)</pre>', page, re.DOTALL).group(1)))
+    windows = {name: [one[0] for one in result[name]]
+               for name in ("whole", "zoomed", "moved", "reset", "other", "devices")}
+    for name, (one, other) in windows.items():
+        require_equal(one, other, f"windows of A and B: {name}")
+    require_equal(windows["reset"], windows["whole"], "the window after Home")
+    require(len({windows[name][0] for name in ("whole", "zoomed", "moved")}) == 3,
+            f"zooming or moving changed nothing: {windows}")
+    require(result["other"][0][1] != result["whole"][0][1], "the button did not change the step")
+    require_equal(result["all"], "All 2 devices", "the button of the devices")
+    for i in (0, 1):
+        require(result["devices"][i][2] > result["other"][i][2], "no device was added")
+    require(result["theme"], "the theme did not change")
+
+
+@test
+def the_page_of_runs_that_cannot_be_compared_says_so_first_and_judges_nothing(place):
+    a = trained(place)
+    b = changed(a, place / "b.db", *(statement for _, statement in FACTS[:3]))
+    page_of(place, a, b)
+    said = words_of(in_browser(place, "page.html", ""))
+    in_order(said, ["A and B cannot be compared: model, text and batch differ.", "layers = 3",
+                    "As recorded, a step takes", "Phase by phase"], "the page")
+    for word in (" better ", " worse ", "B is faster", "B is slower"):
+        require(word not in said, f"the page judges: {word!r} in {said}")
+
+
+@test
+def a_hostile_name_is_shown_on_the_page_and_not_run(place):
+    a = trained(place)
+    hostile = "</script><script>document.title='ran'</script><img src=x onerror=\"alert(1)\">"
+    quoted = hostile.replace("'", "''")
+    b = changed(a, place / "b.db",
+                "UPDATE meta SET value = '" + quoted + "' WHERE key IN ('name', 'mode', 'machine', "
+                "'text', 'model_text', 'pipeline')",
+                "UPDATE string SET value = value || '" + quoted + "'",
+                "UPDATE track SET name = name || '" + quoted + "'")
+    found = Elements(page_of(place, a, b))
+    require_equal((found.outside, found.scripts, found.handlers), ([], 2, []), "elements")
+    after = in_browser(place, "page.html", "")
+    require("<title>" in after and "<title>ran" not in after, "the title was changed")
+    require("&lt;script&gt;document.title='ran'" in after, "the name is not shown")
+
+
+@test
+def pages_of_runs_with_little_in_them_open_without_an_error(place):
+    run = trained(place)
+    bare = changed(run, place / "bare.db", "DELETE FROM span", "DELETE FROM span_run",
+                   "DELETE FROM flow")
+    lossless = changed(run, place / "lossless.db", "UPDATE step SET loss = NULL")
+    nameless = changed(run, place / "nameless.db", "DELETE FROM meta WHERE key <> 'written_by'")
+    late = changed(run, place / "late.db", "UPDATE step SET id = id + 100",
+                   "UPDATE span SET step_id = step_id + 100")
+    simulated = place.simulate(MODEL, "sim.db", devices=4)
+    for a, b, words in ((run, bare, ["B: The run recorded its steps but no operations",
+                                     "there are no causes to compare"]),
+                        (lossless, lossless, ["Neither run has a loss"]),
+                        (nameless, nameless, ["Neither run says its model"]),
+                        (run, late, ["the median step of each"]),
+                        (run, simulated, ["cannot be compared: model"]),
+                        (simulated, simulated, ["A step takes"])):
+        name = f"{a.stem}-{b.stem}.html"
+        page_of(place, a, b, name)
+        require_words(words_of(in_browser(place, name, "")), words, name)
+
+
+@test
+def a_page_is_not_written_over_either_run_nor_from_what_is_none(place):
+    a = trained(place)
+    b = changed(a, place / "b.db", "UPDATE meta SET value = '4' WHERE key = 'buffers'")
+    empty = changed(a, place / "empty.db", "DELETE FROM step")
+    for words, said in (((a, b, "-o", b, "--force"), ["b.db", "is the run"]),
+                        ((a, b, "-o", a, "--force"), ["run.db", "is the run"]),
+                        ((a, place / "no.db", "-o", place / "x.html"), ["no.db"]),
+                        ((a, empty, "-o", place / "x.html"), ["empty.db", "no step"]),
+                        ((a, b), ["--output"])):
+        sluice("report", *words).refused(2, said)
+    require(not (place / "x.html").exists(), "a refused report left a file")
 
 
 if __name__ == "__main__":
