@@ -88,8 +88,7 @@ void draw_figures(const analyze::Comparison& comparison) {
 void draw_comparability(const analyze::Comparability& comparability) {
   if (!comparability.is_comparable()) {
     ImGui::PushStyleColor(ImGuiCol_Text, look().colours.amber);
-    const std::string words =
-        analyze::incomparable_words(comparability) + "###incomparable";
+    const std::string words = analyze::incomparable_words(comparability) + "###incomparable";
     const bool is_open = ImGui::TreeNodeEx(words.c_str(), ImGuiTreeNodeFlags_DefaultOpen);
     ImGui::PopStyleColor();
     if (is_open) {

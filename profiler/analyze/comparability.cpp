@@ -73,7 +73,7 @@ bool has_clock(const Facts& facts, std::string_view clock) {
   return value_of(facts, "clock") == clock;
 }
 
-// "out/data/kjv.txt" and "/home/me/out/data/kjv.txt" may be one file, and are taken for one.
+// "out/data/kjv.txt" and "/elsewhere/out/data/kjv.txt" may be one file, and are taken for one.
 bool is_end_of(const std::string& end, const std::string& path) {
   return path.ends_with("/" + end);
 }

@@ -139,7 +139,8 @@ def figures_that_hold_for_less_than_they_seem_are_cautioned_about(place):
                 time_scale=30).done()
     for other, words in ((short, ["B has one step to compare"]),
                          (lossy, ["B lacks records"]),
-                         (place / "turned/run.db", ["B was changed while it ran (last: buffers=2"])):
+                         (place / "turned/run.db",
+                          ["B was changed while it ran (last: buffers=2"])):
         reply = sluice("compare", run, other).done()
         require_words(reply.out, words, other.name)
         require(comparability(run, other)["comparable"], f"{other.name} cannot be compared")

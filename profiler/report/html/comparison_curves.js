@@ -39,7 +39,8 @@ function drawCurve(place, column, factor, low, high) {
       [point[0], point[column] === null ? null : point[column] / factor]), which);
   }
   plot.changes();
-  const byStep = runs.map(([, run]) => new Map(run.curves.points.map((point) => [point[0], point])));
+  const byStep = runs.map(([, run]) =>
+    new Map(run.curves.points.map((point) => [point[0], point])));
   plot.hover(steps, (i) => [`step ${stepNumber(steps[i])}`, runs.flatMap(([which], r) => {
     const point = byStep[r].get(steps[i]);
     const name = which.toUpperCase();

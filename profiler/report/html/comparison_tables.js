@@ -71,6 +71,8 @@ function verdictOf(figure) {
   return element('span', kindOf(figure), canCompare() ? kindOf(figure) : 'differs');
 }
 
+const moreOrLess = (ns) => `${ns < 0 ? '\u2212' : '+'}${time(Math.abs(ns))}`;
+
 // Two bars for each cause, on one scale, and beside that of B what it has more or less.
 function drawCauses() {
   const place = byId('cause-bars');
@@ -91,8 +93,7 @@ function drawCauses() {
       made.append(which === 'a' ? dot(colour) : element('i'),
         element('span', '', which === 'a' ? row.cause : ''), letter(which), track,
         element('span', 'num', time(row[`${which}_ns`])),
-        element('span', 'num within', which === 'a' ? '' : `${row.b_ns < row.a_ns ? '\u2212' : '+'}` +
-          time(Math.abs(row.b_ns - row.a_ns))));
+        element('span', 'num within', which === 'a' ? '' : moreOrLess(row.b_ns - row.a_ns)));
     }
     place.append(made);
   }

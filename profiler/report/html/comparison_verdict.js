@@ -20,7 +20,7 @@ function drawComparability() {
   place.classList.toggle('differs', mismatches.length > 0);
   if (mismatches.length > 0) {
     place.append(element('h2', '', words),
-      table([{ title: 'what differs' }, { title: 'A' }, { title: 'B' }, { title: 'what that means' }],
+      table(['what differs', 'A', 'B', 'what that means'].map((title) => ({ title })),
         mismatches.map((row) => [row.what, row.a, row.b, row.meaning])));
   }
   const line = (kind, text) => place.append(element('p', kind, text));

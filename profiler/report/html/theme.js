@@ -1,5 +1,5 @@
-// Light and dark: as the browser wishes, as the address says (#dark, for whoever links to the page or
-// prints it), or as the button was pressed.
+// Light and dark: as the browser wishes, as the address says (#dark, for whoever links to the page
+// or prints it), or as the button was pressed.
 
 // A canvas holds pixels of one theme, so it is drawn anew.
 let redrawCanvases = () => {};

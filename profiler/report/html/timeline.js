@@ -161,7 +161,8 @@ class Timeline {
       if (span.padding > 0) pairs.push(['and padding', bytes(span.padding)]);
       if (span.dur > 0) {
         const own = (span.bytes + span.padding) * 1e9 / span.dur;
-        pairs.push([this.run.clock_note ? `bandwidth, clock \u00d7${this.run.time_scale}` : 'bandwidth',
+        const { clock_note, time_scale } = this.run;
+        pairs.push([clock_note ? `bandwidth, clock \u00d7${time_scale}` : 'bandwidth',
           span.track.limit > 0 ? `${rate(own)} of ${rate(span.track.limit)}` : rate(own)]);
       }
     }

@@ -40,8 +40,8 @@ function counterValue(name, value) {
 // Rows from above: the path of the verdict, groups with their tracks, counters. A track has as many
 // lines as it has lanes.
 class TimelineLayout {
-  // `linesMax`: how many lines of text the lanes of a track may take; `isShown` says which tracks are
-  // drawn.
+  // `linesMax`: how many lines of text the lanes of a track may take; `isShown` says which tracks
+  // are drawn.
   constructor(run, step, { linesMax = 6, isShown = () => true } = {}) {
     this.run = run;
     this.step = step;
@@ -91,7 +91,8 @@ class TimelineLayout {
 
   addTrack(index, track, laneCount) {
     // Deep queues have many lanes: together no more than a few lines of text.
-    const line = Math.max(2, Math.min(lineHeight, Math.floor(this.linesMax * lineHeight / laneCount)));
+    const room = Math.floor(this.linesMax * lineHeight / laneCount);
+    const line = Math.max(2, Math.min(lineHeight, room));
     const height = Math.max(lineHeight, laneCount * line);
     this.topOfTrack.set(index, this.height);
     this.lineOfTrack.set(index, line);
