@@ -32,7 +32,7 @@ std::string range_of(const control::Knob& knob) {
   return knob.unit.empty() ? knob.values : knob.values + " " + knob.unit;
 }
 
-Status list_knobs(const LiveArguments& arguments) {
+Result<int> list_knobs(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::knobs}, kLiveAnswer));
   if (arguments.json) {
@@ -49,7 +49,7 @@ Status list_knobs(const LiveArguments& arguments) {
     }
     print_lines(json_text(nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}), -1) +
                 "\n");
-    return ok_status();
+    return kDone;
   }
   print("Knobs of {} (process {}), each taken over between two steps:\n\n", client->greeting().run,
         client->greeting().pid);
@@ -57,7 +57,7 @@ Status list_knobs(const LiveArguments& arguments) {
     print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "", knob.help);
   }
   print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
-  return ok_status();
+  return kDone;
 }
 
 void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
@@ -87,7 +87,7 @@ void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
   std::fflush(stdout);
 }
 
-Status set_knobs(const LiveArguments& arguments) {
+Result<int> set_knobs(const LiveArguments& arguments) {
   for (const std::string& setting : arguments.settings) {
     if (setting.find('=') == std::string::npos) {
       return make_error(ErrorCode::config, "{}: expected key=value, as in buffers=4", setting);
@@ -101,19 +101,19 @@ Status set_knobs(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const Message answer, ask_for_change(*client, set));
   if (arguments.no_wait) {
     print("Asked for: comes after step {}\n", answer.from_step - 1);
-    return ok_status();
+    return kDone;
   }
   ASSIGN_OR_RETURN(ChangeEvent event, await_change(*client, answer.change));
   print_event(event, arguments);
-  if (arguments.revert_if.empty()) return ok_status();
+  if (arguments.revert_if.empty()) return kDone;
   if (!arguments.json) print("Watching: {}\n", arguments.revert_if);
   std::fflush(stdout);
   ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
   print_event(event, arguments);
-  return ok_status();
+  return event.state == ChangeState::reverted ? kTakenBack : kDone;
 }
 
-Status keep_snapshot(const LiveArguments& arguments) {
+Result<int> keep_snapshot(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message subscribed,
                    client->ask({.kind = RequestKind::subscribe}, kLiveAnswer));
@@ -124,25 +124,25 @@ Status keep_snapshot(const LiveArguments& arguments) {
     const nlohmann::json json = {
         {"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}};
     print_lines(json_text(json, -1) + "\n");
-    return ok_status();
+    return kDone;
   }
   print("Kept step {} in {} ({}). Go on from it with --resume --set state_dir={}\n", kept.step,
         kept.path, format_bytes(kept.size_bytes), kept.path);
-  return ok_status();
+  return kDone;
 }
 
-Status stop_run(const LiveArguments& arguments) {
+Result<int> stop_run(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::stop}, kLiveAnswer));
   static_cast<void>(answer);
   print("{} stops after this step and commits it. Go on later with --resume.\n",
         client->greeting().run);
-  return ok_status();
+  return kDone;
 }
 
 CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const char* what,
                        std::shared_ptr<LiveArguments> arguments,
-                       Status (*run)(const LiveArguments&)) {
+                       Result<int> (*run)(const LiveArguments&)) {
   CLI::App* command = app.add_subcommand(name, what);
   command
       ->add_option("database", arguments->database,
@@ -150,8 +150,8 @@ CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const ch
       ->required();
   command->callback([arguments, run, &exit_code] {
     install_interrupt_handler();
-    const Status status = run(*arguments);
-    if (!status.ok()) exit_code = report_error(status.error());
+    const Result<int> code = run(*arguments);
+    exit_code = code.ok() ? *code : report_error(code.error());
   });
   return command;
 }
@@ -180,7 +180,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   change->add_flag("--no-wait", set->no_wait, "do not wait until it is in force");
   change->add_flag("--json", set->json, "print a JSON object for each thing that happens");
   change->footer(
-      "Prints when it took effect, or why not (exit code 2, and nothing has changed).\n"
+      "Prints when it took effect, or why not (exit code 2, and nothing has changed). With "
+      "--revert-if it waits for what becomes of it: exit code 5 if the run took the change back.\n"
       "Examples:\n"
       "  sluice set out/tiny/run.db buffers=6\n"
       "  sluice set out/tiny/run.db pipeline=serial --revert-if 'step_time>+5%'\n"

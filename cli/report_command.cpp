@@ -9,6 +9,7 @@
 #include "cli/predicted_changes.h"
 #include "cli/step_choice.h"
 #include "profiler/report/chrome_trace.h"
+#include "profiler/report/comparison_report.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
 #include "profiler/report/nsys_export.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct ReportArguments {
   std::string database;
+  std::string database_b;  // report: the run to compare with it; "": none
   std::string output;
   std::string format;
   StepChoice choice;
@@ -53,16 +55,41 @@ class ExportProgress {
 };
 
 // Never over the run itself, with --force or without.
-Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
-  std::error_code error;
-  if (std::filesystem::equivalent(arguments.database, arguments.output, error)) {
+Status refuse_to_overwrite_a_run(const ReportArguments& arguments) {
+  for (const std::string& database : {arguments.database, arguments.database_b}) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(database, arguments.output, error)) continue;
     return make_error(ErrorCode::config, "{}: is the run that is read; name another file to write",
                       arguments.output);
   }
+  return ok_status();
+}
+
+Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
   return rundb::Reader::open(arguments.database);
 }
 
+Status write_page(report::OutputFile& file, const std::string& page,
+                  const ReportArguments& arguments) {
+  RETURN_IF_ERROR(file.write(page));
+  RETURN_IF_ERROR(file.close());
+  print("{}: {}; open it in any browser.\n", arguments.output,
+        format_bytes(static_cast<std::int64_t>(page.size())));
+  return ok_status();
+}
+
+Status write_comparison(const ReportArguments& arguments) {
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
+  ASSIGN_OR_RETURN(report::OutputFile file,
+                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+  ASSIGN_OR_RETURN(const std::string page,
+                   report::comparison_report(arguments.database, arguments.database_b));
+  return write_page(file, page, arguments);
+}
+
 Status write_report(const ReportArguments& arguments) {
+  if (!arguments.database_b.empty()) return write_comparison(arguments);
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
   // Refused before the work, not after it.
   ASSIGN_OR_RETURN(report::OutputFile file,
@@ -72,11 +99,7 @@ Status write_report(const ReportArguments& arguments) {
     predicts = [&] { return predict(arguments.database); };
   }
   ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
-  RETURN_IF_ERROR(file.write(page));
-  RETURN_IF_ERROR(file.close());
-  print("{}: {}; open it in any browser.\n", arguments.output,
-        format_bytes(static_cast<std::int64_t>(page.size())));
-  return ok_status();
+  return write_page(file, page, arguments);
 }
 
 // "steps 11 to 20, "; "" for all of a run.
@@ -146,12 +169,19 @@ void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& argum
 void add_report_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* command = app.add_subcommand(
-      "report", "A run as one HTML file: why a step takes as long, curves, links, a timeline");
+      "report",
+      "A run as one HTML file: why a step takes as long, curves, links, a timeline; "
+      "or two runs compared");
   add_common(command, arguments);
+  command->add_option("b", arguments->database_b,
+                      "another run: the page then compares it (B) with the first (A)");
   command->add_option("-o,--output", arguments->output, "the HTML file to write")->required();
   command->add_flag("!--no-predict", arguments->predict,
-                    "do not simulate what settings would gain (which takes a second or so)");
-  command->footer("Example: sluice report out/tiny/run.db -o report.html");
+                    "do not simulate what settings would gain (which takes a second or so; the "
+                    "page of a comparison has no predictions)");
+  command->footer(
+      "Example: sluice report out/tiny/run.db -o report.html\n"
+      "         sluice report before/run.db after/run.db -o comparison.html");
   command->callback([arguments, &exit_code] {
     const Status status = write_report(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

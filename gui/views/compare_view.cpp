@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "gui/data/run_path.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 #include "gui/widgets/text_input.h"
+#include "profiler/analyze/comparison_words.h"
 
 namespace sluice::gui {
 namespace {
@@ -24,16 +23,16 @@ std::string change_text(double a, double b) {
   return a == 0 ? "" : fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
 }
 
-// More of a time, of bytes or of a loss is worse; more tokens a second are better.
-ImU32 change_colour(const analyze::ComparedFigure& figure) {
-  if (figure.a == figure.b || !figure.is_more_than_noise()) return look().colours.dim;
-  const bool is_less = figure.b < figure.a;
-  return is_less == (figure.key != "tokens_per_s") ? look().colours.green : look().colours.amber;
+// Of runs that cannot be compared nothing is better or worse.
+ImU32 change_colour(const analyze::ComparedFigure& figure, bool can_compare) {
+  if (figure.a == figure.b || !figure.is_more_than_noise() || !can_compare)
+    return look().colours.dim;
+  return figure.is_better() ? look().colours.green : look().colours.amber;
 }
 
 std::string judgement(const analyze::ComparedFigure& figure) {
   if (figure.a == figure.b) return "the same";
-  const double share = figure.a == 0 ? 0 : figure.noise / std::abs(figure.a);
+  const double share = figure.noise_share();
   if (!figure.is_more_than_noise())
     return fmt::format("within the noise, \u00b1{:.1f} %", share * 100);
   return figure.noise > 0 ? fmt::format("noise \u00b1{:.1f} %", share * 100) : "exact";
@@ -77,14 +76,49 @@ void draw_figures(const analyze::Comparison& comparison) {
     ImGui::TextUnformatted(figure.key.c_str());
     draw_cell(value_text(figure, figure.a));
     draw_cell(value_text(figure, figure.b));
-    draw_cell(change_text(figure.a, figure.b), change_colour(figure));
+    draw_cell(change_text(figure.a, figure.b),
+              change_colour(figure, comparison.comparability.is_comparable()));
     ImGui::TableNextColumn();
     draw_coloured(look().colours.dim, judgement(figure), false);
   }
   ImGui::EndTable();
 }
 
-void draw_causes(const std::vector<CausePair>& causes) {
+// Whether the runs can be compared, before any figure: open where they cannot.
+void draw_comparability(const analyze::Comparability& comparability) {
+  if (!comparability.is_comparable()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, look().colours.amber);
+    const std::string words = analyze::incomparable_words(comparability) + "###incomparable";
+    const bool is_open = ImGui::TreeNodeEx(words.c_str(), ImGuiTreeNodeFlags_DefaultOpen);
+    ImGui::PopStyleColor();
+    if (is_open) {
+      for (const analyze::Mismatch& mismatch : comparability.mismatches) {
+        draw_note(fmt::format("{}: {} \u2192 {}. {}", mismatch.what, mismatch.a, mismatch.b,
+                              mismatch.meaning));
+      }
+      ImGui::TreePop();
+    }
+  }
+  if (!comparability.same.empty())
+    draw_empty(fmt::format("The same in both: {}.", analyze::listed(comparability.same)));
+  if (!comparability.unknown.empty()) {
+    draw_coloured(look().colours.amber,
+                  fmt::format("Neither run says its {}, so whether that is the same is not known.",
+                              analyze::listed(comparability.unknown)));
+  }
+  for (const std::string& caution : comparability.cautions)
+    draw_coloured(look().colours.amber, caution);
+}
+
+void draw_verdict(const analyze::Comparison& comparison) {
+  const analyze::ComparisonWords words = analyze::words_of(comparison, "\u00b1");
+  ImGui::Dummy({0, px(2)});
+  draw_coloured(look().colours.text, words.headline);
+  if (!words.where.empty()) draw_note(words.where);
+  ImGui::Dummy({0, px(2)});
+}
+
+void draw_causes(const std::vector<analyze::CausePair>& causes) {
   ImGui::Dummy({0, px(4)});
   if (causes.empty()) {
     draw_empty("One of the two recorded no operations: there are no causes to compare.");
@@ -92,7 +126,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
   }
   if (!ImGui::BeginTable("##causes", 4, ImGuiTableFlags_RowBg)) return;
   begin_columns("of a step's time", false);
-  for (const CausePair& pair : causes) {
+  for (const analyze::CausePair& pair : causes) {
     const std::string name(analyze::cause_name(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -208,6 +242,8 @@ void CompareView::draw_runs() const {
                         pair->b, pair->comparison.steps_b,
                         pieces_.run->is_live ? ", as it was when this was read" : ""));
   if (ImGui::BeginChild("##pair")) {
+    draw_comparability(pair->comparison.comparability);
+    draw_verdict(pair->comparison);
     draw_figures(pair->comparison);
     draw_causes(pair->causes);
     draw_differences(pair->comparison.differences);

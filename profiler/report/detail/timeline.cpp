@@ -187,7 +187,7 @@ std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps) {
 }
 
 Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
-                           const std::vector<ChosenStep>& chosen) {
+                           const std::vector<ChosenStep>& chosen, Counters counters) {
   Timeline timeline(info);
   Json steps = Json::array();
   std::size_t span_count = 0;
@@ -195,7 +195,10 @@ Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
     ASSIGN_OR_RETURN(const analyze::StepData data, analyze::load_step(reader, info, one.row));
     span_count += data.spans.size();
     steps.push_back(timeline.step(one, data, kTimelineSpansMax / chosen.size()));
-    ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));
+    steps.back()["counters"] = Json::array();
+    if (counters == Counters::shown) {
+      ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));
+    }
   }
   std::string why_empty;
   if (chosen.empty()) {

@@ -1,0 +1,15 @@
+// Puts the page of a comparison together: the last of its scripts.
+
+startTheme();
+drawHead();
+drawComparability();
+drawVerdict();
+drawFigures();
+drawCauses();
+drawSettings();
+const timelines = drawTimelines();
+if (timelines !== null) redrawCanvases = () => timelines.forEach((timeline) => timeline.draw());
+drawPlots();
+addEventListener('resize', drawPlots);
+drawFacts();
+document.documentElement.dataset.drawn = 'yes';
