@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/like_run.h"
 #include "cli/live_change.h"
 #include "cli/output.h"
 
@@ -25,6 +26,7 @@ struct LiveArguments {
   std::string revert_if;
   std::int64_t watch_steps = 0;
   bool no_wait = false;
+  bool recorded = false;
   bool json = false;
 };
 
@@ -32,30 +34,53 @@ std::string range_of(const control::Knob& knob) {
   return knob.unit.empty() ? knob.values : knob.values + " " + knob.unit;
 }
 
+void print_knobs_json(const std::string& run, const std::vector<control::Knob>& knobs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const control::Knob& knob : knobs) {
+    nlohmann::json& one = all.emplace_back(nlohmann::json({{"key", knob.key},
+                                                           {"value", knob.value},
+                                                           {"type", knob.type},
+                                                           {"values", knob.values},
+                                                           {"unit", knob.unit},
+                                                           {"default", knob.default_value},
+                                                           {"safe_point", "step"},
+                                                           {"help", knob.help}}));
+    if (knob.min) one["min"] = *knob.min;
+    if (knob.max) one["max"] = *knob.max;
+  }
+  print_lines(json_text(nlohmann::json({{"run", run}, {"knobs", all}}), -1) + "\n");
+}
+
+void print_knobs(const std::vector<control::Knob>& knobs) {
+  for (const control::Knob& knob : knobs) {
+    print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "", knob.help);
+  }
+}
+
+// --recorded: of a run that is over, as they were last; a new run like it may have others.
+Result<int> list_recorded_knobs(const LiveArguments& arguments) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_like(arguments.database, {}));
+  const std::vector<control::Knob> knobs = settings::knobs(config);
+  if (arguments.json) {
+    print_knobs_json(config.files.name, knobs);
+    return kDone;
+  }
+  print("Knobs of {} as they were last:\n\n", config.files.name);
+  print_knobs(knobs);
+  return kDone;
+}
+
 Result<int> list_knobs(const LiveArguments& arguments) {
+  if (arguments.recorded) return list_recorded_knobs(arguments);
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::knobs}, kLiveAnswer));
   if (arguments.json) {
-    nlohmann::json knobs = nlohmann::json::array();
-    for (const control::Knob& knob : answer.knobs) {
-      knobs.push_back({{"key", knob.key},
-                       {"value", knob.value},
-                       {"type", knob.type},
-                       {"values", knob.values},
-                       {"unit", knob.unit},
-                       {"default", knob.default_value},
-                       {"safe_point", "step"},
-                       {"help", knob.help}});
-    }
-    print_lines(json_text(nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}), -1) +
-                "\n");
+    print_knobs_json(client->greeting().run, answer.knobs);
     return kDone;
   }
   print("Knobs of {} (process {}), each taken over between two steps:\n\n", client->greeting().run,
         client->greeting().pid);
-  for (const control::Knob& knob : answer.knobs) {
-    print("  {:<15} {:<12} {}\n  {:<28} {}\n", knob.key, knob.value, range_of(knob), "", knob.help);
-  }
+  print_knobs(answer.knobs);
   print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
   return kDone;
 }
@@ -162,6 +187,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   auto knobs = std::make_shared<LiveArguments>();
   CLI::App* list =
       live_command(app, exit_code, "knobs", "What can be changed in a live run", knobs, list_knobs);
+  list->add_flag("--recorded", knobs->recorded,
+                 "of a run that is over: as its record has them, for a new run like it");
   list->add_flag("--json", knobs->json, "print one JSON object and nothing else");
   list->footer("Example: sluice knobs out/tiny/run.db");
 

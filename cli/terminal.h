@@ -19,7 +19,4 @@ std::string wrapped(const std::string& text, int columns, const std::string& ind
 // The same for a column that begins behind `begin` others, which stand on the first line already.
 std::string in_column(const std::string& text, int columns, int begin);
 
-// An argument as a shell reads it back.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace sluice::cli

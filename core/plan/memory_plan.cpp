@@ -56,10 +56,10 @@ Status check_plan(const MemoryPlan& plan) {
   return make_error(
       ErrorCode::memory,
       "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
-      "do is {} B. Lower buffers, subgroup_elements or batch, or set "
+      "do is {} B ({}). Lower buffers, subgroup_elements or batch, or set "
       "activations=recompute\n{}",
       format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), plan.total_bytes,
-      describe(plan));
+      format_bytes(plan.total_bytes), describe(plan));
 }
 
 std::string describe(const MemoryPlan& plan) {

@@ -163,12 +163,14 @@ Status check_device_memory(const RunPlan& plan) {
   for (const platform::Device& device : plan.platform.devices) {
     const std::int64_t budget_bytes = plan.device_budget_bytes(device);
     if (set_bytes <= budget_bytes) continue;
-    return make_error(ErrorCode::memory,
-                      "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
-                      "{}: the smallest device_memory that would do is {} B. Or lower buffers or "
-                      "subgroup_elements",
-                      device.name, format_bytes(budget_bytes), plan.options.set_count(),
-                      plan.geometry.subgroup_elements, format_bytes(set_bytes), set_bytes);
+    return make_error(
+        ErrorCode::memory,
+        "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
+        "{}: the smallest device_memory that would do is {} B ({}). Or lower buffers or "
+        "subgroup_elements",
+        device.name, format_bytes(budget_bytes), plan.options.set_count(),
+        plan.geometry.subgroup_elements, format_bytes(set_bytes), set_bytes,
+        format_bytes(set_bytes));
   }
   return ok_status();
 }

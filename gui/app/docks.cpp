@@ -49,13 +49,20 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   const float width = ImGui::GetMainViewport()->WorkSize.x;
   const float right = std::clamp(px(320) / width, 0.2F, 0.4F);
   const float side = std::clamp(px(280) / (width * (1 - right)), 0.25F, 0.5F);
+  const float height = ImGui::GetMainViewport()->WorkSize.y;
+  const float down = height < px(800) ? 0.3F : 0.36F;
+  // The host and a whole device below it.
+  const float below = std::clamp(px(290) / (height * (1 - down)), 0.35F, 0.55F);
+  // Side by side with the tables, which need room for their figures, or in one dock.
+  const bool has_phases_apart = width * (1 - right) >= px(1300);
   const ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
-  ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, 0.36F, nullptr, &rest);
+  ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, down, nullptr, &rest);
   ImGuiID left = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Left, side, nullptr, &rest);
-  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, 0.35F, nullptr, &left);
+  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, below, nullptr, &left);
   const ImGuiID steps = ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.25F, nullptr, &bottom);
   const ImGuiID phases =
-      ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.36F, nullptr, &bottom);
+      has_phases_apart ? ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.36F, nullptr, &bottom)
+                       : steps;
   ImGui::DockBuilderDockWindow("Overview", left);
   ImGui::DockBuilderDockWindow("Devices", devices);
   ImGui::DockBuilderDockWindow("Timeline", rest);
@@ -66,7 +73,7 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
     ImGui::DockBuilderDockWindow(name, bottom);
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.
-  foreground.bring_before_others({"Statistics", "Overview"});
+  foreground.bring_before_others({"Steps", "Statistics", "Overview"});
   docking_frames_ = 3;
 }
 
@@ -86,7 +93,9 @@ void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Foregrou
     settings.note_view(view->title(), view->is_open);
     if (!view->is_open) continue;
     ImGui::SetNextWindowSize({px(720), px(420)}, ImGuiCond_FirstUseEver);
-    if (ImGui::Begin(view->title(), &view->is_open)) view->draw_content();
+    // A view that appears stays behind the one that its dock had in front.
+    if (ImGui::Begin(view->title(), &view->is_open, ImGuiWindowFlags_NoFocusOnAppearing))
+      view->draw_content();
     ImGui::End();
   }
 }

@@ -16,6 +16,7 @@
 #include "gui/app/export_panel.h"
 #include "gui/app/open_box.h"
 #include "gui/app/problem_notice.h"
+#include "gui/app/run_start.h"
 #include "gui/app/settings.h"
 #include "gui/app/spare_time.h"
 #include "gui/app/start_page.h"
@@ -57,6 +58,8 @@ class Shell {
   void add_window_commands();
   void draw_start_page();
   void draw_run();
+  // The one that somebody asked for in Knobs: begun, then opened.
+  void begin_new_run();
 
   Settings* settings_;
   std::string program_;
@@ -69,6 +72,7 @@ class Shell {
   Docks docks_;
   SpareTime spare_time_;
   StartPage start_page_;
+  RunStart new_run_;
   ProblemNotice problem_notice_;
   OpenBox open_box_;
   ExportPanel export_panel_;

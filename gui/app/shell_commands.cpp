@@ -113,18 +113,29 @@ void Shell::add_knob_commands() {
   const auto has_chosen = [this, can_turn] {
     return can_turn() && !session_.turning.pending.empty();
   };
+  const auto can_choose = [this] {
+    return session_.pieces.has_facts() && session_.turning.can_choose();
+  };
+  const auto may_discard = [this, can_choose] {
+    return can_choose() && !session_.turning.pending.empty();
+  };
   add(
       "Apply what is chosen", "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
       [this] { session_.turning.apply(); }, has_chosen);
   add(
       "Discard what is chosen", "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
-      [this] { session_.turning.discard(); }, has_chosen);
+      [this] { session_.turning.discard(); }, may_discard);
   add(
       "Predict what is chosen", "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
-      [this] { session_.turning.ask_what_if(); }, has_chosen);
+      [this] { session_.turning.ask_what_if(); }, may_discard);
   add(
       "Propose settings", "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
-      [this] { session_.turning.ask_for_proposal(); }, can_turn);
+      [this] { session_.turning.ask_for_proposal(); }, can_choose);
+  add(
+      "New run with what is chosen", "Ctrl+Shift+Enter",
+      ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Enter,
+      [this] { session_.turning.ask_for_new_run(); },
+      [this] { return session_.pieces.has_facts() && session_.turning.is_for_new_run(); });
   add(
       "Take back the last change", "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
       [this] { session_.turning.take_back(session_.turning.effects.back()); },

@@ -63,12 +63,15 @@ class RunFeed {
   std::shared_ptr<const Minimap> minimap() const;
   std::shared_ptr<const ChosenSpan> chosen() const;
   std::shared_ptr<const Verdict> verdict() const;
-  std::shared_ptr<const SpanStatistics> statistics() const;
+  std::shared_ptr<const SpanStatistics> statistics() const;  // of the whole run
+  // Of the range that was asked for last, when it has been read.
+  std::shared_ptr<const SpanStatistics> range_statistics() const;
   std::shared_ptr<const Findings> found() const;
 
   void want_timeline(const TimelineRequest& request);
   void choose_span(std::int64_t span_id);  // 0: none
   void search(const std::string& text);
+  void want_statistics(ScanRange range);
   SqlConsole& console();
 
  private:

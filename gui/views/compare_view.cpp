@@ -19,8 +19,11 @@ std::string value_text(const analyze::ComparedFigure& figure, double value) {
   return figure.key == "loss" ? figure_text(value, 4) : count_text(value);
 }
 
+// Ten times as much and more is no percentage any more.
 std::string change_text(double a, double b) {
-  return a == 0 ? "" : fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
+  if (a == 0) return "";
+  if (b / a < 10) return fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
+  return "x" + grouped_text(std::llround(b / a));
 }
 
 // Of runs that cannot be compared nothing is better or worse.
@@ -188,8 +191,16 @@ void CompareView::forget_other_run() {
   asked_a_ = asked_b_ = {};
 }
 
+// Whoever pins a stretch wants to compare it.
+void CompareView::turn_to_stretches() {
+  if (timeline_.pinned() == seen_pinned_) return;
+  seen_pinned_ = timeline_.pinned();
+  if (seen_pinned_) shows_stretches_ = true;
+}
+
 void CompareView::draw_content() {
   forget_other_run();
+  turn_to_stretches();
   draw_title("Compare", shows_stretches_ ? "two stretches of this run" : "this run is B");
   draw_switch("two runs", !shows_stretches_, shows_stretches_, false);
   ImGui::SameLine();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -19,6 +20,14 @@ void draw_row(const char* key, const std::string& value) {
   ImGui::PushTextWrapPos(0);
   ImGui::TextUnformatted(value.c_str());
   ImGui::PopTextWrapPos();
+}
+
+// A count as the record has it, "3257856"; any other text stays as it is.
+std::string grouped_digits(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_count = error == std::errc() && end == text.data() + text.size();
+  return is_count ? grouped_text(value) : text;
 }
 
 bool begin_pairs(const char* id) {
@@ -50,7 +59,7 @@ void draw_facts(const RunPieces& pieces) {
     draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(pieces.steps().size())));
     for (const auto& [key, title] : analyze::kFactKeys) {
       const std::string value = facts.info.meta_value(key);
-      if (!value.empty()) draw_row(title, value);
+      if (!value.empty()) draw_row(title, key == "parameters" ? grouped_digits(value) : value);
     }
     for (const ChangeMark& change : facts.changes) {
       draw_row(("From step " + step_text(change.step)).c_str(),

@@ -81,18 +81,36 @@ float draw_gain(const analyze::PredictedChange& change, float button) {
   return right - button;
 }
 
-void draw_knob_change(Turning& turning, const analyze::PredictedChange& change) {
-  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
+// Beside a run that is over: chosen for a new one, in Knobs.
+void draw_choose(Turning& turning, Foreground& foreground, const analyze::PredictedChange& change) {
+  if (ImGui::SmallButton("Choose")) {
+    turning.choose_all(change.settings);
+    foreground.bring("Knobs");
+  }
+  ImGui::SetItemTooltip("for a new run like this one, which Knobs begins");
+}
+
+void draw_knob_change(Turning& turning, Foreground& foreground,
+                      const analyze::PredictedChange& change) {
+  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
+  if (turning.can_choose()) ImGui::SameLine(at);
   if (turning.can_turn()) {
-    ImGui::SameLine(at);
     if (ImGui::SmallButton("Apply")) turning.set_now(change.settings);
+  } else if (turning.is_for_new_run()) {
+    draw_choose(turning, foreground, change);
   }
   if (!change.why.empty()) draw_note(change.why);
 }
 
-void draw_change_of_another_run(const analyze::PredictedChange& change) {
+void draw_change_of_another_run(Turning& turning, Foreground& foreground,
+                                const analyze::PredictedChange& change) {
   const std::string& setting = change.settings.front();
   ImGui::SameLine(draw_gain(change, px(64)));
+  if (turning.is_for_new_run()) {
+    draw_choose(turning, foreground, change);
+    if (!change.why.empty()) draw_note(change.why);
+    return;
+  }
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
   ImGui::SetItemTooltip("%s is fixed while a run is live: copies --set %s for a new run",
                         key_of(setting).c_str(), setting.c_str());
@@ -102,9 +120,10 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
 void draw_together(Turning& turning, Foreground& foreground,
                    const analyze::PredictedChange& change) {
   draw_note(std::string(analyze::kTogether));
-  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
-  if (!turning.can_turn()) return;
+  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
+  if (!turning.can_choose()) return;
   ImGui::SameLine(at);
+  if (turning.is_for_new_run()) return draw_choose(turning, foreground, change);
   if (ImGui::SmallButton("Tune")) {
     turning.ask_for_proposal();
     foreground.bring("Knobs");
@@ -128,7 +147,7 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   int index = 0;
   for (const analyze::PredictedChange& change : next.now) {
     ImGui::PushID(index++);
-    draw_knob_change(turning, change);
+    draw_knob_change(turning, foreground, change);
     ImGui::PopID();
   }
   if (!next.another_run.empty()) {
@@ -136,7 +155,7 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   }
   for (const analyze::PredictedChange& change : next.another_run) {
     ImGui::PushID(index++);
-    draw_change_of_another_run(change);
+    draw_change_of_another_run(turning, foreground, change);
     ImGui::PopID();
   }
   if (next.together) draw_together(turning, foreground, *next.together);

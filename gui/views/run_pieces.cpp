@@ -10,6 +10,7 @@ void RunPieces::pick_up() {
   chosen = feed->chosen();
   verdict = feed->verdict();
   statistics = feed->statistics();
+  range_statistics = feed->range_statistics();
   found = feed->found();
 }
 

@@ -20,7 +20,8 @@ struct RunPieces {
   std::shared_ptr<const Minimap> minimap;
   std::shared_ptr<const ChosenSpan> chosen;
   std::shared_ptr<const Verdict> verdict;
-  std::shared_ptr<const SpanStatistics> statistics;
+  std::shared_ptr<const SpanStatistics> statistics;  // of the whole run
+  std::shared_ptr<const SpanStatistics> range_statistics;
   std::shared_ptr<const Findings> found;
 
   // Once a frame, before anything is drawn.

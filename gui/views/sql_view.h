@@ -15,6 +15,8 @@ class SqlView : public View {
   void draw_content() override;
 
  private:
+  void draw_tables();
+
   const RunPieces& pieces_;
   std::string question_ =
       "SELECT track.name, count(*) AS spans, sum(bytes) AS bytes\n"

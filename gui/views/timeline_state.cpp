@@ -31,14 +31,12 @@ void TimelineState::pick_up() {
   if (!pieces_->has_facts() || run->end_ts <= run->begin_ts) return;
   if (view_.width() <= 0) {
     follows_ = run->is_live;
-    // A few steps tell more at first sight than a whole run.
-    const std::vector<rundb::StepRow>& steps = pieces_->steps();
-    if (steps.size() >= 3) {
-      const rundb::StepRow& last = steps.back();
-      set_view_within_run({steps[steps.size() - 3].ts, last.ts + last.dur});
-    } else {
-      show_all_of_run();
-    }
+    show_last_steps();
+  }
+  // Behind the last step of a run that ended there is next to nothing.
+  if (follows_ && !run->is_live) {
+    follows_ = false;
+    show_last_steps();
   }
   if (follows_ && run->is_live) {
     const TimeNs width = view_.width();
@@ -55,6 +53,14 @@ void TimelineState::set_view_within_run(TimeRange range) {
   const TimeNs begin = std::clamp(middle - width / 2, run->begin_ts - all / 2 - width / 2,
                                   run->end_ts + all / 2 - width / 2);
   view_ = {begin, begin + width};
+}
+
+// A few steps tell more at first sight than a whole run.
+void TimelineState::show_last_steps() {
+  const std::vector<rundb::StepRow>& steps = pieces_->steps();
+  if (steps.size() < 3) return show_all_of_run();
+  const rundb::StepRow& last = steps.back();
+  set_view_within_run({steps[steps.size() - 3].ts, last.ts + last.dur});
 }
 
 void TimelineState::show_all_of_run() {

@@ -72,6 +72,7 @@ class TimelineState {
 
  private:
   void set_view_within_run(TimeRange range);
+  void show_last_steps();
   void show_all_of_run();
 
   const RunPieces* pieces_;

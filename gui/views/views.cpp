@@ -19,7 +19,7 @@ std::vector<std::unique_ptr<View>> all_views(Session& session) {
   views.push_back(std::make_unique<OverviewView>(pieces, session.turning, session.foreground));
   views.push_back(std::make_unique<DevicesView>(pieces, session.turning));
   views.push_back(std::make_unique<TimelineView>(pieces, session.timeline));
-  views.push_back(std::make_unique<KnobsView>(pieces, session.turning));
+  views.push_back(std::make_unique<KnobsView>(pieces, session.turning, session.wake));
   views.push_back(std::make_unique<StepsView>(pieces, session.timeline, session.foreground));
   views.push_back(std::make_unique<PhasesView>(pieces));
   views.push_back(std::make_unique<StatisticsView>(pieces, session.timeline));

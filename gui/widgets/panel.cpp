@@ -45,6 +45,14 @@ void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped) {
   ImGui::PopStyleColor();
 }
 
+void tip_above(const char* text) {
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+    return;
+  const ImVec2 at = ImGui::GetItemRectMin();
+  ImGui::SetNextWindowPos({at.x, at.y - px(4)}, ImGuiCond_Always, {0, 1});
+  ImGui::SetTooltip("%s", text);
+}
+
 ImVec2 figure_size(const std::string& text) {
   const FontScope font(look().mono, Look::kTextSize);
   return ImGui::CalcTextSize(text.c_str());

@@ -19,6 +19,9 @@ void draw_empty(std::string_view sentence);
 void draw_note(const std::string& text);
 void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped = true);
 
+// The last item's tooltip, above it: what the item's click brings up stands beneath.
+void tip_above(const char* text);
+
 // Figures in the monospaced face.
 ImVec2 figure_size(const std::string& text);
 // At the right edge of the cell or of the room that is left.

@@ -1,6 +1,7 @@
 #include "profiler/analyze/advice.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/setting_text.h"
 #include "profiler/analyze/turn_next.h"
@@ -11,6 +12,8 @@ namespace {
 // A link that moves this share of what it could is taken to be full.
 constexpr double kFull = 0.85;
 constexpr double kUneven = 1.1;
+// Slow steps that have a sentence of their own; the others are counted.
+constexpr std::size_t kOutliersSaid = 3;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
@@ -88,7 +91,8 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
 }
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
-  for (const OutlierStep& outlier : analysis.outliers) {
+  const std::size_t said = std::min(analysis.outliers.size(), kOutliersSaid);
+  for (const OutlierStep& outlier : std::span(analysis.outliers).first(said)) {
     found.push_back(
         plain_finding(fmt::format("Step {} took {}, {} more than others, most of it on {}.",
                                   outlier.step + 1, format_duration(outlier.dur),
@@ -96,6 +100,12 @@ void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                   cause_phrase(outlier.cause)),
                       true));
   }
+  const std::size_t more = analysis.outlier_count - said;
+  if (more == 0) return;
+  found.push_back(plain_finding(fmt::format("{} more step{} took clearly longer than others with "
+                                            "the same settings.",
+                                            more, more == 1 ? "" : "s"),
+                                true));
 }
 
 class Suggesting {

@@ -152,6 +152,7 @@ class Analysis {
     // Steps before the stretch had other settings: what they took more is not to be explained by
     // comparing them with today's.
     std::erase_if(worst, [begin = begin_of_stretch()](std::size_t i) { return i < begin; });
+    result_.outlier_count = worst.size();
     if (worst.size() > kOutliersMax) worst.resize(kOutliersMax);
     for (const std::size_t i : worst) {
       ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, steps_[i]));

@@ -37,6 +37,7 @@ struct RunAnalysis {
   Trend trend;                              // of all steps' seconds
   std::vector<std::int64_t> change_steps;   // of trend.changes
   std::vector<OutlierStep> outliers;        // the worst first, at most kOutliersMax
+  std::size_t outlier_count = 0;            // of steps with the settings now in force
 
   bool has_spans() const { return links.size() > 0 || overlap.compute_ns > 0; }
 };

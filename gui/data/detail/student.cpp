@@ -41,12 +41,34 @@ class Student {
     if (reader_ == nullptr) {
       ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
       scan_ = SpanScan();
+      range_scan_ = SpanScan();
       step_count_ = static_cast<std::size_t>(-1);
       searched_ = {};
     }
     RETURN_IF_ERROR(look_for(run, requests.search));
     RETURN_IF_ERROR(judge(run));
+    RETURN_IF_ERROR(scan_range(run, requests.statistics));
     return scan(run);
+  }
+
+  // What somebody looks at comes at once, in one go: it is seldom the most of a run.
+  Status scan_range(const RunSnapshot& run, const ScanRange& range) {
+    if (range == ScanRange()) return ok_status();
+    const bool is_other = !(range == range_scan_.range());
+    const TimeNs now_ns = monotonic_now_ns();
+    if (!is_other && run.is_live && now_ns - range_published_ns_ < kPublishNs) return ok_status();
+    if (is_other) range_scan_ = SpanScan(range);
+    bool has_read = is_other;
+    for (bool has_more = true; has_more; has_read = has_read || has_more) {
+      ASSIGN_OR_RETURN(has_more, range_scan_.advance(*reader_, *run.facts, kScanRows));
+      if (!(channel_->requests().statistics == range) || channel_->requests().is_over)
+        return ok_status();
+    }
+    if (!has_read) return ok_status();
+    range_published_ns_ = now_ns;
+    channel_->range_statistics.publish(range_scan_.statistics(*run.steps, 0));
+    channel_->options.wake();
+    return ok_status();
   }
 
   Status look_for(const RunSnapshot& run, const std::string& text) {
@@ -93,6 +115,8 @@ class Student {
   FeedChannel* channel_;
   std::unique_ptr<rundb::Reader> reader_;
   SpanScan scan_;
+  SpanScan range_scan_;
+  TimeNs range_published_ns_ = 0;
   std::size_t step_count_ = static_cast<std::size_t>(-1);
   TimeNs judge_again_ns_ = 0;
   TimeNs published_ns_ = 0;

@@ -52,6 +52,23 @@ TEST_CASE("the first view is of the last three steps, and follows only a live ru
   CHECK(followed.view().end > 2'000'000);
 }
 
+TEST_CASE("when a followed run ends the view rests on its last steps") {
+  RunPieces pieces = pieces_of_run(true);
+  TimelineState timeline(pieces);
+  timeline.pick_up();
+  CHECK(timeline.view().end > 2'000'000);
+  pieces.run = pieces_of_run(false).run;
+  timeline.pick_up();
+  CHECK_FALSE(timeline.follows());
+  CHECK(timeline.view() == TimeRange{1'700'000, 2'000'000});
+  // One that somebody moved stays where it is.
+  pieces.run = pieces_of_run(true).run;
+  timeline.set_view({1'100'000, 1'200'000});
+  pieces.run = pieces_of_run(false).run;
+  timeline.pick_up();
+  CHECK(timeline.view() == TimeRange{1'100'000, 1'200'000});
+}
+
 TEST_CASE("moving the view ends following, and zooming does not") {
   const RunPieces live = pieces_of_run(true);
   TimelineState timeline(live);

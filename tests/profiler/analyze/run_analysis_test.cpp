@@ -132,6 +132,22 @@ TEST_CASE("what a run's steps take now is told from what they took, and from one
   CHECK_THAT(text, Catch::Contains("Step 51 took 420 ms, 280 ms more than others"));
 }
 
+TEST_CASE("three slow steps are told, and the others are counted") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 80; ++i) run.add_step(1, i > 0 && i % 10 == 0 ? 9 : 1);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.outlier_count == 7);
+  std::string text;
+  for (const Finding& finding : findings(analysis)) text += finding.text + "\n";
+  std::size_t told = 0;
+  for (std::size_t at = 0; (at = text.find("more than others", at)) != text.npos; ++at) told += 1;
+  CHECK(told == 3);
+  CHECK_THAT(text, Catch::Contains("4 more steps took clearly longer than others with the same "
+                                   "settings."));
+}
+
 TEST_CASE("slow steps from before the last change are not told beside today's") {
   const rundb::TempFolder folder;
   MadeRun run(folder.file("run.db"));
