@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/fail_condition.h"
@@ -74,6 +75,7 @@ void print_text(const CompareArguments& arguments, const Comparison& comparison)
         of_steps(comparison.steps_b));
   print_figures(comparison, columns >= 72);
   if (comparison.differences.empty()) {
+    if (comparison.answers.back().outcome == analyze::Outcome::could_not_look) return;
     print_lines("\n" +
                 wrapped("Both ran with the same settings on the same machine.", columns, ""));
     return;
@@ -101,6 +103,7 @@ nlohmann::ordered_json json_of(const Comparison& comparison) {
   for (const SettingDifference& difference : comparison.differences) {
     json["differences"][difference.key] = {{"a", difference.a}, {"b", difference.b}};
   }
+  json["answers"] = answers_json(comparison.answers);
   return json;
 }
 
@@ -118,6 +121,7 @@ Result<int> compare(const CompareArguments& arguments) {
     print_lines(json_text(json, 2) + "\n");
   } else {
     print_text(arguments, comparison);
+    print_lines("\n" + answers_text(comparison.answers, terminal_columns()));
     for (const std::string& text : held) print("\nHeld: --fail-if '{}'\n", text);
     for (const std::string& text : tripped) print("\nTRIPPED: --fail-if '{}'\n", text);
   }

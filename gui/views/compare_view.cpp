@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gui/data/run_path.h"
+#include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -210,7 +211,11 @@ void CompareView::draw_runs() const {
   if (ImGui::BeginChild("##pair")) {
     draw_figures(pair->comparison);
     draw_causes(pair->causes);
-    draw_differences(pair->comparison.differences);
+    if (!pair->comparison.differences.empty() ||
+        pair->comparison.answers.back().outcome == analyze::Outcome::nothing_found) {
+      draw_differences(pair->comparison.differences);
+    }
+    draw_looked(pair->comparison.answers);
   }
   ImGui::EndChild();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "profiler/analyze/answer.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::analyze {
@@ -34,6 +35,7 @@ struct Comparison {
   std::vector<SettingDifference> differences;
   std::size_t steps_a = 0;  // that the medians are of
   std::size_t steps_b = 0;
+  std::vector<Answer> answers;  // losses of both, their rows, noise, settings that differ
 };
 
 // Errors: those of opening; ErrorCode::config if a run has no steps.

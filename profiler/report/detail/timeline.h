@@ -25,8 +25,10 @@ struct ChosenStep {
 std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps);
 
 // Names, groups of tracks, and each step's spans as arrays, in the order that the page's script has
-// (html/timeline_layout.js).
+// (html/timeline_layout.js). `why_unknown`: a sentence, where operations cannot be judged; then
+// steps whose operations cannot be read are left out.
 Result<nlohmann::ordered_json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
-                                             const std::vector<ChosenStep>& chosen);
+                                             const std::vector<ChosenStep>& chosen,
+                                             const std::string& why_unknown);
 
 }  // namespace sluice::report::detail

@@ -14,6 +14,7 @@ setTheme(/^#(dark|light)$/.test(location.hash) ? location.hash.slice(1)
 drawVerdict();
 drawStretches();
 drawNext();
+drawLooked();
 drawPlots();
 addEventListener('resize', drawPlots);
 drawLinks();
