@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/fail_condition.h"
@@ -81,6 +82,7 @@ void print_comparability(const Comparability& comparability, int columns) {
 
 void print_differences(const Comparison& comparison, int columns) {
   if (comparison.differences.empty()) {
+    if (comparison.answers.back().outcome == analyze::Outcome::could_not_look) return;
     print_lines("\n" +
                 wrapped("Both ran with the same settings on the same machine.", columns, ""));
     return;
@@ -142,6 +144,7 @@ nlohmann::ordered_json json_of(const Comparison& comparison) {
   for (const SettingDifference& difference : comparison.differences) {
     json["differences"][difference.key] = {{"a", difference.a}, {"b", difference.b}};
   }
+  json["answers"] = answers_json(comparison.answers);
   return json;
 }
 
@@ -181,6 +184,7 @@ Result<int> compare(const CompareArguments& arguments) {
     return judged.exit_code();
   }
   print_text(arguments, comparison);
+  print_lines("\n" + answers_text(comparison.answers, terminal_columns()));
   for (const std::string& text : judged.held) print("\nHeld: --fail-if '{}'\n", text);
   for (const std::string& text : judged.tripped) print("\nTRIPPED: --fail-if '{}'\n", text);
   for (const std::string& text : judged.not_judged) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gui/data/run_path.h"
+#include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -257,7 +258,11 @@ void CompareView::draw_runs() const {
     draw_verdict(pair->comparison);
     draw_figures(pair->comparison);
     draw_causes(pair->causes);
-    draw_differences(pair->comparison.differences);
+    if (!pair->comparison.differences.empty() ||
+        pair->comparison.answers.back().outcome == analyze::Outcome::nothing_found) {
+      draw_differences(pair->comparison.differences);
+    }
+    draw_looked(pair->comparison.answers);
   }
   ImGui::EndChild();
 }

@@ -37,12 +37,15 @@ bool begin_pairs(const char* id) {
   return true;
 }
 
-void draw_losses(const RunFacts& facts) {
-  if (facts.losses.empty()) {
+void draw_losses(const RunPieces& pieces) {
+  const RunFacts& facts = pieces.facts();
+  const analyze::Answer losses = pieces.losses();
+  if (losses.outcome == analyze::Outcome::nothing_found) {
     draw_title("Losses");
-    draw_empty("Nothing was lost while recording.");
+    draw_empty(analyze::losses_sentence(losses));
   } else {
-    draw_title("Not all of the run is in the record");
+    draw_title("Losses");
+    draw_coloured(look().colours.amber, analyze::losses_sentence(losses));
     for (const rundb::StatRow& loss : facts.losses) {
       draw_coloured(look().colours.amber, loss.name + ": " + grouped_text(loss.value));
       draw_empty(loss.description);
@@ -55,7 +58,8 @@ void draw_facts(const RunPieces& pieces) {
   const RunFacts& facts = pieces.facts();
   draw_title("Run");
   if (begin_pairs("##facts")) {
-    draw_row("Mode", facts.info.mode.line());
+    const std::string mode = facts.info.mode.line();
+    draw_row("Mode", mode.empty() ? "not in the record" : mode);
     draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(pieces.steps().size())));
     for (const auto& [key, title] : analyze::kFactKeys) {
       const std::string value = facts.info.meta_value(key);
@@ -102,7 +106,7 @@ FactsView::FactsView(const RunPieces& pieces) : View("Losses and facts"), pieces
 const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
 
 void FactsView::draw_content() {
-  draw_losses(pieces_.facts());
+  draw_losses(pieces_);
   draw_facts(pieces_);
   draw_settings(pieces_.facts());
   draw_stats(pieces_.facts());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/setting_text.h"
+#include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -182,6 +183,14 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
     draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
 }
 
+void draw_findings(const Verdict& verdict) {
+  for (const analyze::Finding& finding : verdict.findings) {
+    // Said above already, where there are no shares.
+    if (!verdict.why_empty.empty() && finding.beside_shares.empty()) continue;
+    draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
+  }
+}
+
 }  // namespace
 
 OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground)
@@ -200,6 +209,8 @@ void OverviewView::draw_content() {
   if (!clock.empty()) draw_note(clock);
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
+    draw_findings(verdict);
+    draw_looked(verdict.analysis.answers);
     return;
   }
   cause_rows_ = std::max(cause_rows_, verdict.causes.size());
@@ -207,9 +218,8 @@ void OverviewView::draw_content() {
   draw_suggestions(verdict, turning_, foreground_);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
-  for (const analyze::Finding& finding : verdict.findings) {
-    draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
-  }
+  draw_findings(verdict);
+  draw_looked(verdict.analysis.answers);
 }
 
 }  // namespace sluice::gui

@@ -5,9 +5,11 @@
 // Thread contract: the frame thread.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gui/data/run_feed.h"
+#include "profiler/analyze/answers.h"
 
 namespace sluice::gui {
 
@@ -30,6 +32,12 @@ struct RunPieces {
   bool has_facts() const { return run != nullptr && run->facts != nullptr; }
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
+  // What was lost, as far as has been looked: the counts at once, rows with the verdict.
+  analyze::Answer losses() const {
+    const bool has_looked = verdict != nullptr && !verdict->analysis.answers.empty();
+    return analyze::losses_answer(
+        facts().stats, has_looked ? verdict->analysis.evidence.rows : rundb::Completeness{});
+  }
 };
 
 }  // namespace sluice::gui

@@ -50,9 +50,8 @@ void TimelineView::draw_content() {
     return;
   }
   if (pieces_.run->span_count == 0) {
-    draw_empty(
-        "The run recorded its steps but no operations; record=transfers or record=all records "
-        "them.");
+    draw_empty(pieces_.verdict == nullptr ? "The steps are being looked at\u2026"
+                                          : pieces_.verdict->why_empty);
     return;
   }
   if (timeline_.view().width() <= 0) return;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "profiler/analyze/answers.h"
 #include "profiler/analyze/phase.h"
 #include "profiler/analyze/trend.h"
 #include "storage/rundb/query.h"
@@ -37,7 +38,25 @@ struct ReadRun {
   std::map<std::string, std::string> meta;
   std::vector<rundb::KnobChangeRow> changes;
   std::vector<rundb::StatRow> lost;  // what the record lacks
+  Answer losses_of_record;
+  rundb::Completeness rows;
 };
+
+Status add_operations(rundb::Reader& reader, std::int64_t first_step, Series& series) {
+  const std::string from = fmt::format(" WHERE step_id >= {}", first_step);
+  for (const PhaseInfo& phase : kPhases) {
+    RETURN_IF_ERROR(
+        add_query(reader, fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase.name) + from,
+                  1e-9, series));
+  }
+  // The bytes that all links of a kind moved in a step.
+  return add_query(
+      reader,
+      "SELECT CASE WHEN instr(link, '.') > 0 THEN substr(link, instr(link, '.') + 1) ELSE link END "
+      "|| '_' || direction AS key, sum(bytes + padding_bytes) FROM link_bytes" +
+          from + " GROUP BY step_id, key",
+      1, series);
+}
 
 Result<ReadRun> read_run(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
@@ -56,19 +75,13 @@ Result<ReadRun> read_run(const std::string& path) {
   for (const rundb::StepRow& step : steps) {
     if (!std::isnan(step.loss)) run.losses[step.id] = step.loss;
   }
-  const std::string from = fmt::format(" WHERE step_id >= {}", steps[first].id);
-  for (const PhaseInfo& phase : kPhases) {
-    RETURN_IF_ERROR(
-        add_query(*reader, fmt::format("SELECT '{0}', {0}_dur FROM step_phase", phase.name) + from,
-                  1e-9, run.series));
+  ASSIGN_OR_RETURN(run.rows, rundb::completeness_of(*reader));
+  ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> stats, reader->stats());
+  run.losses_of_record = losses_answer(stats, run.rows);
+  // Some of the operations would be taken for all.
+  if (run.rows.operations_missing == 0) {
+    RETURN_IF_ERROR(add_operations(*reader, steps[first].id, run.series));
   }
-  // The bytes that all links of a kind moved in a step.
-  RETURN_IF_ERROR(add_query(
-      *reader,
-      "SELECT CASE WHEN instr(link, '.') > 0 THEN substr(link, instr(link, '.') + 1) ELSE link END "
-      "|| '_' || direction AS key, sum(bytes + padding_bytes) FROM link_bytes" +
-          from + " GROUP BY step_id, key",
-      1, run.series));
   ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader->meta());
   for (const rundb::MetaRow& row : meta) run.meta[row.key] = row.value;
   ASSIGN_OR_RETURN(run.changes, reader->knob_changes());
@@ -179,6 +192,63 @@ std::vector<SettingDifference> differences(const Settings& a, const Settings& b)
   return all;
 }
 
+// Rows that only one of the two has are in no table, so they are named here.
+Answer rows_answer(const ReadRun& a, const ReadRun& b, std::size_t compared) {
+  std::string lacking;
+  const auto add = [&lacking](const char* who, const ReadRun& lacks, const ReadRun& has) {
+    std::string keys;
+    for (const auto& [key, values] : has.series) {
+      if (!lacks.series.contains(key)) keys += (keys.empty() ? "" : ", ") + key;
+    }
+    if (keys.empty()) return;
+    lacking += fmt::format("{}{} has no {}", lacking.empty() ? "" : "; ", who, keys);
+  };
+  add("a", a, b);
+  add("b", b, a);
+  if (!a.series.contains("forward") && !b.series.contains("forward")) {
+    lacking += fmt::format("{}neither has operations to tell phases and links by",
+                           lacking.empty() ? "" : "; ");
+  }
+  if (!lacking.empty()) return {"phases and links", Outcome::could_not_look, lacking};
+  return {"phases and links", Outcome::answer, fmt::format("{} rows", compared)};
+}
+
+// A median of fewer says nothing of its own error; simulated steps have none.
+Answer noise_answer(const ReadRun& a, const ReadRun& b) {
+  constexpr std::size_t kFewest = 3;
+  std::string few;
+  for (const auto& [who, run] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
+    const auto clock = run->meta.find("clock");
+    const std::size_t steps = run->series.at("step_time").size();
+    if (steps >= kFewest || (clock != run->meta.end() && clock->second == "simulated"))
+      continue;
+    few += fmt::format("{}{} has {} step{}", few.empty() ? "" : ", ", who, steps,
+                       steps == 1 ? "" : "s");
+  }
+  if (few.empty()) return {"noise", Outcome::answer, "of the steps of each"};
+  return {"noise", Outcome::could_not_look, fmt::format("{}; it takes {}", few, kFewest)};
+}
+
+Answer differences_answer(const ReadRun& a, const ReadRun& b, std::size_t different) {
+  const std::string of = "settings that differ";
+  if (a.meta.empty() || b.meta.empty()) {
+    return {of, Outcome::could_not_look,
+            fmt::format("table meta of {} has no rows", a.meta.empty() ? "a" : "b")};
+  }
+  if (different > 0) return {of, Outcome::answer, fmt::format("{}", different)};
+  return {of, Outcome::nothing_found, fmt::format("{} compared", a.meta.size())};
+}
+
+std::vector<Answer> answers(const ReadRun& a, const ReadRun& b, const Comparison& comparison) {
+  std::vector<Answer> all = {a.losses_of_record, b.losses_of_record};
+  all[0].of += " of a";
+  all[1].of += " of b";
+  all.push_back(rows_answer(a, b, comparison.figures.size()));
+  all.push_back(noise_answer(a, b));
+  all.push_back(differences_answer(a, b, comparison.differences.size()));
+  return all;
+}
+
 }  // namespace
 
 bool ComparedFigure::is_more_than_noise() const { return std::abs(b - a) > noise; }
@@ -208,6 +278,7 @@ Result<Comparison> compare_runs(const std::string& database_a, const std::string
                                   noise_of_difference(values_a, in_b->second)});
   }
   comparison.differences = differences(settings_of(a), settings_of(b));
+  comparison.answers = answers(a, b, comparison);
   return comparison;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "profiler/analyze/answer.h"
 #include "profiler/analyze/comparability.h"
 #include "storage/rundb/reader.h"
 
@@ -40,6 +41,7 @@ struct Comparison {
   std::vector<SettingDifference> differences;
   std::size_t steps_a = 0;  // that the medians are of
   std::size_t steps_b = 0;
+  std::vector<Answer> answers;  // losses of both, their rows, noise, settings that differ
 
   const ComparedFigure* figure(std::string_view key) const;  // null: not one of both runs
 };

@@ -217,7 +217,7 @@ def levels_record_what_they_say(place):
 @test
 def a_run_of_steps_alone_says_what_is_missing(place):
     text = sluice("show", trained(place, record="steps")).done().out
-    require_words(text, ["Operations were not recorded", "record=transfers"], "show")
+    require_words(text, ["operations were not recorded", "record=transfers"], "show")
 
 
 @test

@@ -85,7 +85,16 @@ class Student {
     if (run.steps->size() == step_count_) return ok_status();
     if (begin_ns < judge_again_ns_) return ok_status();
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
-    ASSIGN_OR_RETURN(Verdict verdict, read_verdict(*reader_, *run.facts));
+    Result<Verdict> read = read_verdict(*reader_, *run.facts);
+    if (!read.ok()) {
+      // The analyses could not look, and nobody waits for them.
+      Verdict none;
+      none.why_empty = "The run could not be looked at: " + read.error().message();
+      channel_->verdict.publish(std::make_shared<const Verdict>(std::move(none)));
+      channel_->options.wake();
+      return read.error();
+    }
+    Verdict verdict = *std::move(read);
     step_count_ = run.steps->size();
     channel_->verdict.publish(std::make_shared<const Verdict>(std::move(verdict)));
     channel_->options.wake();

@@ -7,6 +7,7 @@
 #include "profiler/analyze/comparison.h"
 #include "profiler/analyze/comparison_words.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/run_json.h"
 #include "profiler/report/detail/step_pairs.h"
@@ -114,7 +115,8 @@ Json all_changes_json(const ReadRun& a, const ReadRun& b) {
   return rows;
 }
 
-Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen) {
+Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen,
+                      const std::string& why_unknown) {
   const std::string mode = run.info.mode.line();
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, run.reader->losses());
   Json json = {{"path", run.path},
@@ -128,8 +130,15 @@ Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen)
                {"losses", losses_json(losses)},
                {"curves", curves_json(run.steps)}};
   ASSIGN_OR_RETURN(json["timeline"],
-                   timeline_json(*run.reader, run.info, chosen, Counters::left_out));
+                   timeline_json(*run.reader, run.info, chosen, why_unknown, Counters::left_out));
   return json;
+}
+
+// Of the operations of both; "": they can be judged.
+std::string why_unknown(const std::vector<analyze::Answer>& answers) {
+  const auto found = std::ranges::find(answers, "phases and links", &analyze::Answer::of);
+  if (found == answers.end() || found->outcome != analyze::Outcome::could_not_look) return "";
+  return analyze::sentence_of(found->why);
 }
 
 std::string title_of(const ReadRun& a, const ReadRun& b) {
@@ -172,8 +181,10 @@ Result<PageData> comparison_data(const std::string& database_a, const std::strin
   data.json["facts"] = facts_json(a, b);
   data.json["changes"] = all_changes_json(a, b);
   data.json["colours"] = colours_json({&a.info, &b.info});
-  ASSIGN_OR_RETURN(data.json["a"], run_json(a, chosen_a));
-  ASSIGN_OR_RETURN(data.json["b"], run_json(b, chosen_b));
+  data.json["looked"] = looked_json(comparison.answers);
+  const std::string unknown = why_unknown(comparison.answers);
+  ASSIGN_OR_RETURN(data.json["a"], run_json(a, chosen_a, unknown));
+  ASSIGN_OR_RETURN(data.json["b"], run_json(b, chosen_b, unknown));
   return data;
 }
 

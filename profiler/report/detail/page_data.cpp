@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
@@ -58,10 +59,17 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["step_count"] = steps.size();
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(info.knob_changes);
+  data.json["losses_words"] = analyze::losses_sentence(analysis.answers.front());
+  data.json["is_whole"] = analysis.answers.front().outcome == analyze::Outcome::nothing_found;
   data.json["verdict"] = verdict_json(analysis);
-  if (predict && analysis.has_spans()) {
-    data.json["next"] = next_json(predict());
+  std::vector<analyze::Answer> answers = analysis.answers;
+  if (predict) {
+    const analyze::PredictedChanges predicted = predict();
+    answers.push_back(analyze::turn_next_answer(predicted));
+    data.json["next"] = next_json(predicted);
   }
+  data.json["answers"] = answers_json(answers);
+  data.json["looked"] = looked_json(answers);
   ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
                    analyze::stretches_of(reader, info, steps));
   data.json["stretches"] = stretches_json(stretches, info);
@@ -70,9 +78,11 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
                    analyze::steps_with_operations(reader, steps));
   data.json["curves"] = curves_json(steps);
-  ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
+  ASSIGN_OR_RETURN(data.json["phases"],
+                   phases_json(reader, steps, analyze::sentence_of(analysis.why_unknown)));
   ASSIGN_OR_RETURN(data.json["timeline"],
-                   timeline_json(reader, info, chosen_steps(with_operations)));
+                   timeline_json(reader, info, chosen_steps(with_operations),
+                                 analyze::sentence_of(analysis.why_unknown)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
   data.json["colours"] = colours_json({&info});
   data.json["facts"] = facts_json(info);

@@ -4,6 +4,7 @@ startTheme();
 drawHead();
 drawComparability();
 drawVerdict();
+drawLooked();
 drawFigures();
 drawCauses();
 drawSettings();

@@ -6,6 +6,7 @@ drawLosses();
 drawVerdict();
 drawStretches();
 drawNext();
+drawLooked();
 drawPlots();
 addEventListener('resize', drawPlots);
 drawLinks();

@@ -199,7 +199,7 @@ TEST_CASE("runs of no step, of one, and without operations are analysed as far a
   require_ok(writer->close());
   const RunAnalysis bare = analysis_of(folder.file("steps.db"));
   CHECK_FALSE(bare.has_spans());
-  CHECK_THAT(findings(bare).front().text, Catch::StartsWith("Operations were not recorded"));
+  CHECK_THAT(findings(bare).front().text, Catch::Contains("operations were not recorded"));
 }
 
 TEST_CASE("verdicts are kept by step, and read as they were computed") {
