@@ -44,11 +44,15 @@ void draw_rows(const SqlAnswer& answer) {
 
 }  // namespace
 
-SqlView::SqlView(const RunPieces& pieces) : View("SQL"), pieces_(pieces) {}
+SqlView::SqlView(const RunPieces& pieces, SqlRequest& request)
+    : View("SQL"), pieces_(pieces), request_(request) {}
 const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
 
 void SqlView::draw_content() {
   draw_title("SQL", "read-only; tables: docs/rundb_schema.md");
+  std::string requested = request_.take();
+  const bool is_requested = !requested.empty();
+  if (is_requested) question_ = std::move(requested);
   {
     const FontScope font(look().mono, Look::kTextSize);
     input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
@@ -56,7 +60,7 @@ void SqlView::draw_content() {
   const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();
   SqlConsole& console = pieces_.feed->console();
   const bool asks = is_typing && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Enter);
-  if (ImGui::Button("Run") || asks) console.ask(question_);
+  if (ImGui::Button("Run") || asks || is_requested) console.ask(question_);
   ImGui::SetItemTooltip("Ctrl+Enter");
   ImGui::SameLine();
   const std::shared_ptr<const SqlAnswer> answer = console.answer();

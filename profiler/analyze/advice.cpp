@@ -85,6 +85,7 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                 format_duration(static_cast<TimeNs>(last.before * 1e9)),
                                 format_duration(static_cast<TimeNs>(last.after * 1e9))),
                     change > 0));
+  found.back().step = analysis.change_steps.back();
 }
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
@@ -95,6 +96,7 @@ void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                   format_duration(outlier.dur - outlier.typical_dur),
                                   cause_phrase(outlier.cause)),
                       true));
+    found.back().step = outlier.step;
   }
 }
 
