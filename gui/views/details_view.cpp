@@ -58,8 +58,8 @@ void DetailsView::draw_content() {
 }
 
 void DetailsView::draw_buttons(const SpanDetails& details) {
-  if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(details_text(details).c_str());
-  ImGui::SetItemTooltip("Ctrl+C: all of this as text");
+  // No tips: they would cover the lines beneath.
+  if (ImGui::SmallButton("Copy (Ctrl+C)")) ImGui::SetClipboardText(details_text(details).c_str());
   ImGui::SameLine();
   if (ImGui::SmallButton("Zoom to it")) timeline_.show_chosen();
   ImGui::SameLine();
@@ -67,7 +67,6 @@ void DetailsView::draw_buttons(const SpanDetails& details) {
     sql_.put(details_question(details.span_id));
     foreground_.bring("SQL");
   }
-  ImGui::SetItemTooltip("puts a question about this span into the SQL console and runs it");
 }
 
 void DetailsView::draw_links(const char* title, const char* none,

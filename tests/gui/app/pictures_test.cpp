@@ -51,6 +51,15 @@ void turn_some_knobs(const Drive& d, const std::vector<std::string>& settings) {
                std::chrono::seconds(20));
 }
 
+// A span of the critical path, so that its details are in the pictures.
+void choose_span(const Drive& d) {
+  Session& session = d.session();
+  IM_CHECK(d.comes_true(
+      [&] { return session.pieces.paths != nullptr && !session.pieces.paths->spans.empty(); }));
+  session.timeline.choose(session.pieces.paths->spans.back().span_id);
+  IM_CHECK(d.comes_true([&] { return session.pieces.chosen && session.pieces.rank; }));
+}
+
 void choose_some(const Drive& d) {
   Turning& turning = d.session().turning;
   for (const auto& [key, value] : {std::pair("buffers", "5"), std::pair("density", "0.05"),
@@ -110,6 +119,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
   const std::string problem = drive(options, [&](const Drive& d) {
     resize(d, scale == 1 ? 1920 : 1500, scale == 1 ? 1080 : 850, scale);
     turn_some_knobs(d, settings);
+    choose_span(d);
     save_in_both_themes(d, "all", scale);
     choose_some(d);
     save_in_both_themes(d, "all, pending", scale);

@@ -102,6 +102,8 @@ TEST_CASE("the shares of a run are the sums of its steps' paths, to the microsec
   REQUIRE(analysis.steps.size() >= 8);
   std::array<double, kCauseCount> on_path_ns{};
   double all_ns = 0;
+  double most = 0;
+  std::int64_t step_of_most = -1;
   for (const rundb::StepRow& row : require_ok(reader->steps())) {
     if (std::ranges::count(analysis.steps, row.id) == 0) continue;
     const StepData step = require_ok(load_step(*reader, info, row));
@@ -109,7 +111,12 @@ TEST_CASE("the shares of a run are the sums of its steps' paths, to the microsec
       on_path_ns[index_of(piece.cause)] += static_cast<double>(piece.dur);
     }
     all_ns += static_cast<double>(row.dur);
+    const double share = verdict_of(step).share_of(Cause::read);
+    if (share > most) step_of_most = row.id;
+    most = std::max(most, share);
   }
+  CHECK(analysis.step_of_most[index_of(Cause::read)] == step_of_most);
+  CHECK_FALSE(analysis.step_of_most[index_of(Cause::commit)].has_value());
   for (std::size_t c = 0; c < kCauseCount; ++c) {
     INFO(cause_name(static_cast<Cause>(c)));
     CHECK(std::abs(on_path_ns[c] - analysis.share[c] * all_ns) < 1000);
