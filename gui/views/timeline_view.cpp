@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "gui/views/path_track.h"
 #include "gui/views/span_details.h"
@@ -37,6 +38,16 @@ std::string about(const RunFacts& facts, const Box& box) {
   if (box.subgroup >= 0) text += fmt::format(", subgroup {}", box.subgroup);
   if (box.device >= 0) text += ", " + facts.device_name(box.device);
   return text;
+}
+
+// Of a span that is drawn; none: it is too short to have a box of its own.
+std::optional<std::int64_t> track_of(const TimelineWindow* window, std::int64_t span_id) {
+  if (window == nullptr) return {};
+  for (const TrackBoxes& track : window->tracks) {
+    if (std::ranges::find(track.boxes, span_id, &Box::span_id) != track.boxes.end())
+      return track.track_id;
+  }
+  return {};
 }
 
 }  // namespace
@@ -289,7 +300,10 @@ void TimelineView::take_click(const TimelinePlace& place, const HoveredBox& hove
   }
   const PathTrack path(pieces_, timeline_, place);
   if (const PathTrack::PieceAt at = path.piece_at(io.MousePos); at.piece != nullptr) {
-    timeline_.choose(std::max<std::int64_t>(0, at.piece->span_id));
+    const std::int64_t span_id = std::max<std::int64_t>(0, at.piece->span_id);
+    timeline_.choose(span_id);
+    if (const auto track_id = track_of(pieces_.timeline.get(), span_id); track_id && span_id > 0)
+      show_track(*track_id, place.high.y - place.low.y);
   } else if (hovered.box == nullptr) {
     timeline_.choose(0);
     timeline_.forget_measured();
