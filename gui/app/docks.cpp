@@ -16,6 +16,8 @@ constexpr const char* kDockHost = "##dock host";
 void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                  Settings& settings) {
   draw_space(foreground);
+  if (!has_docked_new_views_) dock_new_views(views, foreground);
+  has_docked_new_views_ = true;
   draw_views(views, foreground, settings);
 }
 
@@ -39,7 +41,7 @@ void Docks::draw_space(Foreground& foreground) {
 }
 
 // The answer stands first, top left; the timeline is the largest; history and tables lie below it;
-// the knobs are at the right.
+// the knobs are at the right, what is chosen beneath them.
 void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderRemoveNode(dock);
   ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));
@@ -55,7 +57,8 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   const float below = std::clamp(px(290) / (height * (1 - down)), 0.35F, 0.55F);
   // Side by side with the tables, which need room for their figures, or in one dock.
   const bool has_phases_apart = width * (1 - right) >= px(1300);
-  const ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
+  ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
+  const ImGuiID details = ImGui::DockBuilderSplitNode(knobs, ImGuiDir_Down, 0.42F, nullptr, &knobs);
   ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, down, nullptr, &rest);
   ImGuiID left = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Left, side, nullptr, &rest);
   const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, below, nullptr, &left);
@@ -67,6 +70,7 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderDockWindow("Devices", devices);
   ImGui::DockBuilderDockWindow("Timeline", rest);
   ImGui::DockBuilderDockWindow("Knobs", knobs);
+  ImGui::DockBuilderDockWindow("Details", details);
   ImGui::DockBuilderDockWindow("Steps", steps);
   ImGui::DockBuilderDockWindow("Where the time went", phases);
   for (const char* name : {"Statistics", "Links", "Compare", "SQL", "Losses and facts"})
@@ -74,6 +78,24 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.
   foreground.bring_before_others({"Steps", "Statistics", "Overview"});
+  docking_frames_ = 3;
+}
+
+// A layout that an older Sluice kept knows nothing of views that came later: they would float above
+// the others. They become tabs beside Statistics, which stays in front.
+void Docks::dock_new_views(const std::vector<std::unique_ptr<View>>& views,
+                           Foreground& foreground) {
+  const ImGuiWindowSettings* host = ImGui::FindWindowSettingsByID(ImHashStr("Statistics"));
+  if (host == nullptr || host->DockId == 0) return;
+  const ImGuiID dock = host->DockId;
+  bool has_new = false;
+  for (const std::unique_ptr<View>& view : views) {
+    if (ImGui::FindWindowSettingsByID(ImHashStr(view->title())) != nullptr) continue;
+    ImGui::DockBuilderDockWindow(view->title(), dock);
+    has_new = true;
+  }
+  if (!has_new) return;
+  foreground.bring_before_others({"Statistics"});
   docking_frames_ = 3;
 }
 

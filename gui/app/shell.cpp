@@ -84,10 +84,14 @@ bool Shell::is_settled() const {
   const bool has_timeline = session_.pieces.run->span_count == 0 ||
                             session_.timeline.has_picture() ||
                             (is_live && session_.pieces.timeline != nullptr);
+  const StepPaths* paths = session_.pieces.paths.get();
+  const bool has_paths = !has_timeline || session_.pieces.timeline == nullptr || is_live ||
+                         session_.pieces.steps().empty() ||
+                         (paths != nullptr && paths->is_complete);
   const bool has_advice = !session_.turning.advisor->is_working(Question::suggest) &&
                           !session_.turning.advisor->is_working(Question::knobs);
-  return has_statistics && has_timeline && has_advice && session_.pieces.verdict != nullptr &&
-         session_.pieces.minimap != nullptr;
+  return has_statistics && has_timeline && has_paths && has_advice &&
+         session_.pieces.verdict != nullptr && session_.pieces.minimap != nullptr;
 }
 
 void Shell::draw(const FrameCost& cost) {

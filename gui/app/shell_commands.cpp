@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gui/app/shell.h"
+#include "gui/views/span_details.h"
 
 namespace sluice::gui {
 
@@ -90,8 +91,20 @@ void Shell::add_timeline_commands() {
   add("Next found span", "N", ImGuiKey_N, [this] { session_.timeline.show_found(1); });
   add("Found span before", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
       [this] { session_.timeline.show_found(-1); });
-  add("Clear measure, search and choice", "Esc", ImGuiKey_Escape, [this] {
+  commands_.push_back({.menu = "Timeline",
+                       .name = "Copy what Details says of the chosen span",
+                       .keys = "Ctrl+C",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_C,
+                       .run =
+                           [this] {
+                             const SpanDetails details =
+                                 details_of(session_.pieces, *session_.pieces.chosen);
+                             ImGui::SetClipboardText(details_text(details).c_str());
+                           },
+                       .is_there = [this] { return session_.pieces.chosen != nullptr; }});
+  add("Clear measure, search, marks and choice", "Esc", ImGuiKey_Escape, [this] {
     session_.timeline.forget_measured();
+    session_.timeline.mark_cause({});
     session_.timeline.choose(0);
     if (!session_.timeline.search().empty()) session_.timeline.look_for("");
   });

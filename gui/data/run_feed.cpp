@@ -36,6 +36,8 @@ std::shared_ptr<const TimelineWindow> RunFeed::timeline() const {
 }
 std::shared_ptr<const Minimap> RunFeed::minimap() const { return impl_->channel.minimap.latest(); }
 std::shared_ptr<const ChosenSpan> RunFeed::chosen() const { return impl_->channel.chosen.latest(); }
+std::shared_ptr<const SpanRank> RunFeed::rank() const { return impl_->channel.rank.latest(); }
+std::shared_ptr<const StepPaths> RunFeed::paths() const { return impl_->channel.paths.latest(); }
 std::shared_ptr<const Verdict> RunFeed::verdict() const { return impl_->channel.verdict.latest(); }
 std::shared_ptr<const SpanStatistics> RunFeed::statistics() const {
   return impl_->channel.statistics.latest();

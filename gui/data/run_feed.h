@@ -4,8 +4,8 @@
 // waits for the disk or for SQLite.
 //
 //   follower   facts, steps, timeline, minimap, counters, the chosen span: what must come quickly
-//   student    verdict, statistics, search: what may take seconds of a long run
-//   console    SQL (gui/data/sql_console.h)
+//   student    verdict, critical paths, rank of the chosen span, statistics, search: what may take
+//   seconds of a long run console    SQL (gui/data/sql_console.h)
 //
 // A file that disappears, is replaced, cut or foreign becomes a problem in RunSnapshot, with what
 // was read before still there; a replaced file is opened anew.
@@ -24,6 +24,7 @@
 #include "gui/data/span_lookup.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/sql_console.h"
+#include "gui/data/step_paths.h"
 #include "gui/data/timeline_window.h"
 #include "gui/data/verdict.h"
 
@@ -62,6 +63,8 @@ class RunFeed {
   std::shared_ptr<const TimelineWindow> timeline() const;
   std::shared_ptr<const Minimap> minimap() const;
   std::shared_ptr<const ChosenSpan> chosen() const;
+  std::shared_ptr<const SpanRank> rank() const;
+  std::shared_ptr<const StepPaths> paths() const;
   std::shared_ptr<const Verdict> verdict() const;
   std::shared_ptr<const SpanStatistics> statistics() const;  // of the whole run
   // Of the range that was asked for last, when it has been read.

@@ -26,43 +26,9 @@ std::string steps_note(const analyze::RunAnalysis& analysis) {
                      step_text(analysis.steps.back()));
 }
 
-void draw_causes(const Verdict& verdict, std::size_t row_count) {
-  std::vector<StripPart> parts;
-  for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_name(cause.cause));
-    parts.push_back(
-        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
-  }
-  draw_strip("##shares", parts, px(14));
-  ImGui::Dummy({0, px(2)});
-  // The names first, then the shares; times where there is room.
-  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
-  if (!ImGui::BeginTable("##causes", 4)) return;
-  ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
-  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);
-  ImGui::TableSetupColumn(
-      "time", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
-      px(74));
-  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
-  for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_name(cause.cause));
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    draw_dot(colour_of(cause.cause));
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(name.c_str());
-    ImGui::SetItemTooltip("%s", std::string(analyze::cause_phrase(cause.cause)).c_str());
-    ImGui::TableNextColumn();
-    draw_figure(time_text(cause.dur_ns), look().colours.dim);
-    ImGui::TableNextColumn();
-    draw_figure(cause.percent == 0 ? "<1\u2009%" : fmt::format("{}\u2009%", cause.percent));
-  }
-  for (std::size_t row = verdict.causes.size(); row < row_count; ++row) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted("");
-  }
-  ImGui::EndTable();
+const rundb::StepRow* step_of_id(const std::vector<rundb::StepRow>& steps, std::int64_t id) {
+  const auto found = std::ranges::lower_bound(steps, id, {}, &rundb::StepRow::id);
+  return found == steps.end() || found->id != id ? nullptr : &*found;
 }
 
 // What a change gains, with room for a button at its right; returns where that stands.
@@ -183,18 +149,15 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
     draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
 }
 
-void draw_findings(const Verdict& verdict) {
-  for (const analyze::Finding& finding : verdict.findings) {
-    // Said above already, where there are no shares.
-    if (!verdict.why_empty.empty() && finding.beside_shares.empty()) continue;
-    draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
-  }
-}
-
 }  // namespace
 
-OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground)
-    : View("Overview"), pieces_(pieces), turning_(turning), foreground_(foreground) {}
+OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, TimelineState& timeline,
+                           Foreground& foreground)
+    : View("Overview"),
+      pieces_(pieces),
+      turning_(turning),
+      timeline_(timeline),
+      foreground_(foreground) {}
 const char* OverviewView::help() const { return "Why a step takes as long as it does"; }
 
 void OverviewView::draw_content() {
@@ -214,12 +177,102 @@ void OverviewView::draw_content() {
     return;
   }
   cause_rows_ = std::max(cause_rows_, verdict.causes.size());
-  draw_causes(verdict, cause_rows_);
+  draw_causes(verdict);
   draw_suggestions(verdict, turning_, foreground_);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   draw_findings(verdict);
   draw_looked(verdict.analysis.answers);
+}
+
+void OverviewView::draw_causes(const Verdict& verdict) {
+  std::vector<StripPart> parts;
+  for (const CauseShare& cause : verdict.causes) {
+    const std::string name(analyze::cause_name(cause.cause));
+    parts.push_back(
+        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
+  }
+  draw_strip("##shares", parts, px(14));
+  ImGui::Dummy({0, px(2)});
+  // The names first, then the shares; times where there is room.
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
+  if (!ImGui::BeginTable("##causes", 4)) return;
+  ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn(
+      "time", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
+      px(74));
+  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
+  for (const CauseShare& cause : verdict.causes) draw_cause(cause, verdict.analysis);
+  for (std::size_t row = verdict.causes.size(); row < cause_rows_; ++row) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted("");
+  }
+  ImGui::EndTable();
+}
+
+void OverviewView::draw_cause(const CauseShare& cause, const analyze::RunAnalysis& analysis) {
+  const std::string name(analyze::cause_name(cause.cause));
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  draw_dot(colour_of(cause.cause));
+  ImGui::TableNextColumn();
+  if (ImGui::Selectable(name.c_str(), timeline_.marked_cause() == cause.cause,
+                        ImGuiSelectableFlags_SpanAllColumns))
+    toggle_cause(cause.cause, analysis);
+  ImGui::SetItemTooltip("%s\nclick: mark these spans of the critical path on the timeline",
+                        std::string(analyze::cause_phrase(cause.cause)).c_str());
+  ImGui::TableNextColumn();
+  draw_figure(time_text(cause.dur_ns), look().colours.dim);
+  ImGui::TableNextColumn();
+  draw_figure(cause.percent == 0 ? "<1\u2009%" : fmt::format("{}\u2009%", cause.percent));
+}
+
+// The same row again unmarks. Where the view shows none of it, the step that spends the largest
+// share on it comes into view.
+void OverviewView::toggle_cause(analyze::Cause cause, const analyze::RunAnalysis& analysis) {
+  if (timeline_.marked_cause() == cause) {
+    timeline_.mark_cause({});
+    return;
+  }
+  timeline_.mark_cause(cause);
+  foreground_.bring("Timeline");
+  const rundb::StepRow* step =
+      step_of_id(pieces_.steps(), analysis.step_of_most[analyze::index_of(cause)].value_or(-1));
+  if (step != nullptr && !shows(cause)) timeline_.show_step(*step);
+}
+
+bool OverviewView::shows(analyze::Cause cause) const {
+  if (pieces_.paths == nullptr) return false;
+  const TimeRange& view = timeline_.view();
+  return std::ranges::any_of(pieces_.paths->steps, [&](const auto& path) {
+    return std::ranges::any_of(path->pieces, [&](const analyze::PathPiece& piece) {
+      return piece.cause == cause && piece.ts < view.end && piece.ts + piece.dur > view.begin;
+    });
+  });
+}
+
+void OverviewView::draw_findings(const Verdict& verdict) {
+  int index = 0;
+  for (const analyze::Finding& finding : verdict.findings) {
+    // Said above already, where there are no shares.
+    if (!verdict.why_empty.empty() && finding.beside_shares.empty()) continue;
+    const ImU32 colour = finding.is_warning ? look().colours.amber : look().colours.text;
+    const rundb::StepRow* step = step_of_id(pieces_.steps(), finding.step);
+    if (step == nullptr) {
+      draw_coloured(colour, finding.text);
+      continue;
+    }
+    ImGui::PushID(index++);
+    const std::string id = "about step " + step_text(step->id);
+    if (draw_link(id.c_str(), finding.text, colour)) {
+      timeline_.show_step(*step);
+      foreground_.bring("Timeline");
+    }
+    ImGui::SetItemTooltip("click: show step %s on the timeline", step_text(step->id).c_str());
+    ImGui::PopID();
+  }
 }
 
 }  // namespace sluice::gui

@@ -21,6 +21,8 @@ struct RunPieces {
   std::shared_ptr<const TimelineWindow> timeline;
   std::shared_ptr<const Minimap> minimap;
   std::shared_ptr<const ChosenSpan> chosen;
+  std::shared_ptr<const SpanRank> rank;  // of the chosen span, or of the one chosen before
+  std::shared_ptr<const StepPaths> paths;
   std::shared_ptr<const Verdict> verdict;
   std::shared_ptr<const SpanStatistics> statistics;  // of the whole run
   std::shared_ptr<const SpanStatistics> range_statistics;

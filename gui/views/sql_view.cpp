@@ -56,7 +56,8 @@ void draw_rows(const SqlAnswer& answer) {
 
 }  // namespace
 
-SqlView::SqlView(const RunPieces& pieces) : View("SQL"), pieces_(pieces) {}
+SqlView::SqlView(const RunPieces& pieces, SqlRequest& request)
+    : View("SQL"), pieces_(pieces), request_(request) {}
 const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
 
 // Choosing one asks for its first rows, as a question to go on from.
@@ -78,6 +79,9 @@ void SqlView::draw_tables() {
 
 void SqlView::draw_content() {
   draw_title("SQL", "read-only; tables: docs/rundb_schema.md; step ids count from 0");
+  std::string requested = request_.take();
+  const bool is_requested = !requested.empty();
+  if (is_requested) question_ = std::move(requested);
   {
     const FontScope font(look().mono, Look::kTextSize);
     input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
@@ -85,7 +89,7 @@ void SqlView::draw_content() {
   const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();
   SqlConsole& console = pieces_.feed->console();
   const bool asks = is_typing && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Enter);
-  if (ImGui::Button("Run") || asks) console.ask(question_);
+  if (ImGui::Button("Run") || asks || is_requested) console.ask(question_);
   ImGui::SetItemTooltip("Ctrl+Enter");
   ImGui::SameLine();
   draw_tables();

@@ -234,9 +234,26 @@ void StatisticsView::draw_table() {
   ImGui::EndTable();
 }
 
+// The chosen span is one of those that the row sums.
+bool StatisticsView::is_of_chosen(const StatisticRow& row) const {
+  if (pieces_.chosen == nullptr || pieces_.chosen->row.name_id != row.name_id) return false;
+  const rundb::SpanRow& chosen = pieces_.chosen->row;
+  switch (by_) {
+    case GroupBy::device:
+      return row.of == chosen.device_id;
+    case GroupBy::layer:
+      return row.of == chosen.layer_id;
+    case GroupBy::subgroup:
+      return row.of == chosen.subgroup_id;
+    default:
+      return true;
+  }
+}
+
 void StatisticsView::draw_row(const StatisticRow& row, int index) {
   const std::string& name = pieces_.facts().string_of(row.name_id);
   ImGui::TableNextRow();
+  if (is_of_chosen(row)) mark_table_row();
   ImGui::TableNextColumn();
   ImGui::PushID(index);
   const ImU32 colour = stage_colour(pieces_.facts().stage_colour(row.name_id));

@@ -34,6 +34,7 @@ class StatisticsView : public View {
   void draw_table();
   void draw_row(const StatisticRow& row, int index);
   void draw_histogram() const;
+  bool is_of_chosen(const StatisticRow& row) const;
   std::string of_text(const StatisticRow& row) const;
   void sort_rows();
 

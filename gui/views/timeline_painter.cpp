@@ -44,7 +44,8 @@ TimelinePainter::TimelinePainter(const RunPieces& pieces, const TimelineState& t
       timeline_(timeline),
       layout_(layout),
       place_(place),
-      list_(ImGui::GetWindowDrawList()) {
+      list_(ImGui::GetWindowDrawList()),
+      paths_(pieces.paths.get()) {
   for (const auto& [id, text] : pieces_.facts().info.strings) {
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= kNamesMax) continue;
@@ -65,8 +66,10 @@ ImU32 TimelinePainter::colour_of(std::int32_t name_id) const {
   return index < colours_.size() ? colours_[index] : stage_colour({});
 }
 
-bool TimelinePainter::is_dimmed(std::int32_t name_id) const {
-  const auto index = static_cast<std::size_t>(name_id);
+bool TimelinePainter::is_dimmed(const Box& box) const {
+  const std::optional<analyze::Cause>& cause = timeline_.marked_cause();
+  if (cause && (paths_ == nullptr || !paths_->is_on_path(box.span_id, *cause))) return true;
+  const auto index = static_cast<std::size_t>(box.name_id);
   return index < dimmed_.size() && dimmed_[index];
 }
 
@@ -83,7 +86,8 @@ void TimelinePainter::draw_axis() {
     const TimeNs ts = zero + n * distance;
     const float x = std::floor(place_.x(ts));
     if (x < place_.low.x) continue;
-    list_->AddLine({x, place_.low.y - px(4)}, {x, place_.high.y}, with_alpha(colours.line, 0.7F));
+    list_->AddLine({x, place_.axis_low() - px(4)}, {x, place_.high.y},
+                   with_alpha(colours.line, 0.7F));
     // From the run's begin, in the unit of the distance, so that neighbours differ in what is read.
     const double unit = distance >= 1'000'000'000 ? 1e9
                         : distance >= 1'000'000   ? 1e6
@@ -153,11 +157,16 @@ void TimelinePainter::draw_box(const TimelineRow& row, const Box& box, int lane_
     top = bottom - (bottom - top) * std::clamp(full, 0.18F, 1.0F);
   }
   ImU32 colour = colour_of(box.name_id);
-  if (is_dimmed(box.name_id)) colour = with_alpha(colour, 0.16F);
+  const bool is_dim = is_dimmed(box);
+  if (is_dim) colour = with_alpha(colour, 0.16F);
   rects.add(box.lane, {left, top}, {right, bottom}, colour);
   const bool has_text = width > px(kTextRoom) && lane.height > px(11) && box.is_span();
-  if (!box.is_failed && !has_text) return;
+  const bool is_on_path =
+      width > 2 && !is_dim && box.is_span() && paths_ != nullptr && paths_->is_on_path(box.span_id);
+  if (!box.is_failed && !has_text && !is_on_path) return;
   rects.flush();
+  if (is_on_path)
+    list_->AddRect({left, top}, {right, bottom}, with_alpha(look().colours.text, 0.55F));
   if (box.is_failed) list_->AddRect({left, top}, {right, bottom}, look().colours.red);
   if (has_text) draw_box_text(box, {left, top}, {right, bottom}, colour);
 }
@@ -230,16 +239,16 @@ void TimelinePainter::draw_steps_and_changes() {
     line_before = x;
     const auto change = std::ranges::find(pieces_.facts().changes, step->id, &ChangeMark::step);
     const bool is_changed = change != pieces_.facts().changes.end();
-    list_->AddLine({x, place_.low.y}, {x, place_.high.y},
+    list_->AddLine({x, place_.axis_low()}, {x, place_.high.y},
                    with_alpha(is_changed ? colours.amber : colours.dim, is_changed ? 0.9F : 0.45F),
                    px(1));
     const std::string text = "step " + step_text(step->id);
     const float width = ImGui::CalcTextSize(text.c_str()).x + px(10);
     if (x + width < free_from + width || x < free_from) continue;
-    draw_tag(x, place_.low.y - px(15), text, with_alpha(colours.waiting, 1));
+    draw_tag(x, place_.axis_low() - px(15), text, with_alpha(colours.waiting, 1));
     free_from = x + width;
     if (!is_changed) continue;
-    draw_tag(x + width, place_.low.y - px(15), change->text, colours.amber);
+    draw_tag(x + width, place_.axis_low() - px(15), change->text, colours.amber);
     free_from += ImGui::CalcTextSize(change->text.c_str()).x + px(16);
   }
   list_->PopClipRect();

@@ -23,6 +23,7 @@ struct TimelinePlace {
   ImVec2 high;
   float label_width = 0;  // to the left of it
   float axis_height = 0;  // above it
+  float path_height = 0;  // the lowest part of the axis: gui/views/path_track.h
   float scroll_y = 0;
   TimeRange view;
 
@@ -37,6 +38,7 @@ struct TimelinePlace {
            static_cast<double>(view.width() > 0 ? view.width() : 1);
   }
   TimeNs column_ns() const { return std::max<TimeNs>(1, std::llround(1 / pixels_a_ns())); }
+  float axis_low() const { return low.y - path_height; }  // beneath the steps
   float row_y(const TimelineRow& row) const { return low.y + row.y - scroll_y; }
 };
 
@@ -67,7 +69,7 @@ class TimelinePainter {
   void draw_counter(const TimelineRow& row);
   void draw_tag(float x, float y, const std::string& text, ImU32 colour);
   ImU32 colour_of(std::int32_t name_id) const;
-  bool is_dimmed(std::int32_t name_id) const;
+  bool is_dimmed(const Box& box) const;
   ImVec2 middle_of(const rundb::SpanRow& row, bool at_end) const;
 
   const RunPieces& pieces_;
@@ -77,6 +79,7 @@ class TimelinePainter {
   ImDrawList* list_;
   std::vector<ImU32> colours_;  // by name
   std::vector<bool> dimmed_;    // by name: not what is searched for
+  const StepPaths* paths_;      // null: none
 };
 
 }  // namespace sluice::gui

@@ -133,6 +133,23 @@ void TimelineState::choose(std::int64_t span_id) {
   if (pieces_->feed != nullptr) pieces_->feed->choose_span(span_id);
 }
 
+void TimelineState::go_to(const rundb::SpanRow& span) {
+  choose(span.id);
+  track_to_show_ = span.track_id;
+  const TimeNs end_ts = span.ts + span.dur;
+  const bool is_inside = span.ts >= view_.begin && end_ts <= view_.end;
+  if (is_inside && span.dur * 500 >= view_.width()) return;
+  // Near enough to be seen, and not so near that nothing else is.
+  const TimeNs width =
+      std::clamp<TimeNs>(view_.width(), span.dur * 2, std::max<TimeNs>(span.dur * 200, 1000));
+  const TimeNs middle = span.ts + span.dur / 2;
+  set_view({middle - width / 2, middle + width / 2});
+}
+
+std::optional<std::int64_t> TimelineState::take_track_to_show() {
+  return std::exchange(track_to_show_, std::nullopt);
+}
+
 void TimelineState::look_for(const std::string& text) {
   search_ = text;
   found_index_ = 0;

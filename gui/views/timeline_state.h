@@ -52,6 +52,15 @@ class TimelineState {
   std::int64_t chosen_span() const { return chosen_span_; }  // 0: none
   void choose(std::int64_t span_id);
 
+  // Chooses it and brings it into view, also on a row that is scrolled or folded away.
+  void go_to(const rundb::SpanRow& span);
+  // The track that a go_to() wants to be seen; once.
+  std::optional<std::int64_t> take_track_to_show();
+
+  // Of the critical path: its spans stand out, all others are dimmed.
+  const std::optional<analyze::Cause>& marked_cause() const { return marked_cause_; }
+  void mark_cause(std::optional<analyze::Cause> cause) { marked_cause_ = cause; }
+
   bool measures() const { return measures_; }  // dragging measures, also without Shift
   void toggle_measuring() { measures_ = !measures_; }
   const std::optional<TimeRange>& measured() const { return measured_; }
@@ -81,6 +90,8 @@ class TimelineState {
   TimelineRequest asked_;
   const RunFeed* asked_of_ = nullptr;
   std::int64_t chosen_span_ = 0;
+  std::optional<std::int64_t> track_to_show_;
+  std::optional<analyze::Cause> marked_cause_;
   bool measures_ = false;
   std::optional<TimeRange> measured_;
   std::optional<TimeRange> pinned_;

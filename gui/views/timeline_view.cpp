@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
+#include "gui/views/path_track.h"
+#include "gui/views/span_details.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -15,7 +18,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr float kLabelWidth = 140;
-constexpr float kAxisHeight = 34;
+constexpr float kAxisHeight = 34 + kPathHeight;
 constexpr float kStripHeight = 26;
 constexpr double kWheelZoom = 1.25;
 constexpr float kClickSlack = 3;
@@ -35,6 +38,16 @@ std::string about(const RunFacts& facts, const Box& box) {
   if (box.subgroup >= 0) text += fmt::format(", subgroup {}", box.subgroup);
   if (box.device >= 0) text += ", " + facts.device_name(box.device);
   return text;
+}
+
+// Of a span that is drawn; none: it is too short to have a box of its own.
+std::optional<std::int64_t> track_of(const TimelineWindow* window, std::int64_t span_id) {
+  if (window == nullptr) return {};
+  for (const TrackBoxes& track : window->tracks) {
+    if (std::ranges::find(track.boxes, span_id, &Box::span_id) != track.boxes.end())
+      return track.track_id;
+  }
+  return {};
 }
 
 }  // namespace
@@ -159,6 +172,7 @@ void TimelineView::draw_canvas() {
                       .high = {at.x + size.x, at.y + size.y},
                       .label_width = px(kLabelWidth),
                       .axis_height = px(kAxisHeight),
+                      .path_height = px(kPathHeight),
                       .view = timeline_.view()};
   const bool is_hovered = ImGui::IsItemHovered();
   if (is_hovered) {
@@ -167,6 +181,8 @@ void TimelineView::draw_canvas() {
   }
   take_drag(place, layout.height);
   if (ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) take_keys();
+  if (const auto track_id = timeline_.take_track_to_show())
+    show_track(*track_id, place.high.y - place.low.y);
   scroll_y_ =
       std::clamp(scroll_y_, 0.0F, std::max(0.0F, layout.height - (place.high.y - place.low.y)));
   place.scroll_y = scroll_y_;
@@ -175,7 +191,9 @@ void TimelineView::draw_canvas() {
 
   TimelinePainter painter(pieces_, timeline_, layout, place);
   ImGui::PushClipRect(at, place.high, true);
+  const PathTrack path(pieces_, timeline_, place);
   painter.draw_axis();
+  path.draw();
   painter.draw_labels();
   painter.draw_rows();
   painter.draw_steps_and_changes();
@@ -194,9 +212,20 @@ void TimelineView::draw_canvas() {
   if (is_hovered && drag_ == Drag::none) {
     const HoveredBox hovered = painter.box_at(ImGui::GetIO().MousePos);
     draw_box_tip(hovered);
+    path.draw_tip(ImGui::GetIO().MousePos);
   }
   if (is_hovered) take_click(place, painter.box_at(ImGui::GetIO().MousePos));
   draw_sums(place);
+}
+
+// Its group is unfolded, and its row scrolled into view from the next frame on.
+void TimelineView::show_track(std::int64_t track_id, float rows_height) {
+  if (const TrackFacts* track = pieces_.facts().track(track_id)) closed_groups_.erase(track->group);
+  const TimelineLayout layout = layout_of(*pieces_.run, closed_groups_);
+  const TimelineRow* row = layout.row_of(track_id);
+  if (row == nullptr) return;
+  if (row->y >= scroll_y_ && row->y + row->height <= scroll_y_ + rows_height) return;
+  scroll_y_ = std::max(0.0F, row->y + row->height / 2 - rows_height / 2);
 }
 
 void TimelineView::take_wheel(const TimelinePlace& place, float rows_height) {
@@ -268,7 +297,13 @@ void TimelineView::take_click(const TimelinePlace& place, const HoveredBox& hove
     if (closed_groups_.erase(row->group) == 0) closed_groups_.insert(row->group);
     return;
   }
-  if (hovered.box == nullptr) {
+  const PathTrack path(pieces_, timeline_, place);
+  if (const PathTrack::PieceAt at = path.piece_at(io.MousePos); at.piece != nullptr) {
+    const std::int64_t span_id = std::max<std::int64_t>(0, at.piece->span_id);
+    timeline_.choose(span_id);
+    if (const auto track_id = track_of(pieces_.timeline.get(), span_id); track_id && span_id > 0)
+      show_track(*track_id, place.high.y - place.low.y);
+  } else if (hovered.box == nullptr) {
     timeline_.choose(0);
     timeline_.forget_measured();
   } else if (hovered.box->is_span()) {
@@ -311,7 +346,10 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
                                   : rate_text(rate));
     }
     draw_pair("waited before", time_text(std::max<TimeNs>(0, box.ts - box.submit_ts)));
-    if (box.step >= 0) draw_pair("step", step_text(box.step));
+    const rundb::StepRow* step = step_at(pieces_.steps(), box.ts);
+    if (step != nullptr) draw_pair("step", step_text(step->id));
+    if (box.step >= 0 && (step == nullptr || step->id != box.step))
+      draw_pair("work of step", step_text(box.step));
     ImGui::EndTable();
   }
   if (box.is_failed) draw_coloured(look().colours.red, "failed", false);

@@ -25,6 +25,7 @@ class TimelineView : public View {
   void draw_search();
   void draw_strip();
   void draw_canvas();
+  void show_track(std::int64_t track_id, float rows_height);
   void take_wheel(const TimelinePlace& place, float rows_height);
   void take_drag(const TimelinePlace& place, float rows_height);
   void take_keys();

@@ -53,6 +53,23 @@ void tip_above(const char* text) {
   ImGui::SetTooltip("%s", text);
 }
 
+bool draw_link(const char* id, const std::string& text, ImU32 colour) {
+  const std::string words = text + "\u2009\u203a";  // more than colour says that it leads somewhere
+  const char* end = words.c_str() + words.size();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x);
+  const ImVec2 size = ImGui::CalcTextSize(words.c_str(), end, false, room);
+  const bool is_clicked = ImGui::InvisibleButton(id, {room, std::max(1.0F, size.y)});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (ImGui::IsItemHovered()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    list->AddRectFilled(at, {at.x + room, at.y + size.y}, with_alpha(look().colours.accent, 0.16F),
+                        px(2));
+  }
+  list->AddText(ImGui::GetFont(), ImGui::GetFontSize(), at, colour, words.c_str(), end, room);
+  return is_clicked;
+}
+
 ImVec2 figure_size(const std::string& text) {
   const FontScope font(look().mono, Look::kTextSize);
   return ImGui::CalcTextSize(text.c_str());
@@ -106,6 +123,10 @@ void draw_strip(const char* id, const std::vector<StripPart>& parts, float heigh
     if (ImGui::IsItemHovered() && ImGui::IsMouseHoveringRect(low, high))
       ImGui::SetTooltip("%s", part.tip.c_str());
   }
+}
+
+void mark_table_row() {
+  ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, with_alpha(look().colours.accent, 0.28F));
 }
 
 void draw_pair(const char* what, const std::string& figure) {

@@ -87,6 +87,7 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                 format_duration(static_cast<TimeNs>(last.before * 1e9)),
                                 format_duration(static_cast<TimeNs>(last.after * 1e9))),
                     change > 0));
+  found.back().step = analysis.change_steps.back();
 }
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
@@ -99,6 +100,7 @@ void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
             analysis.has_spans() ? fmt::format(", most of it on {}", cause_phrase(outlier.cause))
                                  : ""),
         true));
+    found.back().step = outlier.step;
   }
   const std::size_t more = analysis.outlier_count - said;
   if (more == 0) return;

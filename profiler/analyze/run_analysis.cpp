@@ -122,6 +122,9 @@ class Analysis {
     const StepVerdict verdict = verdict_of(step);
     for (std::size_t c = 0; c < kCauseCount; ++c) {
       cause_ns_[c] += verdict.share[c] * static_cast<double>(row.dur);
+      if (verdict.share[c] <= most_[c]) continue;
+      most_[c] = verdict.share[c];
+      result_.step_of_most[c] = row.id;
     }
     dur_ns_ += static_cast<double>(row.dur);
     const LinkUse use(step);
@@ -214,6 +217,7 @@ class Analysis {
   std::size_t first_with_operations_ = 0;
   RunAnalysis result_;
   std::array<double, kCauseCount> cause_ns_{};
+  std::array<double, kCauseCount> most_{};  // share in one step
   double dur_ns_ = 0;
   std::map<std::pair<std::int64_t, rundb::Direction>, LinkLoad> links_;
 };

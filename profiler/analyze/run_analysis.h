@@ -4,6 +4,7 @@
 // Thread contract: free functions. Memory: one step's spans at a time.
 
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,13 +45,15 @@ struct RunAnalysis {
   std::vector<std::int64_t> steps;
   TimeNs dur = 0;                           // their median
   std::array<double, kCauseCount> share{};  // of all their time; sums to 1
-  std::vector<LinkLoad> links;              // means
-  Overlap overlap;                          // sums
-  std::vector<DeviceUse> devices;           // sums
-  Trend trend;                              // of all steps' seconds
-  std::vector<std::int64_t> change_steps;   // of trend.changes
-  std::vector<OutlierStep> outliers;        // the worst first, at most kOutliersMax
-  std::size_t outlier_count = 0;            // of steps with the settings now in force
+  // By cause: the one of them that spent the largest share on it; none: none did.
+  std::array<std::optional<std::int64_t>, kCauseCount> step_of_most{};
+  std::vector<LinkLoad> links;             // means
+  Overlap overlap;                         // sums
+  std::vector<DeviceUse> devices;          // sums
+  Trend trend;                             // of all steps' seconds
+  std::vector<std::int64_t> change_steps;  // of trend.changes
+  std::vector<OutlierStep> outliers;       // the worst first, at most kOutliersMax
+  std::size_t outlier_count = 0;           // of steps with the settings now in force
 
   // Steps in which it looked for what stands out: those since the last change.
   std::size_t stretch_step_count = 0;

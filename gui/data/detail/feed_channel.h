@@ -31,6 +31,8 @@ class FeedChannel {
   Published<TimelineWindow> timeline;
   Published<Minimap> minimap;
   Published<ChosenSpan> chosen;
+  Published<SpanRank> rank;
+  Published<StepPaths> paths;
   Published<Verdict> verdict;
   Published<SpanStatistics> statistics;
   Published<SpanStatistics> range_statistics;

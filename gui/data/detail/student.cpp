@@ -9,6 +9,7 @@ namespace sluice::gui::detail {
 namespace {
 
 constexpr std::int64_t kScanRows = 100'000;  // at a time: about 0.1 s
+constexpr TimeNs kPathsNs = 100'000'000;     // for paths at a time
 constexpr TimeNs kPublishNs = 1'000'000'000;
 constexpr TimeNs kIdleNs = 1'000'000'000;
 // Pauses between two verdicts on a live run, which take at most a fiftieth of a processor.
@@ -44,11 +45,37 @@ class Student {
       range_scan_ = SpanScan();
       step_count_ = static_cast<std::size_t>(-1);
       searched_ = {};
+      ranked_ = 0;
+      paths_ = StepPathReader();
     }
     RETURN_IF_ERROR(look_for(run, requests.search));
     RETURN_IF_ERROR(judge(run));
+    RETURN_IF_ERROR(follow_paths(run, requests.timeline));
+    RETURN_IF_ERROR(rank(requests.chosen));
     RETURN_IF_ERROR(scan_range(run, requests.statistics));
-    return scan(run);
+    ASSIGN_OR_RETURN(const bool has_more, scan(run));
+    return has_more || !paths_.is_complete();
+  }
+
+  Status follow_paths(const RunSnapshot& run, const TimelineRequest& request) {
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
+    ASSIGN_OR_RETURN(auto paths,
+                     paths_.advance(*reader_, *run.facts, *run.steps, request, kPathsNs));
+    if (paths == nullptr) return ok_status();
+    channel_->paths.publish(std::move(paths));
+    channel_->options.wake();
+    return ok_status();
+  }
+
+  Status rank(std::int64_t span_id) {
+    if (span_id == ranked_) return ok_status();
+    ranked_ = span_id;
+    if (span_id == 0) return ok_status();
+    Result<SpanRank> rank = rank_of(*reader_, span_id);
+    if (!rank.ok()) return rank.error().code() == ErrorCode::not_found ? ok_status() : rank.error();
+    channel_->rank.publish(std::make_shared<const SpanRank>(*rank));
+    channel_->options.wake();
+    return ok_status();
   }
 
   // What somebody looks at comes at once, in one go: it is seldom the most of a run.
@@ -132,6 +159,8 @@ class Student {
   bool is_unpublished_ = false;
   bool has_published_ = false;
   std::string searched_;
+  std::int64_t ranked_ = 0;
+  StepPathReader paths_;
 };
 
 }  // namespace

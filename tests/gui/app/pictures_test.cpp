@@ -59,6 +59,15 @@ void turn_some_knobs(const Drive& d, const std::vector<std::string>& settings) {
                std::chrono::seconds(20));
 }
 
+// A span of the critical path, so that its details are in the pictures.
+void choose_span(const Drive& d) {
+  Session& session = d.session();
+  IM_CHECK(d.comes_true(
+      [&] { return session.pieces.paths != nullptr && !session.pieces.paths->spans.empty(); }));
+  session.timeline.choose(session.pieces.paths->spans.back().span_id);
+  IM_CHECK(d.comes_true([&] { return session.pieces.chosen && session.pieces.rank; }));
+}
+
 void choose_some(const Drive& d) {
   Turning& turning = d.session().turning;
   for (const auto& [key, value] : {std::pair("buffers", "5"), std::pair("density", "0.05"),
@@ -117,6 +126,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
   options.scale = scale;
   const std::string problem = drive(options, [&](const Drive& d) {
     turn_some_knobs(d, settings);
+    choose_span(d);
     for (const Screen& screen : kScreens) {
       resize(d, screen);
       save_in_both_themes(d, screen.name() + " all", scale);
