@@ -96,6 +96,7 @@ class App {
       if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) frames_left_ = kFramesAfterEvent;
       for (const std::string& path : window_.take_dropped()) shell_.open_run(path);
       draw();
+      if (shell_.motion() == TimelineState::Motion::moves) frames_left_ = std::max(1, frames_left_);
       ASSIGN_OR_RETURN(const bool is_done, take_picture());
       if (is_done) break;
     }
@@ -115,7 +116,8 @@ class App {
     } else if (frames_left_ == 0 && is_unsettled_) {
       frames_left_ = kFramesAfterEvent - 1;
       is_unsettled_ = false;
-    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page())) {
+    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page() ||
+                                     shell_.motion() != TimelineState::Motion::none)) {
       frames_left_ = 1;
     }
   }

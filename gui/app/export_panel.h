@@ -20,6 +20,8 @@ class ExportPanel {
   bool is_working() const { return exported_.is_working(); }
   // From begin() on until somebody closes it.
   void draw();
+  // Closes what it says of an export that has ended; false: there is none.
+  bool dismiss();
 
  private:
   std::string program_;
