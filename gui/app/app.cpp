@@ -96,7 +96,6 @@ class App {
       if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) frames_left_ = kFramesAfterEvent;
       for (const std::string& path : window_.take_dropped()) shell_.open_run(path);
       draw();
-      if (shell_.motion() == TimelineState::Motion::moves) frames_left_ = std::max(1, frames_left_);
       ASSIGN_OR_RETURN(const bool is_done, take_picture());
       if (is_done) break;
     }
