@@ -25,6 +25,12 @@ void ExportPanel::begin(const std::string& database, ExportForm form, const Expo
                   Window::wake);
 }
 
+bool ExportPanel::dismiss() {
+  if (!is_open_ || exported_.result() == nullptr) return false;
+  is_open_ = false;
+  return true;
+}
+
 void ExportPanel::draw() {
   if (!is_open_) return;
   const std::shared_ptr<const Exported> exported = exported_.result();

@@ -24,6 +24,8 @@ class ExportPanel {
   bool is_working() const { return exported_.is_working(); }
   // From ask() or begin() on until somebody closes it.
   void draw();
+  // Closes what it says of an export that has ended; false: there is none.
+  bool dismiss();
 
  private:
   void draw_question();

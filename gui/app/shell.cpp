@@ -114,6 +114,7 @@ void Shell::draw(const FrameCost& cost) {
   export_panel_.draw();
   palette_.draw(commands_);
   draw_shortcut_sheet(commands_, &shows_shortcuts_);
+  had_popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
 }
 
 void Shell::begin_new_run() {

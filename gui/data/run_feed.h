@@ -14,13 +14,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "gui/data/counter_store.h"
 #include "gui/data/run_facts.h"
+#include "gui/data/span_index.h"
 #include "gui/data/span_lookup.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/sql_console.h"
@@ -37,8 +38,8 @@ struct RunSnapshot {
   TimeNs begin_ts = 0;  // of all that is recorded
   TimeNs end_ts = 0;
   std::int64_t span_count = 0;
-  std::set<std::int64_t> used_tracks;  // that have spans
-  double recorder_share = -1;          // of one processor, mean; below 0: the record does not say
+  std::map<std::int64_t, TrackExtent> used_tracks;  // that have spans
+  double recorder_share = -1;  // of one processor, mean; below 0: the record does not say
   bool is_live = false;
   std::string problem;  // not empty: why there is nothing, or nothing further
 };

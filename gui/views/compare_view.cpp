@@ -271,7 +271,7 @@ void CompareView::draw_stretches() {
   if (!timeline_.pinned().has_value() || !timeline_.measured().has_value()) {
     draw_empty(timeline_.pinned().has_value()
                    ? "A is pinned. Measure B on the timeline: Shift+drag."
-                   : "Measure a stretch on the timeline (Shift+drag) and press A to pin it; then "
+                   : "Measure a stretch on the timeline (Shift+drag) and press P to pin it; then "
                      "measure another.");
     return;
   }

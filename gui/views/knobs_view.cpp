@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gui/views/marks.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/knob_field.h"
 #include "gui/widgets/look.h"
@@ -38,13 +39,6 @@ KnobField field_of(const control::Knob& knob, const RunFacts& facts) {
   for (const rundb::DeviceRow& device : facts.info.devices)
     field.share_names.push_back(device.name);
   return field;
-}
-
-std::string who_text(const std::string& who) {
-  if (who == "gui") return "from a window";
-  if (who == "settings") return "planned";
-  if (who.starts_with("revert: ")) return "taken back by the run";
-  return "by " + who;
 }
 
 std::string value_text(const FigureEffect& figure, double value) {

@@ -47,7 +47,7 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
     d.test->ItemClick("//Timeline/Fit step");
     session.timeline.measure({session.pieces.steps()[3].ts, session.pieces.steps()[4].ts});
     d.test->WindowFocus("//Timeline");
-    d.test->KeyPress(ImGuiKey_A);
+    d.test->KeyPress(ImGuiKey_P);
     IM_CHECK(session.timeline.pinned().has_value());
     session.timeline.measure({session.pieces.steps()[6].ts, session.pieces.steps()[7].ts});
     d.test->Yield(4);
