@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the terminal, the page and JSON say of a run whose tables, and kinds of rows, were deleted in
-turn: each analysis has an answer, found nothing, or could not look, on every surface the same, and
-a loss of records is never passed over."""
+"""What terminal, page and JSON say of a run whose tables, and kinds of rows, were deleted in
+turn: each analysis has an answer, found nothing, or could not look, the same on every surface, and
+a loss of records is said."""
 
 import concurrent.futures
 import contextlib
@@ -25,7 +25,7 @@ ALL = ("lost records", "mode", *OPERATIONS, *STEPS, "what changes of knobs broug
 LOST = {"lost records": ANSWER}
 BLIND_TO_OPERATIONS = dict.fromkeys(OPERATIONS, BLIND)
 
-# What is expected where a whole table is empty; analyses that are not named are as in the whole run.
+# Expected where a whole table is empty; analyses that are not named are as in the whole run.
 TABLES = {
     "meta": {"mode": BLIND},
     "clock_snapshot": {},

@@ -2,6 +2,8 @@
 function drawLooked() {
   const { answered, lines } = data.looked;
   const list = byId('looked-list');
-  for (const line of lines) list.append(element('li', line.is_warning ? 'warning' : '', line.words));
+  for (const line of lines) {
+    list.append(element('li', line.is_warning ? 'warning' : '', line.words));
+  }
   if (answered) list.append(element('li', '', answered));
 }
