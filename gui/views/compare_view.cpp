@@ -23,7 +23,7 @@ std::string change_text(double a, double b) {
   return a == 0 ? "" : fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
 }
 
-// Of runs that cannot be compared nothing is better or worse.
+// Nothing is better or worse in runs that cannot be compared.
 ImU32 change_colour(const analyze::ComparedFigure& figure, bool can_compare) {
   if (figure.a == figure.b || !figure.is_more_than_noise() || !can_compare)
     return look().colours.dim;
