@@ -27,7 +27,7 @@ std::string change_text(double a, double b) {
   return "x" + grouped_text(std::llround(b / a));
 }
 
-// Of runs that cannot be compared nothing is better or worse.
+// Nothing is better or worse in runs that cannot be compared.
 ImU32 change_colour(const analyze::ComparedFigure& figure, bool can_compare) {
   if (figure.a == figure.b || !figure.is_more_than_noise() || !can_compare)
     return look().colours.dim;

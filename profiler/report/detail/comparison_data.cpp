@@ -102,7 +102,7 @@ Json facts_json(const ReadRun& a, const ReadRun& b) {
   return rows;
 }
 
-// Of both runs, each with its letter before what changed.
+// The changes of both runs, each with its letter before what changed.
 Json all_changes_json(const ReadRun& a, const ReadRun& b) {
   std::vector<Json> rows;
   for (const auto& [letter, run] : {std::pair("A", &a), std::pair("B", &b)}) {

@@ -16,9 +16,8 @@ struct StepPair {
   std::string why;  // "nearest to both medians"
 };
 
-// Of the steps that both have: the one whose times are nearest to both medians, with its
-// neighbours. Where they have none in common, the median step of each. None where a run has no
-// step.
+// The common step whose times are nearest to both medians, with its neighbours. Where the runs have
+// none in common, the median step of each. None where a run has no step.
 std::vector<StepPair> paired_steps(const std::vector<rundb::StepRow>& a,
                                    const std::vector<rundb::StepRow>& b);
 

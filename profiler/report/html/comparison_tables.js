@@ -9,7 +9,7 @@ function figureValue(figure, value) {
 const signed = (share) => `${share < 0 ? '\u2212' : '+'}${perCent(Math.abs(share))}`;
 const isEqual = (figure) => figure.a === figure.b;
 const canCompare = () => data.comparability.mismatches.length === 0;
-// Of runs that cannot be compared nothing is better or worse.
+// Nothing is better or worse in runs that cannot be compared.
 const kindOf = (figure) => !figure.is_more_than_noise || !canCompare() ? 'within'
   : figure.is_better ? 'better' : 'worse';
 
@@ -109,5 +109,7 @@ function drawSettings() {
 }
 
 function drawFacts() {
-  byId('fact-table').append(table([{ title: '' }, { title: 'A' }, { title: 'B' }], data.facts));
+  byId('fact-table').append(table([{ title: '' }, { title: 'A' }, { title: 'B' }],
+    data.facts.map(([key, ...values]) => [key, ...values.map((value) =>
+      (key === 'Parameters' && /^\d+$/.test(value) ? grouped(Number(value)) : value))])));
 }

@@ -74,7 +74,7 @@ TEST_CASE("what a comparison rests on is looked at where it matters") {
     other["method"] = "host";
     CHECK(differing(facts(), other).empty());
   }
-  SECTION("of long texts the lines that differ are shown, a few of them") {
+  SECTION("a few of the lines in which long texts differ are shown") {
     other["model_text"] = "layers = 6\na = 1\nb = 1\nc = 1\nd = 1\n";
     const Mismatch found = comparability_of(facts(), other).mismatches.at(0);
     CHECK(found.a == "layers = 4");
