@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/escaped_text.h"
+#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"

@@ -1,6 +1,7 @@
 #pragma once
 // Exit codes of the command: 0 done; 1 the run failed; 2 usage or configuration; 3 a --fail-if
-// tripped.
+// tripped; 4 a --fail-if was not judged, since the runs cannot be compared; 5 a change was taken
+// back by its --revert-if.
 //
 // Thread contract: main thread.
 
@@ -15,6 +16,8 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kTripped = 3;
+inline constexpr int kIncomparable = 4;
+inline constexpr int kTakenBack = 5;
 
 inline int exit_code_of(const Error& error) {
   switch (error.code()) {

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/like_run.h"
 #include "cli/live_change.h"
 #include "cli/output.h"
 #include "cli/run_argument.h"
@@ -27,6 +28,7 @@ struct LiveArguments {
   std::string revert_if;
   std::int64_t watch_steps = 0;
   bool no_wait = false;
+  bool recorded = false;
   bool json = false;
 };
 
@@ -37,37 +39,60 @@ std::string range_of(const control::Knob& knob) {
   return knob.unit.empty() || knob.unit == "bytes" ? knob.values : knob.values + " " + knob.unit;
 }
 
-Status list_knobs(const LiveArguments& arguments) {
+void print_knobs_json(const std::string& run, const std::vector<control::Knob>& knobs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const control::Knob& knob : knobs) {
+    nlohmann::json& one = all.emplace_back(nlohmann::json({{"key", knob.key},
+                                                           {"value", knob.value},
+                                                           {"type", knob.type},
+                                                           {"values", knob.values},
+                                                           {"unit", knob.unit},
+                                                           {"default", knob.default_value},
+                                                           {"safe_point", "step"},
+                                                           {"help", knob.help}}));
+    if (knob.min) one["min"] = *knob.min;
+    if (knob.max) one["max"] = *knob.max;
+  }
+  print_lines(json_text(nlohmann::json({{"run", run}, {"knobs", all}}), -1) + "\n");
+}
+
+void print_knobs(const std::vector<control::Knob>& knobs) {
+  const int columns = terminal_columns();
+  for (const control::Knob& knob : knobs) {
+    const std::string head = fmt::format("  {:<15} {:<12} ", knob.key, knob.value);
+    print_lines(head + in_column(range_of(knob), columns, kRangeColumn));
+    print_lines(std::string(kRangeColumn, ' ') + in_column(knob.help, columns, kRangeColumn));
+  }
+}
+
+// --recorded: of a run that is over, as they were last; a new run like it may have others.
+Result<int> list_recorded_knobs(const LiveArguments& arguments) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_like(arguments.database, {}));
+  const std::vector<control::Knob> knobs = settings::knobs(config);
+  if (arguments.json) {
+    print_knobs_json(config.files.name, knobs);
+    return kDone;
+  }
+  print("Knobs of {} as they were last:\n\n", config.files.name);
+  print_knobs(knobs);
+  return kDone;
+}
+
+Result<int> list_knobs(const LiveArguments& arguments) {
+  if (arguments.recorded) return list_recorded_knobs(arguments);
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::knobs}, kLiveAnswer));
   if (arguments.json) {
-    nlohmann::json knobs = nlohmann::json::array();
-    for (const control::Knob& knob : answer.knobs) {
-      knobs.push_back({{"key", knob.key},
-                       {"value", knob.value},
-                       {"type", knob.type},
-                       {"values", knob.values},
-                       {"unit", knob.unit},
-                       {"default", knob.default_value},
-                       {"safe_point", "step"},
-                       {"help", knob.help}});
-    }
-    print_lines(json_text(nlohmann::json({{"run", client->greeting().run}, {"knobs", knobs}}), -1) +
-                "\n");
-    return ok_status();
+    print_knobs_json(client->greeting().run, answer.knobs);
+    return kDone;
   }
   print_lines(wrapped(fmt::format("Knobs of {} (process {}), each taken over between two steps:",
                                   client->greeting().run, client->greeting().pid),
                       terminal_columns(), "  ") +
               "\n");
-  const int columns = terminal_columns();
-  for (const control::Knob& knob : answer.knobs) {
-    const std::string head = fmt::format("  {:<15} {:<12} ", knob.key, knob.value);
-    print_lines(head + in_column(range_of(knob), columns, kRangeColumn));
-    print_lines(std::string(kRangeColumn, ' ') + in_column(knob.help, columns, kRangeColumn));
-  }
+  print_knobs(answer.knobs);
   print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
-  return ok_status();
+  return kDone;
 }
 
 void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
@@ -99,7 +124,7 @@ void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
   std::fflush(stdout);
 }
 
-Status set_knobs(const LiveArguments& arguments) {
+Result<int> set_knobs(const LiveArguments& arguments) {
   for (const std::string& setting : arguments.settings) {
     if (setting.find('=') == std::string::npos) {
       return make_error(ErrorCode::config, "{}: expected key=value, as in buffers=4", setting);
@@ -113,19 +138,19 @@ Status set_knobs(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const Message answer, ask_for_change(*client, set));
   if (arguments.no_wait) {
     print("Asked for: comes after step {}\n", answer.from_step - 1);
-    return ok_status();
+    return kDone;
   }
   ASSIGN_OR_RETURN(ChangeEvent event, await_change(*client, answer.change));
   print_event(event, arguments);
-  if (arguments.revert_if.empty()) return ok_status();
+  if (arguments.revert_if.empty()) return kDone;
   if (!arguments.json) print("Watching: {}\n", arguments.revert_if);
   std::fflush(stdout);
   ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
   print_event(event, arguments);
-  return ok_status();
+  return event.state == ChangeState::reverted ? kTakenBack : kDone;
 }
 
-Status keep_snapshot(const LiveArguments& arguments) {
+Result<int> keep_snapshot(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message subscribed,
                    client->ask({.kind = RequestKind::subscribe}, kLiveAnswer));
@@ -136,32 +161,32 @@ Status keep_snapshot(const LiveArguments& arguments) {
     const nlohmann::json json = {
         {"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}};
     print_lines(json_text(json, -1) + "\n");
-    return ok_status();
+    return kDone;
   }
   print("Kept step {} in {} ({}).\nGo on from it with --resume --set state_dir={}\n", kept.step,
         kept.path, format_bytes(kept.size_bytes), kept.path);
-  return ok_status();
+  return kDone;
 }
 
-Status stop_run(const LiveArguments& arguments) {
+Result<int> stop_run(const LiveArguments& arguments) {
   ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::stop}, kLiveAnswer));
   static_cast<void>(answer);
   print("{} stops after this step and commits it. Go on later with --resume.\n",
         client->greeting().run);
-  return ok_status();
+  return kDone;
 }
 
 CLI::App* live_command(CLI::App& app, int& exit_code, const char* name, const char* what,
                        std::shared_ptr<LiveArguments> arguments,
-                       Status (*run)(const LiveArguments&)) {
+                       Result<int> (*run)(const LiveArguments&)) {
   CLI::App* command = app.add_subcommand(name, what);
   add_run_argument(*command, "database", arguments->database,
                    "the run's database (OUTPUT/run.db) or folder, or the socket beside it");
   command->callback([arguments, run, &exit_code] {
     install_interrupt_handler();
-    const Status status = run(*arguments);
-    if (!status.ok()) exit_code = report_error(status.error());
+    const Result<int> code = run(*arguments);
+    exit_code = code.ok() ? *code : report_error(code.error());
   });
   return command;
 }
@@ -172,6 +197,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   auto knobs = std::make_shared<LiveArguments>();
   CLI::App* list =
       live_command(app, exit_code, "knobs", "What can be changed in a live run", knobs, list_knobs);
+  list->add_flag("--recorded", knobs->recorded,
+                 "of a run that is over: as its record has them, for a new run like it");
   list->add_flag("--json", knobs->json, "print one JSON object and nothing else");
   list->footer("Example: sluice knobs out/tiny/run.db");
 
@@ -190,7 +217,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   change->add_flag("--no-wait", set->no_wait, "do not wait until it is in force");
   change->add_flag("--json", set->json, "print a JSON object for each thing that happens");
   change->footer(
-      "Prints when it took effect, or why not (exit code 2, and nothing has changed).\n"
+      "Prints when it took effect, or why not (exit code 2, and nothing has changed). With "
+      "--revert-if it waits for what becomes of it: exit code 5 if the run took the change back.\n"
       "Examples:\n"
       "  sluice set out/tiny/run.db buffers=6\n"
       "  sluice set out/tiny/run.db pipeline=serial --revert-if 'step_time>+5%'\n"

@@ -1,9 +1,11 @@
 // `sluice predict`: what settings would do to a recorded run, before anybody applies them.
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -11,6 +13,7 @@
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "profiler/analyze/answers.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -142,6 +145,7 @@ void print_json(const Predicted& predicted, bool is_asked) {
   if (!is_asked) json["together"] = nullptr;
   if (changes.together) json["together"] = change_json(*changes.together);
   json["unavailable"] = changes.unavailable;
+  json["answers"] = answers_json(std::array{analyze::turn_next_answer(changes)});
   print_lines(json_text(json, -1) + "\n");
 }
 

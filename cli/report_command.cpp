@@ -7,7 +7,9 @@
 #include "cli/predicted_changes.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
+#include "cli/step_choice.h"
 #include "profiler/report/chrome_trace.h"
+#include "profiler/report/comparison_report.h"
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
 #include "profiler/report/nsys_export.h"
@@ -17,8 +19,10 @@ namespace {
 
 struct ReportArguments {
   std::string database;
+  std::string database_b;  // report: the run to compare with it; "": none
   std::string output;
   std::string format;
+  StepChoice choice;
   bool force = false;
   bool predict = true;
 
@@ -28,16 +32,41 @@ struct ReportArguments {
 };
 
 // Never over the run itself, with --force or without.
-Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
-  std::error_code error;
-  if (std::filesystem::equivalent(arguments.database, arguments.output, error)) {
+Status refuse_to_overwrite_a_run(const ReportArguments& arguments) {
+  for (const std::string& database : {arguments.database, arguments.database_b}) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(database, arguments.output, error)) continue;
     return make_error(ErrorCode::config, "{}: is the run that is read; name another file to write",
                       arguments.output);
   }
+  return ok_status();
+}
+
+Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
   return rundb::Reader::open(arguments.database);
 }
 
+Status write_page(report::OutputFile& file, const std::string& page,
+                  const ReportArguments& arguments) {
+  RETURN_IF_ERROR(file.write(page));
+  RETURN_IF_ERROR(file.close());
+  print("{}: {}; open it in any browser.\n", arguments.output,
+        format_bytes(static_cast<std::int64_t>(page.size())));
+  return ok_status();
+}
+
+Status write_comparison(const ReportArguments& arguments) {
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
+  ASSIGN_OR_RETURN(report::OutputFile file,
+                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+  ASSIGN_OR_RETURN(const std::string page,
+                   report::comparison_report(arguments.database, arguments.database_b));
+  return write_page(file, page, arguments);
+}
+
 Status write_report(const ReportArguments& arguments) {
+  if (!arguments.database_b.empty()) return write_comparison(arguments);
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
   // Refused before the work, not after it.
   ASSIGN_OR_RETURN(report::OutputFile file,
@@ -47,19 +76,25 @@ Status write_report(const ReportArguments& arguments) {
     predicts = [&] { return predict(arguments.database); };
   }
   ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
-  RETURN_IF_ERROR(file.write(page));
-  RETURN_IF_ERROR(file.close());
-  print("{}: {}; open it in any browser.\n", arguments.output,
-        format_bytes(static_cast<std::int64_t>(page.size())));
-  return ok_status();
+  return write_page(file, page, arguments);
+}
+
+// "steps 11 to 20, "; "" for all of a run.
+std::string part_text(const report::RunPart& part) {
+  if (part.is_whole()) return "";
+  const std::int64_t first = part.first_step_id + 1;
+  const std::int64_t last = part.last_step_id + 1;
+  return first == last ? fmt::format("step {}, ", first)
+                       : fmt::format("steps {} to {}, ", first, last);
 }
 
 Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
-                     const report::OnProgress& on_progress) {
+                     const report::RunPart& part, const report::OnProgress& on_progress) {
   ASSIGN_OR_RETURN(report::OutputFile file,
-                   report::OutputFile::create(arguments.output, arguments.if_exists()));
+                   report::OutputFile::create(arguments.output, arguments.if_exists(),
+                                              report::compression_of(arguments.output)));
   ASSIGN_OR_RETURN(const report::ChromeTraceCounts counts,
-                   report::write_chrome_trace(reader, file, on_progress));
+                   report::write_chrome_trace(reader, file, part, on_progress));
   RETURN_IF_ERROR(file.close());
   if (counts.flows_left_out > 0) {
     fmt::print(
@@ -68,24 +103,33 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
         "more than half a million operations before them\n",
         counts.flows_left_out, counts.flows + counts.flows_left_out);
   }
-  print("{}: {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
-        arguments.output, format_whole(counts.spans), format_whole(counts.flows));
+  if (counts.spans == 0)
+    fmt::print(stderr, "sluice: warning: no operation of these steps was recorded\n");
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(arguments.output, error);
+  print("{}: {}{}, {} operations, {} flows; open it at ui.perfetto.dev or chrome://tracing.\n",
+        arguments.output, part_text(part), format_bytes(static_cast<std::int64_t>(bytes)),
+        format_whole(counts.spans), format_whole(counts.flows));
   return ok_status();
 }
 
 Status write_export(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
+  ASSIGN_OR_RETURN(const report::RunPart part, chosen_part(*reader, arguments.choice));
   ProgressLine progress;
   const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
   Status status;
   if (arguments.format == "chrome") {
-    status = export_chrome(*reader, arguments, on_progress);
+    status = export_chrome(*reader, arguments, part, on_progress);
   } else if (arguments.format == "csv") {
-    status = report::export_csv(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) print("{}: a CSV file for each table.\n", arguments.output);
+    status =
+        report::export_csv(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+    if (status.ok()) print("{}: {}a CSV file for each table.\n", arguments.output, part_text(part));
   } else {
-    status = report::export_nsys(*reader, arguments.output, arguments.if_exists(), on_progress);
-    if (status.ok()) print("{}: tables as Nsight Systems names them.\n", arguments.output);
+    status =
+        report::export_nsys(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+    if (status.ok())
+      print("{}: {}tables as Nsight Systems names them.\n", arguments.output, part_text(part));
   }
   progress.finish();
   return status;
@@ -102,12 +146,19 @@ void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& argum
 void add_report_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* command = app.add_subcommand(
-      "report", "A run as one HTML file: why a step takes as long, curves, links, a timeline");
+      "report",
+      "A run as one HTML file: why a step takes as long, curves, links, a timeline; "
+      "or two runs compared");
   add_common(command, arguments);
+  command->add_option("b", arguments->database_b,
+                      "another run: the page then compares it (B) with the first (A)");
   command->add_option("-o,--output", arguments->output, "the HTML file to write")->required();
   command->add_flag("!--no-predict", arguments->predict,
-                    "do not simulate what settings would gain (which takes a second or so)");
-  command->footer("Example: sluice report out/tiny/run.db -o report.html");
+                    "do not simulate what settings would gain (which takes a second or so; the "
+                    "page of a comparison has no predictions)");
+  command->footer(
+      "Example: sluice report out/tiny/run.db -o report.html\n"
+      "         sluice report before/run.db after/run.db -o comparison.html");
   command->callback([arguments, &exit_code] {
     const Status status = write_report(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));
@@ -121,13 +172,21 @@ void add_export_command(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "--format", arguments->format,
-          "chrome: JSON in the Trace Event Format, for Perfetto; csv: a folder with a file "
-          "for each table; nsys: SQLite with Nsight Systems' table names")
+          "chrome: JSON in the Trace Event Format, for Perfetto, compressed where the output's "
+          "name ends in .gz; csv: a folder with a file for each table; nsys: SQLite with Nsight "
+          "Systems' table names")
       ->required()
       ->check(CLI::IsMember({"chrome", "csv", "nsys"}));
   command->add_option("-o,--output", arguments->output, "the file, or for csv the folder, to write")
       ->required();
-  command->footer("Example: sluice export out/tiny/run.db --format chrome -o trace.json");
+  CLI::Option* steps = command->add_option(
+      "--steps", arguments->choice.steps,
+      "A..B: only these steps, whole, and what was under way in them; the first is 1");
+  command->add_option("--last", arguments->choice.last, "only the last N steps")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->excludes(steps);
+  command->footer(
+      "Example: sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");
   command->callback([arguments, &exit_code] {
     const Status status = write_export(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

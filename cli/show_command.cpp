@@ -7,6 +7,7 @@
 #include "base/escaped_text.h"
 #include "base/figure_text.h"
 #include "base/words.h"
+#include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -16,6 +17,7 @@
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "profiler/analyze/advice.h"
+#include "profiler/analyze/answers.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
@@ -41,6 +43,12 @@ struct Shown {
   std::vector<analyze::Stretch> stretches;
   std::map<std::int64_t, analyze::Shares> shares;      // of the steps listed, for JSON
   std::optional<analyze::PredictedChanges> predicted;  // not asked for: none
+
+  std::vector<analyze::Answer> answers() const {
+    std::vector<analyze::Answer> answers = analysis.answers;
+    if (predicted) answers.push_back(analyze::turn_next_answer(*predicted));
+    return answers;
+  }
 
   std::string meta_value(std::string_view key) const {
     for (const rundb::MetaRow& row : meta) {
@@ -70,7 +78,7 @@ Result<Shown> read_run(const ShowArguments& arguments) {
                                      *reader, shown.steps[static_cast<std::size_t>(first)].id));
   for (std::int64_t i = first; i < count; ++i) {
     const rundb::StepRow& row = shown.steps[static_cast<std::size_t>(i)];
-    if (shown.shares.contains(row.id)) continue;
+    if (shown.shares.contains(row.id) || !shown.analysis.has_spans()) continue;
     ASSIGN_OR_RETURN(const analyze::StepData step, analyze::load_step(*reader, shown.info, row));
     shown.shares[row.id] = analyze::verdict_of(step).share;
   }
@@ -88,10 +96,10 @@ const char* direction_name(rundb::Direction direction) {
 }
 
 void print_losses(const Shown& shown, int columns) {
-  if (shown.losses.empty()) {
-    print("Nothing was lost while recording.\n");
-    return;
-  }
+  const analyze::Answer& answer = shown.analysis.answers.front();
+  const std::string words = wrapped(analyze::losses_sentence(answer), columns, "  ");
+  print_lines(answer.outcome == analyze::Outcome::nothing_found ? words : amber(words));
+  if (shown.losses.empty()) return;
   print_lines(
       amber(wrapped("LOST while recording (what follows is not the whole run):", columns, "")));
   for (const rundb::StatRow& stat : shown.losses) {
@@ -136,6 +144,11 @@ std::string painted_stage(const Shown& shown, const std::string& name) {
 }
 
 void print_spans(const Shown& shown, int columns) {
+  if (shown.spans.empty()) {
+    print_lines("\n" +
+                wrapped("No operation is in the record, or none has a name.", columns, "  "));
+    return;
+  }
   print_lines("\n" + wrapped(fmt::format("{} (operations overlap, so the sum exceeds the run):",
                                          words::kStatistics),
                              columns, "  "));
@@ -196,6 +209,10 @@ std::string byte_range(double least, double most) {
 }
 
 void print_links(const Shown& shown, int columns) {
+  if (shown.links.empty()) {
+    print_lines("\n" + wrapped("No link is known to have moved bytes.", columns, "  "));
+    return;
+  }
   const bool is_wide = columns >= 68;
   print("\nBytes a step, payload:\n");
   if (is_wide) print("  {:<20} {:>22} {:>22}\n", "link", "read", "write");
@@ -231,7 +248,9 @@ void print_modes(const Shown& shown, int columns) {
 }
 
 void print_head(const Shown& shown, int columns) {
-  print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"), shown.info.mode.line()),
+  const std::string mode = shown.info.mode.line();
+  print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"),
+                                  mode.empty() ? "in which mode it ran is not known" : mode),
                       columns, "  "));
   print_lines(wrapped(fmt::format("{} parameters on {}; started {}",
                                   format_count(shown.info.meta_number("parameters", 0)),
@@ -258,6 +277,7 @@ void print_text(const Shown& shown, std::int64_t last) {
   if (!verdict.empty()) print_lines("\n" + verdict);
   const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
   if (!stretches.empty()) print_lines("\n" + stretches);
+  print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
@@ -276,7 +296,8 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
   nlohmann::ordered_json json;
   json["steps"] = analysis.steps.size();
   json["dur"] = analysis.dur;
-  json["share"] = shares_json(analysis.share);
+  json["share"] = nullptr;  // of nothing that is known
+  if (analysis.has_spans()) json["share"] = shares_json(analysis.share);
   json["findings"] = nlohmann::ordered_json::array();
   for (const analyze::Finding& finding : analyze::findings(analysis)) {
     json["findings"].push_back(finding.text);
@@ -320,6 +341,7 @@ void print_json(const Shown& shown) {
     if (shares == shown.shares.end()) continue;
     json["steps"].back()["share"] = shares_json(shares->second);
   }
+  json["stages"] = nlohmann::ordered_json::array();
   for (const rundb::SpanTotals& span : shown.spans) {
     json["stages"].push_back({{"name", span.name},
                               {"count", span.count},
@@ -328,6 +350,7 @@ void print_json(const Shown& shown) {
                               {"bytes", span.bytes},
                               {"padding_bytes", span.padding_bytes}});
   }
+  json["links"] = nlohmann::ordered_json::array();
   for (const rundb::LinkTotals& link : shown.links) {
     json["links"].push_back({{"link", link.link},
                              {"direction", direction_name(link.direction)},
@@ -336,6 +359,7 @@ void print_json(const Shown& shown) {
                              {"bytes_per_step", link.bytes_per_step_mean}});
   }
   json["verdict"] = verdict_json(shown.analysis, shown.predicted);
+  json["answers"] = answers_json(shown.answers());
   json["knob_changes"] = nlohmann::ordered_json::array();
   for (const rundb::KnobChangeRow& change : shown.info.knob_changes) {
     json["knob_changes"].push_back({{"step", change.step_id + 1},

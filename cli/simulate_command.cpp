@@ -5,6 +5,7 @@
 #include "base/setting_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/like_run.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_facts.h"
@@ -14,11 +15,14 @@
 #include "cli/terminal.h"
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
+#include "core/tune/recorded_run.h"
+#include "storage/rundb/reader.h"
 
 namespace sluice::cli {
 namespace {
 
 struct SimulateArguments {
+  std::string like;  // a recorded run's database: in place of the next two
   std::string model;
   std::string platform;
   std::vector<std::string> overrides;
@@ -31,20 +35,37 @@ struct SimulateArguments {
 
 // What --set and --platform-set say, and what a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
+  if (!arguments.like.empty()) return config_like(arguments.like, arguments.overrides);
   return simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides);
 }
-Result<platform::Platform> platform_of(const SimulateArguments& arguments) {
+// With --like: model and machine as the record has them, whatever has become of the files.
+Result<tune::RecordedRun> recorded_run(const SimulateArguments& arguments) {
+  auto run = tune::open_recorded_run({arguments.like, {}, {}});
+  if (!run.ok()) return wrong_database(run.error());
+  return run;
+}
+
+Result<platform::Platform> changed(const platform::Platform& platform,
+                                   const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const platform::PlatformChange change,
                    platform::parse_platform_change(arguments.platform_changes));
-  ASSIGN_OR_RETURN(const platform::Platform platform, platform::load_platform(arguments.platform));
   return platform::with_change(platform, change);
+}
+
+Result<plan::RunPlan> plan_like(const SimulateArguments& arguments,
+                                const settings::RunConfig& config) {
+  ASSIGN_OR_RETURN(const tune::RecordedRun run, recorded_run(arguments));
+  ASSIGN_OR_RETURN(const platform::Platform platform, changed(run.platform, arguments));
+  return plan::plan_run(config, run.shape, platform);
 }
 
 Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
+  if (!arguments.like.empty()) return plan_like(arguments, config);
   if (arguments.platform_changes.empty()) return plan::plan_run(config);
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
-  ASSIGN_OR_RETURN(const platform::Platform platform, platform_of(arguments));
+  ASSIGN_OR_RETURN(const platform::Platform unchanged, platform::load_platform(arguments.platform));
+  ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
   return plan::plan_run(config, shape, platform);
 }
 
@@ -55,13 +76,29 @@ SimulateArguments with_swept(SimulateArguments arguments, const std::string& key
   return arguments;
 }
 
-// The machine as it was simulated, not as its file says.
-Status record_changed_platform(const SimulateArguments& arguments, collect::RunFacts& facts) {
-  if (arguments.platform_changes.empty()) return ok_status();
-  ASSIGN_OR_RETURN(const platform::Platform platform, platform_of(arguments));
-  for (auto& [key, value] : facts.meta) {
-    if (key == "platform_text") value = platform::platform_text(platform);
+void put(collect::RunFacts& facts, std::string_view key, const std::string& text) {
+  for (rundb::MetaRow& fact : facts.meta) {
+    if (fact.key == key) fact.value = text;
   }
+}
+
+// The machine as it was simulated, not as its file says; with --like the model, too.
+Status record_simulated_machine(const SimulateArguments& arguments, collect::RunFacts& facts) {
+  platform::Platform unchanged;
+  if (arguments.like.empty()) {
+    if (arguments.platform_changes.empty()) return ok_status();
+    ASSIGN_OR_RETURN(unchanged, platform::load_platform(arguments.platform));
+  } else {
+    ASSIGN_OR_RETURN(tune::RecordedRun run, recorded_run(arguments));
+    ASSIGN_OR_RETURN(const auto like, rundb::Reader::open(arguments.like));
+    ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> recorded, like->meta());
+    for (const rundb::MetaRow& row : recorded) {
+      if (row.key == "model_text") put(facts, row.key, row.value);
+    }
+    unchanged = std::move(run.platform);
+  }
+  ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
+  put(facts, "platform_text", platform::platform_text(platform));
   return ok_status();
 }
 
@@ -79,7 +116,7 @@ Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& argum
                      rundb::Writer::create(database, rundb::IfExists::replace));
     const state::Layout layout(plan.geometry, plan.device_map);
     collect::RunFacts facts = run_facts(plan, ModeClock::simulated, recorder, layout);
-    RETURN_IF_ERROR(record_changed_platform(arguments, facts));
+    RETURN_IF_ERROR(record_simulated_machine(arguments, facts));
     ASSIGN_OR_RETURN(collector,
                      collect::Collector::start(recorder, std::move(writer), std::move(facts),
                                                {.records_itself = false}));
@@ -143,8 +180,17 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = app.add_subcommand(
       "simulate", "What a step would take on a machine that a platform file describes");
-  command->add_option("model", arguments->model, "the model's shape (MODEL.toml)")->required();
-  command->add_option("--platform", arguments->platform, "the machine (PLATFORM.toml)")->required();
+  CLI::Option* model =
+      command->add_option("model", arguments->model, "the model's shape (MODEL.toml)");
+  CLI::Option* platform =
+      command->add_option("--platform", arguments->platform, "the machine (PLATFORM.toml)");
+  model->needs(platform);
+  platform->needs(model);
+  command
+      ->add_option("--like", arguments->like,
+                   "instead of both: model, machine and settings of a recorded run (RUN.db)")
+      ->excludes(model)
+      ->excludes(platform);
   command
       ->add_option("--set", arguments->overrides,
                    "key=value: any setting of a run (sluice train --settings); may be repeated")
@@ -182,8 +228,16 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "      --sweep devices=1..10\n"
       "  sluice simulate sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
-      "      --platform-set engine_scale=100 --platform-set compute_units=2");
+      "      --platform-set engine_scale=100 --platform-set compute_units=2\n"
+      "  sluice simulate --like sim.db --set wire=native --db sim-2.db");
   command->callback([arguments, &exit_code] {
+    if (arguments->model.empty() && arguments->like.empty()) {
+      exit_code = report_error(
+          make_error(ErrorCode::config,
+                     "what shall be simulated? Name MODEL.toml and --platform PLATFORM.toml, or a "
+                     "recorded run with --like RUN.db"));
+      return;
+    }
     const Status status =
         arguments->sweep.empty() ? simulate_once(*arguments) : simulate_sweep(*arguments);
     if (!status.ok()) exit_code = report_error(status.error());

@@ -152,13 +152,4 @@ std::string command_lines(const std::string& command, int columns, int begin) {
   return lines + line + "\n";
 }
 
-std::string shell_quoted(const std::string& text) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=./:,+-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
-}
-
 }  // namespace sluice::cli

@@ -35,7 +35,4 @@ std::string padded(std::string_view text, int columns);
 // before it.
 std::string command_lines(const std::string& command, int columns, int begin);
 
-// An argument as a shell reads it back.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace sluice::cli

@@ -6,9 +6,11 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/like_run.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
@@ -28,7 +30,8 @@ constexpr std::chrono::milliseconds kFlushWatched{100};
 constexpr std::chrono::milliseconds kFlushUnwatched{250};
 
 struct TrainArguments {
-  std::string run_path;
+  std::string run_path;  // empty: --like
+  std::string like;      // a recorded run's database
   std::vector<std::string> overrides;
   std::vector<std::string> changes;
   std::string database;
@@ -42,6 +45,7 @@ Result<settings::RunConfig> config_of(const TrainArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
+  if (!arguments.like.empty()) return config_like(arguments.like, overrides);
   return settings::load_run_config(arguments.run_path, overrides);
 }
 
@@ -262,7 +266,10 @@ class TrainCommand {
 
   // All that was asked for this time; a run that is through gets as many steps again.
   std::string resume_command(const train::TrainReport& report) const {
-    std::string text = "sluice train " + shell_quoted(arguments_.run_path) + " --resume";
+    std::string text = "sluice train ";
+    text += arguments_.like.empty() ? shell_quoted(arguments_.run_path)
+                                    : "--like " + shell_quoted(arguments_.like);
+    text += " --resume";
     for (const std::string& setting : arguments_.overrides) {
       if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
     }
@@ -302,7 +309,13 @@ void add_train_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command =
       app.add_subcommand("train", "Train a model with its optimizer state on storage");
-  command->add_option("run", arguments->run_path, "the run's settings (RUN.toml)");
+  CLI::Option* run =
+      command->add_option("run", arguments->run_path, "the run's settings (RUN.toml)");
+  command
+      ->add_option("--like", arguments->like,
+                   "instead of RUN.toml: all settings of a recorded run (RUN.db), knobs as they "
+                   "were last; name a new output with --set output=FOLDER")
+      ->excludes(run);
   command->add_option("--set", arguments->overrides, "key=value: change a setting; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
@@ -324,16 +337,18 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "good.\n"
       "Examples:\n"
       "  sluice train sample_models/runs/tiny.toml\n"
-      "  sluice train sample_models/runs/tiny.toml --set method=host --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 \\\n"
+      "      --steps 20\n"
       "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
       "      --at 100:method=host\n"
-      "  sluice train sample_models/runs/tiny.toml --resume --steps 400");
+      "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"
+      "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
       print_lines(settings::describe_settings());
       return;
     }
-    if (arguments->run_path.empty()) {
+    if (arguments->run_path.empty() && arguments->like.empty()) {
       exit_code = report_error(make_error(ErrorCode::config,
                                           "which run? Name its file, for example: sluice train "
                                           "sample_models/runs/tiny.toml"));

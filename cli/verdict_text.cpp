@@ -80,11 +80,14 @@ std::string change_lines(std::string_view heading,
 std::string verdict_text(const analyze::RunAnalysis& analysis,
                          const std::optional<analyze::PredictedChanges>& predicted,
                          const analyze::RunInfo& info, int columns) {
-  if (analysis.steps.empty()) return "";
+  if (analysis.steps.empty()) {
+    return wrapped(analyze::sentence_of(analysis.why_unknown), columns, "  ");
+  }
   const std::string clock = info.meta_value("clock");
   const std::string how =
       clock == "simulated"  ? "SIMULATED CLOCK"
       : clock == "emulated" ? fmt::format("measured by the EMULATED CLOCK x{:g}", info.time_scale())
+      : clock.empty()       ? "by a clock that is not known"
                             : "measured";
   std::string text =
       wrapped(fmt::format("{} {} ({}, {} step{})", words::kWhy, format_duration(analysis.dur), how,
@@ -95,7 +98,7 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
     const std::string lines = wrapped(finding.text, columns, "  ");
     text += finding.is_warning ? amber(lines) : lines;
   }
-  if (analysis.has_spans() && predicted) text += turn_next_text(*predicted, columns);
+  if (predicted) text += turn_next_text(*predicted, columns);
   return text;
 }
 

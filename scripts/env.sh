@@ -9,7 +9,9 @@ for sluice_dir in "$SLUICE_VENV"/lib/python3*/site-packages/torch/share/cmake; d
 done
 unset sluice_dir
 SLUICE_GUI_SOURCES="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/imgui-bundle-1.93.0"
-export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES
+# Programs of others that tests let read our exports.
+SLUICE_READERS="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/readers"
+export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES SLUICE_READERS
 
 # Lets ccache serve one checkout's objects to another: paths below the checkout do not count.
 CCACHE_BASEDIR="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

@@ -15,7 +15,7 @@ namespace sluice::csd {
 
 Status check_gradient_chunk(const UpdateOrder& order, const GradientChunkCheck& chunk,
                             std::uint64_t found);
-// Of the state as it was read, as many as the rule has arrays.
+// `found`: checksums of the state as it was read, one for each of the rule's arrays.
 Status check_state(const UpdateOrder& order, std::span<const std::uint64_t> found);
 // The bytes are what was written, and what was written is no sparse gradient of this subgroup.
 Error damaged_sparse_gradient(const UpdateOrder& order, const Error& why);

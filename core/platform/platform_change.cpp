@@ -36,7 +36,7 @@ bool is_of_an_accelerator(const Platform& platform, LinkId id) {
                              [id](const auto& route) { return route.back() == id; });
 }
 
-// Of which kind a link is; none: an accelerator's own.
+// The kind that a link counts as; none: an accelerator's own.
 std::optional<Scaled> kind_of_link(const Platform& platform, LinkId id) {
   for (const Device& device : platform.devices) {
     if (device.host_route.back() == id) return Scaled::media;

@@ -10,8 +10,8 @@
 
 namespace sluice::runtime {
 
-bool Completion::note(Status outcome, ExternalTimes times) const {
-  return board_->note(place_, generation_, std::move(outcome), times);
+bool Completion::note(Status outcome, ExternalEnd end) const {
+  return board_->note(place_, generation_, std::move(outcome), end);
 }
 
 Result<std::shared_ptr<CompletionBoard>> CompletionBoard::make(int wake_fd) {
@@ -26,7 +26,7 @@ Result<std::shared_ptr<CompletionBoard>> CompletionBoard::make(int wake_fd) {
 CompletionBoard::~CompletionBoard() { close(wake_fd_); }
 
 bool CompletionBoard::note(std::uint32_t index, std::uint64_t generation, Status outcome,
-                           ExternalTimes times) {
+                           ExternalEnd end) {
   Place& place = places_[index];
   std::uint64_t awaited = word_of(generation, Phase::awaited);
   // Acquire: what the place held for the operation before has been read by the owner.
@@ -36,7 +36,7 @@ bool CompletionBoard::note(std::uint32_t index, std::uint64_t generation, Status
     return false;
   }
   place.outcome = std::move(outcome);
-  place.times = times;
+  place.end = end;
   place.word.store(word_of(generation, Phase::noted), std::memory_order_release);
   noted_.fetch_or(std::uint64_t{1} << index, std::memory_order_release);
   const std::uint64_t one = 1;

@@ -26,17 +26,18 @@ namespace sluice::runtime {
 
 class CompletionBoard;
 
-// When the work ran, on CLOCK_MONOTONIC. -1: not known; the operation then starts when it was
-// handed over and ends when the note came.
-struct ExternalTimes {
+// When the work ran, on CLOCK_MONOTONIC, and where. -1: not known; the operation then starts when
+// it was handed over and ends when the note came, on the only compute unit.
+struct ExternalEnd {
   TimeNs start_ns = -1;
   TimeNs end_ns = -1;
+  std::int32_t unit = -1;
 };
 
 class Completion {
  public:
   // The work has ended. False: nobody waits for this note (any more).
-  bool note(Status outcome, ExternalTimes times = {}) const;
+  bool note(Status outcome, ExternalEnd end = {}) const;
 
  private:
   friend class ExternalWork;
@@ -71,10 +72,10 @@ class CompletionBoard {
     std::atomic<std::uint64_t> word = word_of(0, Phase::free);
     // Written between noting and noted by who notes, read by the owner after noted.
     Status outcome;
-    ExternalTimes times;
+    ExternalEnd end;
   };
 
-  bool note(std::uint32_t place, std::uint64_t generation, Status outcome, ExternalTimes times);
+  bool note(std::uint32_t place, std::uint64_t generation, Status outcome, ExternalEnd end);
   // For the owner: the places noted since the last call, as bits.
   std::uint64_t take_noted();
   Place& place(std::uint32_t index) { return places_[index]; }

@@ -269,6 +269,12 @@ void CostModel::advance(TimeNs now_ns, std::vector<Completion>& completed) {
             [](const Pending& a, const Pending& b) { return b > a; });
   for (const Pending& done : sorted_) {
     completed.push_back({done.state, done.begin_ns, done.at_ns, done.unit});
+    // Where work elsewhere has said on which unit it ran, that stands.
+    const Cost& cost = done.state->operation.cost;
+    const bool is_kernel = cost.route.empty() && index_of(cost.engine) >= 0;
+    if (is_kernel && engine_of(cost).free_ns.size() > 1 && done.state->unit < 0) {
+      done.state->unit = done.unit;
+    }
   }
 }
 

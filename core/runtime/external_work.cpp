@@ -73,8 +73,9 @@ void ExternalWork::take(std::uint32_t index, OperationQueue& done) {
            CompletionBoard::word_of(handed.generation, Phase::noted));
   OperationState* state = handed.state;
   Status noted = std::exchange(place.outcome, ok_status());
-  if (place.times.start_ns >= 0) state->start_ns = place.times.start_ns;
-  state->end_ns = place.times.end_ns >= 0 ? place.times.end_ns : monotonic_now_ns();
+  if (place.end.start_ns >= 0) state->start_ns = place.end.start_ns;
+  state->end_ns = place.end.end_ns >= 0 ? place.end.end_ns : monotonic_now_ns();
+  if (place.end.unit >= 0) state->unit = place.end.unit;
   handed = {nullptr, handed.generation + 1, kNoDeadline};
   free_places_ |= std::uint64_t{1} << index;
   place.word.store(CompletionBoard::word_of(handed.generation, Phase::free),

@@ -95,6 +95,7 @@ struct OperationState {
   TimeNs modelled_start_ns = 0;  // emulated: when the platform says it starts
   TimeNs modelled_end_ns = 0;    // and ends
   std::int32_t step = -1;
+  std::int32_t unit = -1;  // compute unit that a kernel ran on, from 0; -1: there is but one
   Status status;
 
   // Kept by the runtime and the clock.

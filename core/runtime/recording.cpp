@@ -14,13 +14,14 @@ constexpr std::size_t kRingRecords = 1 << 16;
 
 constexpr platform::EngineId kNoEngine{-1};
 
-// "csd0 state_read over drive, internal": of links below the place only their own names.
-std::string name_of_way(const std::string& place, Stage stage,
-                        std::span<const platform::LinkId> route,
+// "csd0 state_read over drive, internal": of links below the place only their own names; "csd0
+// update on unit 1".
+std::string name_of_way(const std::string& place, const OperationState& state,
                         const IdVector<platform::LinkId, std::string>& link_names) {
-  std::string name = place + " " + std::string(stage_name(stage));
+  std::string name = place + " " + std::string(stage_name(state.operation.label.stage));
+  if (state.unit >= 0) name += " on unit " + std::to_string(state.unit);
   const char* joint = " over ";
-  for (const platform::LinkId id : route) {
+  for (const platform::LinkId id : state.operation.cost.route) {
     const std::string& link = link_names[id];
     name += joint + (link.starts_with(place + ".") ? link.substr(place.size() + 1) : link);
     joint = ", ";
@@ -71,7 +72,8 @@ RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
   return &device;
 }
 
-record::TrackId RecordingSink::track_of(const Operation& operation) {
+record::TrackId RecordingSink::track_of(const OperationState& state) {
+  const Operation& operation = state.operation;
   Place* place = place_of(operation);
   if (place == nullptr) {
     CHECK(operation.cost.route.empty());  // bytes of nobody's would stand on no link
@@ -81,16 +83,18 @@ record::TrackId RecordingSink::track_of(const Operation& operation) {
   }
   Ways& ways = place->ways[index_of(operation.label.stage)];
   for (const Way& way : ways) {
-    if (way.direction == operation.cost.direction &&
+    if (way.direction == operation.cost.direction && way.unit == state.unit &&
         is_same_route(way.route, operation.cost.route)) {
       return way.track;
     }
   }
-  ways.push_back({operation.cost.route, operation.cost.direction, add_way(*place, operation)});
+  ways.push_back(
+      {operation.cost.route, operation.cost.direction, state.unit, add_way(*place, state)});
   return ways.back().track;
 }
 
-record::TrackId RecordingSink::add_way(const Place& place, const Operation& operation) {
+record::TrackId RecordingSink::add_way(const Place& place, const OperationState& state) {
+  const Operation& operation = state.operation;
   std::vector<record::TrackLink> links;
   for (const platform::LinkId link : operation.cost.route) {
     links.push_back({platform::index_of(link), operation.cost.direction == platform::Direction::read
@@ -98,9 +102,7 @@ record::TrackId RecordingSink::add_way(const Place& place, const Operation& oper
                                                    : record::LinkDirection::write});
   }
   const std::string_view kind = operation.label.accelerator >= 0 ? "link" : "device";
-  return recorder_.add_track(
-      place.track, kind,
-      name_of_way(place.name, operation.label.stage, operation.cost.route, link_names_), links);
+  return recorder_.add_track(place.track, kind, name_of_way(place.name, state, link_names_), links);
 }
 
 void RecordingSink::on_finish(const OperationState& state) {
@@ -112,7 +114,7 @@ void RecordingSink::on_finish(const OperationState& state) {
   span.device = static_cast<std::int16_t>(index_of(label.device));
   span.layer = static_cast<std::int16_t>(index_of(label.layer));
   span.name = names_[index_of(label.stage)];
-  span.track = track_of(state.operation);
+  span.track = track_of(state);
   span.step = state.step;
   span.subgroup = index_of(label.subgroup);
   span.submit_ts = state.submit_ns;

@@ -3,7 +3,8 @@
 // and a flow from what caused it. What is under way becomes counters (run_counters.h).
 //
 // Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
-// device and each accelerator one track for each stage and route. A track is made when an operation
+// device and each accelerator one track for each stage and route, or for each compute unit that the
+// stage's kernels run on where the device has several. A track is made when an operation
 // first takes its route, with the links of that route; so the links of a track are those that its
 // bytes really took, whatever was changed meanwhile.
 //
@@ -51,6 +52,7 @@ class RecordingSink final : public OperationSink {
   struct Way {
     std::span<const platform::LinkId> route;  // the platform's, which outlives this
     platform::Direction direction;
+    std::int32_t unit;  // -1: the device has but one
     record::TrackId track;
   };
   using Ways = std::vector<Way>;  // a stage has one, and another for each live change of its route
@@ -63,9 +65,9 @@ class RecordingSink final : public OperationSink {
 
   record::Recorder& recorder_;
   record::Ring& ring_;
-  record::TrackId track_of(const Operation& operation);
+  record::TrackId track_of(const OperationState& state);
   Place* place_of(const Operation& operation);
-  record::TrackId add_way(const Place& place, const Operation& operation);
+  record::TrackId add_way(const Place& place, const OperationState& state);
 
   platform::EngineId compute_engine_;
   FlowCauses flow_causes_;

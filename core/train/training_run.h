@@ -36,7 +36,8 @@ class TrainingRun {
     const model::ModelFactory* factory = nullptr;
     StartFrom start = StartFrom::new_state;
     record::Recorder* recorder = nullptr;  // null: nothing is recorded
-    // Of method=csd; null: emulated ones. Whoever opens a run with backend=xrt makes them.
+    // The devices of method=csd; null: emulated ones. Whoever opens a run with backend=xrt makes
+    // them.
     csd::DeviceFactory* devices = nullptr;
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "storage/rundb/completeness.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/span_reader.h"
 
@@ -145,6 +146,13 @@ class RecordedRunReader {
   }
 
   Status read_operations(const std::vector<rundb::StepRow>& steps) {
+    ASSIGN_OR_RETURN(const rundb::Completeness rows, rundb::completeness_of(*reader_));
+    if (rows.operations_missing > 0) {
+      return refused(
+          fmt::format("{} of {} operations have no rows, and the others do not say what "
+                      "a step does",
+                      rows.operations_missing, rows.operations_recorded));
+    }
     const TimeNs begin = steps.front().ts;
     const rundb::StepRow& last = steps.back();
     ASSIGN_OR_RETURN(const auto spans,

@@ -69,7 +69,7 @@ TimeNs overlap_ns(const Interval& interval, const std::vector<Interval>& others)
   return sum_ns;
 }
 
-// Of several units each kernel, as they were asked for, has the one that is free first.
+// Each kernel, as they were asked for, has the unit that is free first.
 std::vector<double> seconds_on_units(std::span<const OperationTimes> kernels, std::int32_t units) {
   std::vector<std::size_t> by_start(kernels.size());
   std::iota(by_start.begin(), by_start.end(), std::size_t{0});

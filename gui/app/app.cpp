@@ -115,7 +115,8 @@ class App {
     } else if (frames_left_ == 0 && is_unsettled_) {
       frames_left_ = kFramesAfterEvent - 1;
       is_unsettled_ = false;
-    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page())) {
+    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page() ||
+                                     shell_.motion() != TimelineState::Motion::none)) {
       frames_left_ = 1;
     }
   }

@@ -18,15 +18,19 @@ std::string lower(std::string text) {
   return text;
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 9> kMouse = {{
-    {"wheel", "zoom to the cursor"},
+constexpr std::array<std::pair<const char*, const char*>, 13> kMouse = {{
+    {"wheel, Ctrl+wheel", "zoom at the cursor"},
+    {"W, S held", "zoom at the cursor, also + - up down"},
+    {"A, D held", "pan, also left right"},
     {"drag", "pan"},
     {"Ctrl+drag", "zoom to a stretch"},
-    {"Shift+drag", "measure a stretch, with sums"},
-    {"Shift+wheel", "scroll the tracks"},
+    {"Shift+drag", "measure a range, with sums"},
+    {"Shift+wheel", "scroll the tracks, also the bar at the right"},
     {"click on a span", "choose it: what set it off, what it set off"},
-    {"click on a group's name", "close or open the group"},
-    {"arrows, + and -", "pan and zoom"},
+    {"double click", "fit the span, else the step, under the cursor"},
+    {"click on a group's name", "fold or unfold the group"},
+    {"Enter, Shift+Enter", "in Find: the next match, the previous one"},
+    {"Esc", "close Shortcuts, Find; clear what is selected"},
     {"drag in the strip above", "move through the whole run"},
 }};
 

@@ -25,10 +25,12 @@ class Docks {
  private:
   void draw_space(Foreground& foreground);
   void lay_out(ImGuiID dock, Foreground& foreground);
+  void dock_new_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
   void draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                   Settings& settings);
 
   bool lays_out_ = false;
+  bool has_docked_new_views_ = false;
   int docking_frames_ = 0;  // until windows are in their docks, none can come to the front
 };
 

@@ -7,25 +7,65 @@
 
 namespace sluice::gui {
 
-void ExportPanel::begin(const std::string& database, ExportForm form) {
+void ExportPanel::ask(const std::string& database, ExportForm form,
+                      std::vector<ExportChoice> choices) {
   is_open_ = true;
+  database_ = database;
+  form_ = form;
+  choices_ = std::move(choices);
+  chosen_ = 0;
+}
+
+void ExportPanel::begin(const std::string& database, ExportForm form, const ExportSteps& steps) {
+  is_open_ = true;
+  choices_.clear();
   exported_.forget();
-  exported_.begin(
-      [program = program_, database, form] { return export_run(program, database, form); },
-      Window::wake);
+  exported_.begin([program = program_, database, form,
+                   steps] { return export_run(program, database, form, steps); },
+                  Window::wake);
+}
+
+bool ExportPanel::dismiss() {
+  if (!is_open_ || exported_.result() == nullptr) return false;
+  is_open_ = false;
+  return true;
 }
 
 void ExportPanel::draw() {
   if (!is_open_) return;
   const std::shared_ptr<const Exported> exported = exported_.result();
-  const bool is_bad = exported != nullptr && !exported->problem.empty();
+  const bool is_bad = choices_.empty() && exported != nullptr && !exported->problem.empty();
   const Notice notice("Export", px(620), px(40), is_bad ? look().colours.red : look().colours.line);
   if (!notice.is_shown()) return;
+  if (choices_.empty()) {
+    draw_outcome(exported.get());
+  } else {
+    draw_question();
+  }
+}
+
+void ExportPanel::draw_question() {
+  draw_title(form_ == ExportForm::trace ? "Export a trace for Perfetto"
+                                        : "Export the tables as CSV");
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (ImGui::RadioButton(choices_[i].name.c_str(), i == chosen_)) chosen_ = i;
+  }
+  draw_note("Steps are exported whole, with all that was under way in them.");
+  if (ImGui::Button("Export")) begin(database_, form_, ExportSteps(choices_[chosen_].steps));
+  ImGui::SameLine();
+  if (ImGui::Button("Cancel")) {
+    choices_.clear();
+    is_open_ = false;
+  }
+}
+
+void ExportPanel::draw_outcome(const Exported* exported) {
   if (exported == nullptr) {
     draw_title("Exporting the run");
     draw_note("A process of low priority does it.");
     return;
   }
+  const bool is_bad = !exported->problem.empty();
   draw_title(is_bad ? "The run was not exported" : "The run was exported");
   draw_coloured(look().colours.text, is_bad ? exported->problem : exported->path);
   if (ImGui::Button("Close")) is_open_ = false;

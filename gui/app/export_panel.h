@@ -1,10 +1,12 @@
 #pragma once
-// Exporting the open run (gui/data/export_run.h), and what became of it.
+// Exporting the open run (gui/data/export_run.h): which part of it, and what became of it.
 //
 // Thread contract: the frame thread.
 
 #include <string>
+#include <vector>
 
+#include "gui/app/export_choices.h"
 #include "gui/data/background.h"
 #include "gui/data/export_run.h"
 
@@ -15,16 +17,28 @@ class ExportPanel {
   // `program`: the command `sluice`; empty: find_sluice().
   explicit ExportPanel(std::string program) : program_(std::move(program)) {}
 
-  void begin(const std::string& database, ExportForm form);
+  // Asks which of the choices it shall be, the first unless another is clicked.
+  void ask(const std::string& database, ExportForm form, std::vector<ExportChoice> choices);
+  void begin(const std::string& database, ExportForm form, const ExportSteps& steps = {});
   // One at a time: another would be given the name that the one under way is about to take.
   bool is_working() const { return exported_.is_working(); }
-  // From begin() on until somebody closes it.
+  // From ask() or begin() on until somebody closes it.
   void draw();
+  // Closes what it says of an export that has ended; false: there is none.
+  bool dismiss();
 
  private:
+  void draw_question();
+  void draw_outcome(const Exported* exported);
+
   std::string program_;
   Background<Exported> exported_;
   bool is_open_ = false;
+  // What is asked; no choices: nothing is.
+  std::string database_;
+  ExportForm form_ = ExportForm::trace;
+  std::vector<ExportChoice> choices_;
+  std::size_t chosen_ = 0;
 };
 
 }  // namespace sluice::gui

@@ -45,7 +45,8 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"dark", "light"}));
   app.add_option("--scale", options.scale, "of text and everything; otherwise the display's")
       ->check(CLI::Range(0.5, 4.0));
-  app.add_option("--size", size, "of the window, as 1600x1000");
+  app.add_option("--size", size,
+                 "of the window, as 1600x1000; otherwise what the screen has room for");
   app.add_option("--view", options.view, "the view to bring forward, as \"Statistics\"");
   app.add_option("--screenshot", options.screenshot,
                  "when everything is read (of a live run: what it had when it was opened), save a "

@@ -7,6 +7,7 @@
 
 #include "core/control/control_server.h"
 #include "gui/app/window.h"
+#include "gui/data/child_process.h"
 #include "gui/data/run_path.h"
 
 namespace sluice::gui {
@@ -17,6 +18,8 @@ Shell::Shell(Settings& settings, std::string program, bool gives_way)
       gives_way_(gives_way),
       views_(all_views(session_)),
       start_page_(settings, spare_time_, program),
+      new_run_(spare_time_),
+      open_box_(settings.recent),
       export_panel_(std::move(program)) {
   for (const std::unique_ptr<View>& view : views_)
     view->is_open = std::ranges::find(settings.closed, view->title()) == settings.closed.end();
@@ -28,6 +31,7 @@ Shell::~Shell() = default;
 void Shell::open_run(const std::string& path) {
   close_run();
   start_page_.open_nothing();
+  new_run_.forget();
   const std::string name = absolute_path(path);
   session_.pieces.feed = std::make_unique<RunFeed>(name, FeedOptions{.wake = Window::wake});
   session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(name),
@@ -80,9 +84,14 @@ bool Shell::is_settled() const {
   const bool has_timeline = session_.pieces.run->span_count == 0 ||
                             session_.timeline.has_picture() ||
                             (is_live && session_.pieces.timeline != nullptr);
-  const bool has_advice = !session_.turning.advisor->is_working(Question::suggest);
-  return has_statistics && has_timeline && has_advice && session_.pieces.verdict != nullptr &&
-         session_.pieces.minimap != nullptr;
+  const StepPaths* paths = session_.pieces.paths.get();
+  const bool has_paths = !has_timeline || session_.pieces.timeline == nullptr || is_live ||
+                         session_.pieces.steps().empty() ||
+                         (paths != nullptr && paths->is_complete);
+  const bool has_advice = !session_.turning.advisor->is_working(Question::suggest) &&
+                          !session_.turning.advisor->is_working(Question::knobs);
+  return has_statistics && has_timeline && has_paths && has_advice &&
+         session_.pieces.verdict != nullptr && session_.pieces.minimap != nullptr;
 }
 
 void Shell::draw(const FrameCost& cost) {
@@ -100,10 +109,34 @@ void Shell::draw(const FrameCost& cost) {
   } else {
     draw_run();
   }
+  begin_new_run();
   if (const std::string path = open_box_.draw(); !path.empty()) open_run(path);
   export_panel_.draw();
   palette_.draw(commands_);
   draw_shortcut_sheet(commands_, &shows_shortcuts_);
+  had_popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+}
+
+void Shell::begin_new_run() {
+  Turning& turning = session_.turning;
+  if (session_.pieces.has_facts() && turning.take_new_run()) {
+    turning.new_run_problem.clear();
+    const LikeRun like{.database = session_.pieces.feed->path(),
+                       .is_simulated = session_.pieces.facts().is_simulated(),
+                       .settings = turning.pending.settings()};
+    new_run_.begin([program = program_, like] {
+      return start_like(program.empty() ? find_sluice() : program, like);
+    });
+  }
+  const std::optional<Result<StartedRun>> started = new_run_.take();
+  if (!started) return;
+  if (!started->ok()) {
+    turning.new_run_problem = started->error().message();
+    return;
+  }
+  const StartedRun run = **started;
+  open_run(run.database);
+  problem_notice_.follow_log(run.log);
 }
 
 void Shell::draw_start_page() {

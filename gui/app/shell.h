@@ -16,6 +16,7 @@
 #include "gui/app/export_panel.h"
 #include "gui/app/open_box.h"
 #include "gui/app/problem_notice.h"
+#include "gui/app/run_start.h"
 #include "gui/app/settings.h"
 #include "gui/app/spare_time.h"
 #include "gui/app/start_page.h"
@@ -45,6 +46,8 @@ class Shell {
   std::string window_title() const;
   // All that was asked for is there: what is drawn now stays so.
   bool is_settled() const;
+  // What wants frames though nothing happens.
+  TimelineState::Motion motion() const { return session_.timeline.motion(); }
   Session& session() { return session_; }
   std::vector<std::unique_ptr<View>>& views() { return views_; }
   const std::vector<Command>& commands() const { return commands_; }
@@ -53,10 +56,14 @@ class Shell {
   void make_commands();
   void add_file_commands();
   void add_timeline_commands();
+  void add_moving_commands();
   void add_knob_commands();
   void add_window_commands();
+  void dismiss();
   void draw_start_page();
   void draw_run();
+  // The one that somebody asked for in Knobs: begun, then opened.
+  void begin_new_run();
 
   Settings* settings_;
   std::string program_;
@@ -69,11 +76,13 @@ class Shell {
   Docks docks_;
   SpareTime spare_time_;
   StartPage start_page_;
+  RunStart new_run_;
   ProblemNotice problem_notice_;
   OpenBox open_box_;
   ExportPanel export_panel_;
   CommandPalette palette_;
   bool shows_shortcuts_ = false;
+  bool had_popup_ = false;  // a menu or a box was open in the frame before
   bool wants_to_quit_ = false;
   double scale_ = 1;
   // Runs that are being closed: their threads end the read they are at, and nobody waits for that.

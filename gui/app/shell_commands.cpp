@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "gui/app/shell.h"
+#include "gui/views/span_details.h"
 
 namespace sluice::gui {
 
@@ -34,22 +35,24 @@ void Shell::add_file_commands() {
   const auto can_export = [this] {
     return session_.pieces.has_facts() && !export_panel_.is_working();
   };
-  const auto begin_export = [this](ExportForm form) {
-    export_panel_.begin(session_.pieces.feed->path(), form);
+  const auto ask_for_export = [this](ExportForm form) {
+    export_panel_.ask(session_.pieces.feed->path(), form,
+                      export_choices(session_.pieces.steps(), session_.timeline));
   };
+  commands_.push_back(
+      {.menu = "Run",
+       .name = "Save a report page",
+       .keys = "Ctrl+E",
+       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
+       .run = [this] { export_panel_.begin(session_.pieces.feed->path(), ExportForm::report); },
+       .is_there = can_export});
   commands_.push_back({.menu = "Run",
-                       .name = "Save a report page",
-                       .keys = "Ctrl+E",
-                       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-                       .run = [begin_export] { begin_export(ExportForm::report); },
+                       .name = "Export a trace for Perfetto\u2026",
+                       .run = [ask_for_export] { ask_for_export(ExportForm::trace); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
-                       .name = "Export a trace for Perfetto",
-                       .run = [begin_export] { begin_export(ExportForm::trace); },
-                       .is_there = can_export});
-  commands_.push_back({.menu = "Run",
-                       .name = "Export the tables as CSV",
-                       .run = [begin_export] { begin_export(ExportForm::tables); },
+                       .name = "Export the tables as CSV\u2026",
+                       .run = [ask_for_export] { ask_for_export(ExportForm::tables); },
                        .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Quit",
@@ -70,30 +73,68 @@ void Shell::add_timeline_commands() {
                          .run = std::move(run),
                          .is_there = is_shown});
   };
-  add("Follow the end of a live run", "F", ImGuiKey_F,
-      [this] { session_.timeline.toggle_following(); });
-  add("Fit the run", "Home", ImGuiKey_Home, [this] { session_.timeline.show_all(); });
-  add("Fit the step under the centre", "S", ImGuiKey_S,
-      [this] { session_.timeline.show_middle_step(); });
-  add("Zoom to the chosen span", "Z", ImGuiKey_Z, [this] { session_.timeline.show_chosen(); });
-  add("Measure by dragging", "M", ImGuiKey_M, [this] { session_.timeline.toggle_measuring(); });
-  add("Pin the measured stretch, to compare another with it", "A", ImGuiKey_A, [this] {
-    if (!session_.timeline.measured()) return;
-    session_.timeline.pin_measured();
+  TimelineState& timeline = session_.timeline;
+  add("Follow the end of a live run", "L", ImGuiKey_L, [&] { timeline.toggle_following(); });
+  add("Fit the run", "Home", ImGuiKey_Home, [&] { timeline.show_all(); });
+  add("Fit the step under the centre", "T", ImGuiKey_T, [&] { timeline.show_middle_step(); });
+  add("Fit what is selected: the span, else the measured range", "F", ImGuiKey_F,
+      [&] { timeline.fit_selection(); });
+  add_moving_commands();
+  add("Measure by dragging", "M", ImGuiKey_M, [&] { timeline.toggle_measuring(); });
+  add("Pin the measured range, to compare another with it", "P", ImGuiKey_P, [&] {
+    if (!timeline.measured()) return;
+    timeline.pin_measured();
     session_.foreground.bring("Compare");
   });
-  add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [this] {
-    session_.timeline.focus_search();
+  add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [&] {
+    timeline.focus_search();
     session_.foreground.bring("Timeline");
   });
-  add("Next match", "N", ImGuiKey_N, [this] { session_.timeline.show_found(1); });
-  add("Previous match", "Shift+N", ImGuiMod_Shift | ImGuiKey_N,
-      [this] { session_.timeline.show_found(-1); });
-  add("Clear measure, search and choice", "Esc", ImGuiKey_Escape, [this] {
-    session_.timeline.forget_measured();
-    session_.timeline.choose(0);
-    if (!session_.timeline.search().empty()) session_.timeline.look_for("");
-  });
+  add("Next match", "N", ImGuiKey_N, [&] { timeline.show_found(1); });
+  add("Previous match", "Shift+N", ImGuiMod_Shift | ImGuiKey_N, [&] { timeline.show_found(-1); });
+  commands_.push_back({.menu = "Timeline",
+                       .name = "Copy what Details says of the chosen span",
+                       .keys = "Ctrl+C",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_C,
+                       .run =
+                           [this] {
+                             const SpanDetails details =
+                                 details_of(session_.pieces, *session_.pieces.chosen);
+                             ImGui::SetClipboardText(details_text(details).c_str());
+                           },
+                       .is_there = [this] { return session_.pieces.chosen != nullptr; }});
+  add("Fold all groups", "", 0, [&] { timeline.folding().close_all(session_.pieces.facts()); });
+  add("Unfold all groups", "", 0, [&] { timeline.folding().open_all(); });
+  add("Keep the rows of phases that are over", "I", ImGuiKey_I,
+      [&] { timeline.folding().toggle_keeping_all_rows(); });
+  commands_.back().is_on = [&] { return timeline.folding().keeps_all_rows(); };
+  add("Close what is open, then clear what is selected", "Esc", ImGuiKey_Escape,
+      [this] { dismiss(); });
+}
+
+// Their keys go on while they are held, and work at the cursor: gui/views/timeline_view.cpp.
+void Shell::add_moving_commands() {
+  const auto add = [this](const char* name, const char* keys, std::function<void()> run) {
+    commands_.push_back(
+        {.menu = "Timeline", .name = name, .keys = keys, .run = std::move(run), .is_there = [this] {
+           return session_.pieces.has_facts();
+         }});
+  };
+  TimelineState& timeline = session_.timeline;
+  add("Zoom in", "W", [&] { timeline.zoom(1 / 1.4, timeline.middle()); });
+  add("Zoom out", "S", [&] { timeline.zoom(1.4, timeline.middle()); });
+  add("Pan to earlier", "A", [&] { timeline.pan(-timeline.view().width() / 8); });
+  add("Pan to later", "D", [&] { timeline.pan(timeline.view().width() / 8); });
+}
+
+// One thing at a time, what lies above first. ImGui has closed a menu or a box by itself.
+void Shell::dismiss() {
+  if (had_popup_) return;
+  if (shows_shortcuts_) {
+    shows_shortcuts_ = false;
+  } else if (!export_panel_.dismiss()) {
+    session_.timeline.dismiss();
+  }
 }
 
 void Shell::add_knob_commands() {
@@ -112,18 +153,29 @@ void Shell::add_knob_commands() {
   const auto has_chosen = [this, can_turn] {
     return can_turn() && !session_.turning.pending.empty();
   };
+  const auto can_choose = [this] {
+    return session_.pieces.has_facts() && session_.turning.can_choose();
+  };
+  const auto may_discard = [this, can_choose] {
+    return can_choose() && !session_.turning.pending.empty();
+  };
   add(
       words::kApply, "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
       [this] { session_.turning.apply(); }, has_chosen);
   add(
       words::kDiscard, "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
-      [this] { session_.turning.discard(); }, has_chosen);
+      [this] { session_.turning.discard(); }, may_discard);
   add(
       words::kWhatIf, "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
-      [this] { session_.turning.ask_what_if(); }, has_chosen);
+      [this] { session_.turning.ask_what_if(); }, may_discard);
   add(
       words::kTune, "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
-      [this] { session_.turning.ask_for_proposal(); }, can_turn);
+      [this] { session_.turning.ask_for_proposal(); }, can_choose);
+  add(
+      "New run with the pending changes", "Ctrl+Shift+Enter",
+      ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Enter,
+      [this] { session_.turning.ask_for_new_run(); },
+      [this] { return session_.pieces.has_facts() && session_.turning.is_for_new_run(); });
   add(
       words::kRevert, "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
       [this] { session_.turning.take_back(session_.turning.effects.back()); },

@@ -1,10 +1,16 @@
 #include "gui/app/start_page.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "gui/app/notice.h"
 #include "gui/app/window.h"
 #include "gui/data/child_process.h"
+#include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 
@@ -16,12 +22,13 @@ constexpr double kLookSeconds = 2;  // at most, until a run that begins appears
 }  // namespace
 
 StartPage::StartPage(const Settings& settings, SpareTime& spare_time, std::string program)
-    : settings_(&settings), spare_time_(&spare_time), program_(std::move(program)) {
+    : settings_(&settings), program_(std::move(program)), beginning_(spare_time) {
   samples_.begin(sample_runs, Window::wake);
 }
 
 StartChoice StartPage::draw() {
   look_for_runs_again();
+  look_at_recent_runs();
   StartChoice choice;
   take_begun_run(choice);
   if (begin_panel("Start", px(760), px(80))) {
@@ -61,6 +68,34 @@ void StartPage::look_for_runs_again() {
   runs_.begin([recent = settings_->recent] { return look_for_runs(recent); }, Window::wake);
 }
 
+// Each time that the page comes up.
+void StartPage::look_at_recent_runs() {
+  constexpr double kAwaySeconds = 2;
+  const double now = ImGui::GetTime();
+  if (now - std::exchange(drawn_at_, now) < kAwaySeconds) return;
+  recent_.begin(
+      [paths = settings_->recent] {
+        std::vector<RunSummary> runs;
+        for (const std::string& path : paths) runs.push_back(summary_of(path));
+        return runs;
+      },
+      Window::wake);
+}
+
+// "tiny · 2026-11-25 12:39 · 60 steps · loss 2.29"; empty: nothing is known of it.
+std::string StartPage::summary_words(const std::string& path) const {
+  const std::shared_ptr<const std::vector<RunSummary>> runs = recent_.result();
+  if (runs == nullptr) return {};
+  const auto run = std::ranges::find(*runs, path, &RunSummary::path);
+  if (run == runs->end() || run->name.empty()) return {};
+  std::string text = run->name;
+  if (!run->started.empty()) text += " \u00b7 " + run->started;
+  text += fmt::format(" \u00b7 {} step{}", grouped_text(run->step_count),
+                      run->step_count == 1 ? "" : "s");
+  if (run->is_simulated) return text + " \u00b7 simulated";
+  return std::isfinite(run->loss) ? text + " \u00b7 loss " + figure_text(run->loss, 3) : text;
+}
+
 void StartPage::draw_path_list(const char* id, const std::vector<std::string>& paths,
                                StartChoice& choice) {
   const std::shared_ptr<const KnownRuns> known = runs_.result();
@@ -70,9 +105,17 @@ void StartPage::draw_path_list(const char* id, const std::vector<std::string>& p
     ImGui::BeginDisabled(is_gone);
     if (ImGui::Selectable(path.c_str())) choice.database = path;
     ImGui::EndDisabled();
-    if (!is_gone) continue;
-    ImGui::SameLine();
-    draw_figure("gone", look().colours.dim);
+    const std::string words = is_gone ? "gone" : summary_words(path);
+    if (words.empty()) continue;
+    const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(path.c_str()).x;
+    if (figure_size(words).x < room - px(12)) {
+      ImGui::SameLine();
+      draw_figure(words, look().colours.dim);
+    } else {
+      ImGui::Indent(px(12));
+      draw_note(words);
+      ImGui::Unindent(px(12));
+    }
   }
   ImGui::PopID();
 }
@@ -89,7 +132,7 @@ void StartPage::draw_new_runs() {
   }
   for (const SampleRun& run : *samples) {
     ImGui::PushID(run.name.c_str());
-    if (ImGui::Button("Begin") && beginning_ == nullptr) begin_run(run);
+    if (ImGui::Button("Begin")) begin_run(run);
     ImGui::PopID();
     ImGui::SameLine();
     ImGui::AlignTextToFramePadding();
@@ -101,19 +144,14 @@ void StartPage::draw_new_runs() {
 
 void StartPage::begin_run(const SampleRun& run) {
   problem_.clear();
-  beginning_ = std::make_shared<Published<Result<StartedRun>>>();
-  spare_time_->do_ordinarily([into = beginning_, program = program_, run] {
-    into->publish(std::make_shared<const Result<StartedRun>>(
-        start_run(program.empty() ? find_sluice() : program, run, "out")));
-    Window::wake();
+  beginning_.begin([program = program_, run] {
+    return start_run(program.empty() ? find_sluice() : program, run, "out");
   });
 }
 
 void StartPage::take_begun_run(StartChoice& choice) {
-  if (beginning_ == nullptr) return;
-  const std::shared_ptr<const Result<StartedRun>> started = beginning_->latest();
-  if (started == nullptr) return;
-  beginning_.reset();
+  const std::optional<Result<StartedRun>> started = beginning_.take();
+  if (!started) return;
   if (started->ok()) {
     choice.database = (*started)->database;
     choice.log = (*started)->log;

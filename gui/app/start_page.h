@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "gui/app/run_start.h"
 #include "gui/app/settings.h"
-#include "gui/app/spare_time.h"
 #include "gui/data/background.h"
 #include "gui/data/known_runs.h"
 #include "gui/data/new_run.h"
+#include "gui/data/run_list.h"
 
 namespace sluice::gui {
 
@@ -30,25 +31,28 @@ class StartPage {
 
   StartChoice draw();
   // Another run is opened: one that is still being begun is not opened after it.
-  void open_nothing() { beginning_.reset(); }
+  void open_nothing() { beginning_.forget(); }
   // What is drawn stays so until something on the disk changes.
   bool is_settled() const { return runs_.result() != nullptr && samples_.result() != nullptr; }
 
  private:
   void look_for_runs_again();
+  void look_at_recent_runs();
+  std::string summary_words(const std::string& path) const;
   void draw_path_list(const char* id, const std::vector<std::string>& paths, StartChoice& choice);
   void draw_new_runs();
   void begin_run(const SampleRun& run);
   void take_begun_run(StartChoice& choice);
 
   const Settings* settings_;
-  SpareTime* spare_time_;
   std::string program_;
   Background<KnownRuns> runs_;
   double looked_at_ = -1e9;
+  double drawn_at_ = -1e9;
+  Background<std::vector<RunSummary>> recent_;  // of those opened before
   Background<std::vector<SampleRun>> samples_;
-  std::shared_ptr<Published<Result<StartedRun>>> beginning_;  // null: no run is being begun
-  std::string problem_;                                       // why a run could not be begun
+  RunStart beginning_;
+  std::string problem_;  // why a run could not be begun
 };
 
 }  // namespace sluice::gui

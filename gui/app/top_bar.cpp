@@ -89,7 +89,8 @@ void draw_run_state(const RunPieces& pieces) {
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
   ImGui::SameLine(0, px(8));
-  ImGui::Text("%s \u00b7 %s", facts.name().c_str(), facts.method_line.c_str());
+  ImGui::Text("%s \u00b7 %s", facts.name().c_str(),
+              facts.method_line.empty() ? "mode not known" : facts.method_line.c_str());
   if (!facts.stand_ins.empty()) {
     ImGui::SameLine(0, px(8));
     draw_badge(facts.stand_ins, look().colours.amber);
@@ -100,15 +101,19 @@ void draw_run_state(const RunPieces& pieces) {
 // At the right end, if there is room: it is also in the view of losses and facts.
 void draw_recorder_state(const RunPieces& pieces) {
   const std::int64_t lost = lost_count(pieces.facts().losses);
-  std::string text =
-      lost == 0 ? "recording: nothing lost" : fmt::format("recording: {} LOST", grouped_text(lost));
+  const analyze::Outcome outcome = pieces.losses().outcome;
+  const bool is_whole = outcome == analyze::Outcome::nothing_found;
+  std::string text = is_whole   ? "recording: nothing lost"
+                     : lost > 0 ? fmt::format("recording: {} LOST", grouped_text(lost))
+                     : outcome == analyze::Outcome::answer ? "recording: rows MISSING"
+                                                           : "recording: losses NOT KNOWN";
   if (pieces.run->recorder_share >= 0)
     text += fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
   const float x = ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
   ImGui::SameLine();
-  if (lost == 0 && x < ImGui::GetCursorPosX() + px(10)) return;
+  if (is_whole && x < ImGui::GetCursorPosX() + px(10)) return;
   ImGui::SetCursorPosX(std::max(x, ImGui::GetCursorPosX() + px(10)));
-  draw_coloured(lost == 0 ? look().colours.dim : look().colours.amber, text, false);
+  draw_coloured(is_whole ? look().colours.dim : look().colours.amber, text, false);
 }
 
 }  // namespace

@@ -38,6 +38,23 @@ void note_events_of(GLFWwindow* handle) {
   });
 }
 
+constexpr int kWidth = 1600;
+constexpr int kHeight = 1000;
+constexpr int kTitleBar = 36;  // of the window system, which is part of the work area
+
+// What is wanted, as far as the screen has room for it beside its own bars.
+std::pair<int, int> fitting_size(const WindowOptions& options) {
+  if (options.width > 0 && options.height > 0) return {options.width, options.height};
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  if (monitor != nullptr) glfwGetMonitorWorkarea(monitor, &x, &y, &width, &height);
+  if (width <= 0 || height <= kTitleBar) return {kWidth, kHeight};
+  return {std::min(kWidth, width), std::min(kHeight, height - kTitleBar)};
+}
+
 Error no_display() {
   return make_error(ErrorCode::unsupported,
                     "there is no display to open a window on ({}). Run sluice-gui in a desktop "
@@ -58,8 +75,8 @@ Result<std::unique_ptr<Window>> Window::open(const WindowOptions& options) {
   glfwWindowHintString(GLFW_X11_INSTANCE_NAME, "sluice-gui");  // without it the class is not taken
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "sluice-gui");
   glfwWindowHint(GLFW_VISIBLE, options.is_visible ? GLFW_TRUE : GLFW_FALSE);
-  GLFWwindow* handle =
-      glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
+  const auto [width, height] = fitting_size(options);
+  GLFWwindow* handle = glfwCreateWindow(width, height, options.title.c_str(), nullptr, nullptr);
   if (handle == nullptr) {
     const Error error = make_error(
         ErrorCode::unsupported,

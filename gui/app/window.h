@@ -24,8 +24,8 @@ enum class Woken : std::uint8_t {
 };
 
 struct WindowOptions {
-  int width = 1600;
-  int height = 1000;
+  int width = 0;  // 0: 1600 x 1000, or what the screen has room for
+  int height = 0;
   std::string title = "Sluice";
   bool is_visible = true;
 };

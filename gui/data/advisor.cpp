@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -20,11 +21,11 @@ using nlohmann::json;
 std::vector<std::string> arguments_of(const std::string& program, const std::string& database,
                                       Question question, const std::vector<std::string>& settings) {
   std::vector<std::string> arguments = {program};
-  arguments.push_back(question == Question::tune ? "tune" : "predict");
+  arguments.push_back(question == Question::tune    ? "tune"
+                      : question == Question::knobs ? "knobs"
+                                                    : "predict");
   arguments.insert(arguments.end(), {database, "--json"});
-  // A state that exists keeps its subgroups.
-  if (question == Question::tune)
-    arguments.insert(arguments.end(), {"--hold", "subgroup_elements"});
+  if (question == Question::knobs) arguments.emplace_back("--recorded");
   arguments.insert(arguments.end(), settings.begin(), settings.end());
   return arguments;
 }
@@ -45,6 +46,22 @@ analyze::PredictedChange change_of(const json& one) {
           .change = one.at("change").get<double>(),
           .why = one.value("why", ""),
           .needs_new_run = one.at("needs_new_run").get<bool>()};
+}
+
+// "serial, handover, nbuffer"
+std::vector<std::string> words_of(const std::string& values) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < values.size();) {
+    const std::size_t comma = std::min(values.find(", ", begin), values.size());
+    words.push_back(values.substr(begin, comma - begin));
+    begin = comma + 2;
+  }
+  return words;
+}
+
+Result<Advice> parsed_answer(Question question, const std::string& text) {
+  if (question == Question::tune) return parse_proposal(text);
+  return question == Question::knobs ? parse_knobs(text) : parse_prediction(text);
 }
 
 }  // namespace
@@ -78,6 +95,27 @@ Result<Advice> parse_proposal(const std::string& text) {
       change.from.push_back(key + "=" + one.at("from").get<std::string>());
     }
     if (!change.settings.empty()) advice.predicted.each.push_back(std::move(change));
+    return advice;
+  });
+}
+
+// As core/control/messages.h has them, but words, which stand in `values` only.
+Result<Advice> parse_knobs(const std::string& text) {
+  return read_json(text, [](const json& all) {
+    Advice advice;
+    for (const json& one : all.at("knobs")) {
+      control::Knob& knob = advice.knobs.emplace_back();
+      knob.key = one.at("key").get<std::string>();
+      knob.type = one.at("type").get<std::string>();
+      if (one.contains("min")) knob.min = one["min"].get<double>();
+      if (one.contains("max")) knob.max = one["max"].get<double>();
+      knob.values = one.value("values", "");
+      knob.unit = one.value("unit", "");
+      knob.default_value = one.value("default", "");
+      knob.help = one.value("help", "");
+      knob.value = one.value("value", "");
+      if (knob.type == "word") knob.words = words_of(knob.values);
+    }
     return advice;
   });
 }
@@ -119,7 +157,8 @@ struct Advisor::Shared {
 std::optional<Question> Advisor::Shared::next(Asked& taken) {
   const MutexLock lock(mutex);
   while (!is_over) {
-    for (const Question question : {Question::what_if, Question::tune, Question::suggest}) {
+    for (const Question question :
+         {Question::knobs, Question::what_if, Question::tune, Question::suggest}) {
       Asked& one = asked[static_cast<std::size_t>(question)];
       if (!one.waits) continue;
       one.waits = false;
@@ -145,8 +184,7 @@ Advice Advisor::Shared::answer(Question question, const std::vector<std::string>
   } else if (output->exit_code != 0) {
     advice.problem = why_failed(program, *output);
   } else {
-    Result<Advice> parsed =
-        question == Question::tune ? parse_proposal(output->out) : parse_prediction(output->out);
+    Result<Advice> parsed = parsed_answer(question, output->out);
     if (parsed.ok()) return *std::move(parsed);
     advice.problem = parsed.error().with_context(program).message();
   }

@@ -6,7 +6,8 @@
 //   suggest   sluice predict RUN.db --json               every setting by itself, and the best of
 //                                                        several knobs together
 //   what_if   sluice predict RUN.db --json key=value...   these settings together
-//   tune      sluice tune RUN.db --json                   a whole proposal
+//   tune      sluice tune RUN.db --json ...               a whole proposal; --hold KEY keeps one
+//   knobs     sluice knobs RUN.db --json --recorded       what a run that is over had, with words
 //
 // Thread contract: one thread, the one that draws. Destroying it ends the process under way.
 
@@ -18,17 +19,19 @@
 #include <vector>
 
 #include "base/status.h"
+#include "core/control/knob.h"
 #include "profiler/analyze/turn_next.h"
 
 namespace sluice::gui {
 
-enum class Question : std::uint8_t { suggest, what_if, tune, count_ };
+enum class Question : std::uint8_t { suggest, what_if, tune, knobs, count_ };
 inline constexpr std::size_t kQuestions = static_cast<std::size_t>(Question::count_);
 
 struct Advice {
   std::uint64_t number = 0;             // of the question
-  std::vector<std::string> settings;    // that were asked about: of what_if
+  std::vector<std::string> settings;    // that were asked with
   analyze::PredictedChanges predicted;  // of what_if and tune: at most one, in `each`
+  std::vector<control::Knob> knobs;     // of knobs
   std::string problem;                  // not empty: why there is no advice
 };
 
@@ -58,5 +61,6 @@ class Advisor {
 // What the program printed, read. Errors: it is not what was expected.
 Result<Advice> parse_prediction(const std::string& json);
 Result<Advice> parse_proposal(const std::string& json);
+Result<Advice> parse_knobs(const std::string& json);
 
 }  // namespace sluice::gui

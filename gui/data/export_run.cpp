@@ -1,5 +1,7 @@
 #include "gui/data/export_run.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <vector>
 
@@ -19,7 +21,7 @@ Form form_of(ExportForm form) {
     case ExportForm::report:
       return {".html", {"report"}};
     case ExportForm::trace:
-      return {".trace.json", {"export", "--format", "chrome"}};
+      return {".trace.json.gz", {"export", "--format", "chrome"}};
     case ExportForm::tables:
       break;
   }
@@ -28,13 +30,16 @@ Form form_of(ExportForm form) {
 
 }  // namespace
 
-std::string export_path(const std::string& database, ExportForm form) {
+std::string export_path(const std::string& database, ExportForm form, const ExportSteps& steps) {
   const std::filesystem::path file(database);
-  return free_path(file.parent_path(), file.stem().string(), form_of(form).ending).string();
+  std::string name = file.stem().string();
+  if (!steps.is_whole_run()) name += fmt::format("-steps-{}-{}", steps.first, steps.last);
+  return free_path(file.parent_path(), name, form_of(form).ending).string();
 }
 
-Exported export_run(const std::string& program, const std::string& database, ExportForm form) {
-  Exported exported{export_path(database, form), {}};
+Exported export_run(const std::string& program, const std::string& database, ExportForm form,
+                    const ExportSteps& steps) {
+  Exported exported{export_path(database, form, steps), {}};
   std::vector<std::string> arguments = {program.empty() ? find_sluice() : program};
   if (arguments.front().empty()) {
     exported.problem =
@@ -42,6 +47,10 @@ Exported export_run(const std::string& program, const std::string& database, Exp
     return exported;
   }
   for (const std::string& word : form_of(form).arguments) arguments.push_back(word);
+  if (!steps.is_whole_run()) {
+    arguments.emplace_back("--steps");
+    arguments.push_back(fmt::format("{}..{}", steps.first, steps.last));
+  }
   arguments.insert(arguments.end(), {database, "-o", exported.path});
   const auto output = run_child(arguments, kNeverStopped);
   if (!output.ok()) {

@@ -12,19 +12,29 @@ namespace sluice::gui {
 
 enum class ExportForm : std::uint8_t {
   report,  // one HTML file
-  trace,   // Trace Event Format, for Perfetto
+  trace,   // Trace Event Format, for Perfetto, compressed
   tables,  // a folder with a CSV file for each table
 };
 
-// run.html, run.trace.json or run-tables of run.db, else the first of run-2.html and so on that is
-// not there.
-std::string export_path(const std::string& database, ExportForm form);
+// Steps as people count them, from 1; both included.
+struct ExportSteps {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool is_whole_run() const { return first == 0; }
+  bool operator==(const ExportSteps&) const = default;
+};
+
+// run.html, run.trace.json.gz or run-tables of run.db, with -steps-11-20 after the name for a part
+// of it, else the first of run-2.html and so on that is not there.
+std::string export_path(const std::string& database, ExportForm form,
+                        const ExportSteps& steps = {});
 
 struct Exported {
   std::string path;
   std::string problem;  // empty: it is there
 };
-// `program`: the command `sluice`; empty: find_sluice().
-Exported export_run(const std::string& program, const std::string& database, ExportForm form);
+// `program`: the command `sluice`; empty: find_sluice(). A report is of the whole run.
+Exported export_run(const std::string& program, const std::string& database, ExportForm form,
+                    const ExportSteps& steps = {});
 
 }  // namespace sluice::gui

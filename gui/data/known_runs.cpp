@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "gui/data/live_runs.h"
+#include "gui/data/run_list.h"
 
 namespace sluice::gui {
 
@@ -18,7 +19,7 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before) {
 
 TypedPath look_at_path(const std::string& path) {
   std::error_code error;
-  return {path, std::filesystem::is_regular_file(path, error)};
+  return {path, std::filesystem::is_regular_file(path, error), completions_of(path)};
 }
 
 }  // namespace sluice::gui

@@ -20,6 +20,7 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
 struct TypedPath {
   std::string path;
   bool is_file = false;
+  std::vector<std::string> completions;  // gui/data/run_list.h
 };
 TypedPath look_at_path(const std::string& path);
 

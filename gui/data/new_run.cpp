@@ -26,6 +26,19 @@ std::string first_sentence(const fs::path& path) {
   return end == std::string::npos ? text : text.substr(0, end + 1);
 }
 
+// "tiny" of "tiny-3": the third beside it is no "tiny-3-2".
+std::string without_number(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  const bool is_numbered = dash != std::string::npos && dash > 0 && dash + 1 < name.size() &&
+                           name.find_first_not_of("0123456789", dash + 1) == std::string::npos;
+  return is_numbered ? name.substr(0, dash) : name;
+}
+
+Error no_program() {
+  return make_error(ErrorCode::not_found,
+                    "the program `sluice` is neither beside sluice-gui nor in PATH; it trains");
+}
+
 }  // namespace
 
 std::vector<SampleRun> sample_runs_in(const std::string& folder) {
@@ -55,10 +68,7 @@ std::vector<SampleRun> sample_runs() {
 
 Result<StartedRun> start_run(const std::string& program, const SampleRun& run,
                              const std::string& folder) {
-  if (program.empty()) {
-    return make_error(ErrorCode::not_found,
-                      "the program `sluice` is neither beside sluice-gui nor in PATH; it trains");
-  }
+  if (program.empty()) return no_program();
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return make_error(ErrorCode::io, "{}: {}", folder, error.message());
@@ -69,6 +79,28 @@ Result<StartedRun> start_run(const std::string& program, const SampleRun& run,
   ASSIGN_OR_RETURN(started.process, start_detached({program, "train", run.path, "--set",
                                                     "output=" + output.string()},
                                                    started.log));
+  return started;
+}
+
+std::string free_output(const LikeRun& run) {
+  const fs::path database(run.database);
+  if (run.is_simulated) {
+    return free_path(database.parent_path(), without_number(database.stem().string()), ".db")
+        .string();
+  }
+  const fs::path folder = database.parent_path();
+  return free_path(folder.parent_path(), without_number(folder.filename().string())).string();
+}
+
+Result<StartedRun> start_like(const std::string& program, const LikeRun& run) {
+  if (program.empty()) return no_program();
+  const std::string output = free_output(run);
+  StartedRun started;
+  started.database = run.is_simulated ? output : (fs::path(output) / "run.db").string();
+  started.log = output + ".log";
+  std::vector<std::string> arguments = like_arguments(run, output);
+  arguments.insert(arguments.begin(), program);
+  ASSIGN_OR_RETURN(started.process, start_detached(arguments, started.log));
   return started;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "gui/data/like_run.h"
 
 namespace sluice::gui {
 
@@ -30,6 +31,11 @@ struct StartedRun {
 // `sluice train` of it, with its output in `folder`/NAME, or NAME-2, NAME-3 where that is there.
 Result<StartedRun> start_run(const std::string& program, const SampleRun& run,
                              const std::string& folder);
+
+// Where a run like a recorded one would write without writing over anything: beside that,
+// out/tiny-2 beside out/tiny. A folder; of a simulated one the database.
+std::string free_output(const LikeRun& run);
+Result<StartedRun> start_like(const std::string& program, const LikeRun& run);
 
 // The last line of a log that is not empty, at most 600 characters of it; "" without one.
 std::string last_log_line(const std::string& path);

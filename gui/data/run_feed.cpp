@@ -36,9 +36,14 @@ std::shared_ptr<const TimelineWindow> RunFeed::timeline() const {
 }
 std::shared_ptr<const Minimap> RunFeed::minimap() const { return impl_->channel.minimap.latest(); }
 std::shared_ptr<const ChosenSpan> RunFeed::chosen() const { return impl_->channel.chosen.latest(); }
+std::shared_ptr<const SpanRank> RunFeed::rank() const { return impl_->channel.rank.latest(); }
+std::shared_ptr<const StepPaths> RunFeed::paths() const { return impl_->channel.paths.latest(); }
 std::shared_ptr<const Verdict> RunFeed::verdict() const { return impl_->channel.verdict.latest(); }
 std::shared_ptr<const SpanStatistics> RunFeed::statistics() const {
   return impl_->channel.statistics.latest();
+}
+std::shared_ptr<const SpanStatistics> RunFeed::range_statistics() const {
+  return impl_->channel.range_statistics.latest();
 }
 std::shared_ptr<const Findings> RunFeed::found() const { return impl_->channel.found.latest(); }
 SqlConsole& RunFeed::console() { return impl_->console; }
@@ -51,6 +56,9 @@ void RunFeed::choose_span(std::int64_t span_id) {
 }
 void RunFeed::search(const std::string& text) {
   impl_->channel.change([&](detail::Requests& requests) { requests.search = text; });
+}
+void RunFeed::want_statistics(ScanRange range) {
+  impl_->channel.change([&](detail::Requests& requests) { requests.statistics = range; });
 }
 
 }  // namespace sluice::gui

@@ -4,8 +4,8 @@
 // waits for the disk or for SQLite.
 //
 //   follower   facts, steps, timeline, minimap, counters, the chosen span: what must come quickly
-//   student    verdict, statistics, search: what may take seconds of a long run
-//   console    SQL (gui/data/sql_console.h)
+//   student    verdict, critical paths, rank of the chosen span, statistics, search: what may take
+//   seconds of a long run console    SQL (gui/data/sql_console.h)
 //
 // A file that disappears, is replaced, cut or foreign becomes a problem in RunSnapshot, with what
 // was read before still there; a replaced file is opened anew.
@@ -14,16 +14,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "gui/data/counter_store.h"
 #include "gui/data/run_facts.h"
+#include "gui/data/span_index.h"
 #include "gui/data/span_lookup.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/sql_console.h"
+#include "gui/data/step_paths.h"
 #include "gui/data/timeline_window.h"
 #include "gui/data/verdict.h"
 
@@ -36,8 +38,8 @@ struct RunSnapshot {
   TimeNs begin_ts = 0;  // of all that is recorded
   TimeNs end_ts = 0;
   std::int64_t span_count = 0;
-  std::set<std::int64_t> used_tracks;  // that have spans
-  double recorder_share = -1;          // of one processor, mean; below 0: the record does not say
+  std::map<std::int64_t, TrackExtent> used_tracks;  // that have spans
+  double recorder_share = -1;  // of one processor, mean; below 0: the record does not say
   bool is_live = false;
   std::string problem;  // not empty: why there is nothing, or nothing further
 };
@@ -62,13 +64,18 @@ class RunFeed {
   std::shared_ptr<const TimelineWindow> timeline() const;
   std::shared_ptr<const Minimap> minimap() const;
   std::shared_ptr<const ChosenSpan> chosen() const;
+  std::shared_ptr<const SpanRank> rank() const;
+  std::shared_ptr<const StepPaths> paths() const;
   std::shared_ptr<const Verdict> verdict() const;
-  std::shared_ptr<const SpanStatistics> statistics() const;
+  std::shared_ptr<const SpanStatistics> statistics() const;  // of the whole run
+  // Of the range that was asked for last, when it has been read.
+  std::shared_ptr<const SpanStatistics> range_statistics() const;
   std::shared_ptr<const Findings> found() const;
 
   void want_timeline(const TimelineRequest& request);
   void choose_span(std::int64_t span_id);  // 0: none
   void search(const std::string& text);
+  void want_statistics(ScanRange range);
   SqlConsole& console();
 
  private:

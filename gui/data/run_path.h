@@ -4,6 +4,7 @@
 // Thread contract: free functions, any thread.
 
 #include <string>
+#include <vector>
 
 namespace sluice::gui {
 
@@ -11,5 +12,7 @@ namespace sluice::gui {
 std::string absolute_path(const std::string& path);
 // Behind the last slash.
 std::string file_name(const std::string& path);
+// `typed`, longer by what all of `completions` (gui/data/run_list.h) begin with.
+std::string completed(const std::string& typed, const std::vector<std::string>& completions);
 
 }  // namespace sluice::gui

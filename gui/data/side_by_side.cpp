@@ -7,35 +7,11 @@
 #include <map>
 
 #include "gui/data/cells.h"
-#include "profiler/analyze/run_analysis.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::gui {
 namespace {
-
-Result<analyze::RunAnalysis> analysis_of(const std::string& database) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
-  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
-  ASSIGN_OR_RETURN(const analyze::RunInfo info, analyze::load_run_info(*reader));
-  return analyze::analyze_run(*reader, info);
-}
-
-Result<std::vector<CausePair>> cause_pairs(const std::string& a, const std::string& b) {
-  ASSIGN_OR_RETURN(const analyze::RunAnalysis of_a, analysis_of(a));
-  ASSIGN_OR_RETURN(const analyze::RunAnalysis of_b, analysis_of(b));
-  std::vector<CausePair> causes;
-  if (!of_a.has_spans() || !of_b.has_spans()) return causes;
-  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
-    const CausePair pair{.cause = static_cast<analyze::Cause>(c),
-                         .a_ns = of_a.share[c] * static_cast<double>(of_a.dur),
-                         .b_ns = of_b.share[c] * static_cast<double>(of_b.dur)};
-    if (pair.a_ns > 0 || pair.b_ns > 0) causes.push_back(pair);
-  }
-  std::ranges::stable_sort(causes, std::greater<>(),
-                           [](const CausePair& pair) { return std::max(pair.a_ns, pair.b_ns); });
-  return causes;
-}
 
 Status add_sums(rundb::Reader& reader, Stretch stretch, NameSum NamePair::* side,
                 std::map<std::string, NamePair>& pairs) {
@@ -83,7 +59,7 @@ RunPair compare_two_runs(const std::string& database_a, const std::string& datab
     return pair;
   }
   pair.comparison = *std::move(comparison);
-  Result<std::vector<CausePair>> causes = cause_pairs(database_a, database_b);
+  Result<std::vector<analyze::CausePair>> causes = analyze::cause_pairs(database_a, database_b);
   if (causes.ok()) {
     pair.causes = *std::move(causes);
   } else {

@@ -9,24 +9,18 @@
 #include <vector>
 
 #include "base/units.h"
-#include "profiler/analyze/cause.h"
+#include "profiler/analyze/cause_pairs.h"
 #include "profiler/analyze/comparison.h"
 
 namespace sluice::gui {
-
-// What of a step's time went to a cause.
-struct CausePair {
-  analyze::Cause cause = analyze::Cause::other;
-  double a_ns = 0;
-  double b_ns = 0;
-};
 
 struct RunPair {
   std::string a;  // databases
   std::string b;
   analyze::Comparison comparison;
-  std::vector<CausePair> causes;  // the largest first; none where operations were not recorded
-  std::string problem;            // not empty: why there is nothing
+  std::vector<analyze::CausePair>
+      causes;           // the largest first; none where operations were not recorded
+  std::string problem;  // not empty: why there is nothing
 };
 RunPair compare_two_runs(const std::string& database_a, const std::string& database_b);
 

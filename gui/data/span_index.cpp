@@ -18,7 +18,11 @@ void SpanIndex::add(const rundb::SpanRunRow& row) {
   begin_ts_ = runs_.empty() ? run.ts : std::min(begin_ts_, run.ts);
   end_ts_ = runs_.empty() ? run.end_ts : std::max(end_ts_, run.end_ts);
   span_count_ += run.count;
-  used_tracks_.insert(row.track_id);
+  const auto [track, is_new] = used_tracks_.try_emplace(row.track_id, run.ts, run.end_ts);
+  if (!is_new) {
+    track->second.begin_ts = std::min(track->second.begin_ts, run.ts);
+    track->second.end_ts = std::max(track->second.end_ts, run.end_ts);
+  }
   runs_.push_back(run);
 }
 

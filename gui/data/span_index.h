@@ -4,13 +4,19 @@
 //
 // Thread contract: one thread at a time.
 
-#include <set>
+#include <map>
 #include <vector>
 
 #include "base/status.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::gui {
+
+// From the begin of a track's first span to the end of its last one.
+struct TrackExtent {
+  TimeNs begin_ts = 0;
+  TimeNs end_ts = 0;
+};
 
 class SpanIndex {
  public:
@@ -22,8 +28,8 @@ class SpanIndex {
   // The begin and end of all spans; 0 without any.
   TimeNs begin_ts() const { return begin_ts_; }
   TimeNs end_ts() const { return end_ts_; }
-  // The tracks that have any span, in order.
-  const std::set<std::int64_t>& used_tracks() const { return used_tracks_; }
+  // The tracks that have any span.
+  const std::map<std::int64_t, TrackExtent>& used_tracks() const { return used_tracks_; }
   // About how many spans are under way from `begin` to `end`: of a run of spans that lies in it
   // only in part, that part.
   double estimate(TimeNs begin, TimeNs end) const;
@@ -37,7 +43,7 @@ class SpanIndex {
   void add(const rundb::SpanRunRow& row);
 
   std::vector<Run> runs_;
-  std::set<std::int64_t> used_tracks_;
+  std::map<std::int64_t, TrackExtent> used_tracks_;
   std::int64_t last_first_id_ = -1;
   std::int64_t last_id_ = 0;
   std::int64_t span_count_ = 0;

@@ -43,6 +43,22 @@ Result<ChosenSpan> read_span(rundb::Reader& reader, std::int64_t span_id) {
   return chosen;
 }
 
+Result<SpanRank> rank_of(rundb::Reader& reader, std::int64_t span_id) {
+  SpanRank rank{.span_id = span_id};
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
+      "SELECT count(*), sum(other.dur < chosen.dur), sum(other.dur > chosen.dur) "
+      "FROM span AS chosen JOIN span AS other ON other.name_id = chosen.name_id "
+      "WHERE chosen.id = ?1",
+      {span_id}, [&rank](std::span<const rundb::Cell> row) {
+        rank.count = integer_of(row[0]);
+        rank.shorter_count = integer_of(row[1]);
+        rank.longer_count = integer_of(row[2]);
+        return ok_status();
+      }));
+  if (rank.count == 0) return make_error(ErrorCode::not_found, "there is no span {}", span_id);
+  return rank;
+}
+
 Result<Findings> find_spans(rundb::Reader& reader, const RunFacts& facts, const std::string& text) {
   Findings found;
   found.text = text;

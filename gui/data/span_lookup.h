@@ -26,6 +26,16 @@ struct ChosenSpan {
 // batches are found: table flow is ordered by effect.
 Result<ChosenSpan> read_span(rundb::Reader& reader, std::int64_t span_id);
 
+// How long a span took beside all of its name, those written later not among them.
+struct SpanRank {
+  std::int64_t span_id = 0;
+  std::int64_t count = 0;  // of that name, this one among them
+  std::int64_t shorter_count = 0;
+  std::int64_t longer_count = 0;
+};
+// Reads the whole table. `not_found` where there is no such span.
+Result<SpanRank> rank_of(rundb::Reader& reader, std::int64_t span_id);
+
 struct FoundSpan {
   std::int64_t span_id = 0;
   std::int64_t track_id = 0;

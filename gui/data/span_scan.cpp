@@ -7,18 +7,53 @@
 #include "storage/rundb/query.h"
 
 namespace sluice::gui {
+namespace {
+
+constexpr const char* kColumns =
+    "id, track_id, name_id, ts, dur, step_id, device_id, layer_id, bytes + padding_bytes, "
+    "subgroup_id";
+
+}  // namespace
 
 Result<bool> SpanScan::advance(rundb::Reader& reader, const RunFacts& facts,
                                std::int64_t count_max) {
+  if (!(range_ == ScanRange())) return advance_in_range(reader, facts, count_max);
   const std::int64_t before = seen_count_;
   RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
-      "SELECT id, track_id, name_id, ts, dur, step_id, device_id, layer_id, bytes + padding_bytes, "
-      "subgroup_id FROM span WHERE id > ?1 ORDER BY id LIMIT ?2",
+      fmt::format("SELECT {} FROM span WHERE id > ?1 ORDER BY id LIMIT ?2", kColumns),
       {last_id_, count_max}, [this, &facts](std::span<const rundb::Cell> row) {
         add(facts, row);
         return ok_status();
       }));
   return seen_count_ > before;
+}
+
+// Batches have an index by time, so a short range of a long run is found without reading the rest.
+Result<bool> SpanScan::advance_in_range(rundb::Reader& reader, const RunFacts& facts,
+                                        std::int64_t count_max) {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
+      "SELECT min(first_id), max(last_id) FROM span_batch WHERE ts < ?1 AND end_ts >= ?2",
+      {range_.end, range_.begin}, [&](std::span<const rundb::Cell> row) {
+        first = integer_of(row[0]);
+        last = integer_of(row[1]);
+        return ok_status();
+      }));
+  last_id_ = std::max(last_id_, first - 1);
+  if (last_id_ >= last) return false;
+  const std::int64_t until = std::min(last, last_id_ + count_max);
+  RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
+      fmt::format("SELECT {} FROM span WHERE id > ?1 AND id <= ?2 AND ts >= ?3 AND ts < ?4 "
+                  "ORDER BY id",
+                  kColumns),
+      {last_id_, until, range_.begin, range_.end},
+      [this, &facts](std::span<const rundb::Cell> row) {
+        add(facts, row);
+        return ok_status();
+      }));
+  last_id_ = until;
+  return true;
 }
 
 void SpanScan::add(const RunFacts& facts, std::span<const rundb::Cell> row) {
@@ -97,6 +132,7 @@ std::vector<PhaseRow> SpanScan::phases(const std::vector<rundb::StepRow>& steps)
 std::shared_ptr<const SpanStatistics> SpanScan::statistics(const std::vector<rundb::StepRow>& steps,
                                                            std::int64_t span_count) const {
   auto made = std::make_shared<SpanStatistics>();
+  made->range = range_;
   made->seen_count = seen_count_;
   made->span_count = std::max(span_count, seen_count_);
   for (std::size_t by = 0; by < kGroupings; ++by) {

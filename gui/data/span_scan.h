@@ -46,16 +46,27 @@ struct PhaseRow {
   std::int64_t shared_link_bytes = 0;  // over links that devices share, with padding
 };
 
+// Which spans are looked at: those that begin in it.
+struct ScanRange {
+  TimeNs begin = std::numeric_limits<TimeNs>::min();
+  TimeNs end = std::numeric_limits<TimeNs>::max();
+  bool operator==(const ScanRange&) const = default;
+};
+
 struct SpanStatistics {
   std::array<std::vector<StatisticRow>, kGroupings> rows;  // the longest sum first
   std::vector<PhaseRow> phases;                            // by step; those that have all three
   std::int64_t seen_count = 0;
   std::int64_t span_count = 0;  // in the database, so far; `seen_count` below it: still reading
+  ScanRange range;              // of another than the whole run both counts are of its spans alone
 };
 
 class SpanScan {
  public:
-  // Reads at most `count_max` further spans; false: there were none.
+  explicit SpanScan(ScanRange range = {}) : range_(range) {}
+  const ScanRange& range() const { return range_; }
+
+  // Looks at no more than `count_max` further spans; false: there were none.
   Result<bool> advance(rundb::Reader& reader, const RunFacts& facts, std::int64_t count_max);
   std::shared_ptr<const SpanStatistics> statistics(const std::vector<rundb::StepRow>& steps,
                                                    std::int64_t span_count) const;
@@ -76,6 +87,8 @@ class SpanScan {
     TimeNs parameters = kNever;
     std::int64_t shared_link_bytes = 0;
   };
+  Result<bool> advance_in_range(rundb::Reader& reader, const RunFacts& facts,
+                                std::int64_t count_max);
   void add(const RunFacts& facts, std::span<const rundb::Cell> row);
   void add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns, std::int64_t bytes,
                double limit);
@@ -83,6 +96,7 @@ class SpanScan {
   void add_step(const RunFacts& facts, std::int64_t name_id, std::int64_t step, TimeNs end_ts);
   std::vector<PhaseRow> phases(const std::vector<rundb::StepRow>& steps) const;
 
+  ScanRange range_;
   std::int64_t last_id_ = 0;
   std::int64_t seen_count_ = 0;
   std::array<std::map<std::pair<std::int64_t, std::int32_t>, Sum>, kGroupings> sums_;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/mutex.h"
 #include "gui/data/cells.h"
@@ -15,11 +16,13 @@ struct SqlConsole::Shared {
   std::string path;
   std::function<void()> wake;
   Published<SqlAnswer> answer;
+  Published<std::vector<SqlTable>> tables;
   Mutex mutex;
   CondVar changed;
   std::string question GUARDED_BY(mutex);
   std::uint64_t asked GUARDED_BY(mutex) = 0;
   std::uint64_t taken GUARDED_BY(mutex) = 0;
+  bool wants_tables GUARDED_BY(mutex) = false;
   bool is_working GUARDED_BY(mutex) = false;
   bool is_over GUARDED_BY(mutex) = false;
 };
@@ -63,6 +66,27 @@ void name_columns(rundb::Reader& reader, SqlAnswer& answer) {
   for (std::size_t c = 0; c < width; ++c) answer.columns.push_back(fmt::format("column {}", c + 1));
 }
 
+// Which file is asked is known to whoever asks.
+std::string without_path(const std::string& path, const std::string& message) {
+  const std::string head = path + ": ";
+  return message.starts_with(head) ? message.substr(head.size()) : message;
+}
+
+std::shared_ptr<const std::vector<SqlTable>> read_tables(const std::string& path) {
+  auto tables = std::make_shared<std::vector<SqlTable>>();
+  const Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(path);
+  if (!reader.ok()) return nullptr;
+  const Status read = rundb::Query(**reader).each_row(
+      "SELECT name, type, (SELECT group_concat(name, ', ') FROM pragma_table_info(object.name)) "
+      "FROM sqlite_schema AS object WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' "
+      "ORDER BY type, name",
+      [&tables](std::span<const rundb::Cell> row) {
+        tables->push_back({text_of(row[0]), text_of(row[2]), text_of(row[1]) == "view"});
+        return ok_status();
+      });
+  return read.ok() ? tables : nullptr;
+}
+
 std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string sql,
                                             std::uint64_t number) {
   auto answer = std::make_shared<SqlAnswer>();
@@ -77,7 +101,7 @@ std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string
   } else {
     status = reader.error();
   }
-  if (!status.ok()) answer->problem = status.error().message();
+  if (!status.ok()) answer->problem = without_path(path, status.error().message());
   answer->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;
 }
@@ -92,11 +116,20 @@ SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake)
     while (true) {
       std::string question;
       std::uint64_t number = 0;
+      bool lists_tables = false;
       {
         const MutexLock lock(shared->mutex);
-        while (!shared->is_over && shared->taken == shared->asked)
+        while (!shared->is_over && !shared->wants_tables && shared->taken == shared->asked)
           shared->changed.wait(shared->mutex);
         if (shared->is_over) return;
+        lists_tables = std::exchange(shared->wants_tables, false);
+      }
+      if (lists_tables) shared->tables.publish(read_tables(shared->path));
+      {
+        const MutexLock lock(shared->mutex);
+        if (shared->is_over) return;
+        if (lists_tables) shared->wake();
+        if (shared->taken == shared->asked) continue;
         shared->taken = number = shared->asked;
         shared->is_working = true;
         question = shared->question;
@@ -126,6 +159,15 @@ std::uint64_t SqlConsole::ask(std::string sql) {
 }
 
 std::shared_ptr<const SqlAnswer> SqlConsole::answer() const { return shared_->answer.latest(); }
+
+std::shared_ptr<const std::vector<SqlTable>> SqlConsole::tables() {
+  std::shared_ptr<const std::vector<SqlTable>> tables = shared_->tables.latest();
+  if (tables != nullptr) return tables;
+  const MutexLock lock(shared_->mutex);
+  shared_->wants_tables = true;
+  shared_->changed.notify_all();
+  return tables;
+}
 
 bool SqlConsole::is_working() const {
   const MutexLock lock(shared_->mutex);

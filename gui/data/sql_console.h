@@ -26,6 +26,13 @@ struct SqlAnswer {
 };
 inline constexpr std::size_t kSqlRowsMax = 2'000;
 
+// A table or view that can be asked.
+struct SqlTable {
+  std::string name;
+  std::string columns;  // "id, ts, dur"
+  bool is_view = false;
+};
+
 class SqlConsole {
  public:
   SqlConsole(std::string database_path, std::function<void()> wake);
@@ -35,6 +42,8 @@ class SqlConsole {
   std::uint64_t ask(std::string sql);
   std::shared_ptr<const SqlAnswer> answer() const;
   bool is_working() const;
+  // Tables first, by name; null: they have not been read yet, which this asks for.
+  std::shared_ptr<const std::vector<SqlTable>> tables();
 
  private:
   struct Shared;

@@ -153,6 +153,11 @@ Status read_bins(rundb::Reader& reader, TimelineWindow& window) {
 
 }  // namespace
 
+std::span<const Box> TrackBoxes::near(TimeNs begin, TimeNs end) const {
+  const auto first = std::ranges::lower_bound(boxes, begin - longest_ns, {}, &Box::ts);
+  return {first, std::ranges::upper_bound(first, boxes.end(), end, {}, &Box::ts)};
+}
+
 const TrackBoxes* TimelineWindow::of_track(std::int64_t track_id) const {
   const auto found = std::ranges::find(tracks, track_id, &TrackBoxes::track_id);
   return found == tracks.end() ? nullptr : &*found;

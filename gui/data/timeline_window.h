@@ -9,6 +9,7 @@
 // Thread contract: plain data; read_timeline uses its reader.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -52,6 +53,9 @@ struct TrackBoxes {
   int lane_count = 1;
   std::vector<Box> boxes;  // by ts
   TimeNs longest_ns = 0;   // no box is longer, so a search by ts knows how far back to look
+
+  // In order of ts: all that touch the stretch, and perhaps some that end before it.
+  std::span<const Box> near(TimeNs begin, TimeNs end) const;
 };
 
 inline constexpr int kLanesMax = 4;  // what overlaps more shares the last one

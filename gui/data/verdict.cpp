@@ -30,15 +30,8 @@ Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   ASSIGN_OR_RETURN(verdict.analysis, analyze::analyze_run(reader, facts.info));
   verdict.findings = analyze::findings(verdict.analysis);
   verdict.suggestions = analyze::suggestions(verdict.analysis, facts.info);
-  if (verdict.analysis.steps.empty()) {
-    verdict.why_empty = "No step has ended.";
-  } else if (!verdict.analysis.has_spans()) {
-    verdict.why_empty =
-        "The run recorded its steps but no operations; record=transfers or record=all records "
-        "them.";
-  } else {
-    verdict.causes = causes_of(verdict.analysis);
-  }
+  verdict.why_empty = analyze::sentence_of(verdict.analysis.why_unknown);
+  if (verdict.why_empty.empty()) verdict.causes = causes_of(verdict.analysis);
   return verdict;
 }
 

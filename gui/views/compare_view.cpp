@@ -6,11 +6,13 @@
 
 #include "base/words.h"
 #include "gui/data/run_path.h"
+#include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 #include "gui/widgets/text_input.h"
+#include "profiler/analyze/comparison_words.h"
 
 namespace sluice::gui {
 namespace {
@@ -21,20 +23,23 @@ std::string value_text(const analyze::ComparedFigure& figure, double value) {
   return figure.key == "loss" ? figure_text(value, 4) : count_text(value);
 }
 
+// Ten times as much and more is no percentage any more.
 std::string change_text(double a, double b) {
-  return a == 0 ? "" : fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
+  if (a == 0) return "";
+  if (b / a < 10) return fmt::format("{:+.1f}\u2009%", (b / a - 1) * 100);
+  return "x" + grouped_text(std::llround(b / a));
 }
 
-// More of a time, of bytes or of a loss is worse; more tokens a second are better.
-ImU32 change_colour(const analyze::ComparedFigure& figure) {
-  if (figure.a == figure.b || !figure.is_more_than_noise()) return look().colours.dim;
-  const bool is_less = figure.b < figure.a;
-  return is_less == (figure.key != "tokens_per_s") ? look().colours.green : look().colours.amber;
+// Nothing is better or worse in runs that cannot be compared.
+ImU32 change_colour(const analyze::ComparedFigure& figure, bool can_compare) {
+  if (figure.a == figure.b || !figure.is_more_than_noise() || !can_compare)
+    return look().colours.dim;
+  return figure.is_better() ? look().colours.green : look().colours.amber;
 }
 
 std::string judgement(const analyze::ComparedFigure& figure) {
   if (figure.a == figure.b) return "the same";
-  const double share = figure.a == 0 ? 0 : figure.noise / std::abs(figure.a);
+  const double share = figure.noise_share();
   if (!figure.is_more_than_noise())
     return fmt::format("within the noise, \u00b1{:.1f} %", share * 100);
   return figure.noise > 0 ? fmt::format("noise \u00b1{:.1f} %", share * 100) : "exact";
@@ -78,14 +83,49 @@ void draw_figures(const analyze::Comparison& comparison) {
     ImGui::TextUnformatted(figure.key.c_str());
     draw_cell(value_text(figure, figure.a));
     draw_cell(value_text(figure, figure.b));
-    draw_cell(change_text(figure.a, figure.b), change_colour(figure));
+    draw_cell(change_text(figure.a, figure.b),
+              change_colour(figure, comparison.comparability.is_comparable()));
     ImGui::TableNextColumn();
     draw_coloured(look().colours.dim, judgement(figure), false);
   }
   ImGui::EndTable();
 }
 
-void draw_causes(const std::vector<CausePair>& causes) {
+// Whether the runs can be compared, before any figure: open where they cannot.
+void draw_comparability(const analyze::Comparability& comparability) {
+  if (!comparability.is_comparable()) {
+    ImGui::PushStyleColor(ImGuiCol_Text, look().colours.amber);
+    const std::string words = analyze::incomparable_words(comparability) + "###incomparable";
+    const bool is_open = ImGui::TreeNodeEx(words.c_str(), ImGuiTreeNodeFlags_DefaultOpen);
+    ImGui::PopStyleColor();
+    if (is_open) {
+      for (const analyze::Mismatch& mismatch : comparability.mismatches) {
+        draw_note(fmt::format("{}: {} \u2192 {}. {}", mismatch.what, mismatch.a, mismatch.b,
+                              mismatch.meaning));
+      }
+      ImGui::TreePop();
+    }
+  }
+  if (!comparability.same.empty())
+    draw_empty(fmt::format("The same in both: {}.", analyze::listed(comparability.same)));
+  if (!comparability.unknown.empty()) {
+    draw_coloured(look().colours.amber,
+                  fmt::format("Neither run says its {}, so whether that is the same is not known.",
+                              analyze::listed(comparability.unknown)));
+  }
+  for (const std::string& caution : comparability.cautions)
+    draw_coloured(look().colours.amber, caution);
+}
+
+void draw_verdict(const analyze::Comparison& comparison) {
+  const analyze::ComparisonWords words = analyze::words_of(comparison, "\u00b1");
+  ImGui::Dummy({0, px(2)});
+  draw_coloured(look().colours.text, words.headline);
+  if (!words.where.empty()) draw_note(words.where);
+  ImGui::Dummy({0, px(2)});
+}
+
+void draw_causes(const std::vector<analyze::CausePair>& causes) {
   ImGui::Dummy({0, px(4)});
   if (causes.empty()) {
     draw_empty("One of the two recorded no operations: there are no causes to compare.");
@@ -93,7 +133,7 @@ void draw_causes(const std::vector<CausePair>& causes) {
   }
   if (!ImGui::BeginTable("##causes", 4, ImGuiTableFlags_RowBg)) return;
   begin_columns("of a step's time", false);
-  for (const CausePair& pair : causes) {
+  for (const analyze::CausePair& pair : causes) {
     const std::string name(analyze::cause_label(pair.cause));
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -155,8 +195,16 @@ void CompareView::forget_other_run() {
   asked_a_ = asked_b_ = {};
 }
 
+// Whoever pins a stretch wants to compare it.
+void CompareView::turn_to_stretches() {
+  if (timeline_.pinned() == seen_pinned_) return;
+  seen_pinned_ = timeline_.pinned();
+  if (seen_pinned_) shows_stretches_ = true;
+}
+
 void CompareView::draw_content() {
   forget_other_run();
+  turn_to_stretches();
   draw_title("Compare", shows_stretches_ ? "two stretches of this run" : "this run is B");
   draw_switch("two runs", !shows_stretches_, shows_stretches_, false);
   ImGui::SameLine();
@@ -209,9 +257,15 @@ void CompareView::draw_runs() const {
                         pair->b, pair->comparison.steps_b,
                         pieces_.run->is_live ? ", as it was when this was read" : ""));
   if (ImGui::BeginChild("##pair")) {
+    draw_comparability(pair->comparison.comparability);
+    draw_verdict(pair->comparison);
     draw_figures(pair->comparison);
     draw_causes(pair->causes);
-    draw_differences(pair->comparison.differences);
+    if (!pair->comparison.differences.empty() ||
+        pair->comparison.answers.back().outcome == analyze::Outcome::nothing_found) {
+      draw_differences(pair->comparison.differences);
+    }
+    draw_looked(pair->comparison.answers);
   }
   ImGui::EndChild();
 }
@@ -220,7 +274,7 @@ void CompareView::draw_stretches() {
   if (!timeline_.pinned().has_value() || !timeline_.measured().has_value()) {
     draw_empty(timeline_.pinned().has_value()
                    ? "A is pinned. Measure B on the timeline: Shift+drag."
-                   : "Measure a stretch on the timeline (Shift+drag) and press A to pin it; then "
+                   : "Measure a stretch on the timeline (Shift+drag) and press P to pin it; then "
                      "measure another.");
     return;
   }

@@ -5,6 +5,7 @@
 // Thread contract: the frame thread.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class CompareView : public View {
 
  private:
   void forget_other_run();
+  void turn_to_stretches();
   void draw_choice();
   void compare_with(const std::string& database);
   void draw_runs() const;
@@ -38,6 +40,7 @@ class CompareView : public View {
 
   const RunFeed* shown_of_ = nullptr;
   bool shows_stretches_ = false;
+  std::optional<TimeRange> seen_pinned_;
   std::string typed_path_;
   Background<RunPair> runs_;
   Background<StretchPair> stretches_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/words.h"
 #include "gui/widgets/figures.h"
@@ -22,6 +23,14 @@ void draw_row(const char* key, const std::string& value) {
   ImGui::PopTextWrapPos();
 }
 
+// A count as the record has it, "3257856"; any other text stays as it is.
+std::string grouped_digits(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_count = error == std::errc() && end == text.data() + text.size();
+  return is_count ? grouped_text(value) : text;
+}
+
 bool begin_pairs(const char* id) {
   if (!ImGui::BeginTable(id, 2, ImGuiTableFlags_RowBg)) return false;
   ImGui::TableSetupColumn("key", ImGuiTableColumnFlags_WidthFixed, px(190));
@@ -29,12 +38,15 @@ bool begin_pairs(const char* id) {
   return true;
 }
 
-void draw_losses(const RunFacts& facts) {
-  if (facts.losses.empty()) {
+void draw_losses(const RunPieces& pieces) {
+  const RunFacts& facts = pieces.facts();
+  const analyze::Answer losses = pieces.losses();
+  if (losses.outcome == analyze::Outcome::nothing_found) {
     draw_title("Losses");
-    draw_empty("Nothing was lost while recording.");
+    draw_empty(analyze::losses_sentence(losses));
   } else {
-    draw_title("Not all of the run is in the record");
+    draw_title("Losses");
+    draw_coloured(look().colours.amber, analyze::losses_sentence(losses));
     for (const rundb::StatRow& loss : facts.losses) {
       draw_coloured(look().colours.amber, loss.name + ": " + grouped_text(loss.value));
       draw_empty(loss.description);
@@ -47,11 +59,12 @@ void draw_facts(const RunPieces& pieces) {
   const RunFacts& facts = pieces.facts();
   draw_title("Run");
   if (begin_pairs("##facts")) {
-    draw_row("Mode", facts.info.mode.line());
+    const std::string mode = facts.info.mode.line();
+    draw_row("Mode", mode.empty() ? "not in the record" : mode);
     draw_row("Steps recorded", grouped_text(static_cast<std::int64_t>(pieces.steps().size())));
     for (const auto& [key, title] : analyze::kFactKeys) {
       const std::string value = facts.info.meta_value(key);
-      if (!value.empty()) draw_row(title, value);
+      if (!value.empty()) draw_row(title, key == "parameters" ? grouped_digits(value) : value);
     }
     for (const ChangeMark& change : facts.changes) {
       draw_row(("From step " + step_text(change.step)).c_str(),
@@ -94,7 +107,7 @@ FactsView::FactsView(const RunPieces& pieces) : View(words::kRunInfo), pieces_(p
 const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
 
 void FactsView::draw_content() {
-  draw_losses(pieces_.facts());
+  draw_losses(pieces_);
   draw_facts(pieces_);
   draw_settings(pieces_.facts());
   draw_stats(pieces_.facts());

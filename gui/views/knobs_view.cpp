@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/words.h"
+#include "gui/views/marks.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/knob_field.h"
 #include "gui/widgets/look.h"
@@ -13,7 +14,8 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float kListShare = 0.5F;  // of the view's height; the effects have the rest
+constexpr float kListShare = 0.5F;        // of the view's height; the effects have the rest
+constexpr float kListShareAlone = 0.72F;  // where nothing was changed, and the run is over
 
 std::string tip_of(const control::Knob& knob) {
   std::string tip = knob.help;
@@ -38,13 +40,6 @@ KnobField field_of(const control::Knob& knob, const RunFacts& facts) {
   for (const rundb::DeviceRow& device : facts.info.devices)
     field.share_names.push_back(device.name);
   return field;
-}
-
-std::string who_text(const std::string& who) {
-  if (who == "gui") return "from a window";
-  if (who == "settings") return "planned";
-  if (who.starts_with("revert: ")) return "reverted by the run";
-  return "by " + who;
 }
 
 std::string value_text(const FigureEffect& figure, double value) {
@@ -111,26 +106,30 @@ std::string noise_note(const ChangeEffect& effect, bool is_live) {
 
 }  // namespace
 
-KnobsView::KnobsView(const RunPieces& pieces, Turning& turning)
-    : View(words::kKnobs), pieces_(pieces), turning_(turning) {}
+KnobsView::KnobsView(const RunPieces& pieces, Turning& turning, const std::function<void()>& wake)
+    : View(words::kKnobs), pieces_(pieces), turning_(turning), wake_(wake) {}
 const char* KnobsView::help() const { return "Turn the run, and see what the last changes did"; }
 
 void KnobsView::draw_content() {
-  const bool can_turn = turning_.can_turn();
-  draw_title("Knobs", can_turn ? "take effect at the next step" : "");
-  if (!can_turn) draw_empty(turning_.why_not(*pieces_.run));
-  const bool has_effects = !turning_.effects.empty() || can_turn;
-  const float height = has_effects ? ImGui::GetContentRegionAvail().y * kListShare : 0;
+  const bool can_choose = turning_.can_choose();
+  draw_title("Knobs", turning_.can_turn()         ? "take effect at the next step"
+                      : turning_.is_for_new_run() ? "for a new run like this one"
+                                                  : "");
+  if (!can_choose) draw_empty(turning_.why_not(*pieces_.run));
+  const bool has_effects = !turning_.effects.empty() || turning_.can_turn();
+  const bool has_rest = has_effects || can_choose;
+  const float share = has_effects ? kListShare : kListShareAlone;
+  const float height = has_rest ? ImGui::GetContentRegionAvail().y * share : 0;
   if (ImGui::BeginChild("##knobs", {0, height})) {
-    if (can_turn) {
+    if (can_choose) {
       draw_knobs();
     } else {
       draw_values();
     }
   }
   ImGui::EndChild();
+  if (can_choose) draw_actions();
   if (!has_effects) return;
-  if (can_turn) draw_actions();
   ImGui::Separator();
   if (ImGui::BeginChild("##effects")) draw_effects();
   ImGui::EndChild();
@@ -165,31 +164,53 @@ void KnobsView::draw_values() const {
 // ---------------------------------------------------------------------------------
 
 void KnobsView::draw_actions() {
-  const Colours& colours = look().colours;
-  const std::size_t count = turning_.pending.size();
   const float gap = ImGui::GetStyle().ItemSpacing.x;
+  const float room = ImGui::GetContentRegionAvail().x;
   // Two rows where four names would not fit in one.
-  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(260);
-  const float columns = is_narrow ? 2 : 4;
-  const float width = (ImGui::GetContentRegionAvail().x - (columns - 1) * gap) / columns;
+  const bool is_narrow = room < px(260);
+  if (turning_.is_for_new_run()) {
+    draw_new_run();
+    draw_choice_buttons((room - 2 * gap) / 3, false);
+  } else {
+    const float columns = is_narrow ? 2 : 4;
+    const float width = (room - (columns - 1) * gap) / columns;
+    draw_apply(width);
+    ImGui::SameLine();
+    draw_choice_buttons(width, is_narrow);
+    draw_take_back();
+    draw_answer_of_run();
+  }
+  draw_prediction();
+  draw_proposal();
+  if (turning_.is_for_new_run()) draw_command();
+}
+
+void KnobsView::draw_apply(float width) {
+  const std::size_t count = turning_.pending.size();
   ImGui::BeginDisabled(count == 0 || turning_.pending.is_under_way());
-  ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(colours.accent, count == 0 ? 0.15F : 0.4F));
+  ImGui::PushStyleColor(ImGuiCol_Button,
+                        with_alpha(look().colours.accent, count == 0 ? 0.15F : 0.4F));
   // The same name however many there are: keys and tests find it.
   const std::string label = count == 0 ? "Apply###apply" : fmt::format("Apply {}###apply", count);
   if (ImGui::Button(label.c_str(), {width, 0})) turning_.apply();
   ImGui::PopStyleColor();
-  ImGui::SetItemTooltip("Ctrl+Enter: all %s, together or not at all", words::kPending);
+  tip_above("Ctrl+Enter: all pending changes, together or not at all");
   ImGui::EndDisabled();
-  ImGui::SameLine();
-  ImGui::BeginDisabled(count == 0);
+}
+
+void KnobsView::draw_choice_buttons(float width, bool is_narrow) {
+  ImGui::BeginDisabled(turning_.pending.empty());
   if (ImGui::Button(words::kDiscard, {width, 0})) turning_.discard();
   if (!is_narrow) ImGui::SameLine();
   if (ImGui::Button(words::kWhatIf, {width, 0})) turning_.ask_what_if();
-  ImGui::SetItemTooltip("predicts the step time with the %s", words::kPending);
+  tip_above("predicts the step time with the pending changes");
   ImGui::EndDisabled();
   ImGui::SameLine();
   if (ImGui::Button(words::kTune, {width, 0})) turning_.ask_for_proposal();
-  ImGui::SetItemTooltip("searches for the settings with the shortest step, and chooses them");
+  tip_above("searches for the settings with the shortest step, and chooses them");
+}
+
+void KnobsView::draw_take_back() {
   ImGui::Checkbox("revert if a step takes", &turning_.takes_back);
   ImGui::SameLine(0, px(5));
   ImGui::SetNextItemWidth(px(46));
@@ -197,20 +218,61 @@ void KnobsView::draw_actions() {
                  ImGuiSliderFlags_AlwaysClamp);
   ImGui::SameLine(0, px(5));
   ImGui::TextUnformatted("longer");
+}
+
+// What the run said to what was asked of it last.
+void KnobsView::draw_answer_of_run() const {
+  const Colours& colours = look().colours;
   if (!turning_.pending.refusal().empty()) draw_coloured(colours.red, turning_.pending.refusal());
   if (turning_.pending.is_under_way())
     draw_coloured(colours.amber, "The run takes it over at its next step\u2026");
-  if (!turning_.control->asked.empty()) {
-    const AskedSet& last = turning_.control->asked.back();
-    if (last.outcome == SetOutcome::reverted)
-      draw_coloured(colours.amber, "Reverted by the run: " + last.message);
-    if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
-    if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
-      draw_coloured(colours.red, last.message);
-  }
-  draw_prediction();
-  draw_proposal();
+  if (turning_.control->asked.empty()) return;
+  const AskedSet& last = turning_.control->asked.back();
+  if (last.outcome == SetOutcome::reverted)
+    draw_coloured(colours.amber, "Reverted by the run: " + last.message);
+  if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
+  if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
+    draw_coloured(colours.red, last.message);
 }
+
+// A new run
+// ---------------------------------------------------------------------------------
+
+void KnobsView::draw_new_run() {
+  const std::size_t count = turning_.pending.size();
+  ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(look().colours.accent, 0.4F));
+  const std::string label = count == 0 ? "New run with these settings###new run"
+                                       : fmt::format("New run with {} changed###new run", count);
+  if (ImGui::Button(label.c_str(), {-1, 0})) {
+    turning_.ask_for_new_run();
+    output_of_ = nullptr;  // the next one writes elsewhere
+  }
+  ImGui::PopStyleColor();
+  tip_above("Ctrl+Shift+Enter: begins it beside this one, and opens it");
+  if (!turning_.new_run_problem.empty())
+    draw_coloured(look().colours.red, turning_.new_run_problem);
+}
+
+void KnobsView::draw_command() {
+  const LikeRun like{.database = pieces_.feed->path(),
+                     .is_simulated = pieces_.facts().is_simulated(),
+                     .settings = turning_.pending.settings()};
+  if (output_of_ != pieces_.feed.get()) {
+    output_of_ = pieces_.feed.get();
+    output_.begin([like] { return free_output(like); }, wake_);
+  }
+  for (const std::string& setting : turning_.chosen_without_knob())
+    draw_coloured(look().colours.amber, setting);
+  const std::shared_ptr<const std::string> output = output_.result();
+  if (output == nullptr) return;
+  const std::string command = like_command(like, *output);
+  draw_note(command);
+  ImGui::SetItemTooltip("the same as a command, to be typed in a terminal");
+  if (ImGui::Button("Copy the command")) ImGui::SetClipboardText(command.c_str());
+}
+
+// Predictions and proposals
+// ---------------------------------------------------------------------------------
 
 void KnobsView::draw_prediction() {
   if (turning_.pending.empty()) return;

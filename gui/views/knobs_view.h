@@ -3,6 +3,11 @@
 //
 // Thread contract: the frame thread.
 
+#include <functional>
+#include <string>
+
+#include "gui/data/background.h"
+#include "gui/data/new_run.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/turning.h"
 #include "gui/views/view.h"
@@ -12,7 +17,8 @@ namespace sluice::gui {
 
 class KnobsView : public View {
  public:
-  KnobsView(const RunPieces& pieces, Turning& turning);
+  // `wake`: draw again, from any thread; it lives longer.
+  KnobsView(const RunPieces& pieces, Turning& turning, const std::function<void()>& wake);
   const char* help() const override;
   void draw_content() override;
 
@@ -20,6 +26,13 @@ class KnobsView : public View {
   void draw_knobs();
   void draw_values() const;
   void draw_actions();
+  void draw_apply(float width);
+  void draw_choice_buttons(float width, bool is_narrow);
+  void draw_take_back();
+  void draw_answer_of_run() const;
+  // Of a run that is over: what is chosen as a command, and a new run with it.
+  void draw_new_run();
+  void draw_command();
   void draw_prediction();
   void draw_proposal();
   void draw_effects();
@@ -28,7 +41,11 @@ class KnobsView : public View {
 
   const RunPieces& pieces_;
   Turning& turning_;
+  const std::function<void()>& wake_;
 
+  // Where a new run would write, looked up for `output_of_`.
+  Background<std::string> output_;
+  const RunFeed* output_of_ = nullptr;
   std::int64_t shown_step_ = -1;  // of the change whose effect is shown; -1: the last one
 };
 

@@ -1,5 +1,7 @@
 #include "gui/views/links_view.h"
 
+#include <algorithm>
+
 #include "base/words.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -17,8 +19,17 @@ ImU32 load_colour(const analyze::LinkLoad& load) {
   return colour_of(load.direction == rundb::Direction::read ? Cause::read : Cause::write);
 }
 
-void draw_row(const analyze::LinkLoad& load) {
+// On the way of the chosen span, in its direction.
+bool is_chosen(const RunPieces& pieces, const analyze::LinkLoad& load) {
+  if (pieces.chosen == nullptr) return false;
+  const auto track = pieces.facts().info.tracks.find(pieces.chosen->row.track_id);
+  return track != pieces.facts().info.tracks.end() && track->second.direction == load.direction &&
+         std::ranges::find(track->second.links, load.link_id) != track->second.links.end();
+}
+
+void draw_row(const analyze::LinkLoad& load, bool is_marked) {
   ImGui::TableNextRow();
+  if (is_marked) mark_table_row();
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(load.name.c_str());
   ImGui::TableNextColumn();
@@ -74,7 +85,7 @@ void LinksView::draw_content() {
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn(words::kOfLimit);
   ImGui::TableHeadersRow();
-  for (const analyze::LinkLoad& load : links) draw_row(load);
+  for (const analyze::LinkLoad& load : links) draw_row(load, is_chosen(pieces_, load));
   ImGui::EndTable();
 }
 

@@ -3,6 +3,7 @@
 //
 // Thread contract: the frame thread.
 
+#include <string>
 #include <vector>
 
 #include "gui/data/run_facts.h"
@@ -15,6 +16,14 @@ inline std::vector<StepMark> marks_of(const RunFacts& facts) {
   for (const ChangeMark& change : facts.changes)
     marks.push_back({static_cast<double>(change.step + 1), change.text});
   return marks;
+}
+
+// Who changed it, behind what was changed.
+inline std::string who_text(const std::string& who) {
+  if (who == "gui") return "from a window";
+  if (who == "settings") return "planned";
+  if (who.starts_with("revert: ")) return "reverted by the run";
+  return "by " + who;
 }
 
 }  // namespace sluice::gui

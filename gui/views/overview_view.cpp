@@ -6,6 +6,7 @@
 
 #include "base/setting_text.h"
 #include "base/words.h"
+#include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -26,43 +27,9 @@ std::string steps_note(const analyze::RunAnalysis& analysis) {
                      step_text(analysis.steps.back()));
 }
 
-void draw_causes(const Verdict& verdict, std::size_t row_count) {
-  std::vector<StripPart> parts;
-  for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_label(cause.cause));
-    parts.push_back(
-        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
-  }
-  draw_strip("##shares", parts, px(14));
-  ImGui::Dummy({0, px(2)});
-  // The names first, then the shares; times where there is room.
-  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
-  if (!ImGui::BeginTable("##causes", 4)) return;
-  ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
-  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);
-  ImGui::TableSetupColumn(
-      "time", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
-      px(74));
-  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
-  for (const CauseShare& cause : verdict.causes) {
-    const std::string name(analyze::cause_label(cause.cause));
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    draw_dot(colour_of(cause.cause));
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted(name.c_str());
-    ImGui::SetItemTooltip("%s", std::string(analyze::cause_phrase(cause.cause)).c_str());
-    ImGui::TableNextColumn();
-    draw_figure(time_text(cause.dur_ns), look().colours.dim);
-    ImGui::TableNextColumn();
-    draw_figure(cause.percent == 0 ? "<1\u2009%" : fmt::format("{}\u2009%", cause.percent));
-  }
-  for (std::size_t row = verdict.causes.size(); row < row_count; ++row) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    ImGui::TextUnformatted("");
-  }
-  ImGui::EndTable();
+const rundb::StepRow* step_of_id(const std::vector<rundb::StepRow>& steps, std::int64_t id) {
+  const auto found = std::ranges::lower_bound(steps, id, {}, &rundb::StepRow::id);
+  return found == steps.end() || found->id != id ? nullptr : &*found;
 }
 
 // What a change gains, with room for a button at its right; returns where that stands.
@@ -82,18 +49,36 @@ float draw_gain(const analyze::PredictedChange& change, float button) {
   return right - button;
 }
 
-void draw_knob_change(Turning& turning, const analyze::PredictedChange& change) {
-  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
+// Beside a run that is over: chosen for a new one, in Knobs.
+void draw_choose(Turning& turning, Foreground& foreground, const analyze::PredictedChange& change) {
+  if (ImGui::SmallButton("Choose")) {
+    turning.choose_all(change.settings);
+    foreground.bring("Knobs");
+  }
+  ImGui::SetItemTooltip("for a new run like this one, which Knobs begins");
+}
+
+void draw_knob_change(Turning& turning, Foreground& foreground,
+                      const analyze::PredictedChange& change) {
+  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
+  if (turning.can_choose()) ImGui::SameLine(at);
   if (turning.can_turn()) {
-    ImGui::SameLine(at);
     if (ImGui::SmallButton(words::kApply)) turning.set_now(change.settings);
+  } else if (turning.is_for_new_run()) {
+    draw_choose(turning, foreground, change);
   }
   if (!change.why.empty()) draw_note(change.why);
 }
 
-void draw_change_of_another_run(const analyze::PredictedChange& change) {
+void draw_change_of_another_run(Turning& turning, Foreground& foreground,
+                                const analyze::PredictedChange& change) {
   const std::string& setting = change.settings.front();
   ImGui::SameLine(draw_gain(change, px(64)));
+  if (turning.is_for_new_run()) {
+    draw_choose(turning, foreground, change);
+    if (!change.why.empty()) draw_note(change.why);
+    return;
+  }
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
   ImGui::SetItemTooltip("Needs a new run (%s is fixed while a run is live): copies --set %s",
                         key_of(setting).c_str(), setting.c_str());
@@ -103,9 +88,10 @@ void draw_change_of_another_run(const analyze::PredictedChange& change) {
 void draw_together(Turning& turning, Foreground& foreground,
                    const analyze::PredictedChange& change) {
   draw_note(std::string(analyze::kTogether));
-  const float at = draw_gain(change, turning.can_turn() ? px(64) : 0);
-  if (!turning.can_turn()) return;
+  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
+  if (!turning.can_choose()) return;
   ImGui::SameLine(at);
+  if (turning.is_for_new_run()) return draw_choose(turning, foreground, change);
   if (ImGui::SmallButton(words::kTune)) {
     turning.ask_for_proposal();
     foreground.bring("Knobs");
@@ -129,7 +115,7 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   int index = 0;
   for (const analyze::PredictedChange& change : next.now) {
     ImGui::PushID(index++);
-    draw_knob_change(turning, change);
+    draw_knob_change(turning, foreground, change);
     ImGui::PopID();
   }
   if (!next.another_run.empty()) {
@@ -137,7 +123,7 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   }
   for (const analyze::PredictedChange& change : next.another_run) {
     ImGui::PushID(index++);
-    draw_change_of_another_run(change);
+    draw_change_of_another_run(turning, foreground, change);
     ImGui::PopID();
   }
   if (next.together) draw_together(turning, foreground, *next.together);
@@ -166,8 +152,13 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
 
 }  // namespace
 
-OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground)
-    : View(words::kOverview), pieces_(pieces), turning_(turning), foreground_(foreground) {}
+OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, TimelineState& timeline,
+                           Foreground& foreground)
+    : View(words::kOverview),
+      pieces_(pieces),
+      turning_(turning),
+      timeline_(timeline),
+      foreground_(foreground) {}
 const char* OverviewView::help() const { return "The verdict, its causes, and what to turn next"; }
 
 void OverviewView::draw_content() {
@@ -182,15 +173,106 @@ void OverviewView::draw_content() {
   if (!clock.empty()) draw_note(clock);
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
+    draw_findings(verdict);
+    draw_looked(verdict.analysis.answers);
     return;
   }
   cause_rows_ = std::max(cause_rows_, verdict.causes.size());
-  draw_causes(verdict, cause_rows_);
+  draw_causes(verdict);
   draw_suggestions(verdict, turning_, foreground_);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
+  draw_findings(verdict);
+  draw_looked(verdict.analysis.answers);
+}
+
+void OverviewView::draw_causes(const Verdict& verdict) {
+  std::vector<StripPart> parts;
+  for (const CauseShare& cause : verdict.causes) {
+    const std::string name(analyze::cause_label(cause.cause));
+    parts.push_back(
+        {cause.share, colour_of(cause.cause), fmt::format("{} {} %", name, cause.percent)});
+  }
+  draw_strip("##shares", parts, px(14));
+  ImGui::Dummy({0, px(2)});
+  // The names first, then the shares; times where there is room.
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
+  if (!ImGui::BeginTable("##causes", 4)) return;
+  ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
+  ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn(
+      "time", ImGuiTableColumnFlags_WidthFixed | (is_narrow ? ImGuiTableColumnFlags_Disabled : 0),
+      px(74));
+  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, px(44));
+  for (const CauseShare& cause : verdict.causes) draw_cause(cause, verdict.analysis);
+  for (std::size_t row = verdict.causes.size(); row < cause_rows_; ++row) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted("");
+  }
+  ImGui::EndTable();
+}
+
+void OverviewView::draw_cause(const CauseShare& cause, const analyze::RunAnalysis& analysis) {
+  const std::string name(analyze::cause_label(cause.cause));
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  draw_dot(colour_of(cause.cause));
+  ImGui::TableNextColumn();
+  if (ImGui::Selectable(name.c_str(), timeline_.marked_cause() == cause.cause,
+                        ImGuiSelectableFlags_SpanAllColumns))
+    toggle_cause(cause.cause, analysis);
+  ImGui::SetItemTooltip("%s\nclick: mark these spans of the critical path on the timeline",
+                        std::string(analyze::cause_phrase(cause.cause)).c_str());
+  ImGui::TableNextColumn();
+  draw_figure(time_text(cause.dur_ns), look().colours.dim);
+  ImGui::TableNextColumn();
+  draw_figure(cause.percent == 0 ? "<1\u2009%" : fmt::format("{}\u2009%", cause.percent));
+}
+
+// The same row again unmarks. Where the view shows none of it, the step that spends the largest
+// share on it comes into view.
+void OverviewView::toggle_cause(analyze::Cause cause, const analyze::RunAnalysis& analysis) {
+  if (timeline_.marked_cause() == cause) {
+    timeline_.mark_cause({});
+    return;
+  }
+  timeline_.mark_cause(cause);
+  foreground_.bring("Timeline");
+  const rundb::StepRow* step =
+      step_of_id(pieces_.steps(), analysis.step_of_most[analyze::index_of(cause)].value_or(-1));
+  if (step != nullptr && !shows(cause)) timeline_.show_step(*step);
+}
+
+bool OverviewView::shows(analyze::Cause cause) const {
+  if (pieces_.paths == nullptr) return false;
+  const TimeRange& view = timeline_.view();
+  return std::ranges::any_of(pieces_.paths->steps, [&](const auto& path) {
+    return std::ranges::any_of(path->pieces, [&](const analyze::PathPiece& piece) {
+      return piece.cause == cause && piece.ts < view.end && piece.ts + piece.dur > view.begin;
+    });
+  });
+}
+
+void OverviewView::draw_findings(const Verdict& verdict) {
+  int index = 0;
   for (const analyze::Finding& finding : verdict.findings) {
-    draw_coloured(finding.is_warning ? look().colours.amber : look().colours.text, finding.text);
+    // Said above already, where there are no shares.
+    if (!verdict.why_empty.empty() && finding.beside_shares.empty()) continue;
+    const ImU32 colour = finding.is_warning ? look().colours.amber : look().colours.text;
+    const rundb::StepRow* step = step_of_id(pieces_.steps(), finding.step);
+    if (step == nullptr) {
+      draw_coloured(colour, finding.text);
+      continue;
+    }
+    ImGui::PushID(index++);
+    const std::string id = "about step " + step_text(step->id);
+    if (draw_link(id.c_str(), finding.text, colour)) {
+      timeline_.show_step(*step);
+      foreground_.bring("Timeline");
+    }
+    ImGui::SetItemTooltip("click: show step %s on the timeline", step_text(step->id).c_str());
+    ImGui::PopID();
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "gui/views/foreground.h"
 #include "gui/views/run_pieces.h"
+#include "gui/views/timeline_state.h"
 #include "gui/views/turning.h"
 #include "gui/views/view.h"
 
@@ -14,13 +15,21 @@ namespace sluice::gui {
 
 class OverviewView : public View {
  public:
-  OverviewView(const RunPieces& pieces, Turning& turning, Foreground& foreground);
+  OverviewView(const RunPieces& pieces, Turning& turning, TimelineState& timeline,
+               Foreground& foreground);
   const char* help() const override;
   void draw_content() override;
 
  private:
+  void draw_causes(const Verdict& verdict);
+  void draw_cause(const CauseShare& cause, const analyze::RunAnalysis& analysis);
+  void toggle_cause(analyze::Cause cause, const analyze::RunAnalysis& analysis);
+  bool shows(analyze::Cause cause) const;
+  void draw_findings(const Verdict& verdict);
+
   const RunPieces& pieces_;
   Turning& turning_;
+  TimelineState& timeline_;
   Foreground& foreground_;
   // The most that there were: of a live run causes come and go, and what stands below them, buttons
   // among it, stays where it is.

@@ -8,8 +8,11 @@ void RunPieces::pick_up() {
   timeline = feed->timeline();
   minimap = feed->minimap();
   chosen = feed->chosen();
+  rank = feed->rank();
+  paths = feed->paths();
   verdict = feed->verdict();
   statistics = feed->statistics();
+  range_statistics = feed->range_statistics();
   found = feed->found();
 }
 

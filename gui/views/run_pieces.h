@@ -5,9 +5,11 @@
 // Thread contract: the frame thread.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gui/data/run_feed.h"
+#include "profiler/analyze/answers.h"
 
 namespace sluice::gui {
 
@@ -19,8 +21,11 @@ struct RunPieces {
   std::shared_ptr<const TimelineWindow> timeline;
   std::shared_ptr<const Minimap> minimap;
   std::shared_ptr<const ChosenSpan> chosen;
+  std::shared_ptr<const SpanRank> rank;  // of the chosen span, or of the one chosen before
+  std::shared_ptr<const StepPaths> paths;
   std::shared_ptr<const Verdict> verdict;
-  std::shared_ptr<const SpanStatistics> statistics;
+  std::shared_ptr<const SpanStatistics> statistics;  // of the whole run
+  std::shared_ptr<const SpanStatistics> range_statistics;
   std::shared_ptr<const Findings> found;
 
   // Once a frame, before anything is drawn.
@@ -29,6 +34,12 @@ struct RunPieces {
   bool has_facts() const { return run != nullptr && run->facts != nullptr; }
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
+  // What was lost, as far as has been looked: the counts at once, rows with the verdict.
+  analyze::Answer losses() const {
+    const bool has_looked = verdict != nullptr && !verdict->analysis.answers.empty();
+    return analyze::losses_answer(
+        facts().stats, has_looked ? verdict->analysis.evidence.rows : rundb::Completeness{});
+  }
 };
 
 }  // namespace sluice::gui

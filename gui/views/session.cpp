@@ -13,6 +13,7 @@ void Session::close() {
   pieces = RunPieces();
   timeline.close();
   turning = Turning();
+  sql = SqlRequest();
   foreground = Foreground();
 }
 

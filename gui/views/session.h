@@ -10,6 +10,7 @@
 
 #include "gui/views/foreground.h"
 #include "gui/views/run_pieces.h"
+#include "gui/views/sql_request.h"
 #include "gui/views/timeline_state.h"
 #include "gui/views/turning.h"
 
@@ -19,6 +20,7 @@ struct Session {
   RunPieces pieces;                // what was read of it
   TimelineState timeline{pieces};  // what somebody looks at
   Turning turning;                 // what somebody changes
+  SqlRequest sql;                  // what another view asks in SQL
   Foreground foreground;           // which views come to the front
 
   std::vector<std::string> recent;     // databases opened before, the last one first

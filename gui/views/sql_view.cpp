@@ -15,12 +15,26 @@ namespace {
 constexpr std::size_t kColumnsMax =
     64;  // ImGui's tables have at most 512; nobody reads more than this
 
+bool is_figure(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.-+e") == std::string::npos;
+}
+
+void draw_cell(const std::string& text) {
+  if (is_figure(text)) {
+    draw_figure(text);
+  } else {
+    ImGui::TextUnformatted(text.c_str(), text.c_str() + std::min<std::size_t>(text.size(), 400));
+  }
+}
+
 void draw_rows(const SqlAnswer& answer) {
   const std::size_t columns = std::min(answer.columns.size(), kColumnsMax);
   const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
                                 ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
                                 ImGuiTableFlags_SizingFixedFit;
-  if (columns == 0 || !ImGui::BeginTable("##rows", static_cast<int>(columns), flags)) return;
+  // A table of its own for each answer: widths are those of what it shows.
+  const std::string id = fmt::format("##rows{}", answer.number);
+  if (columns == 0 || !ImGui::BeginTable(id.c_str(), static_cast<int>(columns), flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   for (std::size_t c = 0; c < columns; ++c) ImGui::TableSetupColumn(answer.columns[c].c_str());
   ImGui::TableHeadersRow();
@@ -32,9 +46,7 @@ void draw_rows(const SqlAnswer& answer) {
       ImGui::TableNextRow();
       for (std::size_t c = 0; c < columns; ++c) {
         ImGui::TableNextColumn();
-        const std::string& text = answer.rows[static_cast<std::size_t>(r)][c];
-        ImGui::TextUnformatted(text.c_str(),
-                               text.c_str() + std::min<std::size_t>(text.size(), 400));
+        draw_cell(answer.rows[static_cast<std::size_t>(r)][c]);
       }
     }
   }
@@ -44,11 +56,32 @@ void draw_rows(const SqlAnswer& answer) {
 
 }  // namespace
 
-SqlView::SqlView(const RunPieces& pieces) : View("SQL"), pieces_(pieces) {}
+SqlView::SqlView(const RunPieces& pieces, SqlRequest& request)
+    : View("SQL"), pieces_(pieces), request_(request) {}
 const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
 
+// Choosing one asks for its first rows, as a question to go on from.
+void SqlView::draw_tables() {
+  ImGui::SetNextItemWidth(px(150));
+  if (!ImGui::BeginCombo("##tables", "tables", ImGuiComboFlags_HeightLarge)) return;
+  const auto tables = pieces_.feed->console().tables();
+  if (tables == nullptr) draw_empty("The tables are being read\u2026");
+  for (const SqlTable& table : tables == nullptr ? std::vector<SqlTable>() : *tables) {
+    const std::string label = table.name + (table.is_view ? "  (view)" : "");
+    if (ImGui::Selectable(label.c_str())) {
+      question_ = fmt::format("SELECT * FROM {} LIMIT 100", table.name);
+      pieces_.feed->console().ask(question_);
+    }
+    ImGui::SetItemTooltip("%s", table.columns.c_str());
+  }
+  ImGui::EndCombo();
+}
+
 void SqlView::draw_content() {
-  draw_title("SQL", "read-only; tables: docs/rundb_schema.md");
+  draw_title("SQL", "read-only; tables: docs/rundb_schema.md; step ids count from 0");
+  std::string requested = request_.take();
+  const bool is_requested = !requested.empty();
+  if (is_requested) question_ = std::move(requested);
   {
     const FontScope font(look().mono, Look::kTextSize);
     input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
@@ -56,8 +89,10 @@ void SqlView::draw_content() {
   const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();
   SqlConsole& console = pieces_.feed->console();
   const bool asks = is_typing && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Enter);
-  if (ImGui::Button("Run") || asks) console.ask(question_);
+  if (ImGui::Button("Run") || asks || is_requested) console.ask(question_);
   ImGui::SetItemTooltip("Ctrl+Enter");
+  ImGui::SameLine();
+  draw_tables();
   ImGui::SameLine();
   const std::shared_ptr<const SqlAnswer> answer = console.answer();
   if (console.is_working()) {

@@ -16,6 +16,13 @@ namespace {
 constexpr std::array<const char*, kGroupings> kGroupingWords = {"by name", "by device", "by layer",
                                                                 "by subgroup"};
 
+constexpr std::array<const char*, static_cast<std::size_t>(StatisticsOf::count_)> kPartWords = {
+    "whole run", "since the last change", "visible range", "measured range"};
+const char* words_of(StatisticsOf part) { return kPartWords[static_cast<std::size_t>(part)]; }
+
+// A view that pans or follows asks anew at most this often.
+constexpr double kAskSeconds = 0.5;
+
 double bandwidth(const StatisticRow& row) {
   return row.bytes > 0 && row.sum_ns > 0
              ? static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.sum_ns)
@@ -60,8 +67,8 @@ std::string StatisticsView::of_text(const StatisticRow& row) const {
 }
 
 void StatisticsView::sort_rows() {
-  rows_ = pieces_.statistics->rows[static_cast<std::size_t>(by_)];
-  rows_of_ = pieces_.statistics.get();
+  rows_ = shown_->rows[static_cast<std::size_t>(by_)];
+  rows_of_ = shown_.get();
   std::ranges::stable_sort(rows_, [&](const StatisticRow& a, const StatisticRow& b) {
     const StatisticRow& first = ascending_ ? a : b;
     const StatisticRow& second = ascending_ ? b : a;
@@ -70,24 +77,97 @@ void StatisticsView::sort_rows() {
   });
 }
 
+StatisticsOf StatisticsView::part() const {
+  if (chosen_part_) return *chosen_part_;
+  return range_of(StatisticsOf::since_change) ? StatisticsOf::since_change
+                                              : StatisticsOf::whole_run;
+}
+
+std::optional<ScanRange> StatisticsView::range_of(StatisticsOf part) const {
+  if (part == StatisticsOf::whole_run) return ScanRange();
+  if (part == StatisticsOf::visible) return ScanRange{timeline_.view().begin, timeline_.view().end};
+  if (part == StatisticsOf::measured) {
+    if (!timeline_.measured()) return std::nullopt;
+    return ScanRange{timeline_.measured()->begin, timeline_.measured()->end};
+  }
+  const std::vector<rundb::KnobChangeRow>& changes = pieces_.facts().info.knob_changes;
+  // What was planned for the first step changed nothing.
+  if (changes.empty() || changes.back().step_id <= 0) return std::nullopt;
+  const auto step =
+      std::ranges::lower_bound(pieces_.steps(), changes.back().step_id, {}, &rundb::StepRow::id);
+  if (step == pieces_.steps().end()) return std::nullopt;
+  return ScanRange{.begin = step->ts};
+}
+
+void StatisticsView::choose_statistics() {
+  if (chosen_of_ != pieces_.feed.get()) {
+    chosen_of_ = pieces_.feed.get();
+    chosen_part_.reset();
+    asked_ = {};
+  }
+  const std::optional<ScanRange> range = range_of(part());
+  const bool is_whole = range == ScanRange();
+  const double now = ImGui::GetTime();
+  const bool may_ask = now - asked_at_ >= kAskSeconds && !ImGui::IsMouseDown(ImGuiMouseButton_Left);
+  if (range && !(*range == asked_) && (is_whole || may_ask)) {
+    asked_ = *range;
+    asked_at_ = now;
+    pieces_.feed->want_statistics(*range);
+  }
+  // The part before stays until the next one has been read, so that nothing blinks.
+  if (!range) {
+    shown_ = nullptr;
+  } else if (is_whole) {
+    shown_ = pieces_.statistics;
+  } else if (pieces_.range_statistics != nullptr && pieces_.range_statistics->range == asked_) {
+    shown_ = pieces_.range_statistics;
+  } else if (shown_ == pieces_.statistics) {
+    shown_ = nullptr;
+  }
+}
+
+// How many spans, of which part of the run, by which clock.
+std::string StatisticsView::note() const {
+  const std::string clock = pieces_.facts().info.clock_note();
+  std::string text = words_of(part());
+  if (shown_ != nullptr) {
+    const bool is_reading = shown_->seen_count < shown_->span_count;
+    if (shown_->range.end != ScanRange().end)
+      text += ", " + time_text(shown_->range.end - shown_->range.begin);
+    text += ": " + grouped_text(shown_->seen_count);
+    if (is_reading) text += " of " + grouped_text(shown_->span_count);
+    text += is_reading ? " spans read" : " spans";
+  }
+  return clock.empty() ? text : text + "; " + clock;
+}
+
 void StatisticsView::draw_content() {
+  choose_statistics();
+  draw_title("Statistics", note());
   if (pieces_.statistics == nullptr) {
-    draw_title("Statistics");
     draw_empty("The operations are being read\u2026");
     return;
   }
-  const SpanStatistics& statistics = *pieces_.statistics;
-  const bool is_reading = statistics.seen_count < statistics.span_count;
-  const std::string clock = pieces_.facts().info.clock_note();
-  draw_title("Statistics",
-             (is_reading ? fmt::format("{} of {} spans read", grouped_text(statistics.seen_count),
-                                       grouped_text(statistics.span_count))
-                         : grouped_text(statistics.seen_count) + " spans") +
-                 (clock.empty() ? "" : "; " + clock));
-  if (statistics.span_count == 0) {
+  if (pieces_.statistics->span_count == 0) {
     draw_empty("The run recorded no operations; record=transfers or record=all records them.");
     return;
   }
+  draw_tools();
+  if (shown_ == nullptr) {
+    draw_empty(part() == StatisticsOf::measured && !timeline_.measured()
+                   ? "Nothing is measured: Shift+drag on the timeline measures a range."
+                   : "The operations of this part are being read\u2026");
+    return;
+  }
+  if (shown_->seen_count == 0) {
+    draw_empty("No operation begins in this part of the run.");
+    return;
+  }
+  draw_table();
+  draw_histogram();
+}
+
+void StatisticsView::draw_tools() {
   for (std::size_t by = 0; by < kGroupings; ++by) {
     if (by > 0) ImGui::SameLine();
     const bool is_on = by_ == static_cast<GroupBy>(by);
@@ -98,8 +178,22 @@ void StatisticsView::draw_content() {
     }
     if (is_on) ImGui::PopStyleColor();
   }
-  draw_table();
-  draw_histogram();
+  ImGui::SameLine();
+  draw_parts();
+}
+
+void StatisticsView::draw_parts() {
+  ImGui::SetNextItemWidth(-1);
+  if (!ImGui::BeginCombo("##part", words_of(part()))) return;
+  for (std::size_t p = 0; p < kPartWords.size(); ++p) {
+    const auto one = static_cast<StatisticsOf>(p);
+    const bool is_there = one == StatisticsOf::measured || range_of(one);
+    ImGui::BeginDisabled(!is_there);
+    if (ImGui::Selectable(kPartWords[p], one == part())) chosen_part_ = one;
+    ImGui::EndDisabled();
+    if (!is_there) ImGui::SetItemTooltip("no knob was changed");
+  }
+  ImGui::EndCombo();
 }
 
 void StatisticsView::draw_table() {
@@ -131,7 +225,7 @@ void StatisticsView::draw_table() {
     specs->SpecsDirty = false;
     rows_of_ = nullptr;
   }
-  if (rows_of_ != pieces_.statistics.get()) sort_rows();
+  if (rows_of_ != shown_.get()) sort_rows();
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows_.size()));
   while (clipper.Step()) {
@@ -141,9 +235,26 @@ void StatisticsView::draw_table() {
   ImGui::EndTable();
 }
 
+// The chosen span is one of those that the row sums.
+bool StatisticsView::is_of_chosen(const StatisticRow& row) const {
+  if (pieces_.chosen == nullptr || pieces_.chosen->row.name_id != row.name_id) return false;
+  const rundb::SpanRow& chosen = pieces_.chosen->row;
+  switch (by_) {
+    case GroupBy::device:
+      return row.of == chosen.device_id;
+    case GroupBy::layer:
+      return row.of == chosen.layer_id;
+    case GroupBy::subgroup:
+      return row.of == chosen.subgroup_id;
+    default:
+      return true;
+  }
+}
+
 void StatisticsView::draw_row(const StatisticRow& row, int index) {
   const std::string& name = pieces_.facts().string_of(row.name_id);
   ImGui::TableNextRow();
+  if (is_of_chosen(row)) mark_table_row();
   ImGui::TableNextColumn();
   ImGui::PushID(index);
   const ImU32 colour = stage_colour(pieces_.facts().stage_colour(row.name_id));

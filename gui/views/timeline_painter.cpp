@@ -14,18 +14,7 @@ namespace {
 
 constexpr std::size_t kNamesMax = 1 << 16;  // whose colours are kept
 constexpr float kTextRoom = 26;             // a narrower box has no text
-
-struct BoxSpan {
-  std::vector<Box>::const_iterator begin;
-  std::vector<Box>::const_iterator end;
-};
-
-// The boxes that may touch the view: none is longer than `longest_ns`.
-BoxSpan boxes_in(const TrackBoxes& track, const TimeRange& view) {
-  const auto begin =
-      std::ranges::lower_bound(track.boxes, view.begin - track.longest_ns, {}, &Box::ts);
-  return {begin, std::ranges::upper_bound(begin, track.boxes.end(), view.end, {}, &Box::ts)};
-}
+constexpr float kSummaryColumn = 2;         // width, of the summary of a closed group
 
 struct LanePlace {
   float y;
@@ -44,7 +33,8 @@ TimelinePainter::TimelinePainter(const RunPieces& pieces, const TimelineState& t
       timeline_(timeline),
       layout_(layout),
       place_(place),
-      list_(ImGui::GetWindowDrawList()) {
+      list_(ImGui::GetWindowDrawList()),
+      paths_(pieces.paths.get()) {
   for (const auto& [id, text] : pieces_.facts().info.strings) {
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= kNamesMax) continue;
@@ -65,38 +55,15 @@ ImU32 TimelinePainter::colour_of(std::int32_t name_id) const {
   return index < colours_.size() ? colours_[index] : stage_colour({});
 }
 
+bool TimelinePainter::is_dimmed(const Box& box) const {
+  const std::optional<analyze::Cause>& cause = timeline_.marked_cause();
+  if (cause && (paths_ == nullptr || !paths_->is_on_path(box.span_id, *cause))) return true;
+  return is_dimmed(box.name_id);
+}
+
 bool TimelinePainter::is_dimmed(std::int32_t name_id) const {
   const auto index = static_cast<std::size_t>(name_id);
   return index < dimmed_.size() && dimmed_[index];
-}
-
-void TimelinePainter::draw_axis() {
-  const Colours& colours = look().colours;
-  const double ns_a_pixel = 1 / place_.pixels_a_ns();
-  const double distance_ns = tick_distance(px(110) * ns_a_pixel);
-  const auto distance = std::max<TimeNs>(1, static_cast<TimeNs>(distance_ns));
-  const TimeNs zero = pieces_.run->begin_ts;
-  const auto first =
-      static_cast<TimeNs>(std::floor(static_cast<double>(place_.view.begin - zero) / distance_ns));
-  const FontScope font(look().mono, Look::kSmallSize);
-  for (TimeNs n = first; zero + n * distance <= place_.view.end; ++n) {
-    const TimeNs ts = zero + n * distance;
-    const float x = std::floor(place_.x(ts));
-    if (x < place_.low.x) continue;
-    list_->AddLine({x, place_.low.y - px(4)}, {x, place_.high.y}, with_alpha(colours.line, 0.7F));
-    // From the run's begin, in the unit of the distance, so that neighbours differ in what is read.
-    const double unit = distance >= 1'000'000'000 ? 1e9
-                        : distance >= 1'000'000   ? 1e6
-                        : distance >= 1'000       ? 1e3
-                                                  : 1;
-    const char* name = unit == 1e9 ? "s" : unit == 1e6 ? "ms" : unit == 1e3 ? "us" : "ns";
-    const auto count =
-        static_cast<std::int64_t>(std::llround(static_cast<double>(ts - zero) / unit));
-    const std::string text = grouped_text(count) + "\u2009" + name;
-    if (x + ImGui::CalcTextSize(text.c_str()).x < place_.high.x)
-      list_->AddText({x + px(3), place_.low.y - place_.axis_height + px(2)}, colours.dim,
-                     text.c_str());
-  }
 }
 
 void TimelinePainter::draw_rows() {
@@ -106,6 +73,8 @@ void TimelinePainter::draw_rows() {
     if (y + row.height < place_.low.y || y > place_.high.y) continue;
     if (row.kind == TimelineRow::Kind::counter) {
       draw_counter(row);
+    } else if (pieces_.timeline != nullptr && row.is_summary()) {
+      draw_summary(row);
     } else if (pieces_.timeline != nullptr && row.track_id >= 0) {
       const TrackBoxes* track = pieces_.timeline->of_track(row.track_id);
       if (track != nullptr) draw_boxes(row, *track);
@@ -115,7 +84,6 @@ void TimelinePainter::draw_rows() {
 }
 
 void TimelinePainter::draw_boxes(const TimelineRow& row, const TrackBoxes& track) {
-  const BoxSpan visible = boxes_in(track, place_.view);
   const double pixels_a_ns = place_.pixels_a_ns();  // a division: once, not for each end
   const TimeNs view_begin = place_.view.begin;
   const auto x_of = [pixels_a_ns, view_begin, low_x = place_.low.x](TimeNs ts) {
@@ -123,14 +91,14 @@ void TimelinePainter::draw_boxes(const TimelineRow& row, const TrackBoxes& track
   };
   RectBatch rects(list_);
   float last_x[kLanesMax] = {-1, -1, -1, -1};
-  for (auto box = visible.begin; box != visible.end; ++box) {
-    if (box->end_ts < view_begin) continue;
+  for (const Box& box : track.near(view_begin, place_.view.end)) {
+    if (box.end_ts < view_begin) continue;
     // A box within the column that was just filled would change nothing that can be seen.
-    const float right = x_of(box->end_ts);
-    if (right < last_x[box->lane]) continue;
-    const float left = x_of(box->ts);
-    last_x[box->lane] = std::floor(right) <= left ? std::floor(right) + 1 : -1;
-    draw_box(row, *box, track.lane_count, std::max(left, place_.low.x - 1),
+    const float right = x_of(box.end_ts);
+    if (right < last_x[box.lane]) continue;
+    const float left = x_of(box.ts);
+    last_x[box.lane] = std::floor(right) <= left ? std::floor(right) + 1 : -1;
+    draw_box(row, box, track.lane_count, std::max(left, place_.low.x - 1),
              std::min(right, place_.high.x + 1), rects);
   }
 }
@@ -153,11 +121,16 @@ void TimelinePainter::draw_box(const TimelineRow& row, const Box& box, int lane_
     top = bottom - (bottom - top) * std::clamp(full, 0.18F, 1.0F);
   }
   ImU32 colour = colour_of(box.name_id);
-  if (is_dimmed(box.name_id)) colour = with_alpha(colour, 0.16F);
+  const bool is_dim = is_dimmed(box);
+  if (is_dim) colour = with_alpha(colour, 0.16F);
   rects.add(box.lane, {left, top}, {right, bottom}, colour);
   const bool has_text = width > px(kTextRoom) && lane.height > px(11) && box.is_span();
-  if (!box.is_failed && !has_text) return;
+  const bool is_on_path =
+      width > 2 && !is_dim && box.is_span() && paths_ != nullptr && paths_->is_on_path(box.span_id);
+  if (!box.is_failed && !has_text && !is_on_path) return;
   rects.flush();
+  if (is_on_path)
+    list_->AddRect({left, top}, {right, bottom}, with_alpha(look().colours.text, 0.55F));
   if (box.is_failed) list_->AddRect({left, top}, {right, bottom}, look().colours.red);
   if (has_text) draw_box_text(box, {left, top}, {right, bottom}, colour);
 }
@@ -207,42 +180,28 @@ void TimelinePainter::draw_counter(const TimelineRow& row) {
   if (x_end > x_before) list_->AddLine({x_before, *y_before}, {x_end, *y_before}, colour, px(1));
 }
 
-void TimelinePainter::draw_tag(float x, float y, const std::string& text, ImU32 colour) {
-  const FontScope font(look().bold, Look::kSmallSize);
-  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
-  const float left =
-      std::clamp(x, place_.low.x, std::max(place_.low.x, place_.high.x - size.x - px(8)));
-  list_->AddRectFilled({left, y}, {left + size.x + px(8), y + size.y + px(2)}, colour, px(2));
-  list_->AddText({left + px(4), y + px(1)}, text_on(colour), text.c_str());
-}
-
-void TimelinePainter::draw_steps_and_changes() {
-  const std::vector<rundb::StepRow>& steps = pieces_.steps();
-  const Colours& colours = look().colours;
-  auto step = std::ranges::lower_bound(steps, place_.view.begin, {},
-                                       [](const rundb::StepRow& s) { return s.ts + s.dur; });
-  list_->PushClipRect({place_.low.x, place_.low.y - place_.axis_height}, place_.high, true);
-  float free_from = place_.low.x;
-  float line_before = place_.low.x - px(10);
-  for (; step != steps.end() && step->ts <= place_.view.end; ++step) {
-    const float x = std::floor(place_.x(step->ts));
-    if (x < line_before + px(5)) continue;  // closer lines would be a surface
-    line_before = x;
-    const auto change = std::ranges::find(pieces_.facts().changes, step->id, &ChangeMark::step);
-    const bool is_changed = change != pieces_.facts().changes.end();
-    list_->AddLine({x, place_.low.y}, {x, place_.high.y},
-                   with_alpha(is_changed ? colours.amber : colours.dim, is_changed ? 0.9F : 0.45F),
-                   px(1));
-    const std::string text = "step " + step_text(step->id);
-    const float width = ImGui::CalcTextSize(text.c_str()).x + px(10);
-    if (x + width < free_from + width || x < free_from) continue;
-    draw_tag(x, place_.low.y - px(15), text, with_alpha(colours.waiting, 1));
-    free_from = x + width;
-    if (!is_changed) continue;
-    draw_tag(x + width, place_.low.y - px(15), change->text, colours.amber);
-    free_from += ImGui::CalcTextSize(change->text.c_str()).x + px(16);
+// As high as its tracks are busy, in the colour of what takes most of their time.
+void TimelinePainter::draw_summary(const TimelineRow& row) {
+  const float y = place_.row_y(row);
+  const float bottom = y + row.height - px(2);
+  const float height = row.height - px(4);
+  list_->AddRectFilled({place_.low.x, y + px(2)}, {place_.high.x, bottom},
+                       with_alpha(look().colours.inset, 0.5F));
+  const float step = px(kSummaryColumn);
+  const auto count = static_cast<std::size_t>((place_.high.x - place_.low.x) / step);
+  const std::vector<BusyColumn> columns =
+      busy_columns(*pieces_.timeline, row.members, place_.view.begin, place_.view.end, count);
+  const float width =
+      (place_.high.x - place_.low.x) / static_cast<float>(std::max<std::size_t>(1, count));
+  RectBatch rects(list_);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].busy_tracks <= 0) continue;
+    const float left = place_.low.x + width * static_cast<float>(c);
+    const float full = columns[c].busy_tracks / static_cast<float>(row.members.size());
+    ImU32 colour = colour_of(columns[c].name_id);
+    if (is_dimmed(columns[c].name_id)) colour = with_alpha(colour, 0.16F);
+    rects.add(0, {left, bottom - std::max(1.0F, height * full)}, {left + width, bottom}, colour);
   }
-  list_->PopClipRect();
 }
 
 ImVec2 TimelinePainter::middle_of(const rundb::SpanRow& span, bool at_end) const {
@@ -285,26 +244,54 @@ void TimelinePainter::draw_measured() {
   list_->AddRectFilled({left, place_.low.y}, {right, place_.high.y}, with_alpha(accent, 0.12F));
   list_->AddLine({left, place_.low.y}, {left, place_.high.y}, accent, px(1));
   list_->AddLine({right, place_.low.y}, {right, place_.high.y}, accent, px(1));
-  draw_tag((left + right) / 2 - px(24), place_.low.y + px(2), time_text(range.width()), accent);
+  const std::string name = "measured range " + time_text(range.width());
+  draw_tag(list_, place_, {(left + right - tag_width(name)) / 2, place_.low.y + px(2)}, name,
+           accent);
 }
 
 void TimelinePainter::draw_labels() {
-  const Colours& colours = look().colours;
-  const ImVec2 low = {place_.low.x - place_.label_width, place_.low.y};
-  list_->PushClipRect(low, {place_.high.x, place_.high.y}, true);
+  list_->PushClipRect({place_.low.x - place_.label_width, place_.low.y}, place_.high, true);
   for (const TimelineRow& row : layout_.rows) {
     const float y = place_.row_y(row);
-    if (y + row.height < place_.low.y || y > place_.high.y) continue;
-    const bool is_group = row.kind == TimelineRow::Kind::group;
-    if (is_group && row.y > 0)
-      list_->AddLine({low.x, y}, {place_.high.x, y}, with_alpha(colours.line, 0.8F));
-    const FontScope font(is_group ? look().bold : look().text, Look::kTextSize - 1);
-    const float x = low.x + (is_group ? 0 : px(12));
-    const float text_y = y + (row.height - ImGui::GetFontSize()) / 2;
-    list_->PushClipRect({low.x, y}, {place_.low.x - px(6), y + row.height}, true);
-    list_->AddText({x, text_y}, is_group ? colours.text : colours.dim, row.label.c_str());
-    list_->PopClipRect();
+    if (y + row.height >= place_.low.y && y <= place_.high.y) draw_label(row);
   }
+  list_->PopClipRect();
+}
+
+void TimelinePainter::draw_label(const TimelineRow& row) {
+  const Colours& colours = look().colours;
+  const float left = place_.low.x - place_.label_width;
+  const float right = place_.low.x - px(6);
+  const float y = place_.row_y(row);
+  const float middle = y + row.height / 2;
+  const bool is_group = row.kind == TimelineRow::Kind::group;
+  if (is_group && row.y > 0)
+    list_->AddLine({left, y}, {place_.high.x, y}, with_alpha(colours.line, 0.8F));
+  if (row.has_rows) {
+    const float x = left + px(5);
+    const float r = px(3.5F);
+    if (row.is_closed) {
+      list_->AddTriangleFilled({x - r * 0.7F, middle - r}, {x + r, middle},
+                               {x - r * 0.7F, middle + r}, colours.dim);
+    } else {
+      list_->AddTriangleFilled({x - r, middle - r * 0.7F}, {x + r, middle - r * 0.7F},
+                               {x, middle + r}, colours.dim);
+    }
+  }
+  list_->PushClipRect({left, y}, {right, y + row.height}, true);
+  float end = right;
+  if (!row.away.empty()) {
+    const FontScope font(look().text, Look::kSmallSize);
+    const std::string word = fmt::format("+{} idle", row.away.size());
+    end -= ImGui::CalcTextSize(word.c_str()).x;
+    list_->AddText({end, middle - ImGui::GetFontSize() / 2}, colours.dim, word.c_str());
+  }
+  const FontScope font(is_group ? look().bold : look().text, Look::kTextSize - 1);
+  const float x = left + px(is_group || row.has_rows ? 13 : 22);
+  list_->PushClipRect({x, y}, {end - px(2), y + row.height}, true);
+  list_->AddText({x, middle - ImGui::GetFontSize() / 2}, is_group ? colours.text : colours.dim,
+                 row.label.c_str());
+  list_->PopClipRect();
   list_->PopClipRect();
 }
 
@@ -313,21 +300,33 @@ HoveredBox TimelinePainter::box_at(ImVec2 mouse) const {
       mouse.y < place_.low.y || mouse.y > place_.high.y)
     return {};
   const TimelineRow* row = layout_.row_at(mouse.y - place_.low.y + place_.scroll_y);
-  if (row == nullptr || row->track_id < 0) return {};
+  if (row == nullptr || row->track_id < 0 || row->is_summary()) return {};
   const TrackBoxes* track = pieces_.timeline->of_track(row->track_id);
   if (track == nullptr) return {};
   const float slack = px(2);  // a box of one pixel can be hit, too
   const TimeRange around{place_.ts(mouse.x - slack), place_.ts(mouse.x + slack)};
-  const BoxSpan near = boxes_in(*track, around);
   const Box* best = nullptr;
-  for (auto box = near.begin; box != near.end; ++box) {
-    if (box->end_ts < around.begin) continue;
-    const LanePlace lane = lane_place(*row, *box, track->lane_count);
+  for (const Box& box : track->near(around.begin, around.end)) {
+    if (box.end_ts < around.begin) continue;
+    const LanePlace lane = lane_place(*row, box, track->lane_count);
     const float top = place_.row_y(*row) + lane.y;
     if (mouse.y < top - 1 || mouse.y > top + lane.height + 1) continue;
-    if (best == nullptr || box->end_ts - box->ts < best->end_ts - best->ts) best = &*box;
+    if (best == nullptr || box.end_ts - box.ts < best->end_ts - best->ts) best = &box;
   }
   return {best, best == nullptr ? nullptr : row};
+}
+
+TimelinePainter::HoveredSummary TimelinePainter::summary_at(ImVec2 mouse) const {
+  if (pieces_.timeline == nullptr || mouse.x < place_.low.x || mouse.x > place_.high.x ||
+      mouse.y < place_.low.y || mouse.y > place_.high.y)
+    return {};
+  const TimelineRow* row = layout_.row_at(mouse.y - place_.low.y + place_.scroll_y);
+  if (row == nullptr || !row->is_summary()) return {};
+  const float half = px(kSummaryColumn) / 2;
+  const std::vector<BusyColumn> under =
+      busy_columns(*pieces_.timeline, row->members, place_.ts(mouse.x - half),
+                   std::max(place_.ts(mouse.x + half), place_.ts(mouse.x - half) + 1), 1);
+  return {row, under.front()};
 }
 
 }  // namespace sluice::gui

@@ -1,24 +1,34 @@
 #include "gui/views/timeline_view.h"
 
 #include <fmt/format.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
+#include <utility>
 
 #include "base/words.h"
+#include "gui/views/measured_panel.h"
+#include "gui/views/path_track.h"
+#include "gui/views/span_details.h"
+#include "gui/views/timeline_ruler.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
-#include "gui/widgets/text_input.h"
 
 namespace sluice::gui {
 namespace {
 
 constexpr float kLabelWidth = 140;
-constexpr float kAxisHeight = 34;
 constexpr float kStripHeight = 26;
 constexpr double kWheelZoom = 1.25;
+constexpr double kKeyZoom = 1.4;  // a key that is pressed once
+// A held key: so long after its press it goes on, in so large a part of a press each frame.
+constexpr float kHeldAfterSeconds = 0.2F;
+constexpr float kHeldEverySeconds = 0.016F;
+constexpr double kHeldPart = 0.12;
+constexpr double kRestSeconds = 0.35;  // until rows may change
 constexpr float kClickSlack = 3;
 
 bool tool(const char* label, const char* tip, bool is_on = false) {
@@ -38,10 +48,30 @@ std::string about(const RunFacts& facts, const Box& box) {
   return text;
 }
 
+// Of a span that is drawn; none: it is too short to have a box of its own.
+std::optional<std::int64_t> track_of(const TimelineWindow* window, std::int64_t span_id) {
+  if (window == nullptr) return {};
+  for (const TrackBoxes& track : window->tracks) {
+    if (std::ranges::find(track.boxes, span_id, &Box::span_id) != track.boxes.end())
+      return track.track_id;
+  }
+  return {};
+}
+
+// How much of a press a key is in this frame.
+double held_amount(ImGuiKey key) {
+  if (ImGui::IsKeyPressed(key, false)) return 1;
+  return kHeldPart * ImGui::GetKeyPressedAmount(key, kHeldAfterSeconds, kHeldEverySeconds);
+}
+
+bool has_popup() {
+  return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+}
+
 }  // namespace
 
 TimelineView::TimelineView(const RunPieces& pieces, TimelineState& timeline)
-    : View(words::kTimeline), pieces_(pieces), timeline_(timeline) {}
+    : View(words::kTimeline), pieces_(pieces), timeline_(timeline), find_bar_(pieces, timeline) {}
 const char* TimelineView::help() const { return "What ran when, on every part of the machine"; }
 
 void TimelineView::draw_content() {
@@ -51,9 +81,8 @@ void TimelineView::draw_content() {
     return;
   }
   if (pieces_.run->span_count == 0) {
-    draw_empty(
-        "The run recorded its steps but no operations; record=transfers or record=all records "
-        "them.");
+    draw_empty(pieces_.verdict == nullptr ? "The steps are being looked at\u2026"
+                                          : pieces_.verdict->why_empty);
     return;
   }
   if (timeline_.view().width() <= 0) return;
@@ -64,46 +93,21 @@ void TimelineView::draw_content() {
 void TimelineView::draw_tools() {
   const bool can_follow = pieces_.run->is_live;
   ImGui::BeginDisabled(!can_follow);
-  if (tool("Follow", can_follow ? "F: keep to the end of the run" : "the run has ended",
+  if (tool("Follow", can_follow ? "L: keep to the end of the run" : "the run has ended",
            timeline_.follows() && can_follow))
     timeline_.toggle_following();
   ImGui::EndDisabled();
-  if (tool("Fit run", "Home: all of the run")) timeline_.show_all();
-  if (tool("Fit step", "S: the step under the centre")) timeline_.show_middle_step();
+  if (tool("Fit run", "Home: the whole run")) timeline_.show_all();
+  if (tool("Fit step", "T: the step under the centre; double click: the one under the cursor"))
+    timeline_.show_middle_step();
   if (tool("Measure", "M: then dragging measures; Shift+drag does at any time",
            timeline_.measures()))
     timeline_.toggle_measuring();
-  draw_search();
+  find_bar_.draw();
   const std::string where =
       fmt::format("{} \u00b7 window {}", time_text(timeline_.view().begin - pieces_.run->begin_ts),
                   time_text(timeline_.view().width()));
   draw_figure(where, look().colours.dim);
-}
-
-void TimelineView::draw_search() {
-  ImGui::SetNextItemWidth(px(170));
-  if (timeline_.take_search_focus()) ImGui::SetKeyboardFocusHere();
-  if (search_text_ != timeline_.search() && !ImGui::IsAnyItemActive())
-    search_text_ = timeline_.search();
-  const bool is_done = input_line("##search", "Find a span by name", search_text_);
-  if (search_text_ != timeline_.search() && ImGui::IsItemActive()) timeline_.look_for(search_text_);
-  if (is_done) timeline_.show_found(0);
-  ImGui::SameLine();
-  if (timeline_.search().empty()) return;
-  if (tool("<", "Shift+N: previous match")) timeline_.show_found(-1);
-  if (tool(">", "N: next match")) timeline_.show_found(1);
-  const Findings* found = pieces_.found.get();
-  if (found == nullptr || found->text != timeline_.search()) {
-    draw_coloured(look().colours.dim, "looking\u2026", false);
-  } else if (found->spans.empty()) {
-    draw_coloured(look().colours.amber, "no span has that in its name", false);
-  } else {
-    draw_coloured(look().colours.dim,
-                  fmt::format("{} of {}{}", timeline_.found_index() + 1, found->spans.size(),
-                              found->is_cut ? " first" : ""),
-                  false);
-  }
-  ImGui::SameLine();
 }
 
 // The whole run, with the view as a frame that can be dragged.
@@ -135,6 +139,12 @@ void TimelineView::draw_strip() {
                           with_alpha(colour, 0.8F));
     }
   }
+  for (const ChangeMark& change : pieces_.facts().changes) {
+    const std::optional<TimeNs> ts = begin_of(change, pieces_.steps());
+    if (!ts) continue;
+    const float x = std::floor(x_of(*ts));
+    list->AddLine({x, low.y}, {x, low.y + size.y}, look().colours.amber, px(1));
+  }
   const float from = std::clamp(x_of(timeline_.view().begin), low.x, low.x + size.x);
   const float to = std::clamp(x_of(timeline_.view().end), from, low.x + size.x);
   const ImU32 accent = look().colours.accent;
@@ -152,72 +162,125 @@ void TimelineView::draw_strip() {
 }
 
 void TimelineView::draw_canvas() {
-  const TimelineLayout layout = layout_of(*pieces_.run, closed_groups_);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const ImVec2 size = {std::max(px(220), room.x), std::max(px(80), room.y)};
+  const float bar_width = ImGui::GetStyle().ScrollbarSize;
+  const ImVec2 size = {std::max(px(220), room.x - bar_width), std::max(px(80), room.y)};
   ImGui::InvisibleButton("##canvas", size, ImGuiButtonFlags_MouseButtonLeft);
-  TimelinePlace place{.low = {at.x + px(kLabelWidth), at.y + px(kAxisHeight)},
+  const float ruler = ruler_height(pieces_.facts());
+  TimelinePlace place{.low = {at.x + px(kLabelWidth), at.y + ruler + px(kPathHeight)},
                       .high = {at.x + size.x, at.y + size.y},
                       .label_width = px(kLabelWidth),
-                      .axis_height = px(kAxisHeight),
+                      .axis_height = ruler + px(kPathHeight),
+                      .path_height = px(kPathHeight),
                       .view = timeline_.view()};
   const bool is_hovered = ImGui::IsItemHovered();
   if (is_hovered) {
     ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
-    take_wheel(place, layout.height);
+    take_wheel(place);
   }
-  take_drag(place, layout.height);
-  if (ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) take_keys();
-  scroll_y_ =
-      std::clamp(scroll_y_, 0.0F, std::max(0.0F, layout.height - (place.high.y - place.low.y)));
-  place.scroll_y = scroll_y_;
+  take_drag(place);
+  take_keys(place, is_hovered);
+  const TimelineLayout layout = lay_out(place, is_hovered);
+  const float scroll_max = std::max(0.0F, layout.height - place.rows_height());
+  timeline_.scroll_to(std::clamp(timeline_.scroll(), 0.0F, scroll_max));
+  place.scroll_y = timeline_.scroll();
   place.view = timeline_.view();
   timeline_.ask_for_picture(place.high.x - place.low.x);
 
   TimelinePainter painter(pieces_, timeline_, layout, place);
+  draw_picture(painter, place, at, is_hovered);
+  if (is_hovered) take_mouse(painter, layout, place);
+  draw_scroll_bar(layout, place, bar_width);
+  draw_measured_panel(pieces_, timeline_, {place.high.x - px(12), place.high.y - px(12)});
+}
+
+void TimelineView::draw_picture(TimelinePainter& painter, const TimelinePlace& place, ImVec2 at,
+                                bool is_hovered) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
   ImGui::PushClipRect(at, place.high, true);
-  painter.draw_axis();
+  TimelineRuler ruler(pieces_, place);
+  const PathTrack path(pieces_, timeline_, place);
+  ruler.draw_times();
+  path.draw();
   painter.draw_labels();
   painter.draw_rows();
-  painter.draw_steps_and_changes();
+  ruler.draw_steps();
+  ruler.draw_changes(is_hovered && drag_ == Drag::none);
   painter.draw_chosen();
   painter.draw_measured();
   if (pieces_.timeline == nullptr) {
-    ImGui::GetWindowDrawList()->AddText({place.low.x + px(12), place.low.y + px(12)},
-                                        look().colours.dim, "The operations are being read\u2026");
+    list->AddText({place.low.x + px(12), place.low.y + px(12)}, look().colours.dim,
+                  "The operations are being read\u2026");
   }
   if (drag_ == Drag::zoom) {
-    const float x = ImGui::GetIO().MousePos.x;
-    ImGui::GetWindowDrawList()->AddRectFilled({place.x(drag_ts_), place.low.y}, {x, place.high.y},
-                                              with_alpha(look().colours.amber, 0.15F));
+    list->AddRectFilled({place.x(drag_ts_), place.low.y}, {ImGui::GetIO().MousePos.x, place.high.y},
+                        with_alpha(look().colours.amber, 0.15F));
   }
   ImGui::PopClipRect();
-  if (is_hovered && drag_ == Drag::none) {
-    const HoveredBox hovered = painter.box_at(ImGui::GetIO().MousePos);
-    draw_box_tip(hovered);
-  }
-  if (is_hovered) take_click(place, painter.box_at(ImGui::GetIO().MousePos));
-  draw_sums(place);
 }
 
-void TimelineView::take_wheel(const TimelinePlace& place, float rows_height) {
+// Rows that are folded away or come back keep the row under the mouse, or else the first one, where
+// it is. A track that somebody asked for has its row, and in the middle if it cannot be seen.
+TimelineLayout TimelineView::lay_out(const TimelinePlace& place, bool is_hovered) {
+  TimelineFolding& folding = timeline_.folding();
+  const RunSnapshot& run = *pieces_.run;
+  TimelineLayout layout = layout_of(run, folding);
+  const std::optional<std::int64_t> wanted = timeline_.take_wanted_track();
+  if (folding.update(run, place.view.begin, place.view.end, is_at_rest())) {
+    const TimelineLayout before = std::exchange(layout, layout_of(run, folding));
+    const float held = is_hovered ? ImGui::GetIO().MousePos.y - place.low.y : 0;
+    const float scroll = timeline_.scroll();
+    timeline_.scroll_to(scroll + moved_down(before, layout, held + scroll));
+  }
+  if (folding.awaits_rest() && timeline_.motion() == TimelineState::Motion::none)
+    timeline_.set_motion(TimelineState::Motion::settles);
+  if (!wanted) return layout;
+  folding.reveal(*run.facts, *wanted);
+  layout = layout_of(run, folding);
+  if (const TimelineRow* row = layout.row_of(*wanted); row != nullptr) {
+    const bool is_seen = row->y >= timeline_.scroll() &&
+                         row->y + row->height <= timeline_.scroll() + place.rows_height();
+    if (!is_seen) timeline_.scroll_to(row->y + row->height / 2 - place.rows_height() / 2);
+  }
+  return layout;
+}
+
+bool TimelineView::is_at_rest() {
+  const double now = ImGui::GetTime();
+  const bool is_moved = !timeline_.follows() && timeline_.view() != seen_view_;
+  seen_view_ = timeline_.view();
+  if (is_moved || drag_ != Drag::none || strip_grab_ >= 0) moved_at_ = now;
+  return now - moved_at_ >= kRestSeconds;
+}
+
+void TimelineView::draw_scroll_bar(const TimelineLayout& layout, const TimelinePlace& place,
+                                   float width) {
+  const ImRect bar({place.high.x, place.low.y}, {place.high.x + width, place.high.y});
+  const auto seen = static_cast<ImS64>(place.rows_height());
+  const auto all = static_cast<ImS64>(std::ceil(layout.height));
+  if (all <= seen) return;
+  auto scroll = static_cast<ImS64>(place.scroll_y);
+  const ImS64 before = scroll;
+  ImGui::ScrollbarEx(bar, ImGui::GetID("##rows"), ImGuiAxis_Y, &scroll, seen, all);
+  if (scroll != before) timeline_.scroll_to(static_cast<float>(scroll));
+}
+
+void TimelineView::take_wheel(const TimelinePlace& place) {
   const ImGuiIO& io = ImGui::GetIO();
   const double width = static_cast<double>(timeline_.view().width());
   if (io.MouseWheelH != 0) timeline_.pan(static_cast<TimeNs>(-io.MouseWheelH * 0.1 * width));
   if (io.MouseWheel == 0) return;
   const bool is_over_labels = io.MousePos.x < place.low.x;
-  if (io.KeyShift || io.KeyCtrl || is_over_labels) {
-    scroll_y_ -= io.MouseWheel * px(48);
-    scroll_y_ = std::clamp(scroll_y_, 0.0F, std::max(0.0F, rows_height));
+  if (io.KeyShift || (is_over_labels && !io.KeyCtrl)) {
+    timeline_.scroll_to(timeline_.scroll() - io.MouseWheel * px(48));
     return;
   }
-  // A live run that is followed is zoomed around its end, so that it is still followed.
-  const TimeNs around = timeline_.follows() ? pieces_.run->end_ts : place.ts(io.MousePos.x);
-  timeline_.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)), around);
+  timeline_.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)),
+                 place.ts(std::max(place.low.x, io.MousePos.x)));
 }
 
-void TimelineView::take_drag(const TimelinePlace& place, float rows_height) {
+void TimelineView::take_drag(const TimelinePlace& place) {
   const ImGuiIO& io = ImGui::GetIO();
   if (ImGui::IsItemActivated() && io.MousePos.x >= place.low.x) {
     drag_ = io.KeyCtrl                            ? Drag::zoom
@@ -225,7 +288,7 @@ void TimelineView::take_drag(const TimelinePlace& place, float rows_height) {
                                                   : Drag::pan;
     drag_ts_ = place.ts(io.MousePos.x);
     drag_view_ = timeline_.view();
-    drag_scroll_ = scroll_y_;
+    drag_scroll_ = timeline_.scroll();
   }
   if (drag_ == Drag::none) return;
   const ImVec2 moved = ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, px(kClickSlack));
@@ -235,7 +298,7 @@ void TimelineView::take_drag(const TimelinePlace& place, float rows_height) {
   if (drag_ == Drag::pan && is_moved) {
     const auto by = static_cast<TimeNs>(static_cast<double>(moved.x) / place.pixels_a_ns());
     timeline_.set_view({drag_view_.begin - by, drag_view_.end - by});
-    scroll_y_ = std::clamp(drag_scroll_ - moved.y, 0.0F, std::max(0.0F, rows_height));
+    timeline_.scroll_to(drag_scroll_ - moved.y);
   }
   if (drag_ == Drag::measure && is_moved) timeline_.measure(range);
   if (ImGui::IsItemActive()) return;
@@ -244,40 +307,106 @@ void TimelineView::take_drag(const TimelinePlace& place, float rows_height) {
   drag_ = Drag::none;
 }
 
-void TimelineView::take_keys() {
-  if (ImGui::GetIO().WantTextInput) return;
-  const TimeNs width = timeline_.view().width();
-  const TimeNs middle = timeline_.view().begin + width / 2;
-  const auto pressed = [](ImGuiKey key) { return ImGui::IsKeyPressed(key); };
-  if (ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyAlt) return;
-  if (pressed(ImGuiKey_LeftArrow)) timeline_.pan(-width / 8);
-  if (pressed(ImGuiKey_RightArrow)) timeline_.pan(width / 8);
-  if (pressed(ImGuiKey_UpArrow) || pressed(ImGuiKey_Equal) || pressed(ImGuiKey_KeypadAdd))
-    timeline_.zoom(1 / 1.5, middle);
-  if (pressed(ImGuiKey_DownArrow) || pressed(ImGuiKey_Minus) || pressed(ImGuiKey_KeypadSubtract))
-    timeline_.zoom(1.5, middle);
+// W A S D wherever the mouse is, since no other view takes letters; arrows, which move through the
+// items of any view, where the timeline has the keyboard. A held key goes on in small steps.
+void TimelineView::take_keys(const TimelinePlace& place, bool is_hovered) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.WantTextInput || io.KeyCtrl || io.KeyAlt || io.KeySuper || has_popup()) return;
+  const bool has_keyboard = ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows);
+  const auto held = [&](ImGuiKey letter, std::initializer_list<ImGuiKey> others) {
+    double amount = held_amount(letter);
+    for (const ImGuiKey key : others) amount += has_keyboard ? held_amount(key) : 0;
+    return amount;
+  };
+  const bool is_at_cursor = is_hovered && io.MousePos.x >= place.low.x;
+  const TimeNs around = is_at_cursor ? place.ts(io.MousePos.x) : timeline_.middle();
+  const double nearer =
+      held(ImGuiKey_W, {ImGuiKey_UpArrow, ImGuiKey_Equal, ImGuiKey_KeypadAdd}) -
+      held(ImGuiKey_S, {ImGuiKey_DownArrow, ImGuiKey_Minus, ImGuiKey_KeypadSubtract});
+  const double later =
+      held(ImGuiKey_D, {ImGuiKey_RightArrow}) - held(ImGuiKey_A, {ImGuiKey_LeftArrow});
+  if (nearer != 0) timeline_.zoom(std::pow(kKeyZoom, -nearer), around);
+  if (later != 0)
+    timeline_.pan(static_cast<TimeNs>(later * static_cast<double>(timeline_.view().width()) / 8));
+  for (const ImGuiKey key : {ImGuiKey_W, ImGuiKey_A, ImGuiKey_S, ImGuiKey_D}) {
+    if (ImGui::IsKeyDown(key)) timeline_.set_motion(TimelineState::Motion::moves);
+  }
 }
 
-void TimelineView::take_click(const TimelinePlace& place, const HoveredBox& hovered) {
-  const ImGuiIO& io = ImGui::GetIO();
-  if (!ImGui::IsMouseReleased(ImGuiMouseButton_Left) ||
-      io.MouseDragMaxDistanceSqr[0] > px(kClickSlack) * px(kClickSlack))
-    return;
-  if (io.MousePos.x < place.low.x) {
-    const TimelineLayout layout = layout_of(*pieces_.run, closed_groups_);
-    const TimelineRow* row = layout.row_at(io.MousePos.y - place.low.y + scroll_y_);
-    if (row == nullptr || row->kind != TimelineRow::Kind::group) return;
-    if (closed_groups_.erase(row->group) == 0) closed_groups_.insert(row->group);
+void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayout& layout,
+                              const TimelinePlace& place) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const TimelineRow* row =
+      mouse.y < place.low.y ? nullptr : layout.row_at(mouse.y - place.low.y + place.scroll_y);
+  const HoveredBox hovered = painter.box_at(mouse);
+  const PathTrack path(pieces_, timeline_, place);
+  const PathTrack::PieceAt piece = path.piece_at(mouse);
+  if (drag_ == Drag::none) {
+    draw_box_tip(hovered);
+    path.draw_tip(mouse);
+    draw_summary_tip(painter.summary_at(mouse));
+    if (mouse.x < place.low.x && row != nullptr) draw_away_tip(*row);
+  }
+  const bool is_click =
+      ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
+      ImGui::GetIO().MouseDragMaxDistanceSqr[0] <= px(kClickSlack) * px(kClickSlack);
+  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && mouse.x >= place.low.x) {
+    fit_under_cursor(hovered, place);
+  } else if (is_click && mouse.x < place.low.x) {
+    if (row != nullptr && row->has_rows) timeline_.folding().toggle(row->group);
+  } else if (is_click && ImGui::GetIO().MouseClickedLastCount[0] < 2 && piece.piece != nullptr) {
+    choose_of_path(std::max<std::int64_t>(0, piece.piece->span_id));
+  } else if (is_click && ImGui::GetIO().MouseClickedLastCount[0] < 2) {
+    const bool is_span = hovered.box != nullptr && hovered.box->is_span();
+    timeline_.choose(is_span ? hovered.box->span_id : 0);
+  }
+}
+
+void TimelineView::choose_of_path(std::int64_t span_id) {
+  timeline_.choose(span_id);
+  const std::optional<std::int64_t> track = track_of(pieces_.timeline.get(), span_id);
+  if (track && span_id > 0) timeline_.bring_track(*track);
+}
+
+// A span, or what is drawn as one box; the step under the cursor where there is none, also on the
+// ruler.
+void TimelineView::fit_under_cursor(const HoveredBox& hovered, const TimelinePlace& place) {
+  drag_ = Drag::none;
+  if (hovered.box != nullptr) {
+    timeline_.fit({hovered.box->ts, hovered.box->end_ts});
     return;
   }
-  if (hovered.box == nullptr) {
-    timeline_.choose(0);
-    timeline_.forget_measured();
-  } else if (hovered.box->is_span()) {
-    timeline_.choose(hovered.box->span_id);
-  } else {
-    timeline_.zoom(0.25, place.ts(io.MousePos.x));  // a bin opens when one comes nearer
+  const rundb::StepRow* step = step_at(pieces_.steps(), place.ts(ImGui::GetIO().MousePos.x));
+  if (step != nullptr) timeline_.show_step(*step);
+}
+
+void TimelineView::draw_summary_tip(const TimelinePainter::HoveredSummary& summary) const {
+  if (summary.row == nullptr || !ImGui::BeginTooltip()) return;
+  const double busy = static_cast<double>(summary.column.busy_tracks);
+  const auto count = static_cast<double>(summary.row->members.size());
+  ImGui::Text("%s: %.1f of its %.0f tracks busy here, %s", summary.row->group.c_str(), busy, count,
+              percent_text(busy / count).c_str());
+  if (summary.column.name_id >= 0)
+    ImGui::Text("most of it %s", pieces_.facts().string_of(summary.column.name_id).c_str());
+  ImGui::EndTooltip();
+}
+
+// A word about rows that are not there.
+void TimelineView::draw_away_tip(const TimelineRow& row) const {
+  if (row.away.empty() || !ImGui::BeginTooltip()) return;
+  ImGui::TextUnformatted("Folded away, for nothing of these is near what is shown:");
+  if (ImGui::BeginTable("##away", 2)) {
+    for (const std::int64_t id : row.away) {
+      const TrackFacts* track = pieces_.facts().track(id);
+      const auto used = pieces_.run->used_tracks.find(id);
+      if (track == nullptr || used == pieces_.run->used_tracks.end()) continue;
+      draw_pair(track->name.c_str(),
+                "until " + time_text(used->second.end_ts - pieces_.run->begin_ts));
+    }
+    ImGui::EndTable();
   }
+  draw_note("they come back where they have something; I keeps all rows");
+  ImGui::EndTooltip();
 }
 
 void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
@@ -285,7 +414,7 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
   const Box& box = *hovered.box;
   const std::string& name = pieces_.facts().string_of(box.name_id);
   if (!box.is_span()) {
-    ImGui::Text("%s: busy %s of these %s. Click to zoom in.", name.c_str(),
+    ImGui::Text("%s: busy %s of these %s. Double click: fit.", name.c_str(),
                 time_text(box.busy_ns).c_str(), time_text(box.end_ts - box.ts).c_str());
     if (box.count > 1) draw_note(grouped_text(box.count) + " spans");
     ImGui::EndTooltip();
@@ -309,70 +438,14 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
                                   : rate_text(rate));
     }
     draw_pair("waited before", time_text(std::max<TimeNs>(0, box.ts - box.submit_ts)));
-    if (box.step >= 0) draw_pair("step", step_text(box.step));
+    const rundb::StepRow* step = step_at(pieces_.steps(), box.ts);
+    if (step != nullptr) draw_pair("step", step_text(step->id));
+    if (box.step >= 0 && (step == nullptr || step->id != box.step))
+      draw_pair("work of step", step_text(box.step));
     ImGui::EndTable();
   }
   if (box.is_failed) draw_coloured(look().colours.red, "failed", false);
   ImGui::EndTooltip();
-}
-
-// Sums of the measured stretch, by name.
-void TimelineView::draw_sums(const TimelinePlace& place) {
-  if (!timeline_.measured().has_value() || pieces_.timeline == nullptr) return;
-  const TimeRange range = *timeline_.measured();
-  struct Sum {
-    std::int64_t count = 0;
-    double busy_ns = 0;
-    double bytes = 0;
-  };
-  std::map<std::int32_t, Sum> sums;
-  for (const TrackBoxes& track : pieces_.timeline->tracks) {
-    for (const Box& box : track.boxes) {
-      if (box.end_ts <= range.begin || box.ts >= range.end) continue;
-      const auto length = static_cast<double>(std::max<TimeNs>(1, box.end_ts - box.ts));
-      const TimeNs inside_ns = std::min(range.end, box.end_ts) - std::max(range.begin, box.ts);
-      const double share = static_cast<double>(inside_ns) / length;
-      Sum& sum = sums[box.name_id];
-      sum.count += box.count;
-      sum.busy_ns += static_cast<double>(box.busy_ns) * share;
-      sum.bytes += static_cast<double>(box.bytes) * share;
-    }
-  }
-  ImGui::SetNextWindowPos({place.high.x - px(12), place.high.y - px(12)}, ImGuiCond_Always, {1, 1});
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize |
-                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking |
-                                 ImGuiWindowFlags_NoFocusOnAppearing | ImGuiWindowFlags_NoNav;
-  ImGui::SetNextWindowBgAlpha(0.94F);
-  if (!ImGui::Begin("Measured", nullptr, flags)) {
-    ImGui::End();
-    return;
-  }
-  {
-    const FontScope title(look().bold, Look::kTextSize);
-    ImGui::Text("%s measured", time_text(range.width()).c_str());
-  }
-  if (!pieces_.timeline->has_spans) draw_note("summed from bins: bytes show at a nearer zoom");
-  if (!pieces_.timeline->covers(range.begin, range.end))
-    draw_note("only of what lies near the view");
-  if (ImGui::BeginTable("##sums", 4, ImGuiTableFlags_SizingFixedFit)) {
-    for (const auto& [name_id, sum] : sums) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      const std::string& name = pieces_.facts().string_of(name_id);
-      draw_dot(stage_colour(pieces_.facts().stage_colour(name_id)));
-      ImGui::SameLine();
-      ImGui::TextUnformatted(name.c_str());
-      ImGui::TableNextColumn();
-      draw_figure(grouped_text(sum.count));
-      ImGui::TableNextColumn();
-      draw_figure(time_text(static_cast<TimeNs>(sum.busy_ns)));
-      ImGui::TableNextColumn();
-      draw_figure(sum.bytes > 0 ? bytes_text(sum.bytes) : "");
-    }
-    ImGui::EndTable();
-  }
-  draw_note("Esc ends measuring");
-  ImGui::End();
 }
 
 }  // namespace sluice::gui

@@ -22,6 +22,7 @@ constexpr std::int64_t kSettling = 4;
 void Turning::pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics) {
   if (link != nullptr) control = link->state();
   if (control != nullptr) pending.follow(*control);
+  pick_up_end(run);
   take_proposal();
   take_suggestions();
   if (run == nullptr || run->facts == nullptr || run->steps == nullptr) return;
@@ -38,9 +39,22 @@ void Turning::pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatisti
       statistics == nullptr ? std::span<const PhaseRow>() : std::span(statistics->phases));
 }
 
+// A run that is over can be begun anew where its record says all that `sluice` needs for that.
+void Turning::pick_up_end(const RunSnapshot* run) {
+  if (run == nullptr || run->facts == nullptr) return;
+  facts_ = run->facts;
+  const analyze::RunInfo& info = facts_->info;
+  is_over_ = !run->is_live && run->problem.empty() && !can_turn() &&
+             !info.meta_value("model").empty() && !info.meta_value("platform").empty();
+  if (!is_over_ || advisor == nullptr) return;
+  recorded_knobs_ = advisor->advice(Question::knobs);
+  if (recorded_knobs_ == nullptr && !advisor->is_working(Question::knobs))
+    advisor->ask(Question::knobs);
+}
+
 // A proposal is chosen once, as a whole, as far as it is knobs.
 void Turning::take_proposal() {
-  if (advisor == nullptr || !can_turn()) return;
+  if (advisor == nullptr || !can_choose()) return;
   const std::shared_ptr<const Advice> advice = advisor->advice(Question::tune);
   if (advice == nullptr || advice->number == proposal_taken_) return;
   proposal_taken_ = advice->number;
@@ -89,18 +103,33 @@ bool Turning::is_outdated(Question question) const {
 }
 
 std::string Turning::why_not(const RunSnapshot& run) const {
-  if (can_turn()) return {};
-  if (run.facts->is_simulated()) return "A simulated run has nothing to turn: simulate another.";
-  if (!run.is_live) return "The run has ended; these are the values it ended with.";
+  if (can_choose()) return {};
+  if (!run.is_live)
+    return "The run has ended with these values. Its record names no model and platform, so no new "
+           "run like it can be begun from here.";
   return control == nullptr ? "The run is being called\u2026" : control->why_not;
 }
 
 const std::vector<control::Knob>& Turning::knobs(const RunFacts& facts) const {
-  return control == nullptr || control->knobs.empty() ? facts.knobs : control->knobs;
+  if (control != nullptr && !control->knobs.empty()) return control->knobs;
+  return is_over_ && recorded_knobs_ != nullptr && !recorded_knobs_->knobs.empty()
+             ? recorded_knobs_->knobs
+             : facts.knobs;
 }
 
-bool Turning::is_knob(const std::string& key) const {
-  return control != nullptr && control->knob(key) != nullptr;
+const control::Knob* Turning::find_knob(const std::string& key) const {
+  if (can_turn() || facts_ == nullptr) return control == nullptr ? nullptr : control->knob(key);
+  const std::vector<control::Knob>& all = knobs(*facts_);
+  const auto found = std::ranges::find(all, key, &control::Knob::key);
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool Turning::is_knob(const std::string& key) const { return find_knob(key) != nullptr; }
+
+std::vector<std::string> Turning::chosen_without_knob() const {
+  std::vector<std::string> settings = pending.settings();
+  std::erase_if(settings, [this](const std::string& one) { return is_knob(key_of(one)); });
+  return settings;
 }
 
 std::string Turning::shown_value(const control::Knob& knob) const {
@@ -115,11 +144,14 @@ void Turning::choose(const control::Knob& knob, const std::string& value) {
 std::size_t Turning::choose_all(const std::vector<std::string>& settings) {
   std::size_t unknown_count = 0;
   for (const std::string& setting : settings) {
-    const control::Knob* knob = control == nullptr ? nullptr : control->knob(key_of(setting));
-    if (knob == nullptr) {
-      unknown_count += 1;
-    } else {
+    const control::Knob* knob = find_knob(key_of(setting));
+    if (knob != nullptr) {
       choose(*knob, value_of(setting));
+    } else if (is_over_ && facts_ != nullptr) {
+      pending.choose(key_of(setting), value_of(setting),
+                     facts_->info.value_in_force(key_of(setting)));
+    } else {
+      unknown_count += 1;
     }
   }
   return unknown_count;
@@ -167,6 +199,10 @@ void Turning::ask_what_if() {
   if (!pending.empty()) ask(Question::what_if, pending.settings());
 }
 
-void Turning::ask_for_proposal() { ask(Question::tune); }
+// A state that exists keeps its subgroups; a new run makes its own.
+void Turning::ask_for_proposal() {
+  ask(Question::tune, is_over_ ? std::vector<std::string>()
+                               : std::vector<std::string>{"--hold", "subgroup_elements"});
+}
 
 }  // namespace sluice::gui

@@ -1,12 +1,14 @@
 #pragma once
 // What the window does to a run: the line to it, what is chosen and not yet in force, what became
-// of the changes before, and what further ones should gain. Views and commands share it.
+// of the changes before, and what further ones should gain. Of a run that has ended, what is chosen
+// is for a new run like it. Views and commands share it.
 //
 // Thread contract: the frame thread.
 
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gui/data/advisor.h"
@@ -42,11 +44,17 @@ struct Turning {
   bool is_outdated(Question question) const;
 
   bool can_turn() const { return control != nullptr && control->is_connected; }
-  // Why not, in one sentence; empty where one can.
+  // The run is over, and another can be begun with its settings.
+  bool is_for_new_run() const { return is_over_; }
+  // Settings can be chosen: for the run, or for a new one.
+  bool can_choose() const { return can_turn() || is_for_new_run(); }
+  // Why nothing can be chosen, in one sentence; empty where something can.
   std::string why_not(const RunSnapshot& run) const;
-  // The run's own while or since there is a line to it; before, those that its record has.
+  // The run's own while or since there is a line to it; else those that its record has.
   const std::vector<control::Knob>& knobs(const RunFacts& facts) const;
   bool is_knob(const std::string& key) const;
+  // What is chosen and no knob: of a new run, which may have any setting.
+  std::vector<std::string> chosen_without_knob() const;
 
   // What is chosen, else what is in force.
   std::string shown_value(const control::Knob& knob) const;
@@ -62,17 +70,29 @@ struct Turning {
   void ask_what_if();
   void ask_for_proposal();
 
+  // A new run with what is chosen is asked for; the shell begins it.
+  void ask_for_new_run() { wants_new_run_ = is_over_; }
+  bool take_new_run() { return std::exchange(wants_new_run_, false); }
+  // Why the last one could not be begun.
+  std::string new_run_problem;
+
  private:
+  const control::Knob* find_knob(const std::string& key) const;
   std::string rule() const;
 
   void ask(Question question, std::vector<std::string> settings = {});
 
-  std::size_t change_count_ = 0;                           // of knobs, in the record so far
-  bool awaits_steps_ = false;                              // with what was changed last
+  bool is_over_ = false;
+  bool wants_new_run_ = false;
+  std::shared_ptr<const RunFacts> facts_;         // picked up last
+  std::shared_ptr<const Advice> recorded_knobs_;  // with words and help, of a run that is over
+  std::size_t change_count_ = 0;                  // of knobs, in the record so far
+  bool awaits_steps_ = false;                     // with what was changed last
   std::array<std::size_t, kQuestions> asked_at_change_{};  // when that was asked last
   std::size_t advised_steps_ = 0;  // recorded when the advisor was asked last; 0: never
   double advised_at_ = -1e9;
 
+  void pick_up_end(const RunSnapshot* run);
   void take_proposal();
   void take_suggestions();
 

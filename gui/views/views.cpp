@@ -1,4 +1,5 @@
 #include "gui/views/compare_view.h"
+#include "gui/views/details_view.h"
 #include "gui/views/devices_view.h"
 #include "gui/views/facts_view.h"
 #include "gui/views/knobs_view.h"
@@ -16,17 +17,20 @@ namespace sluice::gui {
 std::vector<std::unique_ptr<View>> all_views(Session& session) {
   const RunPieces& pieces = session.pieces;
   std::vector<std::unique_ptr<View>> views;
-  views.push_back(std::make_unique<OverviewView>(pieces, session.turning, session.foreground));
+  views.push_back(std::make_unique<OverviewView>(pieces, session.turning, session.timeline,
+                                                 session.foreground));
   views.push_back(std::make_unique<DevicesView>(pieces, session.turning));
   views.push_back(std::make_unique<TimelineView>(pieces, session.timeline));
-  views.push_back(std::make_unique<KnobsView>(pieces, session.turning));
+  views.push_back(std::make_unique<KnobsView>(pieces, session.turning, session.wake));
+  views.push_back(
+      std::make_unique<DetailsView>(pieces, session.timeline, session.sql, session.foreground));
   views.push_back(std::make_unique<StepsView>(pieces, session.timeline, session.foreground));
   views.push_back(std::make_unique<PhasesView>(pieces));
   views.push_back(std::make_unique<StatisticsView>(pieces, session.timeline));
   views.push_back(std::make_unique<LinksView>(pieces));
   views.push_back(
       std::make_unique<CompareView>(pieces, session.timeline, session.recent, session.wake));
-  views.push_back(std::make_unique<SqlView>(pieces));
+  views.push_back(std::make_unique<SqlView>(pieces, session.sql));
   views.push_back(std::make_unique<FactsView>(pieces));
   return views;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 #include "gui/widgets/setting_text.h"
@@ -33,20 +34,30 @@ double place_of(const KnobField& field, double value) {
   return std::clamp(place, 0.0, 1.0);
 }
 
-void draw_head(const KnobField& field, const std::string& chosen) {
+// "6250000KiB" is exact and unreadable.
+std::string readable(const KnobField& field, const std::string& value) {
+  constexpr std::size_t kReadable = 8;
+  if (field.kind != KnobKind::bytes || value.size() <= kReadable) return value;
+  const Result<std::int64_t> bytes = parse_bytes(value);
+  return bytes.ok() ? bytes_text(static_cast<double>(*bytes)) : value;
+}
+
+void draw_head(const KnobField& field, const std::string& chosen_value) {
+  const std::string in_force = readable(field, field.in_force);
+  const std::string chosen = readable(field, chosen_value);
   const Colours& colours = look().colours;
   const float begin_x = ImGui::GetCursorPosX();
   const float room = ImGui::GetContentRegionAvail().x;
   ImGui::TextUnformatted(field.key.c_str());
   if (!field.tip.empty()) ImGui::SetItemTooltip("%s", field.tip.c_str());
-  const bool is_pending = chosen != field.in_force;
+  const bool is_pending = chosen_value != field.in_force;
   const std::string arrow = " \u2192 ";
   const FontScope font(look().mono, Look::kTextSize);
   const std::string unit = field.unit.empty() ? "" : " " + field.unit;
-  const std::string all = is_pending ? field.in_force + arrow + chosen : field.in_force + unit;
+  const std::string all = is_pending ? in_force + arrow + chosen : in_force + unit;
   const float x = begin_x + room - ImGui::CalcTextSize(all.c_str()).x;
   ImGui::SameLine(std::max(x, begin_x + px(96)));
-  draw_coloured(is_pending ? colours.dim : colours.text, is_pending ? field.in_force : all, false);
+  draw_coloured(is_pending ? colours.dim : colours.text, is_pending ? in_force : all, false);
   if (!is_pending) return;
   ImGui::SameLine(0, 0);
   draw_coloured(colours.amber, arrow + chosen, false);

@@ -45,6 +45,31 @@ void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped) {
   ImGui::PopStyleColor();
 }
 
+void tip_above(const char* text) {
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
+    return;
+  const ImVec2 at = ImGui::GetItemRectMin();
+  ImGui::SetNextWindowPos({at.x, at.y - px(4)}, ImGuiCond_Always, {0, 1});
+  ImGui::SetTooltip("%s", text);
+}
+
+bool draw_link(const char* id, const std::string& text, ImU32 colour) {
+  const std::string words = text + "\u2009\u203a";  // more than colour says that it leads somewhere
+  const char* end = words.c_str() + words.size();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x);
+  const ImVec2 size = ImGui::CalcTextSize(words.c_str(), end, false, room);
+  const bool is_clicked = ImGui::InvisibleButton(id, {room, std::max(1.0F, size.y)});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (ImGui::IsItemHovered()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    list->AddRectFilled(at, {at.x + room, at.y + size.y}, with_alpha(look().colours.accent, 0.16F),
+                        px(2));
+  }
+  list->AddText(ImGui::GetFont(), ImGui::GetFontSize(), at, colour, words.c_str(), end, room);
+  return is_clicked;
+}
+
 ImVec2 figure_size(const std::string& text) {
   const FontScope font(look().mono, Look::kTextSize);
   return ImGui::CalcTextSize(text.c_str());
@@ -98,6 +123,10 @@ void draw_strip(const char* id, const std::vector<StripPart>& parts, float heigh
     if (ImGui::IsItemHovered() && ImGui::IsMouseHoveringRect(low, high))
       ImGui::SetTooltip("%s", part.tip.c_str());
   }
+}
+
+void mark_table_row() {
+  ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1, with_alpha(look().colours.accent, 0.28F));
 }
 
 void draw_pair(const char* what, const std::string& figure) {

@@ -19,6 +19,12 @@ void draw_empty(std::string_view sentence);
 void draw_note(const std::string& text);
 void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped = true);
 
+// The last item's tooltip, above it: what the item's click brings up stands beneath.
+void tip_above(const char* text);
+
+// A sentence that leads somewhere. True: it was clicked.
+bool draw_link(const char* id, const std::string& text, ImU32 colour);
+
 // Figures in the monospaced face.
 ImVec2 figure_size(const std::string& text);
 // At the right edge of the cell or of the room that is left.
@@ -36,6 +42,9 @@ struct StripPart {
 };
 // Parts side by side over the whole width.
 void draw_strip(const char* id, const std::vector<StripPart>& parts, float height);
+
+// The row of a table that was just begun is about what is chosen.
+void mark_table_row();
 
 // Two columns: what, and how much at the right. Begins and ends a table.
 void draw_pair(const char* what, const std::string& figure);

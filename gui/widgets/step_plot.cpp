@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gui/widgets/look.h"
+#include "gui/widgets/mark_labels.h"
 
 namespace sluice::gui {
 namespace {
@@ -40,34 +41,17 @@ std::size_t mark_row_max(float height) {
   return static_cast<std::size_t>(std::clamp(height * 0.4F / mark_row_height(), 1.0F, 3.0F));
 }
 
-struct MarkText {
-  const StepMark* mark;
-  float begin;
-  float width;
-  std::size_t row;
-};
-
-// Texts of marks in a few rows between two sides of the plot; one that would cover another is left
-// out.
+// Texts of marks in a few rows between two sides of the plot.
 template <typename XOf>
-std::vector<MarkText> place_texts(const std::vector<StepMark>& marks, float left, float right,
-                                  std::size_t row_max, XOf&& x_of) {
-  std::vector<MarkText> texts;
-  std::vector<float> free_from(row_max, left);
+std::vector<MarkLabel> place_texts(const std::vector<StepMark>& marks, float left, float right,
+                                   std::size_t row_max, XOf&& x_of) {
+  std::vector<PlacedMark> placed;
   for (const StepMark& mark : marks) {
-    if (mark.text.empty()) continue;
-    const float x = x_of(mark.step);
-    const float width = ImGui::CalcTextSize(mark.text.c_str()).x;
-    const bool is_left = x + width + px(6) > right;
-    // A change in a step that has not ended has its text, though its line is not there yet.
-    const float end = std::min(x, right) - px(4);
-    const float begin = is_left ? end - width : x + px(4);
-    const auto row = std::ranges::find_if(free_from, [begin](float free) { return begin >= free; });
-    if (row == free_from.end()) continue;
-    texts.push_back({&mark, begin, width, static_cast<std::size_t>(row - free_from.begin())});
-    *row = begin + width + px(8);
+    if (!mark.text.empty()) placed.push_back({x_of(mark.step) + px(4), mark.text});
   }
-  return texts;
+  const auto width_of = [](const std::string& text) { return ImGui::CalcTextSize(text.c_str()).x; };
+  return place_mark_labels(
+      placed, {.left = left, .right = right - px(4), .gap = px(8), .row_max = row_max}, width_of);
 }
 
 // Higher, so that the texts of marks have their rows above the values. Where the plot will lie is
@@ -82,7 +66,7 @@ Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Ran
     return left + static_cast<float>(share) * (free.x - left);
   };
   std::size_t rows = 0;
-  for (const MarkText& text : place_texts(marks, left, free.x, mark_row_max(height), x_of)) {
+  for (const MarkLabel& text : place_texts(marks, left, free.x, mark_row_max(height), x_of)) {
     rows = std::max(rows, text.row + 1);
   }
   const double share = std::min(0.5F, static_cast<float>(rows) * mark_row_height() / height);
@@ -127,12 +111,12 @@ void draw_marks(const std::vector<StepMark>& marks) {
       list->AddLine({x, y}, {x, std::min(y + px(4), at.y + size.y)}, amber, px(1));
   }
   const float right = at.x + size.x;
-  for (const MarkText& text : place_texts(marks, at.x, right, mark_row_max(size.y), x_of)) {
+  for (const MarkLabel& text : place_texts(marks, at.x, right, mark_row_max(size.y), x_of)) {
     const float y = at.y + px(1) + static_cast<float>(text.row) * mark_row_height();
     list->AddRectFilled({text.begin - px(2), y},
                         {text.begin + text.width + px(2), y + mark_row_height() - px(1)},
                         look().colours.panel, px(2));
-    list->AddText({text.begin, y + px(1)}, amber, text.mark->text.c_str());
+    list->AddText({text.begin, y + px(1)}, amber, text.text.c_str());
   }
   ImPlot::PopPlotClipRect();
 }

@@ -74,7 +74,11 @@ XrtFinding kernel_finding(const std::string& xclbin) {
   }
   const auto file = read_kernel_file(xclbin, std::nullopt);
   if (!file.ok()) return {kWhat, false, file.error().message()};
-  return {kWhat, true, fmt::format("{}: {}", xclbin, fmt::join(file->kernels, ", "))};
+  std::vector<std::string> kernels;
+  for (const auto& [name, units] : file->kernels) {
+    kernels.push_back(units.size() == 1 ? name : fmt::format("{} x{}", name, units.size()));
+  }
+  return {kWhat, true, fmt::format("{}: {}", xclbin, fmt::join(kernels, ", "))};
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct IntegerArithmetic {
   using Value = std::uint32_t;
   static Value from_bits(std::uint32_t bits) { return bits; }
   static std::uint32_t to_bits(Value value) { return value; }
-  // Of a kernel's scalar. By a union, which v++ and g++ both define, and v++ makes wires of.
+  // For a kernel's scalar. By a union, which v++ and g++ both define, and v++ makes wires of.
   static Value from_float(float value) {
 #pragma HLS inline
     union {

@@ -249,7 +249,7 @@ void gradient_norm_region(const Word* gradient, NormShape shape, Word* result) {
   HLS_END();
 }
 
-// Of arguments that cannot be nothing is read, and the result is not finite.
+// Arguments that cannot be: nothing is read, and the result is not finite.
 template <class Sum>
 void norm_of(const Word* gradient, Word* result, std::uint64_t element_count,
              std::uint32_t gradient_format) {

@@ -35,7 +35,8 @@ inline std::uint32_t significand_of(std::uint32_t bits) {
   return (bits & 0x7fffffu) | hidden;
 }
 
-// Of the lower WIDTH bits, which hold all of `value`. Each level keeps the half with the first one.
+// The zeros above the first one in the lower WIDTH bits, which hold all of `value`. Each level
+// keeps the half with the first one.
 template <int WIDTH>
 inline int leading_zeros(std::uint64_t value) {
 #pragma HLS inline
@@ -84,7 +85,7 @@ inline std::uint32_t packed_normal(std::uint32_t sign, int exponent, std::uint32
   return packed(sign, 1, static_cast<std::uint32_t>(shifted_right(magnitude, 1 - exponent)));
 }
 
-// Of any magnitude but 0; bit 63 weighs 2^(exponent - 127). One shift, as far to the left as there
+// Any magnitude but 0; bit 63 weighs 2^(exponent - 127). One shift, as far to the left as there
 // are zeros, unless the least exponent is reached before.
 inline std::uint32_t normalised_and_packed(std::uint32_t sign, int exponent,
                                            std::uint64_t magnitude) {

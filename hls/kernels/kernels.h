@@ -1,7 +1,7 @@
 #pragma once
 // The kernels as the host sees them: the top functions, one compute unit each, and what their
 // scalars and results mean. docs/hls.md has the pipeline. The host's own constants have the same
-// values by tests/hls/constants_test.cpp, not by inclusion.
+// values by tests/hls/kernels/constants_test.cpp, not by inclusion.
 //
 // A pointer is a buffer in device memory, aligned to 64 bytes and of whole words; it may be the
 // same buffer for an `_in` and its `_out` (an update in place), and is the same for `gradient`,
@@ -81,7 +81,8 @@ void update_adagrad(const Word* gradient, const Word* counts, const Word* indice
 
 // The sum of squares of `element_count` gradients (core/optimizer/gradient_stats.h: blocks of
 // 16,384, sixteen accumulators a block). `gradient_format` is any but sparse. Result, one word:
-// lane 0 is 1 if all were finite, 64-bit lane 1 the bits of the sum, a double.
+// lane 0 is 1 if all were finite, 64-bit lane 1 the bits of the sum, a double. With a format or an
+// element count that no kernel knows, nothing is read and lane 0 is 0.
 void gradient_norm(const Word* gradient, Word* result, std::uint64_t element_count,
                    std::uint32_t gradient_format);
 

@@ -24,7 +24,7 @@ struct IntegerSum {
   static std::uint64_t to_bits(Value value) { return value; }
   static Value zero() { return 0; }
 
-  // Of any finite gradient, whose square begins in bit 46 or 47 of the product.
+  // For any finite gradient, whose square begins in bit 46 or 47 of the product.
   static Value square(std::uint32_t gradient) {
 #pragma HLS inline
     if (is_zero(gradient)) return 0;

@@ -190,19 +190,24 @@ def print_table(found):
           "figure 14).")
 
 
-def print_platform_rates(found):
+def platform_rates(found):
     """As a platform file has them: the lower of compute unit and bank at the share that was
     reached."""
-    print("engine = {  # estimated by hls/link/estimate.py, not measured")
+    rates = {}
     for each in found:
         if each.sparse_per_s:
             dense = min(each.dense_per_s, BANK_BYTES_PER_S * BANK_SHARE / each.bytes_dense)
-            name = each.kernel.removeprefix("update_")
-            print(f'  {name} = "{dense / 1e9:.2f} Gelem/s",')
-    adamw = next((each for each in found if each.kernel == "update_adamw"), None)
-    if adamw:
-        print(f'  decompress = "{adamw.sparse_per_s / 1e9:.2f} Gelem/s",')
-    print('  launch = "20 us",  # assumed\n}')
+            rates[each.kernel.removeprefix("update_")] = f"{dense / 1e9:.2f} Gelem/s"
+        if each.kernel == "update_adamw":
+            rates["decompress"] = f"{each.sparse_per_s / 1e9:.2f} Gelem/s"
+    return rates
+
+
+def print_platform_rates(found):
+    print("[device.engine]  # estimated by hls/link/estimate.py, not measured")
+    for name, rate in sorted(platform_rates(found).items()):
+        print(f'{name} = "{rate}"')
+    print('launch = "20 us"  # assumed')
 
 
 def load(root, name):

@@ -12,8 +12,8 @@ import math
 
 # Kintex UltraScale+ KU15P (DS922, table 2; Smart-Infinity, HPCA 2024, table III has the same).
 BUDGET = {"dsp": 1968, "lut": 522720, "ff": 1045440, "bram36": 984, "uram": 128}
-# Of LUTs: what is left to kernels. The platform's own part is not published for this drive; a fifth
-# is assumed, and that no design routes that fills more.
+# The share of LUTs that is left to kernels. The platform's own part is not published for this
+# drive; a fifth is assumed, and that no design routes that fills more.
 USABLE = 0.8
 
 

@@ -54,7 +54,7 @@ class BeatCounts {
   BeatCounts(const BeatCounts&) = delete;
   BeatCounts& operator=(const BeatCounts&) = delete;
 
-  // Of the FIFO of that name, or of all of an array's together.
+  // Beats of the FIFO of that name, or of all of an array's together.
   std::uint64_t of(const std::string& fifo) const;
   const std::map<std::string, std::uint64_t>& all() const { return beats_; }
 

@@ -1,6 +1,7 @@
 #include "profiler/analyze/advice.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/setting_text.h"
 #include "base/words.h"
@@ -11,7 +12,8 @@ namespace {
 
 // A link that moves this share of what it could is taken to be full.
 constexpr double kFull = 0.85;
-constexpr double kUneven = 1.1;
+// Slow steps that have a sentence of their own; the others are counted.
+constexpr std::size_t kOutliersSaid = 3;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
@@ -88,17 +90,38 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                 format_duration(static_cast<TimeNs>(last.before * 1e9)),
                                 format_duration(static_cast<TimeNs>(last.after * 1e9))),
                     change > 0));
+  found.back().step = analysis.change_steps.back();
 }
 
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
-  for (const OutlierStep& outlier : analysis.outliers) {
-    found.push_back(
-        plain_finding(fmt::format("Step {} took {}, {} more than others, most of it on {}.",
-                                  outlier.step + 1, format_duration(outlier.dur),
-                                  format_duration(outlier.dur - outlier.typical_dur),
-                                  cause_phrase(outlier.cause)),
-                      true));
+  const std::size_t said = std::min(analysis.outliers.size(), kOutliersSaid);
+  for (const OutlierStep& outlier : std::span(analysis.outliers).first(said)) {
+    found.push_back(plain_finding(
+        fmt::format(
+            "Step {} took {}, {} more than others{}.", outlier.step + 1,
+            format_duration(outlier.dur), format_duration(outlier.dur - outlier.typical_dur),
+            analysis.has_spans() ? fmt::format(", most of it on {}", cause_phrase(outlier.cause))
+                                 : ""),
+        true));
+    found.back().step = outlier.step;
   }
+  const std::size_t more = analysis.outlier_count - said;
+  if (more == 0) return;
+  found.push_back(plain_finding(fmt::format("{} more step{} took clearly longer than others with "
+                                            "the same settings.",
+                                            more, more == 1 ? "" : "s"),
+                                true));
+}
+
+void add_names_without_stage(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  const std::set<std::string>& names = analysis.evidence.names_without_stage;
+  if (names.empty()) return;
+  std::string some = *names.begin();
+  if (names.size() > 1) some += fmt::format(" and {} more", names.size() - 1);
+  found.push_back(plain_finding(
+      fmt::format("Table stage does not say what {} {}: only the track tells their cause.", some,
+                  names.size() == 1 ? "is" : "are"),
+      false));
 }
 
 class Suggesting {
@@ -194,11 +217,11 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   std::vector<Finding> found;
   if (analysis.steps.empty()) return found;
   if (!analysis.has_spans()) {
-    found.push_back(
-        plain_finding("Operations were not recorded (record=transfers or all does), so nothing is "
-                      "known of what the steps' time was spent on.",
-                      true));
+    found.push_back({.text = "Nothing is known of what the steps' time was spent on: " +
+                             analysis.why_unknown + ".",
+                     .is_warning = true});
     add_changes(analysis, found);
+    add_outliers(analysis, found);
     return found;
   }
   const std::vector<Cause> causes = by_share(analysis);
@@ -216,6 +239,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   }
   add_changes(analysis, found);
   add_outliers(analysis, found);
+  add_names_without_stage(analysis, found);
   return found;
 }
 

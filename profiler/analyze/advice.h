@@ -18,6 +18,7 @@ struct Finding {
   // The same for whoever has the shares before their eyes: without them. Empty: then it says
   // nothing.
   std::string beside_shares = {};
+  std::int64_t step = -1;  // that it is about; -1: of none in particular
 };
 // The most important first.
 std::vector<Finding> findings(const RunAnalysis& analysis);

@@ -252,33 +252,45 @@ class Walk {
   std::vector<PathPiece> pieces_;
 };
 
-// The recorder's thread takes processor time from what runs beside it: that much of the pieces that
-// are bound by a processor is its own.
-double recorder_ns(const StepData& step, const std::vector<PathPiece>& path) {
-  const double processors = std::max(1.0, step.info->processor_count());
-  double ns = 0;
-  for (const Span& span : step.spans) {
-    if (span.track->kind != "recorder") continue;
-    for (const PathPiece& piece : path) {
-      if (piece.cause != Cause::compute && piece.cause != Cause::processor) continue;
-      const TimeNs overlap =
-          std::min(span.end_ts, piece.ts + piece.dur) - std::max(span.ts, piece.ts);
-      if (overlap > 0) ns += static_cast<double>(overlap) / processors;
-    }
-  }
-  return ns;
+bool is_bound_by_processor(const PathPiece& piece) {
+  return piece.cause == Cause::compute || piece.cause == Cause::processor;
 }
 
-// Taken from compute and processor in proportion.
-void move_to_recorder(StepVerdict& verdict, double share) {
-  double& compute = verdict.share[index_of(Cause::compute)];
-  double& processor = verdict.share[index_of(Cause::processor)];
-  const double both = compute + processor;
-  if (both <= 0) return;
-  const double moved = std::min(share, both);
-  compute -= moved * compute / both;
-  processor -= moved * processor / both;
-  verdict.share[index_of(Cause::recorder)] += moved;
+std::vector<const Span*> recorder_spans(const StepData& step) {
+  std::vector<const Span*> spans;
+  for (const Span& span : step.spans) {
+    if (span.track->kind == "recorder" && span.end_ts > span.ts) spans.push_back(&span);
+  }
+  std::ranges::sort(spans, {}, &Span::ts);
+  return spans;
+}
+
+// The recorder's thread takes processor time from what runs beside it: its time there, shared among
+// the processors, is its own. It stands on the path from where it began, so that the path's pieces
+// sum to the shares.
+std::vector<PathPiece> with_recorder(const StepData& step, std::vector<PathPiece> path) {
+  const std::vector<const Span*> recorder = recorder_spans(step);
+  if (recorder.empty()) return path;
+  const double processors = std::max(1.0, step.info->processor_count());
+  std::vector<PathPiece> pieces;
+  for (const PathPiece& piece : path) {
+    TimeNs ts = piece.ts;
+    const TimeNs end_ts = piece.ts + piece.dur;
+    const auto add_until = [&](TimeNs until_ts, Cause cause, std::int64_t span_id) {
+      if (until_ts > ts) pieces.push_back({ts, until_ts - ts, cause, span_id});
+      ts = std::max(ts, until_ts);
+    };
+    for (const Span* span : recorder) {
+      if (!is_bound_by_processor(piece)) break;
+      const TimeNs beside_ns = std::min(span->end_ts, end_ts) - std::max(span->ts, piece.ts);
+      if (beside_ns <= 0) continue;
+      const auto taken_ns = static_cast<TimeNs>(static_cast<double>(beside_ns) / processors);
+      add_until(std::min(span->ts, end_ts), piece.cause, piece.span_id);
+      add_until(std::min(ts + taken_ns, end_ts), Cause::recorder, span->id);
+    }
+    add_until(end_ts, piece.cause, piece.span_id);
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -291,12 +303,11 @@ StepVerdict verdict_of(const StepData& step) {
   StepVerdict verdict{
       .step = step.row.id, .ts = step.row.ts, .dur = step.row.dur, .share = {}, .path = {}};
   if (step.row.dur <= 0) return verdict;
-  verdict.path = Walk(step).path();
+  verdict.path = with_recorder(step, Walk(step).path());
   const auto dur = static_cast<double>(step.row.dur);
   for (const PathPiece& piece : verdict.path) {
     verdict.share[index_of(piece.cause)] += static_cast<double>(piece.dur) / dur;
   }
-  move_to_recorder(verdict, recorder_ns(step, verdict.path) / dur);
   return verdict;
 }
 

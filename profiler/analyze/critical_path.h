@@ -24,8 +24,9 @@ struct StepVerdict {
   std::int64_t step = 0;
   TimeNs ts = 0;
   TimeNs dur = 0;
-  std::array<double, kCauseCount> share{};  // sums to 1; all 0 in a step that took no time
-  std::vector<PathPiece> path;              // in order of time
+  // Of the pieces of the path; sums to 1; all 0 in a step that took no time.
+  std::array<double, kCauseCount> share{};
+  std::vector<PathPiece> path;  // in order of time
 
   double share_of(Cause cause) const { return share[index_of(cause)]; }
   // The largest share; of equal ones the first in the order of Cause.

@@ -40,8 +40,9 @@ std::vector<DeviceUse> device_use(const StepData& step) {
     devices[d].name = rows[d].name;
   }
   for (const Span& span : step.spans) {
-    if (span.device < 0 || static_cast<std::size_t>(span.device) >= rows.size()) continue;
-    const auto d = static_cast<std::size_t>(span.device);
+    const auto row = std::ranges::find(rows, span.device, &rundb::DeviceRow::id);
+    if (row == rows.end()) continue;  // Evidence::unknown_devices says so
+    const auto d = static_cast<std::size_t>(row - rows.begin());
     const auto [begin, end] = inside(step, span);
     if (end <= begin) continue;
     times[d].any.add(begin, end);

@@ -38,5 +38,7 @@ struct DeviceUse {
 std::vector<DeviceUse> device_use(const StepData& step);
 // The busiest device's time beside the mean; 1: even. 1 without devices or work.
 double imbalance_of(const std::vector<DeviceUse>& devices);
+// From here on it is worth saying.
+inline constexpr double kUneven = 1.1;
 
 }  // namespace sluice::analyze

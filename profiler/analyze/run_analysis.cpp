@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "profiler/analyze/answers.h"
+#include "profiler/analyze/evidence.h"
+
 namespace sluice::analyze {
 namespace {
 
@@ -15,7 +18,16 @@ class Analysis {
 
   Result<RunAnalysis> run(const AnalysisOptions& options) {
     result_.step_count = steps_.size();
-    if (steps_.empty()) return std::move(result_);
+    ASSIGN_OR_RETURN(result_.evidence.rows, rundb::completeness_of(reader_));
+    if (!steps_.empty()) RETURN_IF_ERROR(look_at_steps(options));
+    if (result_.why_unknown.empty()) result_.why_unknown = why_unknown(result_, info_);
+    if (!result_.has_spans()) forget_operations();
+    ASSIGN_OR_RETURN(result_.answers, answers_of(reader_, info_, steps_, result_));
+    return std::move(result_);
+  }
+
+ private:
+  Status look_at_steps(const AnalysisOptions& options) {
     std::vector<double> durs;
     for (const rundb::StepRow& step : steps_) durs.push_back(seconds(step.dur));
     result_.trend = trend_of(durs, knob_change_indices());
@@ -25,19 +37,38 @@ class Analysis {
     for (const ChangePoint& change : result_.trend.changes) {
       result_.change_steps.push_back(steps_[change.index].id);
     }
+    result_.stretch_step_count = steps_.size() - begin_of_stretch();
     const std::vector<std::size_t> chosen = typical_steps(options.steps_max);
     std::vector<double> chosen_durs;
     for (const std::size_t i : chosen) {
-      RETURN_IF_ERROR(look_at(steps_[i]));
+      result_.steps.push_back(steps_[i].id);
+      RETURN_IF_ERROR(unless_damaged(look_at(steps_[i])));
       chosen_durs.push_back(static_cast<double>(steps_[i].dur));
     }
     result_.dur = static_cast<TimeNs>(median_of(std::move(chosen_durs)));
     finish_means(chosen.size());
-    RETURN_IF_ERROR(explain_outliers());
-    return std::move(result_);
+    return explain_outliers();
   }
 
- private:
+  // Operations that cannot be read leave what the steps alone say.
+  Status unless_damaged(const Status& status) {
+    if (status.ok() || status.error().code() != ErrorCode::corrupt) return status;
+    result_.why_unknown = status.error().message();
+    return ok_status();
+  }
+
+  // What some of them say would be taken for what all do.
+  void forget_operations() {
+    result_.share = {};
+    result_.links.clear();
+    result_.overlap = {};
+    result_.devices.clear();
+    for (OutlierStep& outlier : result_.outliers) {
+      outlier.cause = Cause::other;
+      outlier.more_ns = 0;
+    }
+  }
+
   // The index of the first step of each change.
   std::vector<std::size_t> knob_change_indices() const {
     std::vector<std::size_t> indices;
@@ -87,10 +118,13 @@ class Analysis {
 
   Status look_at(const rundb::StepRow& row) {
     ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, row));
-    result_.steps.push_back(row.id);
+    add_evidence(step, result_.evidence);
     const StepVerdict verdict = verdict_of(step);
     for (std::size_t c = 0; c < kCauseCount; ++c) {
       cause_ns_[c] += verdict.share[c] * static_cast<double>(row.dur);
+      if (verdict.share[c] <= most_[c]) continue;
+      most_[c] = verdict.share[c];
+      result_.step_of_most[c] = row.id;
     }
     dur_ns_ += static_cast<double>(row.dur);
     const LinkUse use(step);
@@ -152,21 +186,27 @@ class Analysis {
     // Steps before the stretch had other settings: what they took more is not to be explained by
     // comparing them with today's.
     std::erase_if(worst, [begin = begin_of_stretch()](std::size_t i) { return i < begin; });
+    result_.outlier_count = worst.size();
     if (worst.size() > kOutliersMax) worst.resize(kOutliersMax);
     for (const std::size_t i : worst) {
-      ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, steps_[i]));
-      const StepVerdict verdict = verdict_of(step);
       OutlierStep outlier{.step = steps_[i].id, .dur = steps_[i].dur, .typical_dur = result_.dur};
-      double most = 0;
-      for (std::size_t c = 0; c < kCauseCount; ++c) {
-        const double more = verdict.share[c] * static_cast<double>(steps_[i].dur) -
-                            result_.share[c] * static_cast<double>(result_.dur);
-        if (more <= most) continue;
-        most = more;
-        outlier.cause = static_cast<Cause>(c);
-        outlier.more_ns = static_cast<TimeNs>(more);
-      }
+      RETURN_IF_ERROR(unless_damaged(explain(steps_[i], outlier)));
       result_.outliers.push_back(outlier);
+    }
+    return ok_status();
+  }
+
+  Status explain(const rundb::StepRow& row, OutlierStep& outlier) {
+    ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, row));
+    const StepVerdict verdict = verdict_of(step);
+    double most = 0;
+    for (std::size_t c = 0; c < kCauseCount; ++c) {
+      const double more = verdict.share[c] * static_cast<double>(row.dur) -
+                          result_.share[c] * static_cast<double>(result_.dur);
+      if (more <= most) continue;
+      most = more;
+      outlier.cause = static_cast<Cause>(c);
+      outlier.more_ns = static_cast<TimeNs>(more);
     }
     return ok_status();
   }
@@ -177,6 +217,7 @@ class Analysis {
   std::size_t first_with_operations_ = 0;
   RunAnalysis result_;
   std::array<double, kCauseCount> cause_ns_{};
+  std::array<double, kCauseCount> most_{};  // share in one step
   double dur_ns_ = 0;
   std::map<std::pair<std::int64_t, rundb::Direction>, LinkLoad> links_;
 };

@@ -4,24 +4,38 @@
 // Thread contract: free functions. Memory: one step's spans at a time.
 
 #include <array>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "profiler/analyze/answer.h"
 #include "profiler/analyze/critical_path.h"
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/overlap.h"
 #include "profiler/analyze/run_data.h"
 #include "profiler/analyze/trend.h"
+#include "storage/rundb/completeness.h"
 
 namespace sluice::analyze {
 
-// A step that stands out, and what it spent the difference on.
+// A step that stands out, and what it spent the difference on where operations say so.
 struct OutlierStep {
   std::int64_t step = 0;
   TimeNs dur = 0;
   TimeNs typical_dur = 0;
   Cause cause = Cause::other;
   TimeNs more_ns = 0;  // of that cause than in the steps looked at
+};
+
+// What of the record the analysis could use, in the steps looked at.
+struct Evidence {
+  rundb::Completeness rows;  // of the whole file
+  std::size_t operations = 0;
+  std::size_t flows = 0;
+  std::size_t unlinked_transfers = 0;         // moved bytes over no link that has a row
+  std::set<std::int64_t> unknown_devices;     // that operations name and no row does
+  std::set<std::string> names_without_stage;  // the track alone says what these are
 };
 
 struct RunAnalysis {
@@ -31,14 +45,26 @@ struct RunAnalysis {
   std::vector<std::int64_t> steps;
   TimeNs dur = 0;                           // their median
   std::array<double, kCauseCount> share{};  // of all their time; sums to 1
-  std::vector<LinkLoad> links;              // means
-  Overlap overlap;                          // sums
-  std::vector<DeviceUse> devices;           // sums
-  Trend trend;                              // of all steps' seconds
-  std::vector<std::int64_t> change_steps;   // of trend.changes
-  std::vector<OutlierStep> outliers;        // the worst first, at most kOutliersMax
+  // By cause: the one of them that spent the largest share on it; none: none did.
+  std::array<std::optional<std::int64_t>, kCauseCount> step_of_most{};
+  std::vector<LinkLoad> links;             // means
+  Overlap overlap;                         // sums
+  std::vector<DeviceUse> devices;          // sums
+  Trend trend;                             // of all steps' seconds
+  std::vector<std::int64_t> change_steps;  // of trend.changes
+  std::vector<OutlierStep> outliers;       // the worst first, at most kOutliersMax
+  std::size_t outlier_count = 0;           // of steps with the settings now in force
 
-  bool has_spans() const { return links.size() > 0 || overlap.compute_ns > 0; }
+  // Steps in which it looked for what stands out: those since the last change.
+  std::size_t stretch_step_count = 0;
+  Evidence evidence;
+  // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they
+  // do. Then share, links, overlap, devices and causes of outliers are there.
+  std::string why_unknown;
+  // Of every analysis of the run, prediction apart; the first is of lost records.
+  std::vector<Answer> answers;
+
+  bool has_spans() const { return why_unknown.empty(); }
 };
 
 struct AnalysisOptions {

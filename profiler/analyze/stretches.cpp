@@ -102,4 +102,8 @@ Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& 
   return Stretches(info, bytes).of(steps);
 }
 
+std::size_t countable_stretches(const RunInfo& info, const std::vector<rundb::StepRow>& steps) {
+  return Stretches(info, {}).of(steps).size();
+}
+
 }  // namespace sluice::analyze

@@ -28,4 +28,7 @@ struct Stretch {
 Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& info,
                                           const std::vector<rundb::StepRow>& steps);
 
+// How many it would have.
+std::size_t countable_stretches(const RunInfo& info, const std::vector<rundb::StepRow>& steps);
+
 }  // namespace sluice::analyze

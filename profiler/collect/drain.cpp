@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "storage/rundb/loss_counts.h"
 
 namespace sluice::collect {
 namespace {
@@ -372,14 +373,14 @@ void Collector::Drain::map_new_names() {
 // What to add to the counts in the file. The first batch brings zeros, too, so that there is a row.
 std::vector<rundb::StatRow> Collector::Drain::losses_since_written(std::uint64_t dropped) const {
   std::vector<rundb::StatRow> losses{
-      {"records_dropped_ring_full", rundb::Severity::loss,
+      {std::string(rundb::kRecordsDropped), rundb::Severity::loss,
        static_cast<std::int64_t>(dropped - dropped_count_written_),
        "records dropped because their thread's ring was full: the collector did not drain it "
        "in time; use larger rings, a lower recording level or a shorter flush interval"},
-      {"recording_level_lowered", rundb::Severity::loss, lowered_count_,
+      {std::string(rundb::kLevelLowered), rundb::Severity::loss, lowered_count_,
        "times that the recorder lowered its level by one because it took more of a processor than "
        "it may; instants on track recorder say when"},
-      {"records_lost_write_failed", rundb::Severity::loss,
+      {std::string(rundb::kRecordsUnwritten), rundb::Severity::loss,
        static_cast<std::int64_t>(unwritten_record_count_.load()),
        "records that were recorded but could not be written; stat recording_stopped says why"}};
   if (batch_count_ > 0)

@@ -38,8 +38,9 @@ std::string micros(TimeNs ns) {
 
 class ChromeTrace {
  public:
-  ChromeTrace(rundb::Reader& reader, OutputFile& file, const OnProgress& on_progress)
-      : reader_(reader), file_(file), on_progress_(on_progress) {}
+  ChromeTrace(rundb::Reader& reader, OutputFile& file, const RunPart& part,
+              const OnProgress& on_progress)
+      : reader_(reader), file_(file), part_(part), on_progress_(on_progress) {}
 
   Result<ChromeTraceCounts> write() {
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_.snapshot());
@@ -47,6 +48,7 @@ class ChromeTrace {
     RETURN_IF_ERROR(write_head());
     RETURN_IF_ERROR(write_processes());
     RETURN_IF_ERROR(write_steps());
+    RETURN_IF_ERROR(write_knob_changes());
     RETURN_IF_ERROR(write_spans());
     RETURN_IF_ERROR(write_counters());
     RETURN_IF_ERROR(file_.write("\n]}\n"));
@@ -116,7 +118,9 @@ class ChromeTrace {
 
   Status write_steps() {
     ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader_.steps());
-    for (const rundb::StepRow& step : steps) RETURN_IF_ERROR(write_step(step));
+    for (const rundb::StepRow& step : steps) {
+      if (part_.has_step(step.id)) RETURN_IF_ERROR(write_step(step));
+    }
     return ok_status();
   }
 
@@ -135,8 +139,28 @@ class ChromeTrace {
                     number, kStepsPid, kStepsTid, micros(step.ts)));
   }
 
+  // Lines through all tracks, too.
+  Status write_knob_changes() {
+    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
+      if (part_.has_change(change)) RETURN_IF_ERROR(write_knob_change(change));
+    }
+    return ok_status();
+  }
+
+  Status write_knob_change(const rundb::KnobChangeRow& change) {
+    const std::string name =
+        fmt::format("{} {} -> {}", change.knob, change.old_value, change.new_value);
+    std::string args = fmt::format(R"("knob":{},"old":{},"new":{},"who":{})",
+                                   json_text(change.knob), json_text(change.old_value),
+                                   json_text(change.new_value), json_text(change.who));
+    if (change.step_id >= 0) args += fmt::format(R"(,"step":{})", change.step_id + 1);
+    return event(fmt::format(
+        R"({{"ph":"i","name":{},"cat":"knob","s":"g","pid":{},"tid":{},"ts":{},"args":{{{}}}}})",
+        json_text(name), kStepsPid, kStepsTid, micros(change.ts), args));
+  }
+
   Status write_spans() {
-    ASSIGN_OR_RETURN(detail::SpanStream stream, detail::SpanStream::open(reader_));
+    ASSIGN_OR_RETURN(detail::SpanStream stream, detail::SpanStream::open(reader_, part_));
     std::vector<rundb::SpanRow> spans;
     while (true) {
       ASSIGN_OR_RETURN(const bool has_more, stream.next(spans));
@@ -146,6 +170,9 @@ class ChromeTrace {
       if (on_progress_) on_progress_(stream.share_done());
     }
     counts_.flows_left_out += static_cast<std::int64_t>(unplaced_.size());
+    // No place was forgotten, so those are flows from outside of the part.
+    if (!part_.is_whole() && counts_.spans <= static_cast<std::int64_t>(kPlacesMax))
+      counts_.flows_left_out = 0;
     return ok_status();
   }
 
@@ -251,17 +278,20 @@ class ChromeTrace {
         [this](std::span<const rundb::Cell> row) {
           const auto track = info_.tracks.find(integer(row[0]));
           const auto* value = std::get_if<double>(&row[2]);
-          if (track == info_.tracks.end() || value == nullptr || !std::isfinite(*value))
+          const TimeNs ts = integer(row[1]);
+          if (track == info_.tracks.end() || value == nullptr || !std::isfinite(*value) ||
+              !part_.has_instant(ts)) {
             return ok_status();
+          }
           return event(fmt::format(
               R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{"value":{}}}}})",
-              json_text(track->second.name), pid_of_track_[track->first], micros(integer(row[1])),
-              *value));
+              json_text(track->second.name), pid_of_track_[track->first], micros(ts), *value));
         });
   }
 
   rundb::Reader& reader_;
   OutputFile& file_;
+  const RunPart& part_;
   const OnProgress& on_progress_;
   analyze::RunInfo info_;
   ChromeTraceCounts counts_;
@@ -278,8 +308,8 @@ class ChromeTrace {
 }  // namespace
 
 Result<ChromeTraceCounts> write_chrome_trace(rundb::Reader& reader, OutputFile& file,
-                                             const OnProgress& on_progress) {
-  return ChromeTrace(reader, file, on_progress).write();
+                                             const RunPart& part, const OnProgress& on_progress) {
+  return ChromeTrace(reader, file, part, on_progress).write();
 }
 
 }  // namespace sluice::report

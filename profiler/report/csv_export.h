@@ -1,5 +1,7 @@
 #pragma once
-// Every table of a run as a CSV file (RFC 4180), for spreadsheets and scripts.
+// Every table of a run as a CSV file (RFC 4180), for spreadsheets and scripts. Of a part of a run
+// go out the rows within it of tables with a step or a time; the other tables describe the run and
+// go out whole, but for those that only help to find spans quickly, which are of all of it.
 //
 // Thread contract: free functions.
 
@@ -7,6 +9,7 @@
 
 #include "base/status.h"
 #include "profiler/report/output.h"
+#include "profiler/report/run_part.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::report {
@@ -18,6 +21,6 @@ std::string csv_field(const rundb::Cell& cell);
 // `folder` is made if it is not there. One that holds anything is refused, unless its files may be
 // replaced; what is not ours stays.
 Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_exists,
-                  const OnProgress& on_progress);
+                  const RunPart& part, const OnProgress& on_progress);
 
 }  // namespace sluice::report

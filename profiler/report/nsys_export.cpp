@@ -9,6 +9,7 @@
 #include "profiler/analyze/run_data.h"
 #include "profiler/report/detail/span_stream.h"
 #include "profiler/report/page_text.h"
+#include "storage/rundb/query.h"
 #include "storage/rundb/table_writer.h"
 
 namespace sluice::report {
@@ -16,7 +17,11 @@ namespace {
 
 using rundb::Cell;
 
+// Whose tables and columns these are.
+constexpr const char* kSchemaVersion = "3.25.0";
+
 // ENUM_NSYS_EVENT_TYPE and ENUM_CUDA_MEMCPY_OPER.
+constexpr std::int64_t kMark = 34;
 constexpr std::int64_t kPushPopRange = 59;
 constexpr std::int64_t kHostToDevice = 1;
 constexpr std::int64_t kDeviceToHost = 2;
@@ -29,16 +34,20 @@ constexpr std::int64_t kGlobalPid = std::int64_t{1} << 24;
 
 class NsysExport {
  public:
-  NsysExport(rundb::Reader& reader, rundb::TableWriter& writer, const OnProgress& on_progress)
-      : reader_(reader), writer_(writer), on_progress_(on_progress) {}
+  NsysExport(rundb::Reader& reader, rundb::TableWriter& writer, const RunPart& part,
+             const OnProgress& on_progress)
+      : reader_(reader), writer_(writer), part_(part), on_progress_(on_progress) {}
 
   Status write() {
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_.snapshot());
     ASSIGN_OR_RETURN(info_, analyze::load_run_info(reader_));
     RETURN_IF_ERROR(prepare());
     RETURN_IF_ERROR(write_names());
+    RETURN_IF_ERROR(write_devices());
     RETURN_IF_ERROR(write_meta());
+    RETURN_IF_ERROR(write_session());
     RETURN_IF_ERROR(write_steps());
+    RETURN_IF_ERROR(write_knob_changes());
     return write_spans();
   }
 
@@ -48,7 +57,16 @@ class NsysExport {
     ASSIGN_OR_RETURN(export_meta_, writer_.prepare_rows("META_DATA_EXPORT", "name, value"));
     ASSIGN_OR_RETURN(capture_meta_, writer_.prepare_rows("META_DATA_CAPTURE", "name, value"));
     ASSIGN_OR_RETURN(threads_, writer_.prepare_rows("ThreadNames", "nameId, priority, globalTid"));
-    ASSIGN_OR_RETURN(gpus_, writer_.prepare_rows("TARGET_INFO_GPU", "vmId, id, name"));
+    ASSIGN_OR_RETURN(gpus_, writer_.prepare_rows("TARGET_INFO_GPU", "vmId, id, name, totalMemory"));
+    ASSIGN_OR_RETURN(cuda_devices_,
+                     writer_.prepare_rows("TARGET_INFO_CUDA_DEVICE", "gpuId, cudaId, pid"));
+    ASSIGN_OR_RETURN(session_,
+                     writer_.prepare_rows("TARGET_INFO_SESSION_START_TIME", "utcEpochNs"));
+    ASSIGN_OR_RETURN(details_, writer_.prepare_rows("ANALYSIS_DETAILS",
+                                                    "globalVid, duration, startTime, stopTime"));
+    ASSIGN_OR_RETURN(submissions_,
+                     writer_.prepare_rows("CUPTI_ACTIVITY_KIND_RUNTIME",
+                                          "start, \"end\", globalTid, correlationId, nameId"));
     ASSIGN_OR_RETURN(ranges_,
                      writer_.prepare_rows("NVTX_EVENTS",
                                           "start, \"end\", eventType, text, globalTid, textId, "
@@ -83,15 +101,27 @@ class NsysExport {
     }
     RETURN_IF_ERROR(row(strings_, next_id, std::string("steps")));
     RETURN_IF_ERROR(row(threads_, next_id, std::int64_t{0}, global_tid(0)));
+    submit_name_ = next_id + 1;
+    return row(strings_, submit_name_, std::string("submit"));
+  }
+
+  Status write_devices() {
     for (const rundb::DeviceRow& device : info_.devices)
-      RETURN_IF_ERROR(row(gpus_, std::int64_t{0}, device.id, device.name));
-    return row(gpus_, std::int64_t{0}, host_device(), std::string("host (compute and processor)"));
+      RETURN_IF_ERROR(write_device(device.id, device.name, Cell(device.memory_bytes)));
+    return write_device(host_device(), "host (compute and processor)", Cell());
+  }
+
+  Status write_device(std::int64_t id, const std::string& name, const Cell& memory_bytes) {
+    RETURN_IF_ERROR(row(gpus_, std::int64_t{0}, id, name, memory_bytes));
+    return row(cuda_devices_, id, id, std::int64_t{1});
   }
 
   Status write_meta() {
     RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_NAME"), std::string("Sluice")));
     RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_VERSION"),
                         info_.meta_value("sluice_version")));
+    RETURN_IF_ERROR(
+        row(export_meta_, std::string("EXPORT_SCHEMA_VERSION"), std::string(kSchemaVersion)));
     RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_SCHEMA_NOTE"),
                         std::string("the tables of Nsight Systems that a Sluice run fills")));
     for (const rundb::MetaRow& meta : info_.meta)
@@ -99,9 +129,28 @@ class NsysExport {
     return ok_status();
   }
 
+  // By which others know one recording from another: when it was, and how long.
+  Status write_session() {
+    rundb::Query query(reader_);
+    RETURN_IF_ERROR(
+        query.each_row("SELECT realtime_ts - ts FROM clock_snapshot ORDER BY rowid LIMIT 1",
+                       [this](std::span<const Cell> cells) { return row(session_, cells[0]); }));
+    if (!part_.is_whole()) {
+      return row(details_, std::int64_t{0}, part_.end - part_.begin, part_.begin, part_.end);
+    }
+    // SQLite subtracts: times of a file that nobody wrote may be further apart than a number says.
+    return query.each_row("SELECT max(end_ts) - min(ts), min(ts), max(end_ts) FROM span_run",
+                          [this](std::span<const Cell> cells) {
+                            if (std::holds_alternative<std::monostate>(cells[0]))
+                              return ok_status();  // no spans
+                            return row(details_, std::int64_t{0}, cells[0], cells[1], cells[2]);
+                          });
+  }
+
   Status write_steps() {
     ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader_.steps());
     for (const rundb::StepRow& step : steps) {
+      if (!part_.has_step(step.id)) continue;
       RETURN_IF_ERROR(row(ranges_, step.ts, step.ts + step.dur, kPushPopRange,
                           fmt::format("step {}", step.id + 1), global_tid(0), Cell(),
                           std::int64_t{0}));
@@ -109,8 +158,19 @@ class NsysExport {
     return ok_status();
   }
 
+  Status write_knob_changes() {
+    for (const rundb::KnobChangeRow& change : info_.knob_changes) {
+      if (!part_.has_change(change)) continue;
+      RETURN_IF_ERROR(
+          row(ranges_, change.ts, Cell(), kMark,
+              fmt::format("{} {} -> {}", change.knob, change.old_value, change.new_value),
+              global_tid(0), Cell(), std::int64_t{0}));
+    }
+    return ok_status();
+  }
+
   Status write_spans() {
-    ASSIGN_OR_RETURN(detail::SpanStream stream, detail::SpanStream::open(reader_));
+    ASSIGN_OR_RETURN(detail::SpanStream stream, detail::SpanStream::open(reader_, part_));
     std::vector<rundb::SpanRow> spans;
     while (true) {
       ASSIGN_OR_RETURN(const bool has_more, stream.next(spans));
@@ -128,16 +188,24 @@ class NsysExport {
     const TimeNs end_ts = span.ts + span.dur;
     const std::int64_t device = span.device_id >= 0 ? span.device_id : host_device();
     if (!track->second.links.empty()) {
+      RETURN_IF_ERROR(write_submission(span));
       return row(copies_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
                  span.bytes, copy_kind(span, track->second));
     }
     const std::string& kind = track->second.kind;
     if (kind == "compute" || kind == "host" || kind == "device") {
+      RETURN_IF_ERROR(write_submission(span));
       return row(kernels_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
                  span.name_id, span.name_id);
     }
     return row(ranges_, span.ts, end_ts, kPushPopRange, Cell(), global_tid(span.track_id),
                span.name_id, std::int64_t{0});
+  }
+
+  // An instant, on the thread that counts the steps: the owner thread submits all operations.
+  Status write_submission(const rundb::SpanRow& span) {
+    const TimeNs ts = std::min(span.submit_ts, span.ts);
+    return row(submissions_, ts, ts, global_tid(0), span.id, submit_name_);
   }
 
   // What crosses a link that devices share goes between host and device; what does not stays with
@@ -164,6 +232,7 @@ class NsysExport {
 
   rundb::Reader& reader_;
   rundb::TableWriter& writer_;
+  const RunPart& part_;
   const OnProgress& on_progress_;
   analyze::RunInfo info_;
   std::size_t strings_ = 0;
@@ -171,28 +240,33 @@ class NsysExport {
   std::size_t capture_meta_ = 0;
   std::size_t threads_ = 0;
   std::size_t gpus_ = 0;
+  std::size_t cuda_devices_ = 0;
+  std::size_t session_ = 0;
+  std::size_t details_ = 0;
+  std::size_t submissions_ = 0;
   std::size_t ranges_ = 0;
   std::size_t kernels_ = 0;
   std::size_t copies_ = 0;
+  std::int64_t submit_name_ = 0;  // in StringIds
 };
 
-Status write_unfinished(rundb::Reader& reader, const std::string& path,
+Status write_unfinished(rundb::Reader& reader, const std::string& path, const RunPart& part,
                         const OnProgress& on_progress) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::TableWriter> writer,
                    rundb::TableWriter::create(path, std::string(kNsysSql)));
-  RETURN_IF_ERROR(NsysExport(reader, *writer, on_progress).write());
+  RETURN_IF_ERROR(NsysExport(reader, *writer, part, on_progress).write());
   return writer->close();
 }
 
 }  // namespace
 
 Status export_nsys(rundb::Reader& reader, const std::string& path, IfExists if_exists,
-                   const OnProgress& on_progress) {
+                   const RunPart& part, const OnProgress& on_progress) {
   RETURN_IF_ERROR(check_output_file(path, if_exists));
   const std::string unfinished = unfinished_path(path);
   std::error_code error;
   std::filesystem::remove(unfinished, error);  // of an export that was killed
-  const Status status = write_unfinished(reader, unfinished, on_progress);
+  const Status status = write_unfinished(reader, unfinished, part, on_progress);
   if (!status.ok()) {
     std::filesystem::remove(unfinished, error);
     return status;

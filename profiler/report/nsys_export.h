@@ -8,11 +8,12 @@
 
 #include "base/status.h"
 #include "profiler/report/output.h"
+#include "profiler/report/run_part.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::report {
 
 Status export_nsys(rundb::Reader& reader, const std::string& path, IfExists if_exists,
-                   const OnProgress& on_progress);
+                   const RunPart& part, const OnProgress& on_progress);
 
 }  // namespace sluice::report

@@ -1,11 +1,21 @@
 #include "profiler/report/output.h"
 
+#include <zlib.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 namespace sluice::report {
 namespace {
+
+// "T" is zlib's word for a file as it is. Level 4 is twice as fast as the usual 6, and a trace
+// becomes about a tenth larger.
+constexpr const char* kAsItIs = "wbT";
+constexpr const char* kGzip = "wb4";
+constexpr unsigned kBufferBytes = 1 << 18;
+constexpr std::size_t kWriteBytesMax = std::size_t{1} << 30;  // zlib counts with 32 bits
 
 Error write_error(const std::string& path) {
   const int error = errno;
@@ -42,29 +52,59 @@ Status finish_file(const std::string& path) {
                     error.message());
 }
 
-Result<OutputFile> OutputFile::create(const std::string& path, IfExists if_exists) {
-  RETURN_IF_ERROR(check_output_file(path, if_exists));
-  std::FILE* file = std::fopen(unfinished_path(path).c_str(), "wb");
-  if (file == nullptr) return write_error(unfinished_path(path));
-  return OutputFile(path, file);
+Compression compression_of(std::string_view path) {
+  return path.ends_with(".gz") ? Compression::gzip : Compression::none;
 }
 
+struct OutputFile::Stream {
+  struct Close {
+    void operator()(gzFile file) const { (void)gzclose(file); }  // close() looks
+  };
+  std::unique_ptr<gzFile_s, Close> file;
+};
+
+OutputFile::OutputFile(std::string path, std::unique_ptr<Stream> stream)
+    : path_(std::move(path)), stream_(std::move(stream)) {}
+
+Result<OutputFile> OutputFile::create(const std::string& path, IfExists if_exists,
+                                      Compression compression) {
+  RETURN_IF_ERROR(check_output_file(path, if_exists));
+  errno = 0;
+  auto stream = std::make_unique<Stream>();
+  stream->file.reset(
+      gzopen(unfinished_path(path).c_str(), compression == Compression::gzip ? kGzip : kAsItIs));
+  if (stream->file == nullptr) return write_error(unfinished_path(path));
+  (void)gzbuffer(stream->file.get(), kBufferBytes);  // refused once anything is written
+  return OutputFile(path, std::move(stream));
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept = default;
+
 OutputFile::~OutputFile() {
-  if (file_ == nullptr) return;
-  file_.reset();
+  if (stream_ == nullptr) return;
+  stream_.reset();
   std::error_code error;
   std::filesystem::remove(unfinished_path(path_), error);
 }
 
 Status OutputFile::write(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
-    return write_error(unfinished_path(path_));
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kWriteBytesMax);
+    if (gzwrite(stream_->file.get(), part.data(), static_cast<unsigned>(part.size())) == 0)
+      return write_error(unfinished_path(path_));
+    bytes.remove_prefix(part.size());
+  }
   return ok_status();
 }
 
 Status OutputFile::close() {
-  if (std::fflush(file_.get()) != 0) return write_error(unfinished_path(path_));
-  if (std::fclose(file_.release()) != 0) return write_error(unfinished_path(path_));
+  const std::unique_ptr<Stream> stream = std::move(stream_);
+  if (gzclose(stream->file.release()) != Z_OK) {
+    const Error error = write_error(unfinished_path(path_));
+    std::error_code ignored;
+    std::filesystem::remove(unfinished_path(path_), ignored);
+    return error;
+  }
   return finish_file(path_);
 }
 

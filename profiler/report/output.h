@@ -5,7 +5,6 @@
 // Thread contract: one thread at a time.
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 namespace sluice::report {
 
 enum class IfExists : std::uint8_t { refuse, replace };
+enum class Compression : std::uint8_t { none, gzip };
 
 // How much of a long export is done, 0 to 1.
 using OnProgress = std::function<void(double share)>;
@@ -27,10 +27,14 @@ std::string unfinished_path(const std::string& path);
 // Gives what was written there its name.
 Status finish_file(const std::string& path);
 
+// What a file's name asks for: gzip where it ends in ".gz".
+Compression compression_of(std::string_view path);
+
 class OutputFile {
  public:
-  static Result<OutputFile> create(const std::string& path, IfExists if_exists);
-  OutputFile(OutputFile&& other) noexcept = default;
+  static Result<OutputFile> create(const std::string& path, IfExists if_exists,
+                                   Compression compression = Compression::none);
+  OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  // what was not closed is removed
 
@@ -38,13 +42,11 @@ class OutputFile {
   Status close();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { (void)std::fclose(file); }  // close() looks
-  };
-  OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  struct Stream;  // keeps zlib out of this header
+  OutputFile(std::string path, std::unique_ptr<Stream> stream);
 
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<Stream> stream_;  // null: closed
 };
 
 }  // namespace sluice::report

@@ -173,7 +173,7 @@ def forty_columns_are_enough(place):
                   ["compare", os.path.relpath(run), os.path.relpath(other)]):
         text = in_a_terminal(40, *words)
         wide = [line for line in text.splitlines() if len(line) > 40 and str(place) not in line and
-                not line.startswith(("a: ", "b: "))]  # a path is as long as it is
+                not line.startswith(("A: ", "B: "))]  # a path is as long as it is
         require(not wide, f"{words[0]}: too wide for 40 columns: {wide}")
         require_words(text, ["Why a step takes"] if words[0] == "show" else ["step_time:"],
                       words[0])
@@ -217,7 +217,7 @@ def levels_record_what_they_say(place):
 @test
 def a_run_of_steps_alone_says_what_is_missing(place):
     text = sluice("show", trained(place, record="steps")).done().out
-    require_words(text, ["Operations were not recorded", "record=transfers"], "show")
+    require_words(text, ["operations were not recorded", "record=transfers"], "show")
 
 
 @test

@@ -142,9 +142,10 @@ def live_densities_are_the_same_as_planned_ones(place):
 def a_change_that_does_harm_takes_itself_back(place):
     # The emulated clock makes the platform's speed, not this machine's, decide.
     run, database = started(place, clock="emulated", time_scale=40)
-    said = sluice("set", database, "pipeline=serial", "--revert-if", "step_time>+5%",
-                  "--watch-steps", 3).done().out
-    said = " ".join(said.split())  # lines are wrapped
+    taken_back = sluice("set", database, "pipeline=serial", "--revert-if", "step_time>+5%",
+                        "--watch-steps", 3)
+    require_equal(taken_back.code, 5, "exit code of a change that was reverted")
+    said = " ".join(taken_back.out.split())  # lines are wrapped
     require_words(said, ["In force after step", "Watching: step_time>+5%", "Reverted after step",
                          "Now pipeline=nbuffer"], "set --revert-if")
     said = sluice("set", database, "buffers=4", "--revert-if", "step_time>+500%").done().out

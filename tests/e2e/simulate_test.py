@@ -74,6 +74,12 @@ def another_machine_is_tried_without_another_file(place):
     require(changed["seconds"]["update"] > 1.4 * plain["seconds"]["update"], "a slow engine")
     require(changed["busy"]["csd0.engine"] <= 1, f"{changed['busy']}")
     with database(place / "changed.db") as db:
+        units = db.execute("SELECT t.name, count(*) FROM span s JOIN track t ON t.id = s.track_id "
+                           "JOIN string n ON n.id = s.name_id WHERE n.value = 'update' GROUP BY 1")
+        kernels = dict(units.fetchall())
+        require_equal(sorted(kernels), [f"csd{d} update on unit {u}" for d in (0, 1)
+                                        for u in (0, 1)], "tracks of the compute units")
+        require(min(kernels.values()) > 0.4 * max(kernels.values()), f"shared out: {kernels}")
         (text,), = db.execute("SELECT value FROM meta WHERE key = 'platform_text'").fetchall()
     (place / "changed.toml").write_text(text)
     again = sluice("simulate", MODEL, "--platform", place / "changed.toml", "--json", "--set",

@@ -144,6 +144,21 @@ def what_is_missing_is_said_before_anything_is_written(place):
 
 
 @test
+def the_record_says_which_compute_unit_ran_a_kernel(place):
+    both_units = {**ON_CARDS, "xclbin": SOFT / "sluice_2_units.xclbin"}
+    one = train(place, "--json", output="one", clock="real", buffers=4, **ON_CARDS).json()
+    two = train(place, "--json", output="two", clock="real", buffers=4, **both_units).json()
+    require_equal(numbers(two), numbers(one), "two units, against one")
+    for output, wanted in (("one", [""]), ("two", [" on unit 0", " on unit 1"])):
+        with database(place / output / "run.db") as db:
+            tracks = [name for name, in db.execute(
+                "SELECT DISTINCT t.name FROM span s JOIN track t ON t.id = s.track_id "
+                "JOIN string n ON n.id = s.name_id WHERE n.value = 'update' ORDER BY 1")]
+        require_equal(tracks, [f"csd{device} update{unit}" for device in range(4)
+                               for unit in wanted], f"tracks of the updates, {output}")
+
+
+@test
 def a_card_that_fails_ends_the_run_by_name_and_a_resume_ends_where_it_would_have(place):
     whole = of_emulated(place, "--steps", 6, output="whole")
     for index, (fault, words) in enumerate((

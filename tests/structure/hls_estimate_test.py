@@ -18,6 +18,7 @@ import value_types  # noqa: E402
 
 DENSE_LEAST = 1.0e9  # parameters/s of AdamW by one compute unit
 SPARSE_SHARE_LEAST = 0.95  # of that, at a density of 0.01
+PLATFORM = "sample_models/platforms/smartssd-a5000-estimated.toml"
 
 KERNEL = """#include "hls/kernels/planted.h"
 extern "C" void planted(const Word* in_in, Word* in_out, std::uint64_t words, std::uint32_t scale) {
@@ -167,6 +168,14 @@ def page_problems(found, text):
     return [f"docs/real_smartssd.md has no row: {row}" for row in rows if row not in text]
 
 
+def platform_problems(found):
+    """The platform file that is marked as estimated has what is estimated."""
+    engine = estimate.load(ROOT, PLATFORM)["device"][0]["engine"]
+    wanted = estimate.platform_rates(found)
+    return [f"{PLATFORM}: {name} is {engine.get(name)}, estimated {rate}"
+            for name, rate in wanted.items() if engine.get(name) != rate]
+
+
 def operator_problems():
     """DSPs of products, by hand from tiles of 26 x 17 bits."""
     wanted = {(24, 24, None): 2, (32, 32, None): 4, (17, 26, None): 1, (64, 64, 64): 8,
@@ -195,6 +204,7 @@ def main():
     report.check("what is kept is what was estimated", keep_problems())
     table = estimate.load(ROOT, estimate.TABLE)
     found, unused = estimate.estimates(ROOT, table["platform"]["clock_mhz"])
+    report.check("the estimated platform has the estimated rates", platform_problems(found))
     report.check("no kernel outgrew what is kept, nor an image the device", [
         *estimate.growth(found, estimate.load(ROOT, estimate.KEPT), table["images"]),
         *(f"COUNTS has {label}, which is no loop" for label in unused)])

@@ -23,6 +23,7 @@ FORBIDDEN_WORDS = {
 MACHINE_PATH = re.compile(r"(?<![\w.~}-])/(?:home/\w|root/|Users/\w|work/)")
 NOLINT = re.compile(r"\bNOLINT")
 NOLINT_WITH_REASON = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\([\w.,\- *]+\):? +\w")
+BEGINS_WITH_OF = re.compile(r"(?://|#)(?: .*[.:!?])? Of [a-z]")
 BINARY_SUFFIXES = (".png", ".jpg", ".gz", ".db")
 
 
@@ -37,6 +38,11 @@ def has_machine_path(line):
 
 def lacks_nolint_reason(line):
     return NOLINT.search(line) is not None and NOLINT_WITH_REASON.search(line) is None
+
+
+def begins_with_of(line):
+    """A comment whose sentence has its subject behind it. Also in the middle of a comment line."""
+    return BEGINS_WITH_OF.search(line) is not None
 
 
 def is_too_long(line):
@@ -65,6 +71,9 @@ def missed_by_rules():
         (lacks_nolint_reason, "int x;  // NO" + "LINT", True),
         (lacks_nolint_reason, "int x;  // NO" + "LINT(some-check)", True),
         (lacks_nolint_reason, "int x;  // NO" + "LINT(some-check): the kernel writes it", False),
+        (begins_with_of, "// O" + "f a kernel that runs.", True),
+        (begins_with_of, "int x;  // What it is. O" + "f three.", True),
+        (begins_with_of, "// Each of a kernel's. Off it goes.", False),
         (is_too_long, "x" * 101, True),
         (is_too_long, "x" * 100, False),
         (lacks_thread_contract, "#pragma once\n// What it is.\n\nint x;  // Thread contract", True),
@@ -95,6 +104,11 @@ def path_problems():
 def nolint_problems():
     return [f"{name}:{number}" for name, number, line in text_lines()
             if name.endswith((".h", ".cpp")) and lacks_nolint_reason(line)]
+
+
+def sentence_problems():
+    return [f"{name}:{number}" for name, number, line in text_lines()
+            if name.endswith((".h", ".cpp", ".py", ".sh")) and begins_with_of(line)]
 
 
 def without_raw_strings(text):
@@ -209,6 +223,7 @@ def main():
     report.check("every public header has a thread contract", contract_problems())
     report.check(f"code has at most {LINE_LENGTH} columns", length_problems())
     report.check("words to avoid are avoided", word_problems())
+    report.check("no sentence of a comment has its subject behind it", sentence_problems())
     report.check("no path of somebody's machine", path_problems())
     report.check("each switched-off warning has its reason", nolint_problems())
     report.check("scripts can be run, and only scripts", script_problems())

@@ -16,6 +16,7 @@ struct Requests {
   TimelineRequest timeline;
   std::int64_t chosen = 0;
   std::string search;
+  ScanRange statistics;  // beside those of the whole run; the whole run: none
   bool is_over = false;
 };
 
@@ -30,8 +31,11 @@ class FeedChannel {
   Published<TimelineWindow> timeline;
   Published<Minimap> minimap;
   Published<ChosenSpan> chosen;
+  Published<SpanRank> rank;
+  Published<StepPaths> paths;
   Published<Verdict> verdict;
   Published<SpanStatistics> statistics;
+  Published<SpanStatistics> range_statistics;
   Published<Findings> found;
 
   Requests requests() const {

@@ -9,6 +9,7 @@ namespace sluice::gui::detail {
 namespace {
 
 constexpr std::int64_t kScanRows = 100'000;  // at a time: about 0.1 s
+constexpr TimeNs kPathsNs = 100'000'000;     // for paths at a time
 constexpr TimeNs kPublishNs = 1'000'000'000;
 constexpr TimeNs kIdleNs = 1'000'000'000;
 // Pauses between two verdicts on a live run, which take at most a fiftieth of a processor.
@@ -41,12 +42,60 @@ class Student {
     if (reader_ == nullptr) {
       ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
       scan_ = SpanScan();
+      range_scan_ = SpanScan();
       step_count_ = static_cast<std::size_t>(-1);
       searched_ = {};
+      ranked_ = 0;
+      paths_ = StepPathReader();
     }
     RETURN_IF_ERROR(look_for(run, requests.search));
     RETURN_IF_ERROR(judge(run));
-    return scan(run);
+    RETURN_IF_ERROR(follow_paths(run, requests.timeline));
+    RETURN_IF_ERROR(rank(requests.chosen));
+    RETURN_IF_ERROR(scan_range(run, requests.statistics));
+    ASSIGN_OR_RETURN(const bool has_more, scan(run));
+    return has_more || !paths_.is_complete();
+  }
+
+  Status follow_paths(const RunSnapshot& run, const TimelineRequest& request) {
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
+    ASSIGN_OR_RETURN(auto paths,
+                     paths_.advance(*reader_, *run.facts, *run.steps, request, kPathsNs));
+    if (paths == nullptr) return ok_status();
+    channel_->paths.publish(std::move(paths));
+    channel_->options.wake();
+    return ok_status();
+  }
+
+  Status rank(std::int64_t span_id) {
+    if (span_id == ranked_) return ok_status();
+    ranked_ = span_id;
+    if (span_id == 0) return ok_status();
+    Result<SpanRank> rank = rank_of(*reader_, span_id);
+    if (!rank.ok()) return rank.error().code() == ErrorCode::not_found ? ok_status() : rank.error();
+    channel_->rank.publish(std::make_shared<const SpanRank>(*rank));
+    channel_->options.wake();
+    return ok_status();
+  }
+
+  // What somebody looks at comes at once, in one go: it is seldom the most of a run.
+  Status scan_range(const RunSnapshot& run, const ScanRange& range) {
+    if (range == ScanRange()) return ok_status();
+    const bool is_other = !(range == range_scan_.range());
+    const TimeNs now_ns = monotonic_now_ns();
+    if (!is_other && run.is_live && now_ns - range_published_ns_ < kPublishNs) return ok_status();
+    if (is_other) range_scan_ = SpanScan(range);
+    bool has_read = is_other;
+    for (bool has_more = true; has_more; has_read = has_read || has_more) {
+      ASSIGN_OR_RETURN(has_more, range_scan_.advance(*reader_, *run.facts, kScanRows));
+      if (!(channel_->requests().statistics == range) || channel_->requests().is_over)
+        return ok_status();
+    }
+    if (!has_read) return ok_status();
+    range_published_ns_ = now_ns;
+    channel_->range_statistics.publish(range_scan_.statistics(*run.steps, 0));
+    channel_->options.wake();
+    return ok_status();
   }
 
   Status look_for(const RunSnapshot& run, const std::string& text) {
@@ -63,7 +112,16 @@ class Student {
     if (run.steps->size() == step_count_) return ok_status();
     if (begin_ns < judge_again_ns_) return ok_status();
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
-    ASSIGN_OR_RETURN(Verdict verdict, read_verdict(*reader_, *run.facts));
+    Result<Verdict> read = read_verdict(*reader_, *run.facts);
+    if (!read.ok()) {
+      // The analyses could not look, and nobody waits for them.
+      Verdict none;
+      none.why_empty = "The run could not be looked at: " + read.error().message();
+      channel_->verdict.publish(std::make_shared<const Verdict>(std::move(none)));
+      channel_->options.wake();
+      return read.error();
+    }
+    Verdict verdict = *std::move(read);
     step_count_ = run.steps->size();
     channel_->verdict.publish(std::make_shared<const Verdict>(std::move(verdict)));
     channel_->options.wake();
@@ -93,12 +151,16 @@ class Student {
   FeedChannel* channel_;
   std::unique_ptr<rundb::Reader> reader_;
   SpanScan scan_;
+  SpanScan range_scan_;
+  TimeNs range_published_ns_ = 0;
   std::size_t step_count_ = static_cast<std::size_t>(-1);
   TimeNs judge_again_ns_ = 0;
   TimeNs published_ns_ = 0;
   bool is_unpublished_ = false;
   bool has_published_ = false;
   std::string searched_;
+  std::int64_t ranked_ = 0;
+  StepPathReader paths_;
 };
 
 }  // namespace

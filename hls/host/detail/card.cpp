@@ -26,8 +26,8 @@ Status check_kernels(const KernelFile& file, const std::vector<std::string>& hel
                      std::optional<optimizer::RuleKind> rule) {
   const std::string wanted = rule ? update_kernel_name(*rule) : "update_";
   const bool has_update = std::ranges::any_of(
-      file.kernels, [&](const std::string& name) { return name.starts_with(wanted); });
-  const bool has_checksum = std::ranges::count(file.kernels, kChecksumKernel) > 0;
+      file.kernels, [&](const auto& kernel) { return kernel.first.starts_with(wanted); });
+  const bool has_checksum = file.kernels.contains(std::string_view(kChecksumKernel));
   if (has_update && has_checksum) return ok_status();
   return make_error(
       ErrorCode::config,
@@ -36,11 +36,24 @@ Status check_kernels(const KernelFile& file, const std::vector<std::string>& hel
       rule ? wanted : "the update kernel of its optimizer", kChecksumKernel);
 }
 
+// XRT says "update_adamw:update_adamw_1", and opens a kernel on one unit by the part behind the
+// colon.
+std::vector<std::string> units_of(const xrt::xclbin::kernel& kernel) {
+  std::vector<std::string> units;
+  for (const xrt::xclbin::ip& unit : kernel.get_cus()) {
+    const std::string name = unit.get_name();
+    units.push_back(name.substr(name.find(':') + 1));
+  }
+  return units;
+}
+
 // All buffers of all kernels must lie in one bank: a SmartSSD has one.
 Result<xrt::memory_group> bank_of(const Card& card, const std::string& path) {
   std::vector<int> banks;
-  for (const auto& [name, kernel] : card.kernels) {
-    for (int i = 0; i < find_known(name)->buffer_count; ++i) banks.push_back(kernel.group_id(i));
+  for (const auto& [name, units] : card.kernels) {
+    for (const xrt::kernel& unit : units) {
+      for (int i = 0; i < find_known(name)->buffer_count; ++i) banks.push_back(unit.group_id(i));
+    }
   }
   std::ranges::sort(banks);
   if (banks.front() == banks.back()) return static_cast<xrt::memory_group>(banks.front());
@@ -72,11 +85,10 @@ Result<KernelFile> read_kernel_file(const std::string& path,
     file.xclbin = xrt::xclbin(path);
     for (const xrt::xclbin::kernel& kernel : file.xclbin.get_kernels()) {
       held.push_back(kernel.get_name());
+      if (find_known(held.back()) != nullptr) file.kernels[held.back()] = units_of(kernel);
     }
   });
   if (!read.ok()) return Error(ErrorCode::corrupt, read.error().message());
-  std::ranges::copy_if(held, std::back_inserter(file.kernels),
-                       [](const std::string& name) { return find_known(name) != nullptr; });
   RETURN_IF_ERROR(check_kernels(file, held, rule));
   return file;
 }
@@ -102,8 +114,10 @@ Result<std::shared_ptr<Card>> open_card(unsigned index, const CardFacts& facts,
   RETURN_IF_ERROR(xrt_call(what, [&] {
     card->device = xrt::device(index);
     const xrt::uuid uuid = card->device.load_xclbin(file.xclbin);
-    for (const std::string& name : file.kernels) {
-      card->kernels.emplace(name, xrt::kernel(card->device, uuid, name));
+    for (const auto& [name, units] : file.kernels) {
+      for (const std::string& unit : units) {
+        card->kernels[name].emplace_back(card->device, uuid, fmt::format("{}:{{{}}}", name, unit));
+      }
     }
   }));
   ASSIGN_OR_RETURN(auto bank, xrt_call(what, [&] { return bank_of(*card, file.path); }));

@@ -23,7 +23,8 @@ namespace sluice::hls_host {
 struct KernelFile {
   std::string path;
   xrt::xclbin xclbin;
-  std::vector<std::string> kernels;  // those that a run may call
+  // Those that a run may call, and the compute units of each as XRT names them.
+  std::map<std::string, std::vector<std::string>, std::less<>> kernels;
 };
 // `rule`: whose kernel it must have; empty: any rule's. Errors: ErrorCode::not_found,
 // ErrorCode::corrupt for what XRT cannot read, ErrorCode::config naming what it holds where a
@@ -41,7 +42,8 @@ Result<std::vector<CardFacts>> list_cards();
 struct Card {
   CardFacts facts;
   xrt::device device;
-  std::map<std::string, xrt::kernel, std::less<>> kernels;
+  // By kernel, one for each of its compute units.
+  std::map<std::string, std::vector<xrt::kernel>, std::less<>> kernels;
   xrt::memory_group bank = 0;  // that all kernels reach
 };
 // Programs card `index` with the file. Errors: those of XRT; ErrorCode::config for kernels on

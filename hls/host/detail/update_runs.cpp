@@ -27,6 +27,11 @@ void set_argument(xrt::run& run, int index, const Argument& argument, const Role
 
 }  // namespace
 
+UpdateRuns::UpdateRuns(std::string name, std::shared_ptr<Card> card)
+    : name_(std::move(name)), card_(std::move(card)) {
+  for (const auto& [kernel, units] : card_->kernels) units_[kernel].resize(units.size());
+}
+
 // XRT's thread. The launch and the flight belong to the owner again once the last end is counted,
 // so the completion is copied out before; that takes no memory.
 void UpdateRuns::on_end(Launch& launch, int state) {
@@ -38,9 +43,10 @@ void UpdateRuns::on_end(Launch& launch, int state) {
 
 void UpdateRuns::count_ends(Flight& flight, std::int32_t count) {
   const runtime::Completion completion = *flight.completion;
+  const runtime::ExternalEnd end{.unit = flight.unit};
   const bool is_given_up = flight.is_given_up.load(std::memory_order_relaxed);
   if (flight.pending_count.fetch_sub(count, std::memory_order_acq_rel) != count) return;
-  if (!is_given_up) completion.note(ok_status());
+  if (!is_given_up) completion.note(ok_status(), end);
 }
 
 Status UpdateRuns::start(const csd::UpdateOrder& order, const RoleBuffers& buffers,
@@ -62,6 +68,9 @@ Status UpdateRuns::prepare(Flight& flight, const RoleBuffers& buffers,
   const bool has_parameters = buffers[static_cast<std::size_t>(Role::parameters)] != nullptr;
   RETURN_IF_ERROR(
       add_launch(flight, update_call(order.task, gradient_bytes, has_parameters), buffers));
+  const Launch& update = *flight.launches.front();
+  const std::size_t unit_count = units_.find(std::string_view(update.kernel))->second.size();
+  flight.unit = unit_count > 1 ? static_cast<std::int32_t>(update.unit) : -1;
   for (const csd::GradientChunkCheck& chunk : order.check.gradient) {
     RETURN_IF_ERROR(add_launch(flight, checksum_call(chunk), buffers));
   }
@@ -80,22 +89,32 @@ Status UpdateRuns::add_launch(Flight& flight, const KernelCall& call, const Role
 }
 
 Result<UpdateRuns::Launch*> UpdateRuns::take_launch(const char* kernel) {
-  std::vector<Launch*>& free = free_launches_[kernel];
-  if (free.empty()) return make_launch(kernel);
-  Launch* const launch = free.back();
-  free.pop_back();
+  const auto found = units_.find(std::string_view(kernel));
+  if (found == units_.end()) {
+    return make_error(ErrorCode::config, "{}: the xclbin has no kernel {}", name_, kernel);
+  }
+  Unit& unit = *std::ranges::min_element(found->second, {}, [](const Unit& each) {
+    return std::pair(each.taken_count, each.total_count);
+  });
+  Launch* launch = nullptr;
+  if (unit.free.empty()) {
+    const auto index = static_cast<std::size_t>(&unit - found->second.data());
+    ASSIGN_OR_RETURN(launch, make_launch(kernel, index));
+  } else {
+    launch = unit.free.back();
+    unit.free.pop_back();
+  }
+  unit.taken_count += 1;
+  unit.total_count += 1;
   return launch;
 }
 
-Result<UpdateRuns::Launch*> UpdateRuns::make_launch(const char* kernel) {
-  const auto found = card_->kernels.find(std::string_view(kernel));
-  if (found == card_->kernels.end()) {
-    return make_error(ErrorCode::config, "{}: the xclbin has no kernel {}", name_, kernel);
-  }
+Result<UpdateRuns::Launch*> UpdateRuns::make_launch(const char* kernel, std::size_t unit) {
   Launch& launch = launches_.emplace_back();
   const Status made = xrt_call(name_ + ": making a run", [&] {
     launch.kernel = kernel;
-    launch.run = xrt::run(found->second);
+    launch.unit = unit;
+    launch.run = xrt::run(card_->kernels.find(std::string_view(kernel))->second[unit]);
     launch.result = xrt::bo(card_->device, kPageBytes, xrt::bo::flags::normal, card_->bank);
     launch.result_bytes = launch.result.map<const std::byte*>();
     launch.run.add_callback(
@@ -140,7 +159,11 @@ UpdateRuns::Flight& UpdateRuns::take_flight(const csd::UpdateOrder& order,
 }
 
 void UpdateRuns::release(Flight& flight) {
-  for (Launch* launch : flight.launches) free_launches_[launch->kernel].push_back(launch);
+  for (Launch* launch : flight.launches) {
+    Unit& unit = units_.find(std::string_view(launch->kernel))->second[launch->unit];
+    unit.free.push_back(launch);
+    unit.taken_count -= 1;
+  }
   flight.launches.clear();
   flight.completion.reset();
   flight.order = nullptr;
@@ -165,7 +188,12 @@ Status UpdateRuns::verdict(const Flight& flight) const {
                       "with --resume",
                       name_, index_of(order.task.subgroup), run_state_text(bad_state));
   }
-  for (const Launch* launch : flight.launches) RETURN_IF_ERROR(fetch_result(*launch));
+  for (const Launch* launch : flight.launches) {
+    const Status fetched = fetch_result(*launch);
+    if (fetched.ok()) continue;
+    return make_error(ErrorCode::io, "{}: the update of subgroup {} ended, and its result {}",
+                      name_, index_of(order.task.subgroup), fetched.error().message());
+  }
   for (std::size_t i = 1; i < flight.launches.size(); ++i) {
     const std::uint64_t found =
         checksum_result(ResultBytes(flight.launches[i]->result_bytes, kResultBytes));
@@ -177,7 +205,7 @@ Status UpdateRuns::verdict(const Flight& flight) const {
 }
 
 Status UpdateRuns::fetch_result(const Launch& launch) const {
-  return xrt_call(name_ + ": fetching a result", [&] {
+  return xrt_call("cannot be fetched", [&] {
     xrt::bo result = launch.result;
     result.sync(XCL_BO_SYNC_BO_FROM_DEVICE, kResultBytes, 0);
   });

@@ -1,7 +1,8 @@
 #pragma once
 // Updates under way on a card: for each, a run of the update kernel and one of the checksum kernel
-// for each stretch of the gradient, started together (they only read it). XRT's scheduler gives
-// them to free compute units; the last to end notes the end of the operation.
+// for each stretch of the gradient, started together (they only read it). A run goes to the compute
+// unit of its kernel that has the fewest, or has had, chosen here so that the record can say which
+// it was; the last to end notes the end of the operation.
 //
 // Runs and their result buffers are kept for the next update, so that after the first few steps
 // nothing is taken any more.
@@ -25,8 +26,7 @@ using RoleBuffers = std::array<const xrt::bo*, 5>;
 
 class UpdateRuns {
  public:
-  UpdateRuns(std::string name, std::shared_ptr<Card> card)
-      : name_(std::move(name)), card_(std::move(card)) {}
+  UpdateRuns(std::string name, std::shared_ptr<Card> card);
   UpdateRuns(const UpdateRuns&) = delete;
   UpdateRuns& operator=(const UpdateRuns&) = delete;
 
@@ -46,6 +46,7 @@ class UpdateRuns {
   // A run of one kernel, used over and over, one update at a time.
   struct Launch {
     const char* kernel = "";
+    std::size_t unit = 0;  // of the kernel's
     xrt::run run;
     xrt::bo result;
     const std::byte* result_bytes = nullptr;  // the host's copy of it
@@ -59,6 +60,7 @@ class UpdateRuns {
     csd::UpdatedChecksums* updated = nullptr;
     std::vector<Launch*> launches;  // the update, then a checksum a stretch
     std::optional<runtime::Completion> completion;
+    std::int32_t unit = -1;            // of the update; -1: its kernel has but one
     std::optional<Error> start_error;  // of a run that could not follow those that were started
     std::atomic<std::int32_t> pending_count = 0;
     std::atomic<bool> is_given_up = false;  // nobody waits for the note any more
@@ -70,7 +72,7 @@ class UpdateRuns {
   Status prepare(Flight& flight, const RoleBuffers& buffers, std::int64_t gradient_bytes);
   Status add_launch(Flight& flight, const KernelCall& call, const RoleBuffers& buffers);
   Result<Launch*> take_launch(const char* kernel);
-  Result<Launch*> make_launch(const char* kernel);
+  Result<Launch*> make_launch(const char* kernel, std::size_t unit);
   Status start_all(Flight& flight);
   Flight& take_flight(const csd::UpdateOrder& order, csd::UpdatedChecksums& updated);
   void release(Flight& flight);
@@ -80,7 +82,13 @@ class UpdateRuns {
   std::string name_;
   std::shared_ptr<Card> card_;
   std::deque<Launch> launches_;
-  std::map<std::string, std::vector<Launch*>, std::less<>> free_launches_;  // by kernel
+  // By kernel, for each of its compute units.
+  struct Unit {
+    std::vector<Launch*> free;
+    std::int32_t taken_count = 0;  // launches that an update has
+    std::int64_t total_count = 0;  // that it ever had
+  };
+  std::map<std::string, std::vector<Unit>, std::less<>> units_;
   std::deque<Flight> flights_;
 };
 

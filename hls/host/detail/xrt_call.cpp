@@ -15,7 +15,6 @@ ErrorCode code_of(const std::exception& thrown) {
     case ENOMEM:
       return ErrorCode::memory;
     case ENOENT:
-    case ENODEV:
       return ErrorCode::not_found;
     case EBUSY:
       return ErrorCode::busy;

@@ -50,7 +50,7 @@ class Buffer {
   bool has_range(std::uint64_t offset_bytes, std::uint64_t count_bytes) const {
     return offset_bytes <= size_bytes_ && count_bytes <= size_bytes_ - offset_bytes;
   }
-  // Of a range that it has. A P2P buffer has nothing to do; a device_only one cannot.
+  // The range lies within it. A P2P buffer has nothing to do; a device_only one cannot.
   Status sync(SyncTo to, std::uint64_t offset_bytes, std::uint64_t count_bytes) const;
 
  private:

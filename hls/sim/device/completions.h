@@ -18,7 +18,7 @@ namespace sluice::hls_device {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Of a packet that the host may be looking at.
+// The host may be looking at the packet.
 void set_packet_state(const Buffer& packet, ert_cmd_state state);
 
 class Completions {

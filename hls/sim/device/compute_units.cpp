@@ -43,9 +43,10 @@ void log_soft_device(std::string_view message) {
 
 ComputeUnits::ComputeUnits(hls_link::SoftBitstream bitstream,
                            std::vector<hls_link::ComputeUnit> units, const Settings& settings,
-                           DeviceMemory& memory, Completions& completions)
+                           const Rates& rates, DeviceMemory& memory, Completions& completions)
     : bitstream_(std::move(bitstream)),
       settings_(settings),
+      rates_(rates),
       memory_(memory),
       completions_(completions),
       units_(units.size()) {
@@ -200,17 +201,16 @@ ert_cmd_state ComputeUnits::check_buffers(const Unit& unit, const Run& run) {
 }
 
 void ComputeUnits::wait_for_model_time(const Unit& unit, const Run& run, SteadyTime begin) {
-  if (settings_.kernel_elements_per_s <= 0) return;
+  Rates::KernelStart start{unit.kernel->name};
   for (const SluiceSoftArgument& argument : arguments_of(*unit.kernel)) {
-    if (std::string_view(argument.name) != "element_count") continue;
-    const double seconds =
-        static_cast<double>(scalar_at(run, argument)) / settings_.kernel_elements_per_s;
-    const SteadyTime end =
-        begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-    MutexLock lock(mutex_);
-    while (!is_ending_ && std::chrono::steady_clock::now() < end)
-      changed_.wait_for(mutex_, end - std::chrono::steady_clock::now());
+    const std::string_view name = argument.name;
+    if (name == "element_count") start.element_count = scalar_at(run, argument);
+    if (name == "gradient_format") start.is_sparse = scalar_at(run, argument) == kSparseGradient;
   }
+  const SteadyTime end = begin + std::chrono::nanoseconds(rates_.kernel_ns(start));
+  MutexLock lock(mutex_);
+  while (!is_ending_ && std::chrono::steady_clock::now() < end)
+    changed_.wait_for(mutex_, end - std::chrono::steady_clock::now());
 }
 
 void ComputeUnits::tell(const Run& run, ert_cmd_state state) {

@@ -13,6 +13,7 @@
 
 #include "hls/link/soft_bitstream.h"
 #include "hls/sim/device/completions.h"
+#include "hls/sim/device/rates.h"
 #include "hls/sim/device/settings.h"
 
 namespace sluice::hls_device {
@@ -31,9 +32,10 @@ struct Run {
 
 class ComputeUnits {
  public:
-  // `memory` and `completions` outlive this.
+  // `rates`, `memory` and `completions` outlive this.
   ComputeUnits(hls_link::SoftBitstream bitstream, std::vector<hls_link::ComputeUnit> units,
-               const Settings& settings, DeviceMemory& memory, Completions& completions);
+               const Settings& settings, const Rates& rates, DeviceMemory& memory,
+               Completions& completions);
   ~ComputeUnits();
   ComputeUnits(const ComputeUnits&) = delete;
   ComputeUnits& operator=(const ComputeUnits&) = delete;
@@ -72,6 +74,7 @@ class ComputeUnits {
 
   const hls_link::SoftBitstream bitstream_;
   const Settings settings_;
+  const Rates& rates_;
   DeviceMemory& memory_;
   Completions& completions_;
 

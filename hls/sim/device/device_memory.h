@@ -30,7 +30,8 @@ class DeviceMemory {
 
   // Lowest place that fits. The address is that of the first byte.
   Result<std::uint64_t> allocate(std::uint64_t size_bytes);
-  // Of a live buffer. Its bytes are gone and its memory goes back to the machine.
+  // `address`: where a live buffer begins. Its bytes are gone and its memory goes back to the
+  // machine.
   void release(std::uint64_t address);
 
   // Bytes from `address` to its buffer's end; 0 if it is in none.

@@ -86,6 +86,11 @@ const std::vector<Key>& keys() {
       number_key("devices", &Settings::devices, {1, 16}),
       number_key("memory_mib", &Settings::memory_mib, {1, 4096}),
       number_key("seed", &Settings::seed, {0, 1e18}),
+      {"platform",
+       [](std::string_view value, Settings& settings) {
+         settings.platform = value;
+         return ok_status();
+       }},
       number_key("kernel_elements_per_s", &Settings::kernel_elements_per_s, {0, 1e15}),
       number_key("sync_mib_per_s", &Settings::sync_mib_per_s, {0, 1e9}),
       number_key("completion_delay_us", &Settings::completion_delay_us, {0, 1e6}),

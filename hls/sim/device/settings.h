@@ -11,6 +11,7 @@
 // Errors: config, for a key or a value that is not known; the text is taken whole or not at all.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,8 +41,9 @@ struct Settings {
   int devices = 1;
   std::int64_t memory_mib = 4096;
   std::uint64_t seed = 1;
-  double kernel_elements_per_s = 0;      // 0: as fast as it runs
-  double sync_mib_per_s = 0;             // 0: as fast as it runs
+  std::string platform = {};             // file with the rates below; empty: none
+  double kernel_elements_per_s = 0;      // 0: as the platform file says
+  double sync_mib_per_s = 0;             // 0: as the platform file says
   std::int64_t completion_delay_us = 0;  // the longest that a finished run's notice may take
   std::int64_t hang_ms = 50;             // until a hung run is given up; 0: never
   std::vector<FaultRule> faults;
@@ -49,7 +51,7 @@ struct Settings {
 
 Result<Settings> parse_settings(std::string_view text);
 
-// Of the environment, as it is now.
+// What the environment says now.
 Result<Settings> settings_of_environment();
 
 }  // namespace sluice::hls_device

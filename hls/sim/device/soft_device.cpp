@@ -47,8 +47,13 @@ std::string bdf_text(int device) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", bdf[0], bdf[1], bdf[2], bdf[3]);
 }
 
-SoftDevice::SoftDevice(int index, const Settings& settings, std::shared_ptr<DeviceMemory> memory)
-    : index_(index), settings_(settings), memory_(std::move(memory)), faults_(settings, index) {}
+SoftDevice::SoftDevice(int index, const Settings& settings, const Rates& rates,
+                       std::shared_ptr<DeviceMemory> memory)
+    : index_(index),
+      settings_(settings),
+      rates_(rates),
+      memory_(std::move(memory)),
+      faults_(settings, index) {}
 
 Result<std::shared_ptr<SoftDevice>> SoftDevice::open(int index) {
   ASSIGN_OR_RETURN(const Settings settings, settings_of_environment());
@@ -59,9 +64,10 @@ Result<std::shared_ptr<SoftDevice>> SoftDevice::open(int index) {
                       settings.devices);
   std::weak_ptr<SoftDevice>& place = open.devices[static_cast<std::size_t>(index)];
   if (std::shared_ptr<SoftDevice> device = place.lock()) return device;
+  ASSIGN_OR_RETURN(const Rates rates, Rates::of(settings, index));
   ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory,
                    DeviceMemory::create(static_cast<std::uint64_t>(settings.memory_mib) << 20));
-  std::shared_ptr<SoftDevice> device(new SoftDevice(index, settings, std::move(memory)));
+  std::shared_ptr<SoftDevice> device(new SoftDevice(index, settings, rates, std::move(memory)));
   place = device;
   return device;
 }
@@ -132,11 +138,10 @@ Status SoftDevice::sync(BufferHandle handle, SyncTo to, std::uint64_t count_byte
                       offset_bytes, buffer->size_bytes());
   const auto begin = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(buffer->sync(to, offset_bytes, count_bytes));
-  if (settings_.sync_mib_per_s > 0) {
-    const double seconds = static_cast<double>(count_bytes) / (settings_.sync_mib_per_s * 1048576);
-    std::this_thread::sleep_until(
-        begin + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
-  }
+  const auto direction =
+      to == SyncTo::host ? platform::Direction::read : platform::Direction::write;
+  std::this_thread::sleep_until(begin +
+                                std::chrono::nanoseconds(rates_.sync_ns(direction, count_bytes)));
   return ok_status();
 }
 

@@ -79,7 +79,8 @@ class SoftDevice {
     bool is_exclusive = false;
   };
 
-  SoftDevice(int index, const Settings& settings, std::shared_ptr<DeviceMemory> memory);
+  SoftDevice(int index, const Settings& settings, const Rates& rates,
+             std::shared_ptr<DeviceMemory> memory);
 
   Status check_present() const;
   BufferHandle keep(std::shared_ptr<Buffer> buffer);
@@ -91,6 +92,7 @@ class SoftDevice {
 
   const int index_;
   const Settings settings_;
+  const Rates rates_;
   const std::shared_ptr<DeviceMemory> memory_;
   Faults faults_;
   Completions completions_;

@@ -65,7 +65,7 @@ Status SoftDevice::load(std::span<const std::byte> file) {
       return make_error(ErrorCode::corrupt, "xclbin: its kernels have no {}", unit.kernel);
   }
   auto units = std::make_shared<ComputeUnits>(std::move(bitstream), xclbin.compute_units, settings_,
-                                              *memory_, completions_);
+                                              rates_, *memory_, completions_);
   MutexLock lock(mutex_);
   units_.swap(units);
   uuid_ = xclbin.uuid;

@@ -18,7 +18,7 @@ namespace sluice::hls_device {
 inline constexpr std::size_t kDeviceVtableBytes = 0x248;
 inline constexpr std::size_t kSystemVtableBytes = 0x70;
 
-// Of an exported object of the loaded libraries; 0: there is none of that name.
+// The size of an exported object of the loaded libraries; 0: there is none of that name.
 inline std::size_t exported_bytes(const char* symbol) {
   void* const coreutil = dlopen("libxrt_coreutil.so.2", RTLD_LAZY | RTLD_NOLOAD);
   if (coreutil == nullptr) return 0;

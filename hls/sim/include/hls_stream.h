@@ -25,7 +25,7 @@ class stream {
   T read() { return fifo_.pop(); }
   bool empty() const { return fifo_.empty(); }
 
-  // Of the stand-in alone; the kernels reach it by HLS_NAME (hls/kernels/dataflow.h).
+  // The stand-in's alone; the kernels reach it by HLS_NAME (hls/kernels/dataflow.h).
   void set_name(const char* name) { fifo_.set_name(name); }
 
  private:

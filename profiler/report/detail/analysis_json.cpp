@@ -15,12 +15,6 @@ const char* direction_name(rundb::Direction direction) {
   return direction == rundb::Direction::read ? "read" : "write";
 }
 
-std::string why_nothing(const analyze::RunAnalysis& analysis) {
-  if (analysis.steps.empty()) return "No step has ended.";
-  return "The run recorded its steps but no operations; record=transfers or record=all records "
-         "them.";
-}
-
 Json causes_json(const analyze::RunAnalysis& analysis) {
   std::vector<std::size_t> order;
   for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
@@ -54,9 +48,28 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
           {"first_step", analysis.steps.empty() ? 0 : analysis.steps.front()},
           {"last_step", analysis.steps.empty() ? 0 : analysis.steps.back()},
           {"dur", analysis.dur},
-          {"why_empty", causes.empty() ? why_nothing(analysis) : ""},
+          {"why_empty", analyze::sentence_of(analysis.why_unknown)},
           {"causes", std::move(causes)},
           {"findings", std::move(findings)}};
+}
+
+Json answers_json(const std::vector<analyze::Answer>& answers) {
+  Json rows = Json::array();
+  for (const analyze::Answer& answer : answers) {
+    rows.push_back({{"of", answer.of},
+                    {"outcome", analyze::outcome_name(answer.outcome)},
+                    {"why", answer.why}});
+  }
+  return rows;
+}
+
+Json looked_json(const std::vector<analyze::Answer>& answers) {
+  Json lines = Json::array();
+  for (const analyze::Answer& answer : analyze::without_result(answers)) {
+    lines.push_back({{"words", answer.words()},
+                     {"is_warning", answer.outcome == analyze::Outcome::could_not_look}});
+  }
+  return {{"answered", analyze::answered_words(answers)}, {"lines", std::move(lines)}};
 }
 
 Json next_json(const analyze::PredictedChanges& predicted) {
@@ -112,7 +125,7 @@ Json links_json(const analyze::RunAnalysis& analysis) {
                     {"share", load.share}});
   }
   const std::string why = !rows.empty()           ? ""
-                          : !analysis.has_spans() ? why_nothing(analysis)
+                          : !analysis.has_spans() ? analyze::sentence_of(analysis.why_unknown)
                                                   : "Nothing moved over a link.";
   return {{"rows", std::move(rows)}, {"why_empty", why}};
 }
@@ -130,7 +143,7 @@ Json devices_json(const analyze::RunAnalysis& analysis, const analyze::RunInfo& 
                     {"busy_ns", static_cast<double>(device.busy_ns) / steps}});
   }
   const std::string why = !rows.empty()           ? ""
-                          : !analysis.has_spans() ? why_nothing(analysis)
+                          : !analysis.has_spans() ? analyze::sentence_of(analysis.why_unknown)
                                                   : "The run has no storage devices.";
   return {{"rows", std::move(rows)}, {"why_empty", why}};
 }

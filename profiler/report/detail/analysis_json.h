@@ -13,6 +13,9 @@ namespace sluice::report::detail {
 
 // Each but next_json() and stretches_json() says `why_empty` where there is nothing.
 nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis);
+// [{of, outcome, why}, ...], for programs; and the lines that the page shows of them.
+nlohmann::ordered_json answers_json(const std::vector<analyze::Answer>& answers);
+nlohmann::ordered_json looked_json(const std::vector<analyze::Answer>& answers);
 nlohmann::ordered_json next_json(const analyze::PredictedChanges& predicted);
 nlohmann::ordered_json stretches_json(const std::vector<analyze::Stretch>& stretches,
                                       const analyze::RunInfo& info);

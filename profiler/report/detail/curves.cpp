@@ -76,12 +76,13 @@ Json curves_json(const std::vector<rundb::StepRow>& steps) {
           {"skipped_count", skipped_count}};
 }
 
-Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow>& steps) {
+Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow>& steps,
+                         const std::string& why_unknown) {
   Json bars = Json::array();
   const auto none = [](std::string why) {
     return Json{{"bars", Json::array()}, {"why_empty", std::move(why)}};
   };
-  if (steps.empty()) return none("No step has ended.");
+  if (!why_unknown.empty()) return none(why_unknown);
   std::int64_t span_count = 0;
   RETURN_IF_ERROR(
       rundb::Query(reader).each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
@@ -89,11 +90,6 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
                                       span_count = integer(row[0]);
                                       return ok_status();
                                     }));
-  if (span_count == 0) {
-    return none(
-        "The run recorded no operations, so phases are not known; record=transfers or record=all "
-        "records them.");
-  }
   if (span_count > kPhaseSpansMax) {
     return none(fmt::format(
         "The run recorded {} operations, more than are read for a page; `sluice show` and the view "

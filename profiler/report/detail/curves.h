@@ -23,6 +23,7 @@ nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps);
 
 // What steps divide into: forward, backward and update, as means of neighbouring steps.
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,
-                                           const std::vector<rundb::StepRow>& steps);
+                                           const std::vector<rundb::StepRow>& steps,
+                                           const std::string& why_unknown);
 
 }  // namespace sluice::report::detail

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
-#include "base/colour.h"
 #include "base/words.h"
+#include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
-#include "profiler/analyze/phase.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
+#include "profiler/report/detail/run_json.h"
 #include "profiler/report/detail/timeline.h"
 
 namespace sluice::report::detail {
@@ -34,59 +33,6 @@ Json settings_json(const analyze::RunInfo& info) {
     if (is_fact || std::ranges::find(analyze::kNotSettings, row.key) != analyze::kNotSettings.end())
       continue;
     rows.push_back({row.key, row.value});
-  }
-  return rows;
-}
-
-// {"dark": "#4fb286", "light": "#4fb286"}: for both themes of the page.
-Json colour_json(ThemedColour colour) {
-  return {{"dark", colour_text(colour.dark)}, {"light", colour_text(colour.light)}};
-}
-
-// By the name of a stage, in the order of the run's table.
-Json stage_colours_json(const analyze::RunInfo& info) {
-  std::map<std::int64_t, const rundb::StageRow*> in_order;
-  for (const auto& [name_id, stage] : info.stages) in_order[name_id] = &stage;
-  Json colours = Json::object();
-  for (const auto& [name_id, stage] : in_order) {
-    const auto name = info.strings.find(name_id);
-    if (name == info.strings.end()) continue;
-    colours[name->second] =
-        colour_json(in_both_themes(parse_colour(stage->colour).value_or(palette::kUnknown)));
-  }
-  return colours;
-}
-
-Json colours_json(const analyze::RunInfo& info) {
-  Json causes = Json::object();
-  for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
-    const auto cause = static_cast<analyze::Cause>(c);
-    causes[std::string(analyze::cause_name(cause))] = colour_json(analyze::cause_colour(cause));
-  }
-  Json phases = Json::object();
-  for (const analyze::PhaseInfo& phase : analyze::kPhases)
-    phases[std::string(phase.name)] = colour_json(phase.colour);
-  return {{"stages", stage_colours_json(info)},
-          {"causes", std::move(causes)},
-          {"phases", std::move(phases)},
-          {"unknown", colour_json(in_both_themes(palette::kUnknown))}};
-}
-
-Json losses_json(const std::vector<rundb::StatRow>& losses) {
-  Json rows = Json::array();
-  for (const rundb::StatRow& loss : losses) {
-    rows.push_back({{"name", loss.name}, {"value", loss.value}, {"description", loss.description}});
-  }
-  return rows;
-}
-
-// Step, what changed, and who asked.
-Json changes_json(const std::vector<rundb::KnobChangeRow>& changes) {
-  Json rows = Json::array();
-  for (const rundb::KnobChangeRow& change : changes) {
-    rows.push_back({change.step_id,
-                    fmt::format("{} {} \u2192 {}", change.knob, change.old_value, change.new_value),
-                    change.who});
   }
   return rows;
 }
@@ -116,10 +62,17 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
       {"why", words::kWhy}, {"of_limit", words::kOfLimit}, {"when_active", words::kWhenActive}};
   data.json["losses"] = losses_json(losses);
   data.json["changes"] = changes_json(info.knob_changes);
+  data.json["losses_words"] = analyze::losses_sentence(analysis.answers.front());
+  data.json["is_whole"] = analysis.answers.front().outcome == analyze::Outcome::nothing_found;
   data.json["verdict"] = verdict_json(analysis);
-  if (predict && analysis.has_spans()) {
-    data.json["next"] = next_json(predict());
+  std::vector<analyze::Answer> answers = analysis.answers;
+  if (predict) {
+    const analyze::PredictedChanges predicted = predict();
+    answers.push_back(analyze::turn_next_answer(predicted));
+    data.json["next"] = next_json(predicted);
   }
+  data.json["answers"] = answers_json(answers);
+  data.json["looked"] = looked_json(answers);
   ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
                    analyze::stretches_of(reader, info, steps));
   data.json["stretches"] = stretches_json(stretches, info);
@@ -128,11 +81,13 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
                    analyze::steps_with_operations(reader, steps));
   data.json["curves"] = curves_json(steps);
-  ASSIGN_OR_RETURN(data.json["phases"], phases_json(reader, steps));
+  ASSIGN_OR_RETURN(data.json["phases"],
+                   phases_json(reader, steps, analyze::sentence_of(analysis.why_unknown)));
   ASSIGN_OR_RETURN(data.json["timeline"],
-                   timeline_json(reader, info, chosen_steps(with_operations)));
+                   timeline_json(reader, info, chosen_steps(with_operations),
+                                 analyze::sentence_of(analysis.why_unknown)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
-  data.json["colours"] = colours_json(info);
+  data.json["colours"] = colours_json({&info});
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);
   return data;

@@ -18,8 +18,9 @@ constexpr TimeNs kEndOfTime = std::numeric_limits<TimeNs>::max();
 
 }  // namespace
 
-Result<SpanStream> SpanStream::open(rundb::Reader& reader, std::int64_t window_spans) {
-  SpanStream stream(reader, window_spans);
+Result<SpanStream> SpanStream::open(rundb::Reader& reader, const RunPart& part,
+                                    std::int64_t window_spans) {
+  SpanStream stream(reader, part, window_spans);
   RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT first_id, last_id, ts, end_ts FROM span_run ORDER BY ts, first_id",
       [&stream](std::span<const rundb::Cell> row) -> Status {
@@ -30,6 +31,7 @@ Result<SpanStream> SpanStream::open(rundb::Reader& reader, std::int64_t window_s
                             "side; the file is damaged",
                             run.first_id, run.last_id);
         }
+        if (!stream.part_.may_have_spans_of(run.ts, run.end_ts)) return ok_status();
         stream.runs_.push_back(run);
         stream.all_count_ += run.count();
         return ok_status();
@@ -62,7 +64,9 @@ Result<bool> SpanStream::next(std::vector<rundb::SpanRow>& spans) {
   }
   std::ranges::sort(spans, {},
                     [](const rundb::SpanRow& span) { return std::pair(span.ts, span.id); });
-  given_count_ += static_cast<std::int64_t>(spans.size());
+  read_count_ += static_cast<std::int64_t>(spans.size());
+  std::erase_if(spans,
+                [this](const rundb::SpanRow& span) { return !part_.has_span(span.ts, span.dur); });
   window_begin_ts_ = end_ts;
   // The last window holds all that is left, whatever the end of a run is said to be.
   const bool is_last = next_run_ == runs_.size();
@@ -78,7 +82,7 @@ Status SpanStream::read(std::int64_t first_id, std::int64_t last_id, TimeNs end_
 }
 
 double SpanStream::share_done() const {
-  return all_count_ == 0 ? 1 : static_cast<double>(given_count_) / static_cast<double>(all_count_);
+  return all_count_ == 0 ? 1 : static_cast<double>(read_count_) / static_cast<double>(all_count_);
 }
 
 }  // namespace sluice::report::detail

@@ -187,23 +187,27 @@ std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps) {
 }
 
 Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
-                           const std::vector<ChosenStep>& chosen) {
+                           const std::vector<ChosenStep>& chosen, const std::string& why_unknown,
+                           Counters counters) {
   Timeline timeline(info);
   Json steps = Json::array();
   std::size_t span_count = 0;
   for (const ChosenStep& one : chosen) {
-    ASSIGN_OR_RETURN(const analyze::StepData data, analyze::load_step(reader, info, one.row));
-    span_count += data.spans.size();
-    steps.push_back(timeline.step(one, data, kTimelineSpansMax / chosen.size()));
-    ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));
+    const Result<analyze::StepData> data = analyze::load_step(reader, info, one.row);
+    if (!data.ok()) {
+      if (data.error().code() == ErrorCode::corrupt && !why_unknown.empty()) continue;
+      return data.error();
+    }
+    span_count += data->spans.size();
+    steps.push_back(timeline.step(one, *data, kTimelineSpansMax / chosen.size()));
+    steps.back()["counters"] = Json::array();
+    if (counters == Counters::shown) {
+      ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));
+    }
   }
   std::string why_empty;
-  if (chosen.empty()) {
-    why_empty = "No step has ended.";
-  } else if (span_count == 0) {
-    why_empty =
-        "The run recorded its steps but no operations; record=transfers or record=all records "
-        "them.";
+  if (span_count == 0) {
+    why_empty = why_unknown.empty() ? "These steps have no operations." : why_unknown;
   }
   return Json{{"names", timeline.names()},
               {"tracks", timeline.tracks()},

@@ -3,6 +3,7 @@
 //
 // Thread contract: free functions.
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,9 +25,14 @@ struct ChosenStep {
 // run's very first step takes memory, so the first is the one behind it, where there is one.
 std::vector<ChosenStep> chosen_steps(const std::vector<rundb::StepRow>& steps);
 
+enum class Counters : std::uint8_t { shown, left_out };
+
 // Names, groups of tracks, and each step's spans as arrays, in the order that the page's script has
-// (html/timeline_layout.js).
+// (html/timeline_layout.js). `why_unknown`: a sentence, where operations cannot be judged; then
+// steps whose operations cannot be read are left out.
 Result<nlohmann::ordered_json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
-                                             const std::vector<ChosenStep>& chosen);
+                                             const std::vector<ChosenStep>& chosen,
+                                             const std::string& why_unknown,
+                                             Counters counters = Counters::shown);
 
 }  // namespace sluice::report::detail

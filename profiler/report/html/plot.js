@@ -58,8 +58,8 @@ class Plot {
     }
   }
 
-  // `points` of [step, value]; null is a gap.
-  curve(points) {
+  // `points` of [step, value]; null is a gap. `which` tells one curve of several from the others.
+  curve(points, which = '') {
     let path = '';
     let isOn = false;
     for (const [step, value] of points) {
@@ -70,12 +70,12 @@ class Plot {
       path += `${isOn ? 'L' : 'M'}${this.x(step).toFixed(1)} ${this.y(value).toFixed(1)}`;
       isOn = true;
     }
-    this.root.append(svg('path', { class: 'curve', d: path }));
+    this.root.append(svg('path', { class: `curve ${which}`, d: path }));
     if (points.length > 120) return;
     for (const [step, value] of points) {
       if (value === null) continue;
       this.root.append(
-        svg('circle', { class: 'point', cx: this.x(step), cy: this.y(value), r: 2.5 }));
+        svg('circle', { class: `point ${which}`, cx: this.x(step), cy: this.y(value), r: 2.5 }));
     }
   }
 

@@ -1,7 +1,9 @@
 // The timeline of one step: its window of time, mouse and keys, and what the tip says.
 
 class Timeline {
-  constructor(place) {
+  // `run`: what has `timeline`, `clock_note` and `time_scale`.
+  constructor(place, run) {
+    this.run = run;
     this.place = place;
     this.canvas = element('canvas');
     place.replaceChildren(this.canvas);
@@ -24,7 +26,7 @@ class Timeline {
   show(step) {
     this.step = step;
     this.marked = null;
-    this.layout = new TimelineLayout(step);
+    this.layout = new TimelineLayout(this.run, step);
     this.reset();
   }
 
@@ -159,7 +161,8 @@ class Timeline {
       if (span.padding > 0) pairs.push(['and padding', bytes(span.padding)]);
       if (span.dur > 0) {
         const own = (span.bytes + span.padding) * 1e9 / span.dur;
-        pairs.push([data.clock_note ? `bandwidth, clock \u00d7${data.time_scale}` : 'bandwidth',
+        const { clock_note, time_scale } = this.run;
+        pairs.push([clock_note ? `bandwidth, clock \u00d7${time_scale}` : 'bandwidth',
           span.track.limit > 0 ? `${rate(own)} of ${rate(span.track.limit)}` : rate(own)]);
       }
     }
@@ -212,7 +215,7 @@ function drawTimeline() {
     sayEmpty(place, why_empty);
     return null;
   }
-  const timeline = new Timeline(place);
+  const timeline = new Timeline(place, data);
   const note = element('span', 'unit');
   const buttons = steps.map((step) => {
     const button = element('button', '',

@@ -9,12 +9,12 @@ const counterHeight = 40;
 const kernelColours = ['#4e79a7', '#6b8fb8', '#3d6a99', '#5a86b5']
   .map((colour) => ({ dark: colour, light: colour }));
 
-// `data` has a span as an array; its last element, the index of the span that set it off, may be
+// A run has a span as an array; its last element, the index of the span that set it off, may be
 // absent.
 // Times are nanoseconds from the step's begin; what a span does not have is -1.
-function spanOf(
+function spanOf(run,
   [track, name, lane, ts, dur, waited, byteCount, padding, subgroup, layer, step, cause]) {
-  return { track: data.timeline.tracks[track], trackIndex: track, name: data.timeline.names[name],
+  return { track: run.timeline.tracks[track], trackIndex: track, name: run.timeline.names[name],
     lane, ts, dur, waited, bytes: byteCount, padding, subgroup, layer, step, cause };
 }
 
@@ -40,10 +40,15 @@ function counterValue(name, value) {
 // Rows from above: the path of the verdict, groups with their tracks, counters. A track has as many
 // lines as it has lanes.
 class TimelineLayout {
-  constructor(step) {
+  // `linesMax`: how many lines of text the lanes of a track may take; `isShown` says which tracks
+  // are drawn.
+  constructor(run, step, { linesMax = 6, isShown = () => true } = {}) {
+    this.run = run;
     this.step = step;
+    this.linesMax = linesMax;
+    this.isShown = isShown;
     // Buckets would be faster for more spans than a page holds; these are scanned.
-    this.spans = step.spans.map(spanOf);
+    this.spans = step.spans.map((span) => spanOf(run, span));
     this.rows = [];
     this.topOfTrack = new Map();   // by the track's index
     this.lineOfTrack = new Map();  // height of its lines
@@ -68,9 +73,10 @@ class TimelineLayout {
   addTracks() {
     const lanes = new Map();
     for (const span of this.spans) {
+      if (!this.isShown(span.track)) continue;
       lanes.set(span.trackIndex, Math.max(lanes.get(span.trackIndex) || 0, span.lane + 1));
     }
-    const { tracks } = data.timeline;
+    const { tracks } = this.run.timeline;
     let group = null;
     for (const index of [...lanes.keys()].sort((a, b) => tracks[a].order - tracks[b].order)) {
       const track = tracks[index];
@@ -85,7 +91,8 @@ class TimelineLayout {
 
   addTrack(index, track, laneCount) {
     // Deep queues have many lanes: together no more than a few lines of text.
-    const line = Math.max(2, Math.min(lineHeight, Math.floor(6 * lineHeight / laneCount)));
+    const room = Math.floor(this.linesMax * lineHeight / laneCount);
+    const line = Math.max(2, Math.min(lineHeight, room));
     const height = Math.max(lineHeight, laneCount * line);
     this.topOfTrack.set(index, this.height);
     this.lineOfTrack.set(index, line);
@@ -108,6 +115,10 @@ class TimelineLayout {
     return this.rows.length > 0 && this.rows[0].isPath ? this.rows[0] : null;
   }
 
+  isDrawn(span) {
+    return this.topOfTrack.has(span.trackIndex);
+  }
+
   lineOf(span) {
     return this.lineOfTrack.get(span.trackIndex);
   }
@@ -124,6 +135,7 @@ class TimelineLayout {
   spanAt(ts, y, slack) {
     let best = null;
     for (const span of this.spans) {
+      if (!this.isDrawn(span)) continue;
       const top = this.topOf(span);
       if (y < top || y >= top + this.lineOf(span)) continue;
       if (ts < span.ts - slack || ts > span.ts + span.dur + slack) continue;

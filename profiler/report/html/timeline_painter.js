@@ -73,7 +73,7 @@ class TimelinePainter {
   drawSpans() {
     const { begin, end } = this.view;
     for (const span of this.layout.spans) {
-      if (span.ts > end || span.ts + span.dur < begin) continue;
+      if (!this.layout.isDrawn(span) || span.ts > end || span.ts + span.dur < begin) continue;
       const colour = colourOf(span);
       const x = this.x(span.ts);
       const own = this.x(span.ts + span.dur) - x;
@@ -131,7 +131,7 @@ class TimelinePainter {
     let effect = marked;
     for (let i = 0; i < 12; i += 1) {  // further back it is a tangle
       const cause = layout.causeOf(effect);
-      if (cause === null) break;
+      if (cause === null || !layout.isDrawn(cause)) break;
       context.beginPath();
       context.moveTo(this.x(cause.ts + cause.dur), middle(cause));
       context.lineTo(this.x(effect.ts), middle(effect));

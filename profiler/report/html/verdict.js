@@ -8,10 +8,10 @@ function drawHead() {
 }
 
 function drawLosses() {
-  if (data.losses.length === 0) return;
+  if (data.is_whole) return;
   const place = byId('losses');
   place.hidden = false;
-  place.append(element('h2', '', 'Not all of the run is in the record'));
+  place.append(element('h2', '', data.losses_words));
   for (const loss of data.losses) {
     const line = element('p');
     line.append(element('b', '', `${loss.name}: ${grouped(loss.value)}. `), loss.description);
@@ -22,11 +22,16 @@ function drawLosses() {
 // What is emulated or simulated is not called measured.
 function measured() {
   if (data.is_simulated) return 'Simulated';
+  if (!data.clock) return 'By a clock that is not known,';
   return data.clock === 'emulated' ? 'Measured by the emulated clock' : 'Measured';
 }
 
 function drawVerdict() {
   const verdict = data.verdict;
+  for (const finding of verdict.findings) {
+    byId('verdict-findings').append(
+      element('li', finding.is_warning ? 'warning' : '', finding.text));
+  }
   if (verdict.why_empty) {
     sayEmpty(byId('verdict-words'), verdict.why_empty);
     return;
@@ -35,10 +40,6 @@ function drawVerdict() {
   const parts = wholePerCents(causes.map((cause) => cause.share));
   byId('verdict-title').textContent = `${data.words.why} ${time(verdict.dur)}`;
   byId('verdict-words').textContent = verdictWords(verdict, parts);
-  for (const finding of verdict.findings) {
-    byId('verdict-findings').append(
-      element('li', finding.is_warning ? 'warning' : '', finding.text));
-  }
   drawShares(causes, parts);
 }
 

@@ -25,7 +25,38 @@ CREATE TABLE ThreadNames (
 CREATE TABLE TARGET_INFO_GPU (
   vmId INTEGER NOT NULL,
   id INTEGER NOT NULL,
-  name TEXT
+  name TEXT,
+  busLocation TEXT,
+  isDiscrete INTEGER,
+  l2CacheSize INTEGER,
+  totalMemory INTEGER,
+  memoryBandwidth INTEGER,
+  clockRate INTEGER,
+  smCount INTEGER,
+  uuid TEXT,
+  chipName TEXT
+);
+
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (
+  gpuId INTEGER,
+  cudaId INTEGER NOT NULL,
+  pid INTEGER NOT NULL,
+  uuid TEXT,
+  numMultiprocessors INTEGER
+);
+
+-- What the real time was at time 0 of this file.
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (
+  utcEpochNs INTEGER,
+  utcTime TEXT,
+  localTime TEXT
+);
+
+CREATE TABLE ANALYSIS_DETAILS (
+  globalVid INTEGER NOT NULL,
+  duration INTEGER NOT NULL,
+  startTime INTEGER NOT NULL,
+  stopTime INTEGER NOT NULL
 );
 
 CREATE TABLE NVTX_EVENTS (
@@ -48,6 +79,17 @@ CREATE TABLE NVTX_EVENTS (
   floatValue REAL,
   jsonTextId INTEGER,
   jsonText TEXT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (
+  start INTEGER NOT NULL,
+  "end" INTEGER NOT NULL,
+  eventClass INTEGER,
+  globalTid INTEGER,
+  correlationId INTEGER,
+  nameId INTEGER NOT NULL,
+  returnValue INTEGER,
+  callchainId INTEGER
 );
 
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (

@@ -54,6 +54,9 @@ std::string system_reason(sqlite3* database, int primary_code) {
 
 Error sqlite_error(const std::string& path, sqlite3* database, int code, const char* call) {
   const CodeMeaning meaning = meaning_of(code & 0xff);
+  // A question that SQLite does not understand: its own words say what is wrong with it.
+  if ((code & 0xff) == SQLITE_ERROR && database != nullptr)
+    return make_error(meaning.code, "{}: {}", path, sqlite3_errmsg(database));
   return make_error(meaning.code, "{}: {}{} (SQLite code {}, in {}){}", path,
                     database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code),
                     system_reason(database, code & 0xff), code,

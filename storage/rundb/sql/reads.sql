@@ -217,6 +217,33 @@ FROM link_bytes
 GROUP BY link, direction
 ORDER BY link, direction;
 
+-- First, last and number of ids, for storage/rundb/completeness.h.
+-- name: ids_of_runs
+SELECT min(first_id), max(last_id), sum(last_id - first_id + 1) FROM span_run;
+
+-- name: ids_of_batches
+SELECT min(first_id), max(last_id), sum(last_id - first_id + 1) FROM span_batch;
+
+-- Their number is asked apart, since it reads the whole table.
+-- name: ids_of_spans
+SELECT (SELECT min(id) FROM span), (SELECT max(id) FROM span), 0;
+
+-- name: span_count
+SELECT count(*) FROM span;
+
+-- name: ids_of_steps
+SELECT min(id), max(id), count(*) FROM step;
+
+-- Missing ones that the file knows of.
+-- name: steps_counted
+SELECT coalesce(sum(value), 0) FROM stat WHERE name = 'steps_not_recorded';
+
+-- The first and the last step that the outermost operations name.
+-- name: steps_named
+SELECT
+  (SELECT min(step_id) FROM (SELECT step_id FROM span ORDER BY id LIMIT 4096)),
+  (SELECT max(step_id) FROM (SELECT step_id FROM span ORDER BY id DESC LIMIT 4096));
+
 -- name: stats
 SELECT {columns stat} FROM stat ORDER BY name;
 

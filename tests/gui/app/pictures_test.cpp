@@ -1,5 +1,6 @@
-// Pictures of every view, of a live run whose knobs were turned, in both themes and at two scales:
-// together, each alone, and what is around them. They are kept in build/PRESET/gui_pictures.
+// Pictures of every view, of a live run whose knobs were turned, in both themes, at two scales and
+// on three screens: together, each alone, and what is around them. They are kept in
+// build/PRESET/gui_pictures, named by theme, scale, screen and view.
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
@@ -13,12 +14,19 @@
 namespace sluice::gui {
 namespace {
 
-void resize(const Drive& d, float width, float height, int scale) {
+struct Screen {
+  int width;  // in pixels, whatever the scale
+  int height;
+  std::string name() const { return fmt::format("{}x{}", width, height); }
+};
+constexpr Screen kScreens[] = {{3840, 2160}, {1920, 1080}, {1366, 768}};
+
+void resize(const Drive& d, const Screen& screen) {
   // Scripts run in a thread of their own, which has no current context.
   auto* window = static_cast<GLFWwindow*>(ImGui::GetMainViewport()->PlatformHandle);
-  glfwSetWindowSize(window, static_cast<int>(width) * scale, static_cast<int>(height) * scale);
+  glfwSetWindowSize(window, screen.width, screen.height);
   IM_CHECK(d.comes_true(
-      [&] { return ImGui::GetIO().DisplaySize.x == width * static_cast<float>(scale); }));
+      [&] { return ImGui::GetIO().DisplaySize.x == static_cast<float>(screen.width); }));
   d.test->Yield(4);
 }
 
@@ -49,6 +57,15 @@ void turn_some_knobs(const Drive& d, const std::vector<std::string>& settings) {
   // On a busy machine a prediction may take long; the pictures are then without it.
   d.comes_true([&] { return turning.advice(Question::suggest) != nullptr; },
                std::chrono::seconds(20));
+}
+
+// A span of the critical path, so that its details are in the pictures.
+void choose_span(const Drive& d) {
+  Session& session = d.session();
+  IM_CHECK(d.comes_true(
+      [&] { return session.pieces.paths != nullptr && !session.pieces.paths->spans.empty(); }));
+  session.timeline.choose(session.pieces.paths->spans.back().span_id);
+  IM_CHECK(d.comes_true([&] { return session.pieces.chosen && session.pieces.rank; }));
 }
 
 void choose_some(const Drive& d) {
@@ -108,19 +125,22 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
   AppOptions options = options_for(test_path("pictures") + "/run.db");
   options.scale = scale;
   const std::string problem = drive(options, [&](const Drive& d) {
-    resize(d, scale == 1 ? 1920 : 1500, scale == 1 ? 1080 : 850, scale);
     turn_some_knobs(d, settings);
-    save_in_both_themes(d, "all", scale);
+    choose_span(d);
+    for (const Screen& screen : kScreens) {
+      resize(d, screen);
+      save_in_both_themes(d, screen.name() + " all", scale);
+    }
     choose_some(d);
-    save_in_both_themes(d, "all, pending", scale);
-    resize(d, 960, 640, scale);
-    save_in_both_themes(d, "all, small", scale);
-    show_alone(d, "Timeline");
+    save_in_both_themes(d, kScreens[2].name() + " all, pending", scale);
     for (const std::unique_ptr<View>& view : d.shell->views()) {
       const std::string title = view->title();
       show_alone(d, title);
       fill(d, title);
-      save_in_both_themes(d, "view " + title, scale);
+      for (const Screen& screen : kScreens) {
+        resize(d, screen);
+        save_in_both_themes(d, screen.name() + " view " + title, scale);
+      }
     }
     show_alone(d, "Timeline");
     picture_surroundings(d, scale);

@@ -1,6 +1,7 @@
 // What is around the views: opening, commands, start page, settings that are kept.
 
 #include <GLFW/glfw3.h>
+#include <fmt/format.h>
 #include <imgui_internal.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "gui/data/live_runs.h"
+#include "gui/data/run_list.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 
@@ -54,6 +56,8 @@ TEST_CASE("layout, theme and recent runs are there at the next start") {
     d.test->Yield(3);
     width = ImGui::FindWindowByName("Knobs")->DockNode->Size.x;
     IM_CHECK_GT(width, knobs.GetWidth() + 60);
+    d.session().foreground.bring("SQL");
+    d.test->Yield(4);
   });
   CHECK(first == "");
   std::stringstream kept;
@@ -67,6 +71,9 @@ TEST_CASE("layout, theme and recent runs are there at the next start") {
     const auto links = std::ranges::find_if(
         views, [](const auto& view) { return std::string(view->title()) == "Links"; });
     IM_CHECK(!(*links)->is_open);
+    // The tab that was in front is there again.
+    IM_CHECK(!d.test->GetWindowByRef("SQL")->Hidden);
+    IM_CHECK(d.test->GetWindowByRef("Statistics")->Hidden);
   });
   CHECK(second == "");
 }
@@ -88,6 +95,62 @@ TEST_CASE("the start page tells runs that are gone from those that are there") {
       there.insert(at, "\\");
     d.test->ItemClick(there.c_str());
     IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("opening lists the runs there are, and a path is completed") {
+  if (!can_run()) return;
+  AppOptions options = options_for("");
+  options.settings_path = test_path("listed.ini");
+  std::ofstream(options.settings_path)
+      << "[Sluice][Window]\nRecent=" << trained_run() << "\nRecent=/no/such/run.db\n";
+  const std::string problem = drive(options, [](const Drive& d) {
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+    d.test->Yield(3);
+    const std::string begun = trained_run().substr(0, trained_run().size() - 4);
+    d.test->ItemInput("**/##path");
+    d.test->KeyCharsReplace(begun.c_str());
+    d.test->SleepNoSkip(2.0F, 0.1F);
+    d.test->KeyPress(ImGuiKey_Tab);
+    d.test->Yield(3);
+    d.save_picture(picture_folder() + "/open.png");
+    d.test->KeyPress(ImGuiKey_Enter);
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
+    IM_CHECK_STR_EQ(d.session().pieces.feed->path().c_str(), trained_run().c_str());
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
+    d.test->Yield(3);
+    // As the box itself lists them.
+    const std::vector<RunSummary> runs = list_runs("out", {trained_run()});
+    const auto row = std::ranges::find(runs, trained_run(), &RunSummary::path);
+    IM_CHECK(row != runs.end());
+    IM_CHECK_EQ(row->step_count, 8);
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
+    const std::string item = fmt::format("**/###run {}", row - runs.begin());
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists(item.c_str()); }));
+    d.test->ItemClick(item.c_str());
+    IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
+    IM_CHECK_STR_EQ(d.session().pieces.feed->path().c_str(), trained_run().c_str());
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("the first window is no larger than the screen, and shows a whole device") {
+  if (!can_run()) return;
+  std::string why;
+  const auto small = VirtualDisplay::start(why, true, "1366x768");
+  REQUIRE(small != nullptr);
+  AppOptions options = options_for(trained_run());
+  options.window.width = options.window.height = 0;
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(d.settles());
+    const ImVec2 size = ImGui::GetMainViewport()->Size;
+    IM_CHECK_LE(size.x, 1366.0F);
+    IM_CHECK_LE(size.y, 768.0F);
+    const ImGuiWindow* devices = ImGui::FindWindowByName("Devices");
+    const ImGuiTestItemInfo first = d.test->ItemInfo("//Devices/##csd0");
+    IM_CHECK_LE(first.RectFull.Max.y, devices->InnerRect.Max.y);
+    d.save_picture(picture_folder() + "/first window 1366x768.png");
   });
   CHECK(problem == "");
 }
@@ -163,6 +226,50 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
   CHECK(problem == "");
 }
 
+namespace {
+constexpr const char* kExportTrace = "//##MainMenuBar/Run/Export a trace for Perfetto\u2026";
+constexpr const char* kExportTables = "//##MainMenuBar/Run/Export the tables as CSV\u2026";
+}  // namespace
+
+TEST_CASE("what is measured, seen, or all of a run can be exported", "[long]") {
+  if (!can_run()) return;
+  const std::string database = trained_run();
+  const std::filesystem::path folder = std::filesystem::path(database).parent_path();
+  const std::string problem = drive(options_for(database), [&folder](const Drive& d) {
+    IM_CHECK(d.settles());
+    const std::vector<rundb::StepRow>& steps = d.session().pieces.steps();
+    IM_CHECK(steps.size() > 5);
+    const auto range_of = [&steps](std::size_t first, std::size_t last) {
+      return TimeRange{steps[first].ts + 1, steps[last].ts + steps[last].dur - 1};
+    };
+    d.session().timeline.set_view(range_of(1, 4));
+    d.session().timeline.measure(range_of(2, 3));
+    d.test->Yield(2);
+    // The menu, the command, and the button: the narrowest range is chosen already.
+    d.test->MenuClick(kExportTrace);
+    IM_CHECK(
+        d.comes_true([&] { return d.test->ItemExists("//Export/Measured range: steps 3 to 4"); }));
+    IM_CHECK(d.test->ItemExists("//Export/Visible range: steps 2 to 5"));
+    d.save_picture(picture_folder() + "/export_choices.png");
+    d.test->ItemClick("//Export/Export");
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
+    d.save_picture(picture_folder() + "/exported_range.png");
+    IM_CHECK(std::filesystem::exists(folder / "run-steps-3-4.trace.json.gz"));
+    d.test->ItemClick("//Export/Close");
+    d.test->MenuClick(kExportTables);
+    d.test->ItemClick("//Export/Visible range: steps 2 to 5");
+    d.test->ItemClick("//Export/Export");
+    IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
+    IM_CHECK(std::filesystem::exists(folder / "run-steps-2-5-tables" / "span.csv"));
+    d.test->ItemClick("//Export/Close");
+    d.test->MenuClick(kExportTables);
+    d.test->ItemClick("//Export/Cancel");
+    d.test->Yield(2);
+    IM_CHECK(!d.test->ItemExists("//Export/Export"));
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
   if (!can_run()) return;
   const std::string database = trained_run();
@@ -171,6 +278,7 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
     IM_CHECK(d.settles());
     const auto is_exported = [&d](const char* command, const std::filesystem::path& path) {
       d.test->MenuClick(command);
+      if (d.test->ItemExists("//Export/Export")) d.test->ItemClick("//Export/Export");
       IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
       d.save_picture(picture_folder() + "/exported.png");
       d.test->ItemClick("//Export/Copy the path");
@@ -180,8 +288,11 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
     };
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run.html");
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run-2.html");
-    is_exported("//##MainMenuBar/Run/Export a trace for Perfetto", folder / "run.trace.json");
-    is_exported("//##MainMenuBar/Run/Export the tables as CSV", folder / "run-tables");
+    // Where all of the run is seen, that is all there is to choose.
+    d.session().timeline.show_all();
+    d.test->Yield(2);
+    is_exported(kExportTrace, folder / "run.trace.json.gz");
+    is_exported(kExportTables, folder / "run-tables");
   });
   CHECK(problem == "");
 }

@@ -52,6 +52,23 @@ TEST_CASE("the first view is of the last three steps, and follows only a live ru
   CHECK(followed.view().end > 2'000'000);
 }
 
+TEST_CASE("when a followed run ends the view rests on its last steps") {
+  RunPieces pieces = pieces_of_run(true);
+  TimelineState timeline(pieces);
+  timeline.pick_up();
+  CHECK(timeline.view().end > 2'000'000);
+  pieces.run = pieces_of_run(false).run;
+  timeline.pick_up();
+  CHECK_FALSE(timeline.follows());
+  CHECK(timeline.view() == TimeRange{1'700'000, 2'000'000});
+  // One that somebody moved stays where it is.
+  pieces.run = pieces_of_run(true).run;
+  timeline.set_view({1'100'000, 1'200'000});
+  pieces.run = pieces_of_run(false).run;
+  timeline.pick_up();
+  CHECK(timeline.view() == TimeRange{1'100'000, 1'200'000});
+}
+
 TEST_CASE("moving the view ends following, and zooming does not") {
   const RunPieces live = pieces_of_run(true);
   TimelineState timeline(live);
@@ -69,21 +86,23 @@ TEST_CASE("moving the view ends following, and zooming does not") {
   CHECK(ends_following([&] { timeline.set_view({1'200'000, 1'300'000}); }));
 }
 
-TEST_CASE("the view stays near the run, however far it is moved") {
+TEST_CASE("the view stays within the run and a small margin, however far it is moved") {
   const RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
   timeline.pick_up();
   timeline.pan(1'000'000'000);
-  CHECK(timeline.view().begin <= 2'500'000);
+  CHECK(timeline.view() == TimeRange{1'715'000, 2'015'000});  // a twentieth of the view
   timeline.pan(-1'000'000'000);
-  CHECK(timeline.view().end >= 500'000);
+  CHECK(timeline.view() == TimeRange{985'000, 1'285'000});
   timeline.zoom(1e6, 1'500'000);
-  CHECK(timeline.view().width() == 2'000'000);
+  CHECK(timeline.view() == TimeRange{980'000, 2'020'000});
+  timeline.pan(1000);
+  CHECK(timeline.view() == TimeRange{980'000, 2'020'000});
   timeline.zoom(1e-9, 1'500'000);
   CHECK(timeline.view().width() == 200);
 }
 
-TEST_CASE("the step in the middle is shown, right of the last one the last") {
+TEST_CASE("the step in the middle is shown") {
   const RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
   timeline.set_view({1'340'000, 1'360'000});
@@ -94,24 +113,76 @@ TEST_CASE("the step in the middle is shown, right of the last one the last") {
   CHECK(timeline.view() == TimeRange{1'900'000 - 4000, 2'000'000 + 4000});
 }
 
-TEST_CASE("found spans are shown in turn, from the last to the first again") {
+TEST_CASE("what is selected is fitted: the chosen span, when it has been read, else the range") {
   RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
+  timeline.pick_up();
+  const TimeRange before = timeline.view();
+  timeline.fit_selection();
+  CHECK(timeline.view() == before);
+  timeline.measure({1'200'000, 1'280'000});
+  timeline.fit_selection();
+  CHECK(timeline.view() == TimeRange{1'190'000, 1'290'000});
+  timeline.choose(7);
+  timeline.fit_selection();
+  CHECK(timeline.view() == TimeRange{1'190'000, 1'290'000});
+  ChosenSpan chosen;
+  chosen.row.id = 7;
+  chosen.row.track_id = 3;
+  chosen.row.ts = 1'500'000;
+  chosen.row.dur = 8000;
+  pieces.chosen = std::make_shared<const ChosenSpan>(chosen);
+  timeline.pick_up();
+  CHECK(timeline.view() == TimeRange{1'499'000, 1'509'000});
+  CHECK(timeline.take_wanted_track() == 3);
+  CHECK_FALSE(timeline.take_wanted_track());
+}
+
+TEST_CASE("found spans are shown in turn, from the one at hand on and round") {
+  RunPieces pieces = pieces_of_run(false);
+  TimelineState timeline(pieces);
+  timeline.set_view({1'300'000, 1'400'000});
   timeline.look_for("update");
-  timeline.show_found(1);
+  timeline.show_found(1);  // the search goes on
   CHECK(timeline.chosen_span() == 0);
   add_found(pieces, "update", {1'100'000, 1'500'000, 1'900'000});
-  for (const std::int64_t id : {1'500'000, 1'900'000, 1'100'000}) {
+  timeline.pick_up();
+  CHECK(timeline.chosen_span() == 1'500'000);
+  for (const std::int64_t id : {1'900'000, 1'100'000, 1'500'000}) {
     timeline.show_found(1);
     CHECK(timeline.chosen_span() == id);
-    CHECK(timeline.view().begin < id);
-    CHECK(timeline.view().end > id + 1000);
+    CHECK(timeline.has_wrapped() == (id == 1'100'000));
+    CHECK(timeline.middle() == id + 500);
   }
   timeline.show_found(-1);
+  timeline.show_found(-1);
   CHECK(timeline.chosen_span() == 1'900'000);
+  CHECK(timeline.has_wrapped());
   timeline.look_for("write");
   timeline.show_found(1);
   CHECK(timeline.chosen_span() == 1'900'000);
+}
+
+TEST_CASE("one thing is dismissed at a time") {
+  RunPieces pieces = pieces_of_run(false);
+  TimelineState timeline(pieces);
+  timeline.look_for("update");
+  timeline.choose(7);
+  timeline.measure({1'100'000, 1'200'000});
+  timeline.toggle_measuring();
+  const auto left = [&timeline] {
+    return std::vector<bool>{!timeline.search().empty(), timeline.chosen_span() != 0,
+                             timeline.measured().has_value(), timeline.measures()};
+  };
+  using Left = std::vector<bool>;
+  timeline.dismiss();
+  CHECK(left() == Left{false, true, true, true});
+  timeline.dismiss();
+  CHECK(left() == Left{false, false, true, true});
+  timeline.dismiss();
+  CHECK(left() == Left{false, false, false, true});
+  timeline.dismiss();
+  CHECK(left() == Left{false, false, false, false});
 }
 
 TEST_CASE("nothing of a run stays when another one is opened") {

@@ -35,7 +35,8 @@ int exit_code_of(int process) {
 
 }  // namespace
 
-std::unique_ptr<VirtualDisplay> VirtualDisplay::start(std::string& why, bool has_opengl) {
+std::unique_ptr<VirtualDisplay> VirtualDisplay::start(std::string& why, bool has_opengl,
+                                                      const std::string& screen) {
   if (!has_program("Xvfb")) {
     why = "there is no Xvfb (Debian: xvfb; scripts/setup installs it)";
     return nullptr;
@@ -48,7 +49,8 @@ std::unique_ptr<VirtualDisplay> VirtualDisplay::start(std::string& why, bool has
     ::close(number_pipe[0]);
     begin_child(parent);
     const std::string fd = std::to_string(number_pipe[1]);
-    ::execlp("Xvfb", "Xvfb", "-displayfd", fd.c_str(), "-screen", "0", "3900x2200x24", "-nolisten",
+    const std::string size = screen + "x24";
+    ::execlp("Xvfb", "Xvfb", "-displayfd", fd.c_str(), "-screen", "0", size.c_str(), "-nolisten",
              "tcp", "-noreset", has_opengl ? "+extension" : "-extension", "GLX",
              static_cast<char*>(nullptr));
     ::_exit(127);

@@ -10,7 +10,8 @@ namespace sluice::gui {
 class VirtualDisplay {
  public:
   // Null where there is no Xvfb or it does not start; `why` says which.
-  static std::unique_ptr<VirtualDisplay> start(std::string& why, bool has_opengl = true);
+  static std::unique_ptr<VirtualDisplay> start(std::string& why, bool has_opengl = true,
+                                               const std::string& screen = "3900x2200");
   ~VirtualDisplay();
   VirtualDisplay(const VirtualDisplay&) = delete;
   VirtualDisplay& operator=(const VirtualDisplay&) = delete;

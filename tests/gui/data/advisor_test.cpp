@@ -78,12 +78,31 @@ echo '{"seconds":{"before":2.0,"after":1.5},"changes":[
 {"key":"buffers","from":"3","to":"6","worth_seconds":0.2},
 {"key":"wire","from":"fp32","to":"native","worth_seconds":null}]}')");
   Advisor advisor("/runs/run.db", {.program = program});
-  const auto advice = answer_to(advisor, Question::tune, advisor.ask(Question::tune));
+  const auto advice = answer_to(advisor, Question::tune,
+                                advisor.ask(Question::tune, {"--hold", "subgroup_elements"}));
   REQUIRE(advice != nullptr);
   REQUIRE(advice->predicted.each.size() == 1);
   CHECK(advice->predicted.each[0].settings == std::vector<std::string>{"buffers=6", "wire=native"});
   CHECK(advice->predicted.each[0].change == Approx(-0.25));
   CHECK(read_file(folder.file("asked")) == "tune /runs/run.db --json --hold subgroup_elements\n");
+}
+
+TEST_CASE("the knobs of a run that is over come with words to choose from") {
+  const TempFolder folder;
+  const std::string program = script(folder, "echo \"$@\" > '" + folder.file("asked") + R"('
+echo '{"run":"tiny","knobs":[{"key":"pipeline","value":"nbuffer","type":"word","unit":"",
+"values":"serial, handover, nbuffer","default":"nbuffer","help":"How they overlap."},
+{"key":"buffers","value":"3","type":"integer","unit":"subgroups","values":"1 to 64",
+"default":"3","help":"","min":1,"max":64}]}')");
+  Advisor advisor("/runs/run.db", {.program = program});
+  const auto advice = answer_to(advisor, Question::knobs, advisor.ask(Question::knobs));
+  REQUIRE(advice != nullptr);
+  REQUIRE(advice->knobs.size() == 2);
+  CHECK(advice->knobs[0].words == std::vector<std::string>{"serial", "handover", "nbuffer"});
+  CHECK(advice->knobs[0].help == "How they overlap.");
+  CHECK(advice->knobs[1].words.empty());
+  CHECK(advice->knobs[1].max == 64);
+  CHECK(read_file(folder.file("asked")) == "knobs /runs/run.db --json --recorded\n");
 }
 
 TEST_CASE("what goes wrong is said: a refusal, no JSON, no program") {

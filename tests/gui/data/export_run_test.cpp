@@ -8,7 +8,9 @@ TEST_CASE("what is exported lies beside the run, under a name that was free") {
   const TempFolder folder;
   const std::string database = folder.file("run.db");
   CHECK(export_path(database, ExportForm::report) == folder.file("run.html"));
-  CHECK(export_path(database, ExportForm::trace) == folder.file("run.trace.json"));
+  CHECK(export_path(database, ExportForm::trace) == folder.file("run.trace.json.gz"));
+  CHECK(export_path(database, ExportForm::trace, {11, 20}) ==
+        folder.file("run-steps-11-20.trace.json.gz"));
   CHECK(export_path(database, ExportForm::tables) == folder.file("run-tables"));
   std::ofstream(folder.file("run.html")) << "somebody's";
   CHECK(export_path(database, ExportForm::report) == folder.file("run-2.html"));
@@ -21,7 +23,10 @@ TEST_CASE("the program is asked for the form, and a refusal is its own sentence"
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   const std::string database = folder.file("run.db");
   CHECK(export_run(program, database, ExportForm::trace).problem ==
-        "error: export --format chrome " + database + " -o " + folder.file("run.trace.json"));
+        "error: export --format chrome " + database + " -o " + folder.file("run.trace.json.gz"));
+  CHECK(export_run(program, database, ExportForm::tables, {11, 20}).problem ==
+        "error: export --format csv --steps 11..20 " + database + " -o " +
+            folder.file("run-steps-11-20-tables"));
   CHECK(export_run(program, database, ExportForm::report).problem ==
         "error: report " + database + " -o " + folder.file("run.html"));
   CHECK_FALSE(export_run(folder.file("none"), database, ExportForm::report).problem.empty());

@@ -30,4 +30,32 @@ TEST_CASE("a run is started beside those before it, and says in its log why it e
   CHECK(last_log_line(folder.file("none")).empty());
 }
 
+TEST_CASE("a run like a recorded one is begun beside it, with the command that is shown") {
+  const TempFolder folder;
+  const std::string program = folder.file("sluice");
+  std::ofstream(program) << "#!/bin/sh\necho \"$@\"\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  std::filesystem::create_directories(folder.file("out/tiny-2"));
+  const LikeRun like{.database = folder.file("out/tiny-2/run.db"),
+                     .is_simulated = false,
+                     .settings = {"buffers=5"}};
+  CHECK(free_output(like) == folder.file("out/tiny"));
+  std::filesystem::create_directories(folder.file("out/tiny"));
+  CHECK(free_output(like) == folder.file("out/tiny-3"));
+  const std::string arguments = "train --like " + like.database +
+                                " --set buffers=5 --set output=" + folder.file("out/tiny-3");
+  CHECK(like_command(like, free_output(like)) == "sluice " + arguments);
+  const StartedRun started = require_ok(start_like(program, like));
+  CHECK(started.database == folder.file("out/tiny-3/run.db"));
+  CHECK(comes_true([&] { return report::text_of_file(started.log) == arguments + "\n"; }));
+
+  const LikeRun simulated{
+      .database = folder.file("sim.db"), .is_simulated = true, .settings = {"wire=native"}};
+  std::ofstream(simulated.database) << "there";
+  CHECK(like_command(simulated, free_output(simulated)) ==
+        "sluice simulate --like " + simulated.database + " --set wire=native --db " +
+            folder.file("sim-2.db"));
+  CHECK_FALSE(start_like("", like).ok());
+}
+
 }  // namespace sluice::gui

@@ -27,7 +27,7 @@ TEST_CASE("two runs: medians, causes, and what they were set to") {
   CHECK(pair.comparison.differences[0].b == "4");
   REQUIRE_FALSE(pair.causes.empty());
   double sum_ns = 0;
-  for (const CausePair& cause : pair.causes) sum_ns += cause.a_ns;
+  for (const analyze::CausePair& cause : pair.causes) sum_ns += cause.a_ns;
   CHECK(sum_ns == Approx(100e6));  // all of a step
 }
 

@@ -48,4 +48,19 @@ TEST_CASE("a chosen span comes with what set it off and what it set off") {
   CHECK_FALSE(read_span(*run.reader, 999'999).ok());
 }
 
+TEST_CASE("a span has its rank among all of its name") {
+  Run run;
+  open(run);
+  // In each of the two steps two reads of 20 ms and one of 15 ms.
+  const Findings reads = require_ok(find_spans(*run.reader, run.facts, "state_read"));
+  for (const FoundSpan& span : reads.spans) {
+    const SpanRank rank = require_ok(rank_of(*run.reader, span.span_id));
+    const bool is_short = span.end_ts - span.ts == 15 * kMs;
+    CHECK(rank.count == 6);
+    CHECK(rank.shorter_count == (is_short ? 0 : 2));
+    CHECK(rank.longer_count == (is_short ? 4 : 0));
+  }
+  CHECK(rank_of(*run.reader, 999'999).error().code() == ErrorCode::not_found);
+}
+
 }  // namespace sluice::gui

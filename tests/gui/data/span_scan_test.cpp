@@ -45,6 +45,36 @@ TEST_CASE("statistics agree with what SQL says of the same file") {
   CHECK(row_of(*statistics, facts, GroupBy::subgroup, "forward", -1).count == 4);
 }
 
+TEST_CASE("the statistics of a range are of the spans that begin in it") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {.step_count = 4});
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  const std::vector<rundb::StepRow> steps = require_ok(reader->steps());
+  const TimeNs cut = steps[2].ts;
+  const auto count_of = [&](ScanRange range) {
+    SpanScan scan(range);
+    while (require_ok(scan.advance(*reader, facts, 5))) {
+    }
+    const auto statistics = scan.statistics(steps, 0);
+    CHECK(statistics->range == range);
+    std::int64_t in_rows = 0;
+    for (const StatisticRow& row : statistics->rows[0]) in_rows += row.count;
+    CHECK(in_rows == statistics->seen_count);
+    return fmt::format("{}\n", statistics->seen_count);
+  };
+  const auto said_by_sql = [&](const std::string& where) {
+    return rundb::table_of(*reader, "SELECT count(*) FROM span WHERE " + where);
+  };
+  CHECK(count_of({.begin = cut}) == said_by_sql(fmt::format("ts >= {}", cut)));
+  CHECK(count_of({.end = cut}) == said_by_sql(fmt::format("ts < {}", cut)));
+  const TimeNs end = cut + steps[2].dur / 2;
+  const std::string both = count_of({cut, end});
+  CHECK(both == said_by_sql(fmt::format("ts >= {} AND ts < {}", cut, end)));
+  CHECK(both != "0\n");
+  CHECK(count_of({end + 3'600'000'000'000, end + 3'600'000'000'001}) == "0\n");
+}
+
 TEST_CASE("more subgroups than are shown are one row, and nothing is lost of the sums") {
   const TempFolder folder;
   auto writer = require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::replace));

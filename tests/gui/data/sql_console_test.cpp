@@ -33,9 +33,27 @@ TEST_CASE("the console answers with names, NULL and an end to many rows, and can
   CHECK(many->is_cut);
   CHECK(many->problem.empty());
 
-  CHECK(answer_to(console, "SELEC 1")->problem.find("SELEC") != std::string::npos);
+  // SQLite's own words, and nothing of how it was called or which file it is.
+  CHECK(answer_to(console, "SELEC 1")->problem == "near \"SELEC\": syntax error");
+  CHECK(answer_to(console, "SELECT no FROM step")->problem == "no such column: no");
   CHECK_FALSE(answer_to(console, "DELETE FROM step")->problem.empty());
   CHECK(answer_to(console, "SELECT count(*) FROM step")->rows[0][0] == "3");
+}
+
+TEST_CASE("the console lists tables and views with their columns") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {});
+  SqlConsole console(folder.file("run.db"), [] {});
+  REQUIRE(comes_true([&] { return console.tables() != nullptr; }));
+  const std::vector<SqlTable> tables = *console.tables();
+  const auto step = std::ranges::find(tables, "step", &SqlTable::name);
+  REQUIRE(step != tables.end());
+  CHECK(step->columns.starts_with("id, ts, dur, loss"));
+  CHECK_FALSE(step->is_view);
+  const auto phases = std::ranges::find(tables, "step_phase", &SqlTable::name);
+  REQUIRE(phases != tables.end());
+  CHECK(phases->is_view);
+  CHECK(step < phases);
 }
 
 TEST_CASE("a console can be closed while a question is worked on") {

@@ -29,7 +29,7 @@ template <typename... Arguments>
 std::string letters_of(std::type_identity<void(Arguments...)>) {
   return {letter<Arguments>()...};
 }
-// Of a kernel, which need not be there for that.
+// The kernel need not be there for that.
 #define LETTERS_OF(kernel) letters_of(std::type_identity<decltype(hls_kernels::kernel)>())
 
 std::string letters_of(const KernelCall& call) {

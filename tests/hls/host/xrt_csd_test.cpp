@@ -28,7 +28,8 @@ const std::string& soft_xrt() {
         "lib/soft_xrt";
     if (!std::filesystem::exists(found / "sluice.xclbin", error)) return std::string();
     setenv("XILINX_XRT", found.c_str(), 1);
-    setenv("SLUICE_SOFT_XRT", "devices=2", 1);
+    // Little memory: how much is free is found by trying, and each try poisons what it gets.
+    setenv("SLUICE_SOFT_XRT", "devices=2;memory_mib=256", 1);
     return found.string();
   }();
   return folder;

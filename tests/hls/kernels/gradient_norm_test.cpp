@@ -106,7 +106,7 @@ void compare_sums(std::int64_t count, std::uint64_t seed) {
   OperandSource source(seed);
   std::int64_t wrong = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    // Of any two numbers, and of two squares; the larger of both is sometimes far larger.
+    // Sums of any two numbers, and of two squares; the larger of both is sometimes far larger.
     const Operands drawn = source.next();
     const std::uint64_t low = std::uint64_t{source.any_bits()} << 20 | (drawn.a & 0xfffffu);
     const std::uint64_t exponent = 724 + drawn.b % 590;

@@ -25,11 +25,18 @@ void check(const MadeStep& made, const Shares& expected) {
   CHECK(std::accumulate(verdict.share.begin(), verdict.share.end(), 0.0) ==
         Approx(1).epsilon(1e-9));
   TimeNs ts = verdict.ts;
+  std::array<TimeNs, kCauseCount> on_path{};
   for (const PathPiece& piece : verdict.path) {
     CHECK(piece.ts == ts);
     ts += piece.dur;
+    on_path[index_of(piece.cause)] += piece.dur;
   }
   CHECK(ts == verdict.ts + verdict.dur);
+  for (std::size_t i = 0; i < kCauseCount; ++i) {
+    INFO(cause_name(static_cast<Cause>(i)));
+    const double share_ns = verdict.share[i] * static_cast<double>(verdict.dur);
+    CHECK(std::abs(share_ns - static_cast<double>(on_path[i])) < 1000);  // a microsecond
+  }
 }
 
 // Layers one after the other, downwards, ending at `end_ms`.
@@ -269,6 +276,12 @@ TEST_CASE("21: the recorder, where it takes a processor from what is bound by on
   made.add("backward", 0, 100, {.layer = 0});
   made.add("collect", 20, 40);
   check(made, {{Cause::compute, 0.9}, {Cause::recorder, 0.1}});
+  const std::vector<PathPiece> path = verdict_of(made.data()).path;
+  REQUIRE(path.size() == 3);  // where the recorder began, its half of two processors
+  CHECK(path[1].ts - path[0].ts == 20 * kMs);
+  CHECK(path[1].dur == 10 * kMs);
+  CHECK(path[1].cause == Cause::recorder);
+  CHECK(path[2].span_id == path[0].span_id);
 }
 
 TEST_CASE("22: and costs nothing where the step waits for drives") {

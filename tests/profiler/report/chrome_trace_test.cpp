@@ -24,13 +24,13 @@ struct Trace {
   }
 };
 
-Trace trace_of(const MadeRun& made) {
+Trace trace_of(const MadeRun& made, const RunPart& part = {}) {
   const rundb::TempFolder folder;
   write_made_run(folder.file("run.db"), made);
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   OutputFile file = require_ok(OutputFile::create(folder.file("trace.json"), IfExists::refuse));
   Trace trace;
-  trace.counts = require_ok(write_chrome_trace(*reader, file, {}));
+  trace.counts = require_ok(write_chrome_trace(*reader, file, part, {}));
   require_ok(file.close());
   trace.json = nlohmann::json::parse(text_of_file(folder.file("trace.json")));
   return trace;
@@ -62,6 +62,41 @@ TEST_CASE("every span is an event, with its arguments and nothing rounded") {
   CHECK((*read)["dur"] == 20'000.0);
   CHECK((*read)["args"]["subgroup"] == 4);
   CHECK((*read)["args"]["padding_bytes"] == 4096);
+}
+
+// Steps of 100 ms: the second is 100 to 200. A kernel of a step begins at each step's begin.
+TEST_CASE("of a part go out its steps, what was under way in them, and samples within") {
+  const MadeRun made{.step_count = 4,
+                     .changes = {{.ts = 100 * kMs,
+                                  .step_id = 1,
+                                  .knob = "buffers",
+                                  .old_value = "2",
+                                  .new_value = "3",
+                                  .who = "somebody \"else\""},
+                                 {.ts = 300 * kMs,
+                                  .step_id = 3,
+                                  .knob = "queue_depth",
+                                  .old_value = "3",
+                                  .new_value = "4",
+                                  .who = "x"}}};
+  const RunPart part{.first_step_id = 1, .last_step_id = 2, .begin = 100 * kMs, .end = 300 * kMs};
+  const Trace trace = trace_of(made, part);
+  CHECK(trace.counts.spans == 18);
+  CHECK(trace.counts.flows_left_out == 0);
+  for (const auto& event : trace.events("X")) {
+    CHECK(event["ts"] >= 100'000.0);
+    CHECK(event["ts"] < 300'000.0);
+  }
+  std::vector<nlohmann::json> changes;
+  for (const auto& event : trace.events("i")) {
+    if (event["cat"] == "knob") changes.push_back(event);
+  }
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0]["name"] == "buffers 2 -> 3");
+  CHECK(changes[0]["args"]["who"] == "somebody \"else\"");
+  CHECK(changes[0]["args"]["step"] == 2);
+  CHECK(trace.events("C").size() < trace_of(made).events("C").size());
+  CHECK(trace_of(made).counts.spans == 36);
 }
 
 TEST_CASE("slices of one thread do not overlap, and threads have names") {

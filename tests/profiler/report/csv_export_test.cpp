@@ -21,7 +21,7 @@ TEST_CASE("each table is a file; a folder that holds files is refused") {
   const rundb::TempFolder folder;
   write_made_run(folder.file("run.db"), {.name = "a,b", .loss = kNone});
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
-  require_ok(export_csv(*reader, folder.file("csv"), IfExists::refuse, {}));
+  require_ok(export_csv(*reader, folder.file("csv"), IfExists::refuse, {}, {}));
   std::size_t table_count = 0;
   for (const rundb::TableInfo& table : require_ok(rundb::Query(*reader).tables())) {
     table_count += table.is_view ? 0 : 1;
@@ -33,10 +33,10 @@ TEST_CASE("each table is a file; a folder that holds files is refused") {
           .starts_with(
               "id,ts,dur,loss,grad_norm,loss_scale,tokens,skipped\r\n0,0,100000000,,1,1,64,0\r\n"));
   CHECK(text_of_file(folder.file("csv/meta.csv")).find("name,\"a,b\"\r\n") != std::string::npos);
-  const Status again = export_csv(*reader, folder.file("csv"), IfExists::refuse, {});
+  const Status again = export_csv(*reader, folder.file("csv"), IfExists::refuse, {}, {});
   REQUIRE(!again.ok());
   CHECK(again.error().message().find("--force") != std::string::npos);
-  require_ok(export_csv(*reader, folder.file("csv"), IfExists::replace, {}));
+  require_ok(export_csv(*reader, folder.file("csv"), IfExists::replace, {}, {}));
 }
 
 }  // namespace sluice::report

@@ -8,6 +8,7 @@
 #include <span>
 #include <sstream>
 
+#include "storage/rundb/loss_counts.h"
 #include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -88,11 +89,13 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
                            .skipped = false});
     if (s == 0) batch.knob_changes = made.changes;
     if (s == 0) batch.modes = {{.line = made.mode}};
-    if (made.lost_count > 0 && s == 0) {
-      batch.stats.push_back({.name = "records_dropped_ring_full",
+    for (const std::string_view name : rundb::kLossCounts) {
+      const bool is_dropped = name == rundb::kRecordsDropped;
+      if (s > 0) break;
+      batch.stats.push_back({.name = std::string(name),
                              .severity = rundb::Severity::loss,
-                             .value = made.lost_count,
-                             .description = "the ring was full"});
+                             .value = is_dropped ? made.lost_count : 0,
+                             .description = is_dropped ? "the ring was full" : "another loss"});
     }
     if (made.has_spans) {
       batch.counters = {{counter, begin, 1.5}, {counter, begin + kMs, kNone}};

@@ -20,17 +20,18 @@ TEST_CASE("the export has the tables of Nsight Systems, and no file is left half
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   const std::string path = folder.file("run.sqlite");
   double share = 0;
-  require_ok(export_nsys(*reader, path, IfExists::refuse, [&share](double done) { share = done; }));
+  require_ok(
+      export_nsys(*reader, path, IfExists::refuse, {}, [&share](double done) { share = done; }));
   CHECK(share == 1);
   for (const char* table : {"StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL",
                             "CUPTI_ACTIVITY_KIND_MEMCPY", "META_DATA_EXPORT"}) {
     CHECK(has(path, std::string("CREATE TABLE ") + table));
   }
   CHECK(!std::filesystem::exists(unfinished_path(path)));
-  const Status again = export_nsys(*reader, path, IfExists::refuse, {});
+  const Status again = export_nsys(*reader, path, IfExists::refuse, {}, {});
   REQUIRE(!again.ok());
   CHECK(again.error().message().find("--force") != std::string::npos);
-  require_ok(export_nsys(*reader, path, IfExists::replace, {}));
+  require_ok(export_nsys(*reader, path, IfExists::replace, {}, {}));
 }
 
 }  // namespace sluice::report

@@ -11,7 +11,7 @@ TEST_CASE("windows give every span once, in order, whatever their size") {
   write_made_run(folder.file("run.db"), {.step_count = 20});
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   for (const std::int64_t window : {1, 7, 50, 1'000'000}) {
-    SpanStream stream = require_ok(SpanStream::open(*reader, window));
+    SpanStream stream = require_ok(SpanStream::open(*reader, {}, window));
     std::vector<std::int64_t> ids;
     std::vector<rundb::SpanRow> spans;
     TimeNs ts = 0;
@@ -36,7 +36,7 @@ TEST_CASE("a database without spans ends at once") {
   const rundb::TempFolder folder;
   write_made_run(folder.file("run.db"), {.has_spans = false});
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
-  SpanStream stream = require_ok(SpanStream::open(*reader));
+  SpanStream stream = require_ok(SpanStream::open(*reader, {}));
   std::vector<rundb::SpanRow> spans;
   CHECK(!require_ok(stream.next(spans)));
 }

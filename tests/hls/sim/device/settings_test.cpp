@@ -9,12 +9,14 @@ using namespace sluice::hls_device;
 
 TEST_CASE("every key is read") {
   const auto settings = parse_settings(
-      "devices=4; memory_mib=1024;seed=7;kernel_elements_per_s=1.5e9;sync_mib_per_s=3000;"
+      "devices=4; memory_mib=1024;seed=7;platform=a "
+      "b/c.toml;kernel_elements_per_s=1.5e9;sync_mib_per_s=3000;"
       "completion_delay_us=200;hang_ms=0;fault=hang@3;fault=allocation~0.25/device2;");
   REQUIRE(settings.ok());
   CHECK(settings->devices == 4);
   CHECK(settings->memory_mib == 1024);
   CHECK(settings->seed == 7);
+  CHECK(settings->platform == "a b/c.toml");
   CHECK(settings->kernel_elements_per_s == 1.5e9);
   CHECK(settings->sync_mib_per_s == 3000);
   CHECK(settings->completion_delay_us == 200);

@@ -1,0 +1,24 @@
+#pragma once
+// The settings of a recorded run, for a new run like it (--like).
+//
+// Thread contract: free functions that read a run database.
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "core/settings/run_config.h"
+
+namespace sluice::cli {
+
+// "key=value" of every setting that the record names, knobs as they were last; without those that
+// say where a run writes (output, state_dir, db). Files that the run named relative to the folder
+// in which it was started are found from that folder, where the database's own path tells which.
+// Errors: rundb::Reader's; ErrorCode::config where the record names no settings.
+Result<std::vector<std::string>> settings_like(const std::string& database);
+
+// Those with `overrides` over them, checked together.
+Result<settings::RunConfig> config_like(const std::string& database,
+                                        const std::vector<std::string>& overrides);
+
+}  // namespace sluice::cli

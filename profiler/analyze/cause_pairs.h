@@ -1,0 +1,25 @@
+#pragma once
+// What of a step's time went to each cause in two runs.
+//
+// Thread contract: free functions.
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "profiler/analyze/cause.h"
+
+namespace sluice::analyze {
+
+// Means a step along the critical path of the steps that analyze_run() looks at.
+struct CausePair {
+  Cause cause = Cause::other;
+  double a_ns = 0;
+  double b_ns = 0;
+};
+
+// The largest first, without causes that neither run has; none where a run recorded no operations.
+Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
+                                           const std::string& database_b);
+
+}  // namespace sluice::analyze

@@ -1,0 +1,70 @@
+#include "profiler/analyze/evidence.h"
+
+#include <algorithm>
+
+namespace sluice::analyze {
+namespace {
+
+bool crosses_known_links(const Span& span, const RunInfo& info) {
+  const auto is_known = [&info](std::int64_t id) {
+    return std::ranges::find(info.links, id, &rundb::LinkRow::id) != info.links.end();
+  };
+  return !span.track->links.empty() && std::ranges::all_of(span.track->links, is_known);
+}
+
+bool moves_bytes(const Span& span) {
+  const bool is_transfer = span.stage != nullptr && span.stage->kind == "transfer";
+  return span.bytes > 0 && (is_transfer || !span.track->links.empty());
+}
+
+std::string why_no_operations(const RunInfo& info) {
+  const std::string level = info.value_in_force("record");
+  if (level == "transfers" || level == "all") {
+    return fmt::format("record={} was set, but table span has no operations of these steps", level);
+  }
+  return fmt::format("operations were not recorded{}; record=transfers or record=all records them",
+                     level.empty() ? "" : fmt::format(" (record={})", level));
+}
+
+}  // namespace
+
+void add_evidence(const StepData& step, Evidence& evidence) {
+  evidence.flows += step.flows.size();
+  for (const Span& span : step.spans) {
+    if (span.track->is_beside_schedule()) continue;
+    evidence.operations += 1;
+    if (moves_bytes(span) && !crosses_known_links(span, *step.info)) {
+      evidence.unlinked_transfers += 1;
+    }
+    if (span.stage == nullptr && span.end_ts > span.ts) {
+      evidence.names_without_stage.insert(*span.name);
+    }
+    const auto& devices = step.info->devices;
+    if (span.device >= 0 &&
+        std::ranges::find(devices, span.device, &rundb::DeviceRow::id) == devices.end()) {
+      evidence.unknown_devices.insert(span.device);
+    }
+  }
+}
+
+std::string why_unknown(const RunAnalysis& analysis, const RunInfo& info) {
+  const Evidence& evidence = analysis.evidence;
+  if (analysis.step_count == 0) {
+    return evidence.rows.steps_missing == 0
+               ? "no step has ended"
+               : fmt::format("table step has no rows, and operations are of more than {} steps",
+                             evidence.rows.steps_missing);
+  }
+  if (evidence.rows.operations_missing > 0) {
+    return fmt::format("{} of {} operations have no rows", evidence.rows.operations_missing,
+                       evidence.rows.operations_recorded);
+  }
+  if (evidence.operations == 0) return why_no_operations(info);
+  if (evidence.unlinked_transfers > 0) {
+    return fmt::format("{} of {} operations moved bytes over links that have no row",
+                       evidence.unlinked_transfers, evidence.operations);
+  }
+  return "";
+}
+
+}  // namespace sluice::analyze

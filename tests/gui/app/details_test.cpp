@@ -1,0 +1,346 @@
+// The chosen span in words and what leads from it to others; the critical path on the timeline.
+
+#include <imgui_internal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "gui/views/path_track.h"
+#include "gui/views/span_details.h"
+#include "gui/widgets/look.h"
+#include "profiler/analyze/step_verdicts.h"
+#include "tests/gui/app/window_fixture.h"
+#include "tests/made_stages.h"
+#include "tests/storage/rundb/rundb_fixture.h"
+
+namespace sluice::gui {
+namespace {
+
+// On the track of the critical path, at a share of its width. The timeline's axis is above its rows
+// and as high as in gui/views/timeline_view.cpp.
+ImVec2 path_point(const Drive& d, float x) {
+  const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
+  IM_CHECK_RETV(canvas.ID != 0, ImVec2());
+  const float left = canvas.RectFull.Min.x + px(140);
+  return {left + (canvas.RectFull.Max.x - left) * x,
+          canvas.RectFull.Min.y + px(34 + kPathHeight / 2)};
+}
+
+// The timeline shows what its view asks for, the critical path with it.
+bool is_drawn_with_path(const Drive& d) {
+  const Session& session = d.session();
+  return d.comes_true([&] {
+    return session.timeline.asked().end > 0 && session.timeline.has_picture() &&
+           session.pieces.paths != nullptr && session.pieces.paths->is_complete;
+  });
+}
+
+void click_at(const Drive& d, ImVec2 place) {
+  d.test->MouseMoveToPos(place);
+  d.test->MouseClick(0);
+  d.test->Yield(2);
+}
+
+bool has_chosen(const Drive& d) {
+  const Session& session = d.session();
+  return session.pieces.chosen != nullptr &&
+         session.pieces.chosen->row.id == session.timeline.chosen_span();
+}
+
+// Types a name into the search and takes the first span that is found.
+void find_span(const Drive& d, const char* name) {
+  Session& session = d.session();
+  d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_F);
+  d.test->Yield(3);
+  d.test->ItemInput("//Timeline/##search");
+  d.test->KeyChars(name);
+  IM_CHECK(d.comes_true([&] {
+    return session.pieces.found != nullptr && session.pieces.found->text == name &&
+           !session.pieces.found->spans.empty();
+  }));
+  d.test->KeyPress(ImGuiKey_Enter);
+  IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() != 0 && has_chosen(d); }));
+}
+
+bool is_in_view(const Drive& d, const rundb::SpanRow& row) {
+  const TimeRange& view = d.session().timeline.view();
+  return row.ts >= view.begin && row.ts + row.dur <= view.end;
+}
+
+// Something in a window of that name, or in a part of it, has this colour.
+bool is_drawn(const char* window, ImU32 colour) {
+  for (const ImGuiWindow* part : ImGui::GetCurrentContext()->Windows) {
+    if (!part->WasActive || std::string_view(part->Name).find(window) != 0) continue;
+    const auto& vertices = part->DrawList->VtxBuffer;
+    if (std::any_of(vertices.begin(), vertices.end(),
+                    [colour](const ImDrawVert& vertex) { return vertex.col == colour; }))
+      return true;
+  }
+  return false;
+}
+
+// Twelve steps of 100 ms that compute, of which one takes four times as long.
+std::string run_with_slow_step() {
+  const std::string path = test_path("slow.db");
+  const auto writer = rundb::require_ok(rundb::Writer::create(path, rundb::IfExists::replace));
+  rundb::require_ok(writer->write_facts(
+      {.meta = {{"name", "slow"}, {"clock", "real"}}, .stages = made_stages(*writer)}));
+  const std::int64_t compute = writer->track_id({}, "compute", "compute");
+  TimeNs now = 1000;
+  for (std::int64_t s = 0; s < 12; ++s) {
+    const TimeNs dur = s == 8 ? 400'000'000 : 100'000'000;
+    rundb::Batch batch;
+    batch.spans.push_back({.track_id = compute,
+                           .name_id = writer->string_id("backward"),
+                           .submit_ts = now,
+                           .ts = now,
+                           .dur = dur,
+                           .step_id = s});
+    batch.steps.push_back({.id = s, .ts = now, .dur = dur, .tokens = 10});
+    rundb::require_ok(writer->append(batch));
+    now += dur;
+  }
+  rundb::require_ok(writer->close());
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a span is chosen on the critical path, and its details are copied as text") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    IM_CHECK(!d.test->ItemExists("//Details/Copy (Ctrl+C)"));
+    d.test->ItemClick("//Timeline/Fit step");
+    IM_CHECK(is_drawn_with_path(d));
+    click_at(d, path_point(d, 0.5F));
+    IM_CHECK(session.timeline.chosen_span() != 0);
+    IM_CHECK(session.pieces.paths->is_on_path(session.timeline.chosen_span()));
+    IM_CHECK(d.comes_true([&] { return has_chosen(d) && session.pieces.rank != nullptr; }));
+    d.test->Yield(3);
+    d.test->ItemClick("//Details/Copy (Ctrl+C)");
+    const std::string text = ImGui::GetClipboardText();
+    const rundb::SpanRow row = session.pieces.chosen->row;
+    IM_CHECK(text.starts_with(session.pieces.facts().string_of(row.name_id) + "\n"));
+    IM_CHECK(text.find("span id: " + std::to_string(row.id)) != text.npos);
+    IM_CHECK(std::regex_search(text, std::regex("\nstep: [0-9]+\n")));
+    IM_CHECK(std::regex_search(text, std::regex("\nduration: [0-9.]+ (s|ms|us)\n")));
+    IM_CHECK(std::regex_search(text, std::regex("\nrank: .* of [0-9 ]+ ")));
+    IM_CHECK(std::regex_search(text, std::regex("\ncritical path: .* of step [0-9]+, as ")));
+    IM_CHECK(text.find("emulated clock, 4 times slower than the platform") != text.npos);
+    ImGui::SetClipboardText("");
+    d.test->WindowFocus("//Timeline");
+    d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
+    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), text.c_str());
+    d.save_picture(picture_folder() + "/details.png");
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("what set a span off and what it set off is a click away, and comes into view") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    find_span(d, "update");
+    const std::int64_t update = session.timeline.chosen_span();
+    const SpanDetails details = details_of(session.pieces, *session.pieces.chosen);
+    IM_CHECK(!details.causes.empty());
+    const rundb::SpanRow cause = details.causes.front().row;
+    // Somewhere else, so that the click has to bring it back.
+    d.test->ItemClick("//Timeline/Fit run");
+    d.test->ItemClick(("//Details/Set off by/span " + std::to_string(cause.id)).c_str());
+    IM_CHECK_EQ(session.timeline.chosen_span(), cause.id);
+    IM_CHECK(is_in_view(d, cause));
+    IM_CHECK_LT(session.timeline.view().width(), 300 * cause.dur + 2000);
+    IM_CHECK(d.comes_true([&] { return has_chosen(d); }));
+    d.test->Yield(3);
+    d.test->ItemClick(("//Details/Set off/span " + std::to_string(update)).c_str());
+    IM_CHECK_EQ(session.timeline.chosen_span(), update);
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a row that is scrolled away comes back with its span") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    find_span(d, "gradient_down");
+    const SpanDetails details = details_of(session.pieces, *session.pieces.chosen);
+    IM_CHECK(!details.causes.empty());
+    const rundb::SpanRow cause = details.causes.front().row;
+    IM_CHECK_STR_EQ(session.pieces.facts().track(cause.track_id)->group.c_str(), "host");
+    // Over the names the wheel scrolls the rows: the host's go out at the top.
+    const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
+    d.test->MouseMoveToPos({canvas.RectFull.Min.x + px(20), canvas.RectFull.GetCenter().y});
+    d.test->MouseWheelY(-40);
+    d.test->Yield(2);
+    d.test->ItemClick(("//Details/Set off by/span " + std::to_string(cause.id)).c_str());
+    IM_CHECK(d.comes_true([&] { return has_chosen(d); }));
+    d.test->Yield(3);
+    // Its row is among the first again, so a click there hits it.
+    const TimeRange& view = session.timeline.view();
+    const double share = static_cast<double>(cause.ts + cause.dur / 2 - view.begin) /
+                         static_cast<double>(view.width());
+    const float x = path_point(d, static_cast<float>(share)).x;
+    d.test->KeyPress(ImGuiKey_Escape);
+    std::int64_t hit = 0;
+    for (float y = 34 + kPathHeight + 4; y < 120 && hit != cause.id; y += 4) {
+      click_at(d, {x, canvas.RectFull.Min.y + px(y)});
+      hit = session.timeline.chosen_span();
+    }
+    IM_CHECK_EQ(hit, cause.id);
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a chosen span is marked in Statistics and Links and asked about in SQL") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    const ImU32 mark = with_alpha(look().colours.accent, 0.28F);
+    IM_CHECK(!is_drawn("Statistics", mark));
+    find_span(d, "state_read");
+    d.test->WindowFocus("//Statistics");
+    IM_CHECK(d.comes_true([&] { return is_drawn("Statistics", mark); }));
+    d.test->WindowFocus("//Links");
+    IM_CHECK(d.comes_true([&] { return is_drawn("Links", mark); }));
+    const std::int64_t span_id = session.timeline.chosen_span();
+    d.test->ItemClick("//Details/Ask in SQL");
+    SqlConsole& console = session.pieces.feed->console();
+    IM_CHECK(d.comes_true([&] { return console.answer() != nullptr && !console.is_working(); }));
+    IM_CHECK_STR_EQ(console.answer()->problem.c_str(), "");
+    const auto& rows = console.answer()->rows;
+    const auto own = std::ranges::find(rows, std::to_string(span_id),
+                                       [](const auto& row) { return row.front(); });
+    IM_CHECK(own != rows.end());
+    IM_CHECK_STR_EQ((*own)[1].c_str(), "state_read");
+    d.test->WindowFocus("//Timeline");
+    d.test->KeyPress(ImGuiKey_Escape);
+    d.test->WindowFocus("//Links");
+    IM_CHECK(d.comes_true([&] { return !is_drawn("Links", mark); }));
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("the critical path that is drawn sums to the verdicts of the record") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    d.test->ItemClick("//Timeline/Fit run");
+    d.test->Yield(3);
+    IM_CHECK(d.comes_true([&] {
+      return d.session().pieces.paths->steps.size() == d.session().pieces.steps().size();
+    }));
+    const std::shared_ptr<const StepPaths> kept = d.session().pieces.paths;
+    const StepPaths& paths = *kept;
+    IM_CHECK_EQ(paths.steps.size(), d.session().pieces.steps().size());
+    const auto reader = rundb::require_ok(rundb::Reader::open(trained_run()));
+    const auto verdicts = rundb::require_ok(analyze::stored_verdicts(*reader, 0));
+    IM_CHECK_EQ(verdicts.size(), paths.steps.size());
+    for (const auto& path : paths.steps) {
+      std::array<TimeNs, analyze::kCauseCount> on_path{};
+      for (const analyze::PathPiece& piece : path->pieces)
+        on_path[analyze::index_of(piece.cause)] += piece.dur;
+      for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
+        const double share_ns =
+            verdicts.at(path->step)[c] * static_cast<double>(path->end_ts - path->ts);
+        IM_CHECK_LT(std::abs(share_ns - static_cast<double>(on_path[c])), 1000.0);
+      }
+    }
+    d.save_picture(picture_folder() + "/critical path.png");
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a cause of the overview marks its spans of the critical path") {
+  if (!can_run()) return;
+  const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    // Before the first step nothing of a cause is in view: the step that has most of it comes.
+    const rundb::StepRow first = session.pieces.steps().front();
+    session.timeline.set_view({first.ts - 2'000'000, first.ts - 1'000'000});
+    d.test->Yield(3);
+    IM_CHECK(is_drawn_with_path(d));
+    IM_CHECK(d.has_item("//Overview/##causes/compute"));
+    d.test->ItemClick("//Overview/##causes/compute");
+    IM_CHECK(session.timeline.marked_cause() == analyze::Cause::compute);
+    IM_CHECK_GT(session.timeline.view().begin, first.ts);
+    d.test->Yield(3);
+    IM_CHECK(is_drawn_with_path(d));
+    d.save_picture(picture_folder() + "/marked cause.png");
+    d.test->ItemClick("//Overview/##causes/compute");
+    IM_CHECK(!session.timeline.marked_cause());
+    d.test->ItemClick("//Overview/##causes/compute");
+    d.test->WindowFocus("//Timeline");
+    d.test->KeyPress(ImGuiKey_Escape);
+    IM_CHECK(!session.timeline.marked_cause());
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a sentence about a step goes to that step") {
+  if (!can_run()) return;
+  const std::string database = run_with_slow_step();
+  const std::string problem = drive(options_for(database), [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    Session& session = d.session();
+    IM_CHECK(d.comes_true([&] { return session.pieces.verdict != nullptr; }));
+    const auto& findings = session.pieces.verdict->findings;
+    const auto about = std::ranges::find(findings, 8, &analyze::Finding::step);
+    IM_CHECK(about != findings.end());
+    const auto before = std::count_if(findings.begin(), about,
+                                      [](const analyze::Finding& f) { return f.step >= 0; });
+    d.test->ItemClick(("//Overview/$$" + std::to_string(before) + "/about step 9").c_str());
+    const rundb::StepRow& slow = session.pieces.steps()[8];
+    IM_CHECK(session.timeline.view().begin <= slow.ts);
+    IM_CHECK(session.timeline.view().end >= slow.ts + slow.dur);
+    IM_CHECK_LT(session.timeline.view().width(), slow.dur * 5 / 4);
+    IM_CHECK(is_drawn_with_path(d));
+    d.save_picture(picture_folder() + "/sentence.png");
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a layout kept before there was a pane for details takes it in beside Statistics") {
+  if (!can_run()) return;
+  AppOptions options = options_for(trained_run());
+  options.settings_path = test_path("older.ini");
+  CHECK(drive(options, [](const Drive& d) { IM_CHECK(is_drawn_with_path(d)); }) == "");
+  std::stringstream kept;
+  kept << std::ifstream(options.settings_path).rdbuf();
+  const std::string older =
+      std::regex_replace(kept.str(), std::regex("\\[Window\\]\\[Details\\]\n([^\n]+\n)*\n"), "");
+  REQUIRE(older.size() < kept.str().size());
+  std::ofstream(options.settings_path) << older;
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(is_drawn_with_path(d));
+    d.test->Yield(4);
+    const ImGuiDockNode* dock = ImGui::FindWindowByName("Statistics")->DockNode;
+    IM_CHECK(dock != nullptr);
+    IM_CHECK(ImGui::FindWindowByName("Details")->DockNode == dock);
+    IM_CHECK(dock->VisibleWindow == ImGui::FindWindowByName("Statistics"));
+  });
+  CHECK(problem == "");
+}
+
+TEST_CASE("a rank says how many are shorter, and is not rounded up to all") {
+  CHECK(rank_words({1, 1204, 1120, 84}, "state_read") ==
+        "longer than 93\u2009% of 1\u2009204 state_read");
+  CHECK(rank_words({1, 10'000, 9'998, 1}, "update") ==
+        "longer than 99.9\u2009% of 10\u2009000 update");
+  CHECK(rank_words({1, 12, 11, 0}, "update") == "the longest of 12 update");
+  CHECK(rank_words({1, 12, 0, 11}, "update") == "the shortest of 12 update");
+  CHECK(rank_words({1, 12, 0, 0}, "update") == "as long as all of 12 update");
+  CHECK(rank_words({1, 1, 0, 0}, "sample") == "the only sample");
+}
+
+}  // namespace sluice::gui
