@@ -41,7 +41,7 @@ int channel(std::uint32_t colour, int index) {
   return static_cast<int>(colour >> (16 - 8 * index) & 0xff);
 }
 
-// Of the 6x6x6 cube and the 24 greys of a terminal with 256 colours the nearest.
+// The nearest of the 6x6x6 cube and the 24 greys that a terminal with 256 colours has.
 int nearest_of_256(std::uint32_t colour) {
   constexpr std::array<int, 6> kLevels = {0, 95, 135, 175, 215, 255};
   int cube = 16;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A hundred million random elements of each policy, kernel beside reference, and as many of each
-# IEEE operator beside the processor's: about an hour and a half on one core. ./test runs the same with
-# fewer.
+# IEEE operator beside the processor's: about an hour and a half on one core. ./test runs the
+# same with fewer.
 #
 #   scripts/soak_hls.sh [BUILD]        BUILD: build/release unless given
 set -euo pipefail

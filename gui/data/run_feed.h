@@ -68,7 +68,7 @@ class RunFeed {
   std::shared_ptr<const StepPaths> paths() const;
   std::shared_ptr<const Verdict> verdict() const;
   std::shared_ptr<const SpanStatistics> statistics() const;  // of the whole run
-  // Of the range that was asked for last, when it has been read.
+  // The range is the one that was asked for last; null until it has been read.
   std::shared_ptr<const SpanStatistics> range_statistics() const;
   std::shared_ptr<const Findings> found() const;
 

@@ -61,7 +61,7 @@ void DetailsView::draw_buttons(const SpanDetails& details) {
   // No tips: they would cover the lines beneath.
   if (ImGui::SmallButton("Copy (Ctrl+C)")) ImGui::SetClipboardText(details_text(details).c_str());
   ImGui::SameLine();
-  if (ImGui::SmallButton("Zoom to it")) timeline_.show_chosen();
+  if (ImGui::SmallButton("Zoom to it")) timeline_.fit_selection();
   ImGui::SameLine();
   if (ImGui::SmallButton("Ask in SQL")) {
     sql_.put(details_question(details.span_id));

@@ -30,7 +30,7 @@ class KnobsView : public View {
   void draw_choice_buttons(float width, bool is_narrow);
   void draw_take_back();
   void draw_answer_of_run() const;
-  // Of a run that is over: what is chosen as a command, and a new run with it.
+  // For a run that is over: what is chosen as a command, and a new run with it.
   void draw_new_run();
   void draw_command();
   void draw_prediction();

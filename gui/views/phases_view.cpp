@@ -88,7 +88,7 @@ const char* PhasesView::help() const { return "Forward, backward and update of e
 void PhasesView::draw_content() {
   const SpanStatistics* statistics = pieces_.statistics.get();
   if (pieces_.verdict != nullptr && !pieces_.verdict->why_empty.empty()) {
-    draw_title("Where the time went");
+    draw_title(words::kPhases);
     draw_empty(pieces_.verdict->why_empty);
     return;
   }

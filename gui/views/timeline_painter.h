@@ -32,7 +32,7 @@ class TimelinePainter {
   void draw_measured();
   void draw_labels();
   HoveredBox box_at(ImVec2 mouse) const;
-  // Of the summary under the mouse, with its row; no row: there is none.
+  // The summary under the mouse, with its row; no row: there is none.
   struct HoveredSummary {
     const TimelineRow* row = nullptr;
     BusyColumn column;

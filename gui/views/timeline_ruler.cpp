@@ -57,7 +57,8 @@ void TimelineRuler::draw_times() {
   for (TimeNs n = first; zero + n * distance <= place_.view.end; ++n) {
     const float x = std::floor(place_.x(zero + n * distance));
     if (x < place_.low.x) continue;
-    list_->AddLine({x, place_.axis_low() - px(4)}, {x, place_.high.y}, with_alpha(colours.line, 0.7F));
+    list_->AddLine({x, place_.axis_low() - px(4)}, {x, place_.high.y},
+                   with_alpha(colours.line, 0.7F));
     const std::string text = tick_text(n * distance, distance);
     if (x + ImGui::CalcTextSize(text.c_str()).x < place_.high.x)
       list_->AddText({x + px(3), place_.low.y - place_.axis_height + px(2)}, colours.dim,
@@ -76,7 +77,8 @@ void TimelineRuler::draw_steps() {
     const float x = std::floor(place_.x(step->ts));
     if (x >= place_.low.x && x >= line_before + px(5)) {  // closer lines would be a surface
       line_before = x;
-      list_->AddLine({x, place_.axis_low()}, {x, place_.high.y}, with_alpha(colours.dim, 0.45F), px(1));
+      list_->AddLine({x, place_.axis_low()}, {x, place_.high.y}, with_alpha(colours.dim, 0.45F),
+                     px(1));
     }
     // A step that began before has its number at the edge, so long as that ends before the step.
     const float left = std::max(x, place_.low.x);
@@ -85,7 +87,8 @@ void TimelineRuler::draw_steps() {
     const float end = left + tag_width(text);
     const bool is_cut = x < place_.low.x && end > place_.x(step->ts + step->dur);
     if (is_cut || end > place_.high.x) continue;
-    draw_tag(list_, place_, {left, place_.axis_low() - px(15)}, text, with_alpha(colours.waiting, 1));
+    draw_tag(list_, place_, {left, place_.axis_low() - px(15)}, text,
+             with_alpha(colours.waiting, 1));
     free_from = end + px(2);
   }
 }

@@ -61,7 +61,7 @@ class TimelineState {
   // Chooses it and brings it into view, also on a row that is scrolled or folded away.
   void go_to(const rundb::SpanRow& span);
 
-  // Of the critical path: its spans stand out, all others are dimmed.
+  // Its spans on the critical path stand out, all others are dimmed.
   const std::optional<analyze::Cause>& marked_cause() const { return marked_cause_; }
   void mark_cause(std::optional<analyze::Cause> cause) { marked_cause_ = cause; }
 

@@ -48,7 +48,7 @@ std::string about(const RunFacts& facts, const Box& box) {
   return text;
 }
 
-// Of a span that is drawn; none: it is too short to have a box of its own.
+// The track of a span that is drawn; none: it is too short to have a box of its own.
 std::optional<std::int64_t> track_of(const TimelineWindow* window, std::int64_t span_id) {
   if (window == nullptr) return {};
   for (const TrackBoxes& track : window->tracks) {

@@ -1,7 +1,7 @@
 #pragma once
 // What the window does to a run: the line to it, what is chosen and not yet in force, what became
-// of the changes before, and what further ones should gain. Of a run that has ended, what is chosen
-// is for a new run like it. Views and commands share it.
+// of the changes before, and what further ones should gain. What is chosen of a run that has
+// ended is for a new run like it. Views and commands share it.
 //
 // Thread contract: the frame thread.
 

@@ -220,8 +220,7 @@ Answer noise_answer(const ReadRun& a, const ReadRun& b) {
   for (const auto& [who, run] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
     const auto clock = run->meta.find("clock");
     const std::size_t steps = run->series.at("step_time").size();
-    if (steps >= kFewest || (clock != run->meta.end() && clock->second == "simulated"))
-      continue;
+    if (steps >= kFewest || (clock != run->meta.end() && clock->second == "simulated")) continue;
     few += fmt::format("{}{} has {} step{}", few.empty() ? "" : ", ", who, steps,
                        steps == 1 ? "" : "s");
   }

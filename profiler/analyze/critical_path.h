@@ -24,7 +24,7 @@ struct StepVerdict {
   std::int64_t step = 0;
   TimeNs ts = 0;
   TimeNs dur = 0;
-  // Of the pieces of the path; sums to 1; all 0 in a step that took no time.
+  // Shares of the path's pieces; sums to 1; all 0 in a step that took no time.
   std::array<double, kCauseCount> share{};
   std::vector<PathPiece> path;  // in order of time
 

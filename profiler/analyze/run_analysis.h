@@ -61,7 +61,7 @@ struct RunAnalysis {
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they
   // do. Then share, links, overlap, devices and causes of outliers are there.
   std::string why_unknown;
-  // Of every analysis of the run, prediction apart; the first is of lost records.
+  // One for every analysis of the run, prediction apart; the first is of lost records.
   std::vector<Answer> answers;
 
   bool has_spans() const { return why_unknown.empty(); }

@@ -1,7 +1,7 @@
 #pragma once
-// Every table of a run as a CSV file (RFC 4180), for spreadsheets and scripts. Of a part of a run
-// go out the rows within it of tables with a step or a time; the other tables describe the run and
-// go out whole, but for those that only help to find spans quickly, which are of all of it.
+// Every table of a run as a CSV file (RFC 4180), for spreadsheets and scripts. For a part of a run,
+// tables with a step or a time have the rows within it; the other tables describe the run and are
+// whole, but for those that only help to find spans quickly, which are of all of it.
 //
 // Thread contract: free functions.
 

@@ -32,7 +32,11 @@ Result<std::string> comparison_report(const std::string& database_a,
                                       const std::string& database_b) {
   ASSIGN_OR_RETURN(const detail::PageData data, detail::comparison_data(database_a, database_b));
   return detail::page_of(
-      {.frame = kComparisonHtml, .style = kComparisonCss, .words = {}, .script = kComparisonJs},
+      {.frame = kComparisonHtml,
+       .style = kComparisonCss,
+       .words = {{"{{causes}}", fmt::format("{} {}", words::kWhy, words::kAsLong)},
+                 {"{{run_info}}", words::kRunInfo}},
+       .script = kComparisonJs},
       data.title, data.json);
 }
 

@@ -16,7 +16,7 @@
 namespace sluice::report {
 
 struct RunPart {
-  // Of table step: from 0. Both included.
+  // As table step has them, from 0. Both included.
   std::int64_t first_step_id = 0;
   std::int64_t last_step_id = std::numeric_limits<std::int64_t>::max();
   // From the begin of the first step to before the end of the last.

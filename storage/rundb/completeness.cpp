@@ -84,7 +84,7 @@ Status look_at_operations(Reader& reader, std::int64_t counted_max, Completeness
 Status look_at_steps(Reader& reader, Completeness& found) {
   ASSIGN_OR_RETURN(const IdRange steps, range_of(reader, "ids_of_steps"));
   ASSIGN_OR_RETURN(const std::vector<std::int64_t> counted, integers_of(reader, "steps_counted"));
-  // Of the first and the last operations: NULL where none belongs to a step.
+  // The steps of the first and the last operations: NULL where none belongs to a step.
   ASSIGN_OR_RETURN(const std::vector<std::int64_t> named, integers_of(reader, "steps_named"));
   if (!steps.is_empty()) {
     const std::int64_t gaps = steps.length() - steps.count;

@@ -134,7 +134,7 @@ Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen,
   return json;
 }
 
-// Of the operations of both; "": they can be judged.
+// Why the operations of both say nothing; "": they can be judged.
 std::string why_unknown(const std::vector<analyze::Answer>& answers) {
   const auto found = std::ranges::find(answers, "phases and links", &analyze::Answer::of);
   if (found == answers.end() || found->outcome != analyze::Outcome::could_not_look) return "";
