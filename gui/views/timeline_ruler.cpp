@@ -37,7 +37,7 @@ std::optional<TimeNs> begin_of(const ChangeMark& change, const std::vector<rundb
   return step == steps.end() ? steps.back().ts + steps.back().dur : step->ts;
 }
 
-const rundb::StepRow* step_at(const std::vector<rundb::StepRow>& steps, TimeNs ts) {
+const rundb::StepRow* step_at_or_after(const std::vector<rundb::StepRow>& steps, TimeNs ts) {
   const auto step =
       std::ranges::upper_bound(steps, ts, {}, [](const rundb::StepRow& s) { return s.ts + s.dur; });
   return step == steps.end() ? nullptr : &*step;

@@ -16,7 +16,7 @@ float ruler_height(const RunFacts& facts);
 // When the first step with the new value begins; none: no step before it has ended yet.
 std::optional<TimeNs> begin_of(const ChangeMark& change, const std::vector<rundb::StepRow>& steps);
 // The step under way then, else the one that ends next; null: behind the last step.
-const rundb::StepRow* step_at(const std::vector<rundb::StepRow>& steps, TimeNs ts);
+const rundb::StepRow* step_at_or_after(const std::vector<rundb::StepRow>& steps, TimeNs ts);
 
 class TimelineRuler {
  public:

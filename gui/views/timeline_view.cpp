@@ -376,7 +376,8 @@ void TimelineView::fit_under_cursor(const HoveredBox& hovered, const TimelinePla
     timeline_.fit({hovered.box->ts, hovered.box->end_ts});
     return;
   }
-  const rundb::StepRow* step = step_at(pieces_.steps(), place.ts(ImGui::GetIO().MousePos.x));
+  const rundb::StepRow* step =
+      step_at_or_after(pieces_.steps(), place.ts(ImGui::GetIO().MousePos.x));
   if (step != nullptr) timeline_.show_step(*step);
 }
 

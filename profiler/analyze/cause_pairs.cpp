@@ -18,10 +18,7 @@ Result<RunAnalysis> analysis_of(const std::string& database) {
 
 }  // namespace
 
-Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
-                                           const std::string& database_b) {
-  ASSIGN_OR_RETURN(const RunAnalysis a, analysis_of(database_a));
-  ASSIGN_OR_RETURN(const RunAnalysis b, analysis_of(database_b));
+std::vector<CausePair> cause_pairs(const RunAnalysis& a, const RunAnalysis& b) {
   std::vector<CausePair> causes;
   if (!a.has_spans() || !b.has_spans()) return causes;
   for (std::size_t c = 0; c < kCauseCount; ++c) {
@@ -33,6 +30,13 @@ Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
   std::ranges::stable_sort(causes, std::greater<>(),
                            [](const CausePair& pair) { return std::max(pair.a_ns, pair.b_ns); });
   return causes;
+}
+
+Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
+                                           const std::string& database_b) {
+  ASSIGN_OR_RETURN(const RunAnalysis a, analysis_of(database_a));
+  ASSIGN_OR_RETURN(const RunAnalysis b, analysis_of(database_b));
+  return cause_pairs(a, b);
 }
 
 }  // namespace sluice::analyze

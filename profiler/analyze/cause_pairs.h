@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "profiler/analyze/cause.h"
+#include "profiler/analyze/run_analysis.h"
 
 namespace sluice::analyze {
 
@@ -19,6 +20,7 @@ struct CausePair {
 };
 
 // The largest first, without causes that neither run has; none where a run recorded no operations.
+std::vector<CausePair> cause_pairs(const RunAnalysis& a, const RunAnalysis& b);
 Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
                                            const std::string& database_b);
 

@@ -24,6 +24,7 @@ struct ReadRun {
   std::string path;
   rundb::Reader* reader = nullptr;
   analyze::RunInfo info;
+  analyze::RunAnalysis analysis;
   std::vector<rundb::StepRow> steps;
   std::vector<rundb::StepRow> steps_with_operations;
 
@@ -38,6 +39,7 @@ Result<ReadRun> read_run(rundb::Reader& reader, const std::string& path) {
   run.path = path;
   run.reader = &reader;
   ASSIGN_OR_RETURN(run.info, analyze::load_run_info(reader));
+  ASSIGN_OR_RETURN(run.analysis, analyze::analyze_run(reader, run.info));
   ASSIGN_OR_RETURN(run.steps, reader.steps());
   ASSIGN_OR_RETURN(run.steps_with_operations, analyze::steps_with_operations(reader, run.steps));
   return run;
@@ -115,8 +117,7 @@ Json all_changes_json(const ReadRun& a, const ReadRun& b) {
   return rows;
 }
 
-Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen,
-                      const std::string& why_unknown) {
+Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen) {
   const std::string mode = run.info.mode.line();
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, run.reader->losses());
   Json json = {{"path", run.path},
@@ -129,16 +130,10 @@ Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen,
                {"step_count", run.steps.size()},
                {"losses", losses_json(losses)},
                {"curves", curves_json(run.steps)}};
-  ASSIGN_OR_RETURN(json["timeline"],
-                   timeline_json(*run.reader, run.info, chosen, why_unknown, Counters::left_out));
+  ASSIGN_OR_RETURN(json["timeline"], timeline_json(*run.reader, run.info, chosen,
+                                                   analyze::sentence_of(run.analysis.why_unknown),
+                                                   Counters::left_out));
   return json;
-}
-
-// Why the operations of both say nothing; "": they can be judged.
-std::string why_unknown(const std::vector<analyze::Answer>& answers) {
-  const auto found = std::ranges::find(answers, "phases and links", &analyze::Answer::of);
-  if (found == answers.end() || found->outcome != analyze::Outcome::could_not_look) return "";
-  return analyze::sentence_of(found->why);
 }
 
 std::string title_of(const ReadRun& a, const ReadRun& b) {
@@ -151,8 +146,6 @@ std::string title_of(const ReadRun& a, const ReadRun& b) {
 Result<PageData> comparison_data(const std::string& database_a, const std::string& database_b) {
   ASSIGN_OR_RETURN(const analyze::Comparison comparison,
                    analyze::compare_runs(database_a, database_b));
-  ASSIGN_OR_RETURN(const std::vector<analyze::CausePair> causes,
-                   analyze::cause_pairs(database_a, database_b));
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader_a, rundb::Reader::open(database_a));
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader_b, rundb::Reader::open(database_b));
   // Each is of one moment, of a live run too.
@@ -176,15 +169,14 @@ Result<PageData> comparison_data(const std::string& database_a, const std::strin
   data.json["steps_a"] = comparison.steps_a;
   data.json["steps_b"] = comparison.steps_b;
   data.json["figures"] = figures_json(comparison);
-  data.json["causes"] = causes_json(causes);
+  data.json["causes"] = causes_json(analyze::cause_pairs(a.analysis, b.analysis));
   data.json["differences"] = differences_json(comparison.differences);
   data.json["facts"] = facts_json(a, b);
   data.json["changes"] = all_changes_json(a, b);
   data.json["colours"] = colours_json({&a.info, &b.info});
   data.json["looked"] = looked_json(comparison.answers);
-  const std::string unknown = why_unknown(comparison.answers);
-  ASSIGN_OR_RETURN(data.json["a"], run_json(a, chosen_a, unknown));
-  ASSIGN_OR_RETURN(data.json["b"], run_json(b, chosen_b, unknown));
+  ASSIGN_OR_RETURN(data.json["a"], run_json(a, chosen_a));
+  ASSIGN_OR_RETURN(data.json["b"], run_json(b, chosen_b));
   return data;
 }
 

@@ -224,9 +224,9 @@ TEST_CASE("a change is marked where its first step begins, and a step is found u
   CHECK(begin_of({.step = 3, .text = {}, .who = {}}, steps) == 390);  // it has begun, and not ended
   CHECK_FALSE(begin_of({.step = 4, .text = {}, .who = {}}, steps));
   CHECK_FALSE(begin_of({.step = 0, .text = {}, .who = {}}, {}));
-  CHECK(step_at(steps, 250)->id == 1);
-  CHECK(step_at(steps, 195)->id == 1);  // between two: the one that ends next
-  CHECK(step_at(steps, 390) == nullptr);
+  CHECK(step_at_or_after(steps, 250)->id == 1);
+  CHECK(step_at_or_after(steps, 195)->id == 1);  // between two: the one that ends next
+  CHECK(step_at_or_after(steps, 390) == nullptr);
 }
 
 }  // namespace sluice::gui
