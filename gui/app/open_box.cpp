@@ -32,9 +32,9 @@ std::string OpenBox::draw() {
   if (is_opening_) begin();
   const ImVec2 screen = ImGui::GetMainViewport()->WorkSize;
   ImGui::SetNextWindowPos(ImGui::GetMainViewport()->GetCenter(), ImGuiCond_Appearing, {0.5F, 0.5F});
-  ImGui::SetNextWindowSize(
-      {std::min(px(860), screen.x * 0.95F), std::min(px(460), screen.y * 0.9F)},
-      ImGuiCond_Appearing);
+  // A popup is as small as what it holds, and the list is as large as the popup.
+  const ImVec2 size = {std::min(px(860), screen.x * 0.95F), std::min(px(460), screen.y * 0.9F)};
+  ImGui::SetNextWindowSizeConstraints(size, size);
   if (!ImGui::BeginPopup(kName)) return {};
   draw_title(kName, "a row opens it; Tab completes a path");
   bool opens = false;

@@ -145,6 +145,7 @@ void DevicesView::draw_tools(const Shares& shares) {
       turning_.can_turn() && turning_.is_knob(kMapKnob) && shares.in_force.size() > 1;
   if (!can_drag) return;
   const std::int64_t most = *std::ranges::max_element(shares.chosen);
+  if (amount_ == 0) amount_ = static_cast<int>(std::max<std::int64_t>(1, (most + 5) / 10));
   ImGui::AlignTextToFramePadding();
   draw_coloured(look().colours.dim, "drag one onto another: moves", false);
   ImGui::SameLine(0, px(5));

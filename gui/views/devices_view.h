@@ -33,7 +33,7 @@ class DevicesView : public View {
   const RunPieces& pieces_;
   Turning& turning_;
 
-  int amount_ = 1;  // subgroups that a drag moves
+  int amount_ = 0;  // subgroups that a drag moves; 0: a tenth of a share, once shares are known
 };
 
 }  // namespace sluice::gui

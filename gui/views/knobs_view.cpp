@@ -266,7 +266,10 @@ void KnobsView::draw_command() {
   const std::shared_ptr<const std::string> output = output_.result();
   if (output == nullptr) return;
   const std::string command = like_command(like, *output);
-  draw_note(command);
+  {
+    const FontScope font(look().mono, Look::kSmallSize);  // in which two hyphens stay two
+    draw_note(command);
+  }
   ImGui::SetItemTooltip("the same as a command, to be typed in a terminal");
   if (ImGui::Button("Copy the command")) ImGui::SetClipboardText(command.c_str());
 }

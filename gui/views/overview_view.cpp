@@ -196,7 +196,7 @@ void OverviewView::draw_causes(const Verdict& verdict) {
   draw_strip("##shares", parts, px(14));
   ImGui::Dummy({0, px(2)});
   // The names first, then the shares; times where there is room.
-  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(200);
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(260);
   if (!ImGui::BeginTable("##causes", 4)) return;
   ImGui::TableSetupColumn("colour", ImGuiTableColumnFlags_WidthFixed, px(10));
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch);

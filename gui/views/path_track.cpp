@@ -48,7 +48,7 @@ void PathTrack::draw_label(ImDrawList* list) const {
   const ImVec2 low = {place_.low.x - place_.label_width, top()};
   const std::optional<analyze::Cause> cause = timeline_.marked_cause();
   const std::string text =
-      cause ? fmt::format("path: {}", analyze::cause_name(*cause)) : "critical path";
+      cause ? fmt::format("path: {}", analyze::cause_label(*cause)) : "critical path";
   const float y = (top() + bottom() - ImGui::GetFontSize()) / 2;
   list->PushClipRect({low.x, low.y - px(2)}, {place_.low.x - px(6), place_.low.y}, true);
   list->AddText({low.x, y}, cause ? look().colours.amber : look().colours.text, text.c_str());
@@ -89,7 +89,7 @@ void PathTrack::draw_tip(ImVec2 mouse) const {
   if (at.piece == nullptr || !ImGui::BeginTooltip()) return;
   draw_dot(colour_of(at.piece->cause));
   ImGui::SameLine();
-  ImGui::Text("%s: %s", std::string(analyze::cause_name(at.piece->cause)).c_str(),
+  ImGui::Text("%s: %s", std::string(analyze::cause_label(at.piece->cause)).c_str(),
               std::string(analyze::cause_phrase(at.piece->cause)).c_str());
   if (ImGui::BeginTable("##tip", 2)) {
     draw_pair("on the critical path of step", step_text(at.step->step));

@@ -103,7 +103,7 @@ class Lines {
     for (const auto& [of, dur] : sums) {
       if (!text.empty()) text += "; ";
       text += fmt::format("{} of step {}, as {}", time_text(dur), step_text(of.first),
-                          analyze::cause_name(of.second));
+                          analyze::cause_label(of.second));
     }
     // Whether it is on none is known where the paths of all the steps that it touches are there.
     const auto covers = [this](const std::shared_ptr<const StepPath>& step) {

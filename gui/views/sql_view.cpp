@@ -84,6 +84,7 @@ void SqlView::draw_content() {
   if (is_requested) question_ = std::move(requested);
   {
     const FontScope font(look().mono, Look::kTextSize);
+    if (ImGui::IsWindowAppearing() && ImGui::IsWindowFocused()) ImGui::SetKeyboardFocusHere();
     input_lines("##question", question_, {-1, ImGui::GetTextLineHeight() * 4 + px(8)});
   }
   const bool is_typing = ImGui::IsItemFocused() || ImGui::IsItemActive();

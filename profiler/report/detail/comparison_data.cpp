@@ -81,7 +81,7 @@ Json causes_json(const std::vector<analyze::CausePair>& causes) {
   Json rows = Json::array();
   for (const analyze::CausePair& pair : causes) {
     rows.push_back(
-        {{"cause", analyze::cause_name(pair.cause)}, {"a_ns", pair.a_ns}, {"b_ns", pair.b_ns}});
+        {{"cause", analyze::cause_label(pair.cause)}, {"a_ns", pair.a_ns}, {"b_ns", pair.b_ns}});
   }
   return rows;
 }

@@ -35,7 +35,7 @@ Json colours_json(std::initializer_list<const analyze::RunInfo*> runs) {
   Json causes = Json::object();
   for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
     const auto cause = static_cast<analyze::Cause>(c);
-    causes[std::string(analyze::cause_name(cause))] = colour_json(analyze::cause_colour(cause));
+    causes[std::string(analyze::cause_label(cause))] = colour_json(analyze::cause_colour(cause));
   }
   Json phases = Json::object();
   for (const analyze::PhaseInfo& phase : analyze::kPhases)

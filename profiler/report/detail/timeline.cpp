@@ -98,7 +98,7 @@ class Timeline {
     Json rows = Json::array();
     TimeNs end_ts = 0;
     for (const analyze::PathPiece& piece : analyze::verdict_of(data).path) {
-      const auto cause = analyze::cause_name(piece.cause);
+      const auto cause = analyze::cause_label(piece.cause);
       if (!rows.empty() && rows.back()[2] == cause && end_ts == piece.ts) {
         rows.back()[1] = rows.back()[1].get<TimeNs>() + piece.dur;
       } else if (rows.size() < kPathPiecesMax) {

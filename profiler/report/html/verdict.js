@@ -60,7 +60,7 @@ function verdictWords(verdict, parts) {
 function drawShares(causes, parts) {
   const largest = causes[0].share;
   causes.forEach((cause, i) => {
-    const colour = causeColours.get(cause.cause) || unknownColour;
+    const colour = causeColours.get(cause.label) || unknownColour;
     const piece = hued(element('div'), colour);
     piece.style.width = `${cause.share * 100}%`;
     piece.title = `${cause.label} ${parts[i]} %`;

@@ -244,7 +244,7 @@ TEST_CASE("a plan that does not fit is refused with the smallest cap that would 
   const std::string& message = refused.error().message();
   const std::size_t at = message.find("do is ");
   REQUIRE(at != std::string::npos);
-  const std::string smallest = message.substr(at + 6, message.find(" B", at) - at - 6);
+  const std::string smallest = message.substr(at + 6, message.find(". ", at) - at - 6);
   CHECK_FALSE(state::StateStore::exists(files.folder.file("state")));
   CHECK(train_small(files, {"host_memory=" + smallest}).ok());
 }

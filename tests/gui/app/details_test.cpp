@@ -14,7 +14,6 @@
 #include "gui/widgets/look.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "tests/gui/app/window_fixture.h"
-#include "tests/made_stages.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::gui {
@@ -81,31 +80,6 @@ bool is_drawn(const char* window, ImU32 colour) {
       return true;
   }
   return false;
-}
-
-// Twelve steps of 100 ms that compute, of which one takes four times as long.
-std::string run_with_slow_step() {
-  const std::string path = test_path("slow.db");
-  const auto writer = rundb::require_ok(rundb::Writer::create(path, rundb::IfExists::replace));
-  rundb::require_ok(writer->write_facts(
-      {.meta = {{"name", "slow"}, {"clock", "real"}}, .stages = made_stages(*writer)}));
-  const std::int64_t compute = writer->track_id({}, "compute", "compute");
-  TimeNs now = 1000;
-  for (std::int64_t s = 0; s < 12; ++s) {
-    const TimeNs dur = s == 8 ? 400'000'000 : 100'000'000;
-    rundb::Batch batch;
-    batch.spans.push_back({.track_id = compute,
-                           .name_id = writer->string_id("backward"),
-                           .submit_ts = now,
-                           .ts = now,
-                           .dur = dur,
-                           .step_id = s});
-    batch.steps.push_back({.id = s, .ts = now, .dur = dur, .tokens = 10});
-    rundb::require_ok(writer->append(batch));
-    now += dur;
-  }
-  rundb::require_ok(writer->close());
-  return path;
 }
 
 }  // namespace
@@ -270,16 +244,16 @@ TEST_CASE("a cause of the overview marks its spans of the critical path") {
     session.timeline.set_view({first.ts - 2'000'000, first.ts - 1'000'000});
     d.test->Yield(3);
     IM_CHECK(is_drawn_with_path(d));
-    IM_CHECK(d.has_item("//Overview/##causes/compute"));
-    d.test->ItemClick("//Overview/##causes/compute");
+    IM_CHECK(d.has_item("//Overview/##causes/forward, backward"));
+    d.test->ItemClick("//Overview/##causes/forward, backward");
     IM_CHECK(session.timeline.marked_cause() == analyze::Cause::compute);
     IM_CHECK_GT(session.timeline.view().begin, first.ts);
     d.test->Yield(3);
     IM_CHECK(is_drawn_with_path(d));
     d.save_picture(picture_folder() + "/marked cause.png");
-    d.test->ItemClick("//Overview/##causes/compute");
+    d.test->ItemClick("//Overview/##causes/forward, backward");
     IM_CHECK(!session.timeline.marked_cause());
-    d.test->ItemClick("//Overview/##causes/compute");
+    d.test->ItemClick("//Overview/##causes/forward, backward");
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiKey_Escape);
     IM_CHECK(!session.timeline.marked_cause());

@@ -126,7 +126,7 @@ TEST_CASE("opening lists the runs there are, and a path is completed") {
     IM_CHECK(row != runs.end());
     IM_CHECK_EQ(row->step_count, 8);
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
-    const std::string item = fmt::format("**/###run {}", row - runs.begin());
+    const std::string item = fmt::format("//$FOCUSED/##runs/###run {}", row - runs.begin());
     IM_CHECK(d.comes_true([&] { return d.test->ItemExists(item.c_str()); }));
     d.test->ItemClick(item.c_str());
     IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tests/gui/app/virtual_display.h"
+#include "tests/made_stages.h"
 #include "tests/skip.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
@@ -72,6 +73,30 @@ std::string trained_run() {
     CHECK(ChildProcess(train_command("done", 8)).wait() == 0);
     return test_path("done") + "/run.db";
   }();
+  return path;
+}
+
+std::string run_with_slow_step() {
+  const std::string path = test_path("slow.db");
+  const auto writer = rundb::require_ok(rundb::Writer::create(path, rundb::IfExists::replace));
+  rundb::require_ok(writer->write_facts(
+      {.meta = {{"name", "slow"}, {"clock", "real"}}, .stages = made_stages(*writer)}));
+  const std::int64_t compute = writer->track_id({}, "compute", "compute");
+  TimeNs now = 1000;
+  for (std::int64_t s = 0; s < 12; ++s) {
+    const TimeNs dur = s == 8 ? 400'000'000 : 100'000'000;
+    rundb::Batch batch;
+    batch.spans.push_back({.track_id = compute,
+                           .name_id = writer->string_id("backward"),
+                           .submit_ts = now,
+                           .ts = now,
+                           .dur = dur,
+                           .step_id = s});
+    batch.steps.push_back({.id = s, .ts = now, .dur = dur, .tokens = 10});
+    rundb::require_ok(writer->append(batch));
+    now += dur;
+  }
+  rundb::require_ok(writer->close());
   return path;
 }
 
