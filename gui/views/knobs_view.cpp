@@ -268,7 +268,7 @@ void KnobsView::draw_command() {
   const std::string command = like_command(like, *output);
   {
     const FontScope font(look().mono, Look::kSmallSize);  // in which two hyphens stay two
-    draw_note(command);
+    draw_coloured(look().colours.dim, command);
   }
   ImGui::SetItemTooltip("the same as a command, to be typed in a terminal");
   if (ImGui::Button("Copy the command")) ImGui::SetClipboardText(command.c_str());
