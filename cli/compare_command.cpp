@@ -43,7 +43,7 @@ std::string shortened(const std::string& text) {
 
 void print_figures(const Comparison& comparison, bool is_wide) {
   if (is_wide) {
-    print("{:<24} {:>11} {:>11} {:>9}\n", "medians a step", "A", "B", "change");
+    print("{:<20} {:>10} {:>10} {:>9}\n", "medians a step", "A", "B", "change");
   } else {
     print("Medians a step:\n");
   }
@@ -51,7 +51,7 @@ void print_figures(const Comparison& comparison, bool is_wide) {
     const std::string a = figure_text(figure, figure.a);
     const std::string b = figure_text(figure, figure.b);
     if (is_wide) {
-      print("{:<24} {:>11} {:>11} {:>+7.1f} %  {}\n", figure.key, a, b, 100 * figure.change(),
+      print("{:<20} {:>10} {:>10} {:>+7.1f} %  {}\n", figure.key, a, b, 100 * figure.change(),
             analyze::judgement_of(figure));
     } else {
       print("{}: {} -> {}\n  {:+.1f} %, {}\n", figure.key, a, b, 100 * figure.change(),

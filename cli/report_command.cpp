@@ -186,7 +186,7 @@ void add_export_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->excludes(steps);
   command->footer(
-      "Example: sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");
+      "Example:\n  sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");
   command->callback([arguments, &exit_code] {
     const Status status = write_export(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

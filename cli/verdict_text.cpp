@@ -44,7 +44,7 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   std::vector<double> shares;
   for (const BarLine& line : lines) shares.push_back(line.share);
   const std::vector<int> tenths = analyze::rounded_shares(shares, 1000);  // of a per cent
-  const int bar_max = std::clamp(columns - 39, 4, kBarMax);
+  const int bar_max = std::clamp(columns - 39, 1, kBarMax);
   double most = 0;
   for (const BarLine& line : lines) most = std::max(most, line.share);
   std::string text;

@@ -25,7 +25,9 @@ Notice::Notice(const char* name, float width_max, float below, ImU32 border) {
 }
 
 Notice::~Notice() {
-  ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
+  // A menu or a box that somebody opened lies above it.
+  if (!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel))
+    ImGui::BringWindowToDisplayFront(ImGui::GetCurrentWindow());
   ImGui::End();
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();

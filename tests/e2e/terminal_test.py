@@ -108,7 +108,7 @@ def the_knobs_of_a_live_run_fit(place):
 
 @test
 def wide_characters_count_as_two_columns(place):
-    run = trained(place, name="\u6f22\u5b57\u306e\u540d\u524d" * 6)
+    run = trained(place, name="\u6f22\u5b57\u306e\u540d\u524d" * 3)
     for columns in (40, 60, 80):
         check_width(in_a_terminal("show", run, columns=columns), "show", columns)
 
@@ -194,7 +194,7 @@ def a_simulated_run_is_of_the_machine_that_was_simulated(place):
 
 @test
 def a_missing_argument_is_said_with_what_it_is(place):
-    sluice("compare", place / "a.db").refused(2, ["compare: b is missing: the run database"])
+    sluice("compare", place / "a.db").refused(2, ["compare: b is missing: B: the run database"])
     sluice("show").refused(2, ["show: database is missing"])
 
 

@@ -104,7 +104,7 @@ TEST_CASE("a phase that grew while steps got no longer is explained, and no othe
   // The updates end earlier, so forward is counted from earlier on.
   CHECK(note_of({100, 100, 100, 80, 80}, {10 * kMs, 20 * kMs, 70 * kMs},
                 {20 * kMs, 20 * kMs, 40 * kMs})
-            .starts_with("forward takes more of a step that is no longer: it counts from"));
+            .starts_with("Forward starts counting when the previous updates end."));
   CHECK(note_of({100, 100, 100, 80, 80}, {10 * kMs, 20 * kMs, 70 * kMs},
                 {5 * kMs, 25 * kMs, 50 * kMs})
             .starts_with("backward takes more of a step that is no longer: phases overlap"));

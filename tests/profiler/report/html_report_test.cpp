@@ -82,7 +82,7 @@ TEST_CASE("the page gets the colours of stages, causes and phases, for both them
   CHECK(colours["causes"]["buffers"]["light"] == colour_text(palette::kWaiting.light));
   CHECK(colours["phases"].size() == analyze::kPhaseCount);
   for (const auto& cause : data["verdict"]["causes"])
-    CHECK(colours["causes"].contains(cause["cause"].get<std::string>()));
+    CHECK(colours["causes"].contains(cause["label"].get<std::string>()));
   for (const char* table : {"stages", "causes", "phases"}) {
     REQUIRE_FALSE(colours[table].empty());
     for (const auto& colour : colours[table]) {
