@@ -256,7 +256,8 @@ def in_a_browser_both_timelines_move_together(place):
     page = in_browser(place, "page.html", TRY)
     said = words_of(page)
     in_order(said, ["The same in both", "a step takes", "Phase by phase",
-                    "as long as it does", "What was set differently", "pipeline", "Both timelines", "Time of a step",
+                    "as long as it does", "What was set differently", "pipeline",
+                    "Both timelines", "Time of a step",
                     "Recording and run info"], "the page")
     require_words(said, ["model, text, batch", "nbuffer", "serial", "noise"], "the page")
     result = json.loads(html.unescape(
@@ -314,7 +315,7 @@ def pages_of_runs_with_little_in_them_open_without_an_error(place):
     late = changed(run, place / "late.db", "UPDATE step SET id = id + 100",
                    "UPDATE span SET step_id = step_id + 100")
     simulated = place.simulate(MODEL, "sim.db", devices=4)
-    for a, b, words in ((run, bare, ["B: Record=all was set, but table span has no operations",
+    for a, b, words in ((run, bare, ["operations have no rows.",
                                      "there are no causes to compare"]),
                         (lossless, lossless, ["Neither run has a loss"]),
                         (nameless, nameless, ["Neither run says its model"]),

@@ -74,7 +74,7 @@ def the_help_of_every_command_fits(_place):
 def what_commands_print_fits(place):
     run, sim = trained(place, "--at", "4:buffers=2"), simulated(place)
     other = trained(place, output="other", pipeline="serial")
-    more = place.arguments("--resume", output=run, steps=10, clock="emulated", time_scale=30,
+    more = place.arguments("--resume", output=run, steps=16, clock="emulated", time_scale=30,
                            model=place / "nano.toml", text=place / "text.txt")
     check_width(in_a_terminal(*more), "train")
     for words in (["show", run], ["show", sim], ["compare", run, other], ["predict", run],
