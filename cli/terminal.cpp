@@ -98,7 +98,9 @@ std::string wrapped(const std::string& paragraph, int columns, const std::string
   std::string line;
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
+    std::size_t space = std::min(text.find(' ', at), text.size());
+    // A number and its per cent stay together.
+    if (text.compare(space, 2, " %") == 0) space = std::min(text.find(' ', space + 1), text.size());
     const std::string word = text.substr(at, space - at);
     const std::size_t width = columns_of(line) + 1 + columns_of(word);
     if (!line.empty() && width > static_cast<std::size_t>(columns)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/figure_text.h"
 #include "profiler/analyze/stretches.h"
 #include "storage/rundb/loss_counts.h"
 #include "storage/rundb/query.h"
@@ -256,9 +257,9 @@ Answer losses_answer(std::span<const rundb::StatRow> stats, const rundb::Complet
   }
   return {of, Outcome::nothing_found,
           fmt::format("{} of losses, all 0{}", counted(counts, "count"),
-                      rows.are_rows_counted
-                          ? fmt::format("; all {} operations have rows", rows.operations_recorded)
-                          : "; rows were not counted")};
+                      rows.are_rows_counted ? fmt::format("; all {} operations have rows",
+                                                          format_whole(rows.operations_recorded))
+                                            : "; rows were not counted")};
 }
 
 std::string losses_sentence(const Answer& losses) {

@@ -203,8 +203,8 @@ Answer rows_answer(const ReadRun& a, const ReadRun& b, std::size_t compared) {
     if (keys.empty()) return;
     lacking += fmt::format("{}{} has no {}", lacking.empty() ? "" : "; ", who, keys);
   };
-  add("a", a, b);
-  add("b", b, a);
+  add("A", a, b);
+  add("B", b, a);
   if (!a.series.contains("forward") && !b.series.contains("forward")) {
     lacking += fmt::format("{}neither has operations to tell phases and links by",
                            lacking.empty() ? "" : "; ");
@@ -217,7 +217,7 @@ Answer rows_answer(const ReadRun& a, const ReadRun& b, std::size_t compared) {
 Answer noise_answer(const ReadRun& a, const ReadRun& b) {
   constexpr std::size_t kFewest = 3;
   std::string few;
-  for (const auto& [who, run] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
+  for (const auto& [who, run] : {std::pair{"A", &a}, std::pair{"B", &b}}) {
     const auto clock = run->meta.find("clock");
     const std::size_t steps = run->series.at("step_time").size();
     if (steps >= kFewest || (clock != run->meta.end() && clock->second == "simulated")) continue;
@@ -232,7 +232,7 @@ Answer differences_answer(const ReadRun& a, const ReadRun& b, std::size_t differ
   const std::string of = "settings that differ";
   if (a.meta.empty() || b.meta.empty()) {
     return {of, Outcome::could_not_look,
-            fmt::format("table meta of {} has no rows", a.meta.empty() ? "a" : "b")};
+            fmt::format("table meta of {} has no rows", a.meta.empty() ? "A" : "B")};
   }
   if (different > 0) return {of, Outcome::answer, fmt::format("{}", different)};
   return {of, Outcome::nothing_found, fmt::format("{} compared", a.meta.size())};
@@ -240,8 +240,8 @@ Answer differences_answer(const ReadRun& a, const ReadRun& b, std::size_t differ
 
 std::vector<Answer> answers(const ReadRun& a, const ReadRun& b, const Comparison& comparison) {
   std::vector<Answer> all = {a.losses_of_record, b.losses_of_record};
-  all[0].of += " of a";
-  all[1].of += " of b";
+  all[0].of += " of A";
+  all[1].of += " of B";
   all.push_back(rows_answer(a, b, comparison.figures.size()));
   all.push_back(noise_answer(a, b));
   all.push_back(differences_answer(a, b, comparison.differences.size()));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/figure_text.h"
+
 namespace sluice::analyze {
 namespace {
 
@@ -56,8 +58,9 @@ std::string why_unknown(const RunAnalysis& analysis, const RunInfo& info) {
                              evidence.rows.steps_missing);
   }
   if (evidence.rows.operations_missing > 0) {
-    return fmt::format("{} of {} operations have no rows", evidence.rows.operations_missing,
-                       evidence.rows.operations_recorded);
+    return fmt::format("{} of {} operations have no rows",
+                       format_whole(evidence.rows.operations_missing),
+                       format_whole(evidence.rows.operations_recorded));
   }
   if (evidence.operations == 0) return why_no_operations(info);
   if (evidence.unlinked_transfers > 0) {

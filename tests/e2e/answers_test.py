@@ -186,8 +186,8 @@ def a_comparison_names_what_one_of_two_lacks(place):
     run = trained(place)
     for statement, of, outcome in (
             ("DELETE FROM knob", "phases and links", ANSWER),
-            ("DELETE FROM stat", "lost records of b", BLIND),
-            ("DELETE FROM span WHERE id % 3 = 0", "lost records of b", ANSWER),
+            ("DELETE FROM stat", "lost records of B", BLIND),
+            ("DELETE FROM span WHERE id % 3 = 0", "lost records of B", ANSWER),
             ("DELETE FROM span WHERE id % 3 = 0", "phases and links", BLIND),
             ("DELETE FROM stage", "phases and links", BLIND),
             ("DELETE FROM track_link", "phases and links", BLIND),

@@ -232,9 +232,9 @@ TEST_CASE("a comparison names rows that one of the two lacks") {
   const std::string other = whole_run(folder.file("other.db"));
   const auto compared = [&] { return outcomes_of(require_ok(compare_runs(whole, other)).answers); };
   CHECK(compared().at("settings that differ") == Outcome::nothing_found);
-  CHECK(compared().at("lost records of b") == Outcome::nothing_found);
+  CHECK(compared().at("lost records of B") == Outcome::nothing_found);
   rundb::change_rows(other, "DELETE FROM span WHERE id = 7");
-  CHECK(compared().at("lost records of b") == Outcome::answer);
+  CHECK(compared().at("lost records of B") == Outcome::answer);
   CHECK(compared().at("phases and links") == kBlind);
   rundb::change_rows(other, "DELETE FROM step WHERE id > 1; DELETE FROM meta; DELETE FROM stat");
   CHECK(compared().at("noise") == kBlind);
