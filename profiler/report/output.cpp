@@ -58,7 +58,7 @@ Compression compression_of(std::string_view path) {
 
 struct OutputFile::Stream {
   struct Close {
-    void operator()(gzFile file) const { (void)gzclose(file); }  // close() looks
+    void operator()(gzFile handle) const { (void)gzclose(handle); }  // close() looks
   };
   std::unique_ptr<gzFile_s, Close> file;
 };

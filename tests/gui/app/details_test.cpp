@@ -11,6 +11,7 @@
 
 #include "gui/views/path_track.h"
 #include "gui/views/span_details.h"
+#include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "tests/gui/app/window_fixture.h"
@@ -19,14 +20,13 @@
 namespace sluice::gui {
 namespace {
 
-// On the track of the critical path, at a share of its width. The timeline's axis is above its rows
-// and as high as in gui/views/timeline_view.cpp.
+// On the track of the critical path, at a share of its width: beneath the ruler.
 ImVec2 path_point(const Drive& d, float x) {
   const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
   IM_CHECK_RETV(canvas.ID != 0, ImVec2());
   const float left = canvas.RectFull.Min.x + px(140);
   return {left + (canvas.RectFull.Max.x - left) * x,
-          canvas.RectFull.Min.y + px(34 + kPathHeight / 2)};
+          canvas.RectFull.Min.y + ruler_height(d.session().pieces.facts()) + px(kPathHeight / 2)};
 }
 
 // The timeline shows what its view asks for, the critical path with it.
@@ -275,9 +275,11 @@ TEST_CASE("a sentence about a step goes to that step") {
                                       [](const analyze::Finding& f) { return f.step >= 0; });
     d.test->ItemClick(("//Overview/$$" + std::to_string(before) + "/about step 9").c_str());
     const rundb::StepRow& slow = session.pieces.steps()[8];
-    IM_CHECK(session.timeline.view().begin <= slow.ts);
-    IM_CHECK(session.timeline.view().end >= slow.ts + slow.dur);
-    IM_CHECK_LT(session.timeline.view().width(), slow.dur * 5 / 4);
+    IM_CHECK(d.comes_true([&] {
+      const TimeRange& view = session.timeline.view();
+      return view.begin <= slow.ts && view.end >= slow.ts + slow.dur &&
+             view.width() < slow.dur * 5 / 4;
+    }));
     IM_CHECK(is_drawn_with_path(d));
     d.save_picture(picture_folder() + "/sentence.png");
   });

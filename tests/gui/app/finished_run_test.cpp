@@ -97,12 +97,13 @@ TEST_CASE("the statistics are of the part of the run that is chosen") {
     d.save_picture(picture_folder() + "/statistics since the last change.png");
     const rundb::StepRow& step = session.pieces.steps()[1];
     session.timeline.measure({step.ts, step.ts + step.dur});
-    d.test->ComboClick("//Statistics/##part/measured range");
+    d.test->SetRef("//Statistics");
+    d.test->ComboClick("##part/measured range");
     IM_CHECK(d.comes_true([&] {
       return session.pieces.range_statistics->range == ScanRange{step.ts, step.ts + step.dur};
     }));
     d.save_picture(picture_folder() + "/statistics of a measured range.png");
-    d.test->ComboClick("//Statistics/##part/whole run");
+    d.test->ComboClick("##part/whole run");
     d.test->Yield(3);
     d.save_picture(picture_folder() + "/statistics of the whole run.png");
   });

@@ -10,6 +10,7 @@
 
 #include "gui/data/run_list.h"
 #include "gui/views/span_details.h"
+#include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
@@ -114,7 +115,7 @@ TEST_CASE("why a step was slow is found in two actions") {
     IM_CHECK(d.settles());
     // The widest piece of the critical path, which the step's view is nearly full of.
     const ImVec2 rows = canvas_point(d, 0.5F, 0);
-    newcomer.click_at({rows.x, rows.y + px(34 + 8)});
+    newcomer.click_at({rows.x, rows.y + ruler_height(d.session().pieces.facts()) + px(8)});
     IM_CHECK(d.comes_true([&] { return has_chosen(d, "backward"); }));
     IM_CHECK_EQ(d.session().pieces.chosen->row.dur, 400'000'000);
     newcomer.done("find why a step was slow", 2);
