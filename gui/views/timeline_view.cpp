@@ -350,7 +350,12 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
   const bool is_click =
       ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
       ImGui::GetIO().MouseDragMaxDistanceSqr[0] <= px(kClickSlack) * px(kClickSlack);
-  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && mouse.x >= place.low.x) {
+  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && piece.piece != nullptr &&
+      piece.piece->span_id > 0) {
+    drag_ = Drag::none;
+    choose_of_path(piece.piece->span_id);
+    timeline_.fit_selection();
+  } else if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && mouse.x >= place.low.x) {
     fit_under_cursor(hovered, place);
   } else if (is_click && mouse.x < place.low.x) {
     if (row != nullptr && row->has_rows) timeline_.folding().toggle(row->group);

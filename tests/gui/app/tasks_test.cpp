@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "gui/data/run_list.h"
+#include "gui/views/path_track.h"
 #include "gui/views/span_details.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
@@ -115,7 +116,8 @@ TEST_CASE("why a step was slow is found in two actions") {
     IM_CHECK(d.settles());
     // The widest piece of the critical path, which the step's view is nearly full of.
     const ImVec2 rows = canvas_point(d, 0.5F, 0);
-    newcomer.click_at({rows.x, rows.y + ruler_height(d.session().pieces.facts()) + px(8)});
+    newcomer.click_at(
+        {rows.x, rows.y + ruler_height(d.session().pieces.facts()) + px(kPathHeight / 2)});
     IM_CHECK(d.comes_true([&] { return has_chosen(d, "backward"); }));
     IM_CHECK_EQ(d.session().pieces.chosen->row.dur, 400'000'000);
     newcomer.done("find why a step was slow", 2);
@@ -131,10 +133,11 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
     Session& session = d.session();
     Newcomer newcomer(d);
     newcomer.press(ImGuiMod_Ctrl | ImGuiKey_F);
-    newcomer.type("gradient_down", ImGuiKey_Enter);
-    IM_CHECK(d.comes_true([&] { return has_chosen(d, "gradient_down"); }));
-    const SpanDetails details = details_of(session.pieces, *session.pieces.chosen);
-    IM_CHECK(!details.causes.empty());  // each a link, on screen in Details
+    newcomer.type("gradient_read", ImGuiKey_Enter);
+    IM_CHECK(d.comes_true([&] { return has_chosen(d, "gradient_read"); }));
+    const auto in_details = [&] { return details_of(session.pieces, *session.pieces.chosen); };
+    IM_CHECK(d.comes_true([&] { return !in_details().causes.empty(); }, std::chrono::seconds(20)));
+    const SpanDetails details = in_details();
     IM_CHECK(std::ranges::count(details.lines, std::string("waited before"), &DetailLine::label) ==
              1);
     newcomer.done("see what a gradient waited for", 3);

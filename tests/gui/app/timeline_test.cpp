@@ -6,8 +6,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "gui/views/path_track.h"
 #include "gui/views/timeline_layout.h"
 #include "gui/views/timeline_ruler.h"
+#include "gui/widgets/look.h"
 #include "tests/gui/app/window_fixture.h"
 
 namespace sluice::gui {
@@ -18,6 +20,12 @@ ImVec2 canvas_point(const Drive& drive, float x, float y) {
   IM_CHECK_RETV(canvas.ID != 0, ImVec2());
   return {canvas.RectFull.Min.x + canvas.RectFull.GetWidth() * x,
           canvas.RectFull.Min.y + canvas.RectFull.GetHeight() * y};
+}
+
+// Beneath the ruler and the critical path.
+float rows_top(const Drive& drive) {
+  return canvas_point(drive, 0, 0).y + ruler_height(drive.session().pieces.facts()) +
+         px(kPathHeight);
 }
 
 // The first span that can be seen in the middle of the row of a track.
@@ -182,7 +190,7 @@ TEST_CASE("a double click fits the span, else the step, under the cursor") {
       return row.kind == TimelineRow::Kind::group && row.track_id < 0;
     });
     IM_CHECK(empty != layout.rows.end());
-    const float rows = canvas_point(d, 0, 0).y + ruler_height(session.pieces.facts());
+    const float rows = rows_top(d);
     d.test->MouseMoveToPos({canvas_point(d, 0.27F, 0).x, rows + empty->y + empty->height / 2});
     d.test->MouseDoubleClick(0);
     d.test->Yield(2);
@@ -208,7 +216,7 @@ TEST_CASE("groups fold into a summary, and rows of a phase that is over into a w
     // The last steps are shown: the state was created long before, and its row is away.
     IM_CHECK_EQ(head->away.size(), 1U);
     IM_CHECK_STR_EQ(session.pieces.facts().track(head->away[0])->name.c_str(), "create_state");
-    const float rows = canvas_point(d, 0, 0).y + ruler_height(session.pieces.facts());
+    const float rows = rows_top(d);
     d.test->MouseMoveToPos({canvas_point(d, 0, 0).x + 40, rows + head->y + head->height / 2});
     d.test->MouseClick(0);
     d.test->Yield(2);
@@ -262,8 +270,7 @@ TEST_CASE("Find scrolls to its match and centres it, Enter goes on, the other en
     timeline.scroll_to(10'000);  // down to the last track; commits are among the first
     d.test->Yield(2);
     IM_CHECK_GT(timeline.scroll(), 100.0F);
-    const float rows_height =
-        canvas_point(d, 0, 1).y - canvas_point(d, 0, 0).y - ruler_height(session.pieces.facts());
+    const float rows_height = canvas_point(d, 0, 1).y - rows_top(d);
     const auto is_in_sight = [&] {
       const FoundSpan& span = session.pieces.found->spans[*timeline.found_index()];
       const TimelineLayout layout = layout_of(*session.pieces.run, timeline.folding());
