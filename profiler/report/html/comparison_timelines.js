@@ -48,6 +48,11 @@ class PairedTimeline extends Timeline {
     this.setWindow(low, high);
   }
 
+  // The same for both, whichever is moved.
+  get longest() {
+    return Math.max(this.step.dur, this.other.step.dur) || 1;
+  }
+
   setWindow(begin, end) {
     super.setWindow(begin, end);
     this.other.begin = this.begin;

@@ -52,8 +52,13 @@ class Timeline {
     this.setWindow(Math.max(low, -dur * 0.1), Math.min(high, dur * 1.1));
   }
 
+  // By which the window is kept near the step.
+  get longest() {
+    return this.step.dur || 1;
+  }
+
   setWindow(begin, end) {
-    const dur = this.step.dur || 1;
+    const dur = this.longest;
     const width = Math.min(Math.max(end - begin, 100), dur * 3);
     const middle = (begin + end) / 2;
     this.begin = Math.min(Math.max(middle - width / 2, -dur * 1.5), dur * 2.5 - width);
