@@ -159,12 +159,13 @@ class NsysExport {
   }
 
   Status write_knob_changes() {
+    const Cell none;
     for (const rundb::KnobChangeRow& change : info_.knob_changes) {
       if (!part_.has_change(change)) continue;
       RETURN_IF_ERROR(
-          row(ranges_, change.ts, Cell(), kMark,
+          row(ranges_, change.ts, none, kMark,
               fmt::format("{} {} -> {}", change.knob, change.old_value, change.new_value),
-              global_tid(0), Cell(), std::int64_t{0}));
+              global_tid(0), none, std::int64_t{0}));
     }
     return ok_status();
   }
