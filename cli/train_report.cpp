@@ -126,8 +126,8 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["first_step"] = report.first_step;
   json["stopped"] = report.stopped;
   json["losses"] = report.losses;
-  json["seconds"] = {{"forward", report.forward_seconds, analyze::Phase::forward},
-                     {"backward", report.backward_seconds, analyze::Phase::backward},
+  json["seconds"] = {{"forward", report.forward_seconds},
+                     {"backward", report.backward_seconds},
                      {"update", report.update_seconds},
                      {"total", report.total_seconds}};
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {

@@ -145,7 +145,11 @@ TEST_CASE("W A S D and Ctrl+wheel zoom at the cursor and pan, within the run") {
     IM_CHECK(d.comes_true([&] { return timeline.view().end >= run.end_ts; }));
     d.test->Yield(20);
     IM_CHECK_LE(timeline.view().end, run.end_ts + margin);
+    IM_CHECK(timeline.motion() == TimelineState::Motion::moves);
     d.test->KeyUp(ImGuiKey_D);
+    d.test->Yield(3);
+    IM_CHECK(timeline.motion() != TimelineState::Motion::moves);
+    IM_CHECK(d.comes_true([&] { return timeline.motion() == TimelineState::Motion::none; }));
     for (int i = 0; i < 12; ++i) d.test->KeyPress(ImGuiKey_S);
     IM_CHECK_LE(timeline.view().end, run.end_ts + margin);
     IM_CHECK_GE(timeline.view().begin, run.begin_ts - margin);
@@ -169,9 +173,9 @@ TEST_CASE("a double click fits the span, else the step, under the cursor") {
     IM_CHECK(d.comes_true([&] { return session.pieces.chosen != nullptr; }));
     // Frames of a busy machine are further apart than the clicks of a hand.
     ImGui::GetIO().MouseDoubleClickTime = 60;
+    const rundb::SpanRow span = session.pieces.chosen->row;
     d.test->MouseDoubleClick(0);
     d.test->Yield(2);
-    const rundb::SpanRow& span = session.pieces.chosen->row;
     IM_CHECK(fits(span.ts, span.dur));
     IM_CHECK_EQ(session.timeline.chosen_span(), span.id);
     // On the ruler: a step, all of which is then shown.

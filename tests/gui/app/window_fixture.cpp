@@ -107,6 +107,7 @@ AppOptions options_for(const std::string& database) {
   options.window.height = 1080;
   options.settings_path = "-";
   options.scale = 1;
+  options.sluice = sluice_program();  // a sanitizer's build has none beside its window
   options.gives_way = false;  // other tests run beside (spare_time_test.cpp is about giving way)
   return options;
 }
