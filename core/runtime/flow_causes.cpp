@@ -1,16 +1,36 @@
 #include "core/runtime/flow_causes.h"
 
+#include <algorithm>
+
 namespace sluice::runtime {
-void FlowCauses::add(const Known& known, TimeNs by_ns) {
-  if (known.span != record::kNoSpan && known.end_ns <= by_ns) {
-    causes_[cause_count_++] = known.span;
+const FlowCauses::Known* FlowCauses::latest(const StageTrigger& trigger,
+                                            const OperationLabel& label) const {
+  const auto of_key = [&](const std::vector<ByStage>& known, std::int32_t key) -> const Known* {
+    if (key < 0 || static_cast<std::size_t>(key) >= known.size()) return nullptr;
+    return &known[static_cast<std::size_t>(key)][index_of(trigger.stage)];
+  };
+  switch (trigger.of) {
+    case SetOffBy::subgroup:
+      return of_key(by_subgroup_, index_of(label.subgroup));
+    case SetOffBy::layer:
+      return of_key(by_layer_, index_of(label.layer));
+    case SetOffBy::any:
+      return &latest_[index_of(trigger.stage)];
   }
+  return nullptr;
 }
 
-void FlowCauses::add(const std::vector<ByStage>& known, std::int32_t key, Stage stage,
-                     TimeNs by_ns) {
-  if (key < 0 || static_cast<std::size_t>(key) >= known.size()) return;
-  add(known[static_cast<std::size_t>(key)][index_of(stage)], by_ns);
+const FlowCauses::Known* FlowCauses::earlier(const StageTrigger& trigger,
+                                             const OperationLabel& label, TimeNs by_ns) const {
+  const std::size_t count = std::min(recent_count_, recent_.size());
+  for (std::size_t back = 1; back <= count; ++back) {
+    const Remembered& one = recent_[(recent_count_ - back) % recent_.size()];
+    if (one.label.stage != trigger.stage || one.known.end_ns > by_ns) continue;
+    if (trigger.of == SetOffBy::subgroup && one.label.subgroup != label.subgroup) continue;
+    if (trigger.of == SetOffBy::layer && one.label.layer != label.layer) continue;
+    return &one.known;
+  }
+  return nullptr;
 }
 
 std::span<const record::SpanRef> FlowCauses::causes_of(const OperationState& state) {
@@ -18,17 +38,10 @@ std::span<const record::SpanRef> FlowCauses::causes_of(const OperationState& sta
   cause_count_ = 0;
   for (const StageTrigger& trigger : stage_info(label.stage).set_off_by) {
     if (trigger.stage == Stage::count_) break;
-    switch (trigger.of) {
-      case SetOffBy::subgroup:
-        add(by_subgroup_, index_of(label.subgroup), trigger.stage, state.start_ns);
-        break;
-      case SetOffBy::layer:
-        add(by_layer_, index_of(label.layer), trigger.stage, state.start_ns);
-        break;
-      case SetOffBy::any:
-        add(latest_[index_of(trigger.stage)], state.start_ns);
-        break;
-    }
+    const Known* known = latest(trigger, label);
+    if (known == nullptr || known->span == record::kNoSpan) continue;
+    if (known->end_ns > state.start_ns) known = earlier(trigger, label, state.start_ns);
+    if (known != nullptr) causes_[cause_count_++] = known->span;
   }
   return std::span(causes_).first(cause_count_);
 }
@@ -47,6 +60,7 @@ void FlowCauses::remember(const OperationState& state, record::SpanRef span) {
   put(by_subgroup_, index_of(label.subgroup));
   put(by_layer_, index_of(label.layer));
   latest_[stage] = known;
+  recent_[recent_count_++ % recent_.size()] = {label, known};
 }
 
 }  // namespace sluice::runtime

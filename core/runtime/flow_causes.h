@@ -29,12 +29,24 @@ class FlowCauses {
   };
   using ByStage = std::array<Known, kStageCount>;
 
-  void add(const std::vector<ByStage>& known, std::int32_t key, Stage stage, TimeNs by_ns);
-  void add(const Known& known, TimeNs by_ns);
+  struct Remembered {
+    OperationLabel label;
+    Known known;
+  };
+  // Of a stage several operations of one subgroup may end while what the first of them set off is
+  // under way: chunks of a gradient are staged while the first goes down. So many are looked back.
+  static constexpr std::size_t kLookedBack = 64;
+
+  const Known* latest(const StageTrigger& trigger, const OperationLabel& label) const;
+  // The last that ended by then; null: none of those that are looked back to.
+  const Known* earlier(const StageTrigger& trigger, const OperationLabel& label,
+                       TimeNs by_ns) const;
 
   std::vector<ByStage> by_subgroup_;
   std::vector<ByStage> by_layer_;
   ByStage latest_{};
+  std::array<Remembered, kLookedBack> recent_{};
+  std::size_t recent_count_ = 0;  // ever; the next one's place is this modulo the size
 
   std::array<record::SpanRef, kTriggersMax> causes_{};
   std::size_t cause_count_ = 0;
