@@ -1,35 +1,16 @@
 #include "gui/data/run_facts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
 
 #include "base/colour.h"
 #include "gui/data/cells.h"
 #include "profiler/analyze/link_use.h"
+#include "profiler/analyze/track_order.h"
 #include "storage/rundb/query.h"
 
 namespace sluice::gui {
 namespace {
-
-// The order in which data flows, as in the report.
-int kind_rank(const std::string& kind) {
-  constexpr std::array<std::string_view, 5> kKinds = {"compute", "host", "link", "device",
-                                                      "recorder"};
-  return static_cast<int>(std::ranges::find(kKinds, kind) - kKinds.begin());
-}
-
-const analyze::TrackInfo& root_of(const analyze::RunInfo& info, const analyze::TrackInfo& track) {
-  const analyze::TrackInfo* at = &track;
-  // A damaged file could name itself as its parent: no more rounds than there are tracks.
-  for (std::size_t round = 0; round < info.tracks.size(); ++round) {
-    const auto parent = info.tracks.find(at->parent_id);
-    if (parent == info.tracks.end()) break;
-    at = &parent->second;
-  }
-  return *at;
-}
 
 double limit_of(const analyze::RunInfo& info, const analyze::TrackInfo& track) {
   double limit = 0;
@@ -51,17 +32,11 @@ bool crosses_shared_link(const analyze::RunInfo& info, const analyze::TrackInfo&
 }
 
 std::vector<TrackFacts> ordered_tracks(const analyze::RunInfo& info) {
-  struct Placed {
-    bool is_counter;
-    int rank;
-    std::int64_t root_id;
-    std::int64_t id;
-    TrackFacts facts;
-  };
-  std::vector<Placed> placed;
-  for (const auto& [id, track] : info.tracks) {
-    const analyze::TrackInfo& root = root_of(info, track);
-    TrackFacts facts;
+  std::vector<TrackFacts> tracks;
+  for (const std::int64_t id : analyze::drawing_order(info)) {
+    const analyze::TrackInfo& track = info.tracks.at(id);
+    const analyze::TrackInfo& root = analyze::root_of(info, track);
+    TrackFacts& facts = tracks.emplace_back();
     facts.id = id;
     facts.group = root.name;
     facts.kind = track.kind;
@@ -73,13 +48,7 @@ std::vector<TrackFacts> ordered_tracks(const analyze::RunInfo& info) {
       if (facts.name.starts_with(root.name + joint))
         facts.name.erase(0, root.name.size() + std::string_view(joint).size());
     }
-    placed.push_back({facts.is_counter, kind_rank(root.kind), root.id, id, std::move(facts)});
   }
-  std::ranges::sort(placed, {}, [](const Placed& p) {
-    return std::tuple(p.is_counter, p.rank, p.root_id, p.id);
-  });
-  std::vector<TrackFacts> tracks;
-  for (Placed& one : placed) tracks.push_back(std::move(one.facts));
   return tracks;
 }
 

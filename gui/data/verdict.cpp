@@ -3,23 +3,23 @@
 #include <algorithm>
 #include <functional>
 
+#include "profiler/analyze/whole_percents.h"
+
 namespace sluice::gui {
 namespace {
 
 std::vector<CauseShare> causes_of(const analyze::RunAnalysis& analysis) {
   std::vector<CauseShare> causes;
+  const auto percents = analyze::whole_percents(analysis.share);
   for (std::size_t c = 0; c < analyze::kCauseCount; ++c) {
     const double share = analysis.share[c];
     if (share <= 0) continue;
     causes.push_back({.cause = static_cast<analyze::Cause>(c),
                       .share = share,
+                      .percent = percents[c],
                       .dur_ns = static_cast<TimeNs>(share * static_cast<double>(analysis.dur))});
   }
   std::ranges::stable_sort(causes, std::greater<>(), &CauseShare::share);
-  std::vector<double> shares;
-  for (const CauseShare& cause : causes) shares.push_back(cause.share);
-  const std::vector<int> percents = analyze::rounded_shares(shares, 100);
-  for (std::size_t c = 0; c < causes.size(); ++c) causes[c].percent = percents[c];
   return causes;
 }
 

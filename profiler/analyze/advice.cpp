@@ -6,6 +6,7 @@
 #include "base/setting_text.h"
 #include "base/words.h"
 #include "profiler/analyze/turn_next.h"
+#include "profiler/analyze/whole_percents.h"
 
 namespace sluice::analyze {
 namespace {
@@ -57,7 +58,8 @@ std::vector<Cause> by_share(const RunAnalysis& analysis) {
 Finding main_finding(const RunAnalysis& analysis, Cause cause) {
   const double share = analysis.share[index_of(cause)];
   const std::string text =
-      fmt::format("{} of a step is {} ({})", percent(share), cause_phrase(cause),
+      fmt::format("{} % of a step is {} ({})", whole_percents(analysis.share)[index_of(cause)],
+                  cause_phrase(cause),
                   format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
   const LinkLoad* load = is_of_link(cause) ? fullest(analysis, cause) : nullptr;
   if (load == nullptr) return {text + ".", false};

@@ -1,14 +1,13 @@
 #include "profiler/report/detail/timeline.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/track_order.h"
 #include "profiler/report/detail/counters.h"
 #include "profiler/report/detail/lanes.h"
 
@@ -18,13 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPathPiecesMax = 2000;  // of a step
-
-// Tracks in the order in which data flows: compute, GPUs, host, links, devices, the recorder.
-int kind_rank(const std::string& kind) {
-  constexpr std::array<std::string_view, 6> kKinds = {"compute", "cuda",   "host",
-                                                      "link",    "device", "recorder"};
-  return static_cast<int>(std::ranges::find(kKinds, kind) - kKinds.begin());
-}
 
 class Timeline {
  public:
@@ -71,7 +63,7 @@ class Timeline {
     const std::map<std::int64_t, std::size_t> order = drawing_order();
     Json rows = Json::array();
     for (const analyze::TrackInfo* track : tracks_) {
-      const analyze::TrackInfo& group = root(*track);
+      const analyze::TrackInfo& group = analyze::root_of(info_, *track);
       std::string name = track->label;  // without the name of what it belongs to
       if (&group != track && name.starts_with(group.name + " "))
         name.erase(0, group.name.size() + 1);
@@ -109,22 +101,12 @@ class Timeline {
     return rows;
   }
 
-  const analyze::TrackInfo& root(const analyze::TrackInfo& track) const {
-    const auto parent = info_.tracks.find(track.parent_id);
-    return parent == info_.tracks.end() ? track : parent->second;
-  }
-
-  // By track: the kind of its group, then the groups, then each group's tracks as they were made. A
-  // device's track is made when an operation first takes its way, so ids alone would mix devices.
+  // By track that has spans: its place among them, as the window has them.
   std::map<std::int64_t, std::size_t> drawing_order() const {
-    std::vector<std::tuple<int, std::int64_t, std::int64_t>> places;
-    for (const analyze::TrackInfo* track : tracks_) {
-      const analyze::TrackInfo& group = root(*track);
-      places.emplace_back(kind_rank(group.kind), group.id, track->id);
-    }
-    std::ranges::sort(places);
     std::map<std::int64_t, std::size_t> order;
-    for (const auto& place : places) order.emplace(std::get<2>(place), order.size());
+    for (const std::int64_t id : analyze::drawing_order(info_)) {
+      if (index_of_track_.contains(id)) order.emplace(id, order.size());
+    }
     return order;
   }
 

@@ -1,6 +1,7 @@
 // Figures as text: grouped, in the unit that fits.
 
-const thin = '\u2009';  // a thin space groups thousands and stands before a unit
+// A thin space groups thousands and stands before a unit; at this one a line does not break.
+const thin = '\u202f';
 
 function grouped(number) {
   return String(Math.round(number)).replace(/\B(?=(\d{3})+(?!\d))/g, thin);

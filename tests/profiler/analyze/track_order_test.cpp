@@ -1,0 +1,67 @@
+#include "profiler/analyze/track_order.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/made_stages.h"
+
+namespace sluice::analyze {
+namespace {
+
+struct MadeTracks {
+  RunInfo info;
+
+  MadeTracks() {
+    for (const runtime::StageInfo& stage : runtime::kStages) {
+      const auto id = static_cast<std::int64_t>(runtime::index_of(stage.stage)) + 40;
+      info.strings[id] = stage.name;
+      info.stages[id] = made_stage(stage, id);
+    }
+  }
+  std::int64_t add(std::int64_t parent_id, const std::string& kind, const std::string& name) {
+    const auto id = static_cast<std::int64_t>(info.tracks.size());
+    TrackInfo& track = info.tracks[id];
+    track.id = id;
+    track.parent_id = parent_id;
+    track.kind = kind;
+    track.name = track.label = name;
+    return id;
+  }
+  std::string names() const {
+    std::string text;
+    for (const std::int64_t id : drawing_order(info)) text += info.tracks.at(id).name + "\n";
+    return text;
+  }
+};
+
+TEST_CASE("a device's tracks stand as operations pass its stages, whenever they were made") {
+  MadeTracks made;
+  const std::int64_t csd1 = made.add(-1, "device", "csd1");
+  const std::int64_t csd0 = made.add(-1, "device", "csd0");
+  made.add(csd0, "device", "csd0 parameters_up over host");
+  made.add(csd0, "device", "csd0 update on unit 10");
+  made.add(csd0, "device", "csd0 update on unit 0");
+  made.add(csd0, "device", "csd0 reads under way (transfers)");
+  made.info.tracks.at(5).kind = "counter";
+  made.add(csd1, "device", "csd1 state_write over drive");
+  made.add(csd0, "device", "csd0 update on unit 1");
+  made.add(csd0, "device", "csd0 something else");
+  made.add(csd1, "device", "csd1 state_read over drive, internal");
+  made.add(csd0, "device", "csd0 state_read over drive");
+  made.add(-1, "compute", "compute");
+  CHECK(made.names() ==
+        "compute\n"
+        "csd1\ncsd1 state_read over drive, internal\ncsd1 state_write over drive\n"
+        "csd0\ncsd0 state_read over drive\ncsd0 update on unit 0\ncsd0 update on unit 1\n"
+        "csd0 update on unit 10\ncsd0 parameters_up over host\ncsd0 something else\n"
+        "csd0 reads under way (transfers)\n");
+}
+
+TEST_CASE("tracks that name one another as parents have an order") {
+  MadeTracks made;
+  made.add(1, "device", "a");
+  made.add(0, "device", "b");
+  CHECK(drawing_order(made.info).size() == 2);
+}
+
+}  // namespace
+}  // namespace sluice::analyze
