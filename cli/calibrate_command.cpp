@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "core/calibrate/drive_load.h"
@@ -261,7 +262,7 @@ void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
   command.add_option("--model", arguments.model,
                      "time this model's layers (MODEL.toml) in place of gpt2-124m's and tiny's");
   command.add_option("--threads", arguments.threads, "of the host's kernels; 0 = all processors")
-      ->check(CLI::Range(0, 1024));
+      ->check(number_range(0, 1024));
   command.add_flag("--quick", arguments.quick, "fewer points and repeats: about 40 s for a drive");
   command.add_flag("--emulated-csds", arguments.emulated_csds,
                    "write engines and internal links that are EMULATED by this host and its "

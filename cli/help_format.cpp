@@ -59,7 +59,11 @@ std::string HelpFormat::make_option_name(const CLI::Option* option, bool is_posi
 // What it excludes or needs is said by whoever refuses it; here it would fill the column.
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return "";
-  std::string text = option->get_positional() ? "" : " " + get_label(option->get_type_name());
+  // "INT:1 to 1024": what it is, and what it may be.
+  const std::string type = option->get_type_name();
+  const std::size_t colon = type.find(':');
+  std::string text = option->get_positional() ? "" : " " + get_label(type.substr(0, colon));
+  if (colon != type.npos && !option->get_positional()) text += " (" + type.substr(colon + 1) + ")";
   if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
   return text;
 }

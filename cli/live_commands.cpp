@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/like_run.h"
 #include "cli/live_change.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
@@ -213,7 +214,7 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   change
       ->add_option("--watch-steps", set->watch_steps,
                    "how many steps are compared (default: 5, after the one it begins in)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000}));
+      ->check(number_range(std::int64_t{1}, std::int64_t{10'000}));
   change->add_flag("--no-wait", set->no_wait, "do not wait until it is in force");
   change->add_flag("--json", set->json, "print a JSON object for each thing that happens");
   change->footer(

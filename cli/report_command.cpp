@@ -3,6 +3,7 @@
 #include "base/figure_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
 #include "cli/progress_line.h"
@@ -176,14 +177,14 @@ void add_export_command(CLI::App& app, int& exit_code) {
           "name ends in .gz; csv: a folder with a file for each table; nsys: SQLite with Nsight "
           "Systems' table names")
       ->required()
-      ->check(CLI::IsMember({"chrome", "csv", "nsys"}));
+      ->check(one_of({"chrome", "csv", "nsys"}));
   command->add_option("-o,--output", arguments->output, "the file, or for csv the folder, to write")
       ->required();
   CLI::Option* steps = command->add_option(
       "--steps", arguments->choice.steps,
       "A..B: only these steps, whole, and what was under way in them; the first is 1");
   command->add_option("--last", arguments->choice.last, "only the last N steps")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->check(at_least(1))
       ->excludes(steps);
   command->footer(
       "Example:\n  sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");

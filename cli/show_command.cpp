@@ -10,6 +10,7 @@
 #include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
 #include "cli/run_argument.h"
@@ -400,7 +401,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
       ->add_option("--last", arguments->last,
                    "how many steps to list (default 10); with --json also what "
                    "each of them spent its time on")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
+      ->check(at_least(0));
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");

@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/like_run.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
@@ -327,7 +328,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_option("--db", arguments->database, "the run database (default: OUTPUT/run.db)");
   command->add_option("--steps", arguments->steps, "train until this many steps are committed")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+      ->check(at_least(1));
   command->add_flag("--resume", arguments->resume, "go on from the last committed step");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->add_flag("--settings", arguments->settings,

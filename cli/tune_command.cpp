@@ -3,6 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
@@ -198,7 +199,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->add_option(
           "--density", arguments->density,
           "gradients may be compressed down to this density, which changes what is learned")
-      ->check(CLI::Range(1e-6, 1.0));
+      ->check(number_range(1e-6, 1.0));
   command->add_option("--devices", arguments->devices,
                       "1..10 or 2,4,8: tune each number of devices, with prices and what a step "
                       "costs");

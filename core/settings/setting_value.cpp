@@ -47,7 +47,8 @@ std::string range_text(const Setting& setting) {
   if (range.open_min) return fmt::format("above {}, at most {}", min, max);
   if (range.open_max) return fmt::format("at least {}, below {}", min, max);
   if (range.multiple > 1) {
-    return fmt::format("{} to {}, a multiple of {}", min, max, range.multiple);
+    return fmt::format("{} to {}, a multiple of {}", min, max,
+                       limit_text(setting, static_cast<double>(range.multiple)));
   }
   return fmt::format("{} to {}", min, max);
 }

@@ -20,8 +20,9 @@ constexpr float kListShareAlone = 0.72F;  // where nothing was changed, and the 
 std::string tip_of(const control::Knob& knob) {
   std::string tip = knob.help;
   if (!knob.values.empty()) {
-    tip += fmt::format("{}{}{}{}", tip.empty() ? "" : "\n", knob.values,
-                       knob.unit.empty() ? "" : " ", knob.unit);
+    // Sizes in bytes have their unit with each figure.
+    const std::string unit = knob.unit.empty() || knob.unit == "bytes" ? "" : " " + knob.unit;
+    tip += fmt::format("{}{}{}", tip.empty() ? "" : "\n", knob.values, unit);
   }
   if (!knob.default_value.empty()) tip += fmt::format("\ndefault: {}", knob.default_value);
   return tip;
@@ -136,6 +137,9 @@ void KnobsView::draw_content() {
 }
 
 void KnobsView::draw_knobs() {
+  const std::shared_ptr<const Advice> recorded = turning_.advisor->advice(Question::knobs);
+  if (recorded != nullptr && !recorded->problem.empty())
+    draw_coloured(look().colours.amber, "Without the knobs' words and help: " + recorded->problem);
   // Choosing changes nothing here: the list is the run's.
   for (const control::Knob& knob : turning_.knobs(pieces_.facts())) {
     std::string chosen = turning_.shown_value(knob);

@@ -34,7 +34,7 @@ SETTINGS = [
     ({"method": "gpu"}, ["gpu", "host, csd"]),
     ({"method": "hots"}, ["hots", "did you mean 'host'"]),
     ({"pipeline": "serail"}, ["pipeline", "'serial'"]),
-    ({"io_bytes": 5000}, ["io_bytes = 5000", "multiple of 4096"]),
+    ({"io_bytes": 5000}, ["io_bytes = 5000", "multiple of 4KiB"]),
     ({"host_memory": "2 elephants"}, ["host_memory", "2 elephants"]),
     ({"devices": 11}, ["11 devices", "has 10"]),
     ({"device_map": "1,2,3"}, ["device_map", "3 shares", "devices = 2"]),

@@ -163,7 +163,7 @@ TEST_CASE("a value out of range is refused with the range") {
         "--set time_scale=0: time_scale = 0 is out of range: it must be above 0");
   CHECK(error_of_set("io_bytes=5000") ==
         "--set io_bytes=5000: io_bytes = 5000 is out of range: it must be 4KiB to 64MiB, a "
-        "multiple of 4096");
+        "multiple of 4KiB");
   CHECK(error_of_set("steps=99999999999999999999").find("out of range") != std::string::npos);
   CHECK(error_of_line("lr = nan").find("out of range") != std::string::npos);
   CHECK(error_of_line("lr = inf").find("out of range") != std::string::npos);
