@@ -85,7 +85,9 @@ class App {
     frames_left_ = kFramesAfterEvent;
     while (!window_.is_closing() && !shell_.wants_to_quit()) {
       const bool is_busy = hooks_.is_busy && hooks_.is_busy();
-      if (is_busy || frames_left_ > 0) {
+      // A view that a held key moves has a frame as often as the display shows one.
+      const bool is_moving = shell_.motion() == TimelineState::Motion::moves;
+      if (is_busy || is_moving || frames_left_ > 0) {
         take(window_.poll());
       } else {
         take(window_.wait(ImGui::GetIO().WantTextInput ? kTypingSeconds : kWaitSeconds));
