@@ -11,23 +11,46 @@ namespace sluice::gui {
 namespace {
 
 constexpr const char* kDockHost = "##dock host";
+// Below these a column or a row less stands side by side, so that each keeps room for its words.
+constexpr float kThreeColumns = 1000;
+constexpr float kTwoRows = 560;
+constexpr float kViewWidth = 250;  // that a view's words need; a narrower pane scrolls
 
 }  // namespace
 
 void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                  Settings& settings) {
-  draw_space(foreground);
+  draw_space(views, foreground);
   if (!has_docked_new_views_) dock_new_views(views, foreground);
   has_docked_new_views_ = true;
   draw_views(views, foreground, settings);
 }
 
-void Docks::draw_space(Foreground& foreground) {
+Docks::Shape Docks::shape_of(ImVec2 size) {
+  return {.is_narrow = size.x < px(kThreeColumns), .is_low = size.y < px(kTwoRows)};
+}
+
+// Nobody has moved a view to another dock since.
+bool Docks::is_as_laid_out(const std::vector<std::unique_ptr<View>>& views) const {
+  return std::ranges::all_of(views, [this](const std::unique_ptr<View>& view) {
+    const ImGuiWindow* window = ImGui::FindWindowByName(view->title());
+    const auto placed = places_.find(view->title());
+    return !view->is_open || window == nullptr || placed == places_.end() ||
+           window->DockId == placed->second;
+  });
+}
+
+// A window that becomes small or large gets the docks of its size, unless somebody has made others.
+void Docks::draw_space(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground) {
   const ImGuiID dock = ImGui::GetID(kDockHost);
   const ImGuiDockNode* node = ImGui::DockBuilderGetNode(dock);
-  if (lays_out_ || node == nullptr ||
-      (node->IsLeafNode() && node->Windows.Size == 0 &&
-       ImGui::FindWindowSettingsByID(ImHashStr("Timeline")) == nullptr)) {
+  const bool is_new =
+      node == nullptr || (node->IsLeafNode() && node->Windows.Size == 0 &&
+                          ImGui::FindWindowSettingsByID(ImHashStr("Timeline")) == nullptr);
+  const bool is_of_other_size = shape_ && docking_frames_ == 0 &&
+                                *shape_ != shape_of(ImGui::GetMainViewport()->WorkSize) &&
+                                is_as_laid_out(views);
+  if (lays_out_ || is_new || is_of_other_size) {
     lay_out(dock, foreground);
     lays_out_ = false;
   }
@@ -41,8 +64,14 @@ void Docks::draw_space(Foreground& foreground) {
                                       words);
 }
 
+void Docks::place(const char* title, ImGuiID dock) {
+  places_[title] = dock;
+  ImGui::DockBuilderDockWindow(title, dock);
+}
+
 // The answer stands first, top left; the timeline is the largest; history and tables lie below it;
-// the knobs are at the right, what is chosen beneath them.
+// the knobs are at the right, what is chosen beneath them. Where there is no room for a column or
+// for panes below one another, they are tabs of their neighbours.
 void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGui::DockBuilderRemoveNode(dock);
   ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));
@@ -50,35 +79,50 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   ImGuiID rest = dock;
   // In a small window the sides keep what their texts need, also when it is made larger later on.
   const float width = ImGui::GetMainViewport()->WorkSize.x;
-  const float right = std::clamp(px(320) / width, 0.2F, 0.4F);
-  const float side = std::clamp(px(280) / (width * (1 - right)), 0.25F, 0.5F);
   const float height = ImGui::GetMainViewport()->WorkSize.y;
+  const Shape shape = shape_of({width, height});
+  shape_ = shape;
+  places_.clear();
+  const float right = shape.is_narrow ? 0 : std::clamp(px(320) / width, 0.2F, 0.4F);
+  const float side = std::clamp(px(280) / (width * (1 - right)), 0.25F, 0.5F);
   const float down = height < px(800) ? 0.3F : 0.36F;
   // The host and a whole device below it.
   const float below = std::clamp(px(290) / (height * (1 - down)), 0.35F, 0.55F);
   // Side by side with the tables, which need room for their figures, or in one dock.
   const bool has_phases_apart = width * (1 - right) >= px(1300);
-  ImGuiID knobs = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Right, right, nullptr, &rest);
-  const ImGuiID details = ImGui::DockBuilderSplitNode(knobs, ImGuiDir_Down, 0.42F, nullptr, &knobs);
-  ImGuiID bottom = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Down, down, nullptr, &rest);
-  ImGuiID left = ImGui::DockBuilderSplitNode(rest, ImGuiDir_Left, side, nullptr, &rest);
-  const ImGuiID devices = ImGui::DockBuilderSplitNode(left, ImGuiDir_Down, below, nullptr, &left);
-  const ImGuiID steps = ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.25F, nullptr, &bottom);
+  const auto split = [](ImGuiID& from, ImGuiDir towards, float share) {
+    return ImGui::DockBuilderSplitNode(from, towards, share, nullptr, &from);
+  };
+  ImGuiID knobs = shape.is_narrow ? 0 : split(rest, ImGuiDir_Right, right);
+  ImGuiID details = shape.is_narrow || shape.is_low ? knobs : split(knobs, ImGuiDir_Down, 0.42F);
+  ImGuiID bottom = shape.is_low ? 0 : split(rest, ImGuiDir_Down, down);
+  ImGuiID left = split(rest, ImGuiDir_Left, side);
+  const ImGuiID devices = shape.is_low ? left : split(left, ImGuiDir_Down, below);
+  if (shape.is_narrow) {
+    knobs = left;
+    details = devices;
+  }
+  if (shape.is_low) bottom = rest;
+  const bool has_steps_apart = !shape.is_narrow && !shape.is_low;
+  const ImGuiID steps = has_steps_apart ? split(bottom, ImGuiDir_Left, 0.25F) : bottom;
   const ImGuiID phases =
-      has_phases_apart ? ImGui::DockBuilderSplitNode(bottom, ImGuiDir_Left, 0.36F, nullptr, &bottom)
-                       : steps;
-  ImGui::DockBuilderDockWindow("Overview", left);
-  ImGui::DockBuilderDockWindow("Devices", devices);
-  ImGui::DockBuilderDockWindow("Timeline", rest);
-  ImGui::DockBuilderDockWindow("Knobs", knobs);
-  ImGui::DockBuilderDockWindow("Details", details);
-  ImGui::DockBuilderDockWindow("Steps", steps);
-  ImGui::DockBuilderDockWindow(words::kPhases, phases);
+      has_steps_apart && has_phases_apart ? split(bottom, ImGuiDir_Left, 0.36F) : steps;
+  place("Overview", left);
+  place("Devices", devices);
+  place("Timeline", rest);
+  place("Knobs", knobs);
+  place("Details", details);
+  place("Steps", steps);
+  place(words::kPhases, phases);
   for (const char* name : {"Statistics", "Links", "Compare", "SQL", words::kRunInfo})
-    ImGui::DockBuilderDockWindow(name, bottom);
+    place(name, bottom);
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.
-  foreground.bring_before_others({"Steps", "Statistics", "Overview"});
+  std::vector<std::string> in_front = {"Steps", "Statistics"};
+  if (shape.is_low) in_front.insert(in_front.end(), {"Timeline", "Knobs"});
+  if (shape.is_narrow) in_front.emplace_back("Devices");
+  in_front.emplace_back("Overview");
+  foreground.bring_before_others(in_front);
   docking_frames_ = 3;
 }
 
@@ -117,8 +161,13 @@ void Docks::draw_views(const std::vector<std::unique_ptr<View>>& views, Foregrou
     if (!view->is_open) continue;
     ImGui::SetNextWindowSize({px(720), px(420)}, ImGuiCond_FirstUseEver);
     // A view that appears stays behind the one that its dock had in front.
-    if (ImGui::Begin(view->title(), &view->is_open, ImGuiWindowFlags_NoFocusOnAppearing))
-      view->draw_content();
+    ImGuiWindowFlags flags = ImGuiWindowFlags_NoFocusOnAppearing;
+    const ImGuiWindow* window = ImGui::FindWindowByName(view->title());
+    if (window != nullptr && window->Size.x < px(kViewWidth)) {
+      flags |= ImGuiWindowFlags_HorizontalScrollbar;
+      ImGui::SetNextWindowContentSize({px(kViewWidth), 0});
+    }
+    if (ImGui::Begin(view->title(), &view->is_open, flags)) view->draw_content();
     ImGui::End();
   }
 }

@@ -5,7 +5,10 @@
 
 #include <imgui.h>
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "gui/app/settings.h"
@@ -23,13 +26,25 @@ class Docks {
   void lay_out_again() { lays_out_ = true; }
 
  private:
-  void draw_space(Foreground& foreground);
+  // What a window has no room for, in units of the scale.
+  struct Shape {
+    bool is_narrow = false;  // three columns
+    bool is_low = false;     // panes below one another
+    bool operator==(const Shape&) const = default;
+  };
+  static Shape shape_of(ImVec2 size);
+  void draw_space(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
+  bool is_as_laid_out(const std::vector<std::unique_ptr<View>>& views) const;
+  void place(const char* title, ImGuiID dock);
   void lay_out(ImGuiID dock, Foreground& foreground);
   void dock_new_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
   void draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                   Settings& settings);
 
   bool lays_out_ = false;
+  // As which the docks were made; none: they are those that the settings kept.
+  std::optional<Shape> shape_;
+  std::map<std::string, ImGuiID> places_;  // of each view then
   bool has_docked_new_views_ = false;
   int docking_frames_ = 0;  // until windows are in their docks, none can come to the front
 };

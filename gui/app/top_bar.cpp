@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -33,6 +36,11 @@ void draw_badge(const std::string& text, ImU32 colour) {
                       px(9));
   list->AddText({at.x + pad.x, y}, text_on(colour), text.c_str());
   ImGui::Dummy({size.x + 2 * pad.x, size.y});
+}
+
+float badge_width(const std::string& text) {
+  const FontScope font(look().bold, Look::kSmallSize);
+  return ImGui::CalcTextSize(text.c_str()).x + 2 * px(8);
 }
 
 // Right of what is there. Text that does not fit as a whole is left out: false.
@@ -83,18 +91,39 @@ void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
   }
 }
 
+// The run's name and mode, and what stands in for hardware, which is never left out: first it is
+// said in one word, then the mode and the name make room. A tooltip has all of it.
+void draw_mode(const RunFacts& facts) {
+  const std::string mode = facts.method_line.empty() ? "mode not known" : facts.method_line;
+  const std::string whole = facts.name() + " \u00b7 " + mode;
+  const std::string& stand_ins = facts.stand_ins;
+  const std::string one_word = stand_ins.substr(0, stand_ins.find(' '));
+  ImGui::SameLine(0, px(8));
+  const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - px(6);
+  const std::array<std::pair<std::string, std::string>, 4> ways = {
+      {{whole, stand_ins}, {whole, one_word}, {facts.name(), one_word}, {"", one_word}}};
+  const auto fits = [room](const std::pair<std::string, std::string>& way) {
+    const float badge = way.second.empty() ? 0 : px(8) + badge_width(way.second);
+    return ImGui::CalcTextSize(way.first.c_str()).x + badge <= room;
+  };
+  const auto found = std::ranges::find_if(ways, fits);
+  const auto& [text, badge] = found == ways.end() ? ways.back() : *found;
+  const std::string all = whole + (stand_ins.empty() ? "" : "\n" + stand_ins);
+  const bool is_whole = &text == &ways.front().first;
+  ImGui::TextUnformatted(text.c_str());
+  if (!is_whole) ImGui::SetItemTooltip("%s", all.c_str());
+  if (badge.empty()) return;
+  ImGui::SameLine(0, text.empty() ? 0 : px(8));
+  draw_badge(badge, look().colours.amber);
+  if (!is_whole) ImGui::SetItemTooltip("%s", all.c_str());
+}
+
 void draw_run_state(const RunPieces& pieces) {
   const RunFacts& facts = pieces.facts();
   const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
-  ImGui::SameLine(0, px(8));
-  ImGui::Text("%s \u00b7 %s", facts.name().c_str(),
-              facts.method_line.empty() ? "mode not known" : facts.method_line.c_str());
-  if (!facts.stand_ins.empty()) {
-    ImGui::SameLine(0, px(8));
-    draw_badge(facts.stand_ins, look().colours.amber);
-  }
+  draw_mode(facts);
   draw_progress(pieces, planned_count);
 }
 

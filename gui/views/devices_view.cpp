@@ -147,14 +147,18 @@ void DevicesView::draw_tools(const Shares& shares) {
   const std::int64_t most = *std::ranges::max_element(shares.chosen);
   if (amount_ == 0) amount_ = static_cast<int>(std::max<std::int64_t>(1, (most + 5) / 10));
   ImGui::AlignTextToFramePadding();
-  draw_coloured(look().colours.dim, "drag one onto another: moves", false);
-  ImGui::SameLine(0, px(5));
+  const std::string what = "drag one onto another: moves";
+  const std::string unit = "subgroups";
+  const float words = ImGui::CalcTextSize((what + unit).c_str()).x + px(52 + 2 * 5);
+  const bool is_narrow = words > ImGui::GetContentRegionAvail().x;
+  draw_coloured(look().colours.dim, what, false);
+  if (!is_narrow) ImGui::SameLine(0, px(5));
   ImGui::SetNextItemWidth(px(52));
   ImGui::DragInt("##amount", &amount_, 0.1F, 1, static_cast<int>(std::max<std::int64_t>(1, most)),
                  "%d", ImGuiSliderFlags_AlwaysClamp);
   ImGui::SetItemTooltip("subgroups; drag, or Ctrl+click to type");
   ImGui::SameLine(0, px(5));
-  draw_coloured(look().colours.dim, "subgroups", false);
+  draw_coloured(look().colours.dim, unit, false);
 }
 
 // Over the whole run: what the host computes, and how full the links are that devices share.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -20,7 +22,8 @@ bool small_tool(const char* label, const char* tip) {
 }  // namespace
 
 void FindBar::draw() {
-  ImGui::SetNextItemWidth(px(170));
+  const float room = ImGui::GetContentRegionAvail().x;
+  ImGui::SetNextItemWidth(std::clamp(room, px(80), px(170)));
   if (timeline_.take_search_focus() || keeps_keyboard_) ImGui::SetKeyboardFocusHere();
   keeps_keyboard_ = false;
   if (text_ != timeline_.search() && !ImGui::IsAnyItemActive()) text_ = timeline_.search();
@@ -32,7 +35,9 @@ void FindBar::draw() {
     timeline_.look_for(text_);
   }
   if (is_entered) take_enter();
-  ImGui::SameLine();
+  // What was found has a line of its own where it would be cut beside the field.
+  const bool has_room = room >= px(170 + 220);
+  if (has_room || timeline_.search().empty()) ImGui::SameLine();
   if (timeline_.search().empty()) return;
   if (small_tool("<", "Shift+Enter, Shift+N: the previous match")) timeline_.show_found(-1);
   if (small_tool(">", "Enter, N: the next match")) timeline_.show_found(1);

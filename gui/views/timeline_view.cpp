@@ -107,7 +107,11 @@ void TimelineView::draw_tools() {
   const std::string where =
       fmt::format("{} \u00b7 window {}", time_text(timeline_.view().begin - pieces_.run->begin_ts),
                   time_text(timeline_.view().width()));
-  draw_figure(where, look().colours.dim);
+  if (figure_size(where).x <= ImGui::GetContentRegionAvail().x) {
+    draw_figure(where, look().colours.dim);
+  } else {
+    ImGui::NewLine();
+  }
 }
 
 // The whole run, with the view as a frame that can be dragged.

@@ -164,9 +164,10 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
       const auto pipeline = std::ranges::find(knobs, "pipeline", &control::Knob::key);
       return pipeline == knobs.end() ? 0 : pipeline->words.size();
     };
-    IM_CHECK(
-        d.comes_true([&] { return session.turning.advisor->advice(Question::knobs) != nullptr; }));
-    IM_CHECK_STR_EQ(session.turning.knobs_problem().c_str(), "");
+    const auto recorded = [&] { return session.turning.advisor->advice(Question::knobs); };
+    IM_CHECK(d.comes_true([&] { return recorded() != nullptr; }));
+    IM_CHECK_STR_EQ(recorded()->problem.c_str(), "");
+    d.test->Yield();
     IM_CHECK_EQ(pipeline_words(), 3U);
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
     newcomer.click("pipeline/serial");
