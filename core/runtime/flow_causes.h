@@ -33,7 +33,7 @@ class FlowCauses {
     OperationLabel label;
     Known known;
   };
-  // Of a stage several operations of one subgroup may end while what the first of them set off is
+  // Several operations of a stage and a subgroup may end while what the first of them set off is
   // under way: chunks of a gradient are staged while the first goes down. So many are looked back.
   static constexpr std::size_t kLookedBack = 64;
 

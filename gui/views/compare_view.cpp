@@ -235,6 +235,7 @@ void CompareView::draw_choice() {
     ImGui::EndCombo();
   }
   ImGui::SameLine();
+  if (ImGui::GetContentRegionAvail().x < px(240)) ImGui::NewLine();
   ImGui::SetNextItemWidth(-1);
   const bool is_entered =
       input_line("##other", "path of another run's database, which is A", typed_path_);

@@ -72,10 +72,15 @@ void LinksView::draw_content() {
     draw_empty("Nothing moved over a link.");
     return;
   }
+  // A narrower pane scrolls, and keeps the names.
+  const float room = px(640);
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < room;
   const ImGuiTableFlags flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
-  if (!ImGui::BeginTable("##links", 8, flags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
+  if (!ImGui::BeginTable("##links", 8, flags | (is_narrow ? ImGuiTableFlags_ScrollX : 0), {0, 0},
+                         is_narrow ? room : 0))
+    return;
+  ImGui::TableSetupScrollFreeze(is_narrow ? 1 : 0, 1);
   ImGui::TableSetupColumn("link", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn("direction", ImGuiTableColumnFlags_WidthStretch, 1.6F);
   ImGui::TableSetupColumn("bytes a step");

@@ -179,6 +179,8 @@ void StatisticsView::draw_tools() {
     if (is_on) ImGui::PopStyleColor();
   }
   ImGui::SameLine();
+  // On a line of its own where its words would be cut.
+  if (ImGui::GetContentRegionAvail().x < px(150)) ImGui::NewLine();
   draw_parts();
 }
 

@@ -11,7 +11,7 @@
 
 namespace sluice::analyze {
 
-// Of all causes; they add to those of the shares' sum.
+// The figures add to that of the shares' sum.
 inline std::array<int, kCauseCount> whole_percents(const std::array<double, kCauseCount>& shares) {
   std::array<int, kCauseCount> percents{};
   std::ranges::copy(rounded_shares(shares, 100), percents.begin());
