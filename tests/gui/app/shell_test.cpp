@@ -39,6 +39,40 @@ TEST_CASE("a file dropped onto the window is opened") {
   CHECK(problem == "");
 }
 
+TEST_CASE("a small window has tabs where a large one has panes, until somebody moves a view") {
+  if (!can_run()) return;
+  AppOptions options = options_for(trained_run());
+  options.scale = 2;
+  options.window.width = 1366;
+  options.window.height = 768;
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(d.settles());
+    const auto dock = [](const char* view) { return ImGui::FindWindowByName(view)->DockNode; };
+    const auto resize = [&d](int width, int height) {
+      auto* window = static_cast<GLFWwindow*>(ImGui::GetMainViewport()->PlatformHandle);
+      glfwSetWindowSize(window, width, height);
+      IM_CHECK(d.comes_true(
+          [width] { return ImGui::GetIO().DisplaySize.x == static_cast<float>(width); }));
+      d.test->Yield(8);
+    };
+    d.test->Yield(8);
+    IM_CHECK(dock("Knobs") == dock("Overview"));
+    IM_CHECK(dock("Statistics") == dock("Timeline"));
+    IM_CHECK(dock("Timeline") != dock("Overview"));
+    IM_CHECK(dock("Timeline")->VisibleWindow == ImGui::FindWindowByName("Timeline"));
+    resize(3840, 2160);
+    IM_CHECK(dock("Knobs") != dock("Overview"));
+    IM_CHECK(dock("Statistics") != dock("Timeline"));
+    d.test->DockInto("Links", "Overview");
+    d.test->Yield(4);
+    IM_CHECK(dock("Links") == dock("Overview"));
+    resize(1366, 768);
+    IM_CHECK(dock("Links") == dock("Overview"));
+    IM_CHECK(dock("Knobs") != dock("Overview"));
+  });
+  CHECK(problem == "");
+}
+
 TEST_CASE("layout, theme and recent runs are there at the next start") {
   if (!can_run()) return;
   AppOptions options = options_for(trained_run());
