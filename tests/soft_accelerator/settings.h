@@ -1,0 +1,42 @@
+#pragma once
+// What the software accelerator of a process is like, from the text that soft_accelerator.h
+// describes.
+//
+// Thread contract: free functions and plain values.
+// Errors: config, for a key or a value that is not known; the text is taken whole or not at all.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::soft_accelerator {
+
+enum class FaultKind : std::uint8_t { oom, copy, lost, stuck };
+
+struct Fault {
+  FaultKind kind = FaultKind::oom;
+  std::int64_t event = 0;  // 1-based
+};
+
+struct Settings {
+  int devices = 1;
+  std::int64_t cap_bytes = std::int64_t{1} << 30;
+  double in_bytes_per_s = 0;   // 0: as fast as it goes
+  double out_bytes_per_s = 0;  // 0: as fast as it goes
+  std::uint64_t seed = 1;
+  std::int64_t delay_us = 0;  // the longest; 0: none
+  int threads = 0;            // 0: as many as the caller of open() has
+  std::vector<Fault> faults = {};
+
+  bool strikes(FaultKind kind, std::int64_t event) const {
+    for (const Fault& fault : faults)
+      if (fault.kind == kind && fault.event == event) return true;
+    return false;
+  }
+};
+
+Result<Settings> parse_settings(std::string_view text);
+
+}  // namespace sluice::soft_accelerator
