@@ -153,7 +153,7 @@ class Accelerator {
 
  private:
   struct Device {
-    explicit Device(std::int64_t cap_bytes) : region(cap_bytes) {}
+    explicit Device(std::int64_t cap) : region(cap) {}
     Region region;
     std::map<std::int64_t, Stream*> streams = {};
     std::int64_t next_stream_id = 0;

@@ -17,7 +17,7 @@ c10::Device device_of_index(int index) {
 }
 
 c10::Stream as_stream(int device, std::int64_t id) {
-  return {c10::Stream::UNSAFE, device_of_index(device), id};
+  return c10::Stream(c10::Stream::UNSAFE, device_of_index(device), id);
 }
 
 Event& as_event(void* event) { return *static_cast<Event*>(event); }
