@@ -41,6 +41,7 @@ void Accelerator::use_settings(const Settings& settings) {
   settings_.devices = devices;
   threads_ = settings.threads > 0 ? settings.threads : at::get_num_threads();
   errors_.clear();
+  blocking_jobs_.clear();
   common_.outputs = common_.moved_outputs = common_.blocking_jobs = 0;
   for (const auto& device : devices_) {
     device->cap_bytes = settings.cap_bytes;

@@ -149,7 +149,8 @@ class Accelerator {
   SluiceSoftAcceleratorCounters counters(int device);
   std::int64_t stream_jobs(int device, std::int64_t stream_id);
   void count_outputs(std::int64_t all, std::int64_t moved);
-  void count_blocking_job();
+  void count_blocking_job(const char* name);
+  std::string blocking_jobs();
 
  private:
   struct Device {
@@ -179,7 +180,7 @@ class Accelerator {
   void check_alive(int device) const;
   void check_order(const Stream& stream, const char* job_name, const std::vector<Use>& uses);
   void note(const std::vector<Use>& uses, StreamTicket job);
-  void set_faults(Device& device, Job& job) const;
+  void set_faults(int device, Job& job);
   void keep(std::string error);
   void throw_kept(int device);
   void learn(const Clock& clock) { host_.merge(clock); }
@@ -188,7 +189,6 @@ class Accelerator {
   void check_release(const Block& block);
   void pass_marker(Block* block);
   std::string text_of(const Block& block) const;
-  std::string text_of(const Device& device) const;
 
   void work(Stream& stream);
   void run(Stream& stream, std::uint64_t ticket, Job& job);
@@ -207,6 +207,7 @@ class Accelerator {
   std::int64_t stuck_epoch_ = 0;  // raised to end stuck jobs
   bool is_stopping_ = false;
   SluiceSoftAcceleratorCounters common_{};  // the counters of all devices
+  std::map<std::string, std::int64_t> blocking_jobs_;
   std::atomic<int> threads_{1};
 };
 

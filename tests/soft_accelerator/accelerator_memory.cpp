@@ -56,7 +56,7 @@ Block* Accelerator::allocate(int device, std::int64_t stream_id, std::int64_t by
 std::int64_t Accelerator::room_for(Lock& lock, int device, std::int64_t bytes,
                                    std::int64_t asked) {
   Device& owner = device_at(device);
-  const bool is_struck = settings_.strikes(FaultKind::oom, ++owner.allocations);
+  const bool is_struck = settings_.strikes(FaultKind::oom, ++owner.allocations, device);
   for (;;) {
     const bool fits = owner.used_bytes + bytes <= owner.cap_bytes;
     if (fits && !is_struck)

@@ -67,11 +67,11 @@ std::string Accelerator::pending() {
   std::string text;
   for (const auto& stream : streams_) {
     if (stream->done == stream->enqueued) continue;
-    text += "soft:" + std::to_string(stream->device) + " stream '" + stream->name + "': job " +
-            std::to_string(stream->done + 1) + " of " + std::to_string(stream->enqueued);
-    if (stream->running != nullptr) text += " runs (" + std::string(stream->running) + ")";
+    text += "soft:" + std::to_string(stream->device) + " stream '" + stream->name + "': ";
+    text += stream->running != nullptr ? stream->running : "nothing";
+    text += " runs, " + std::to_string(stream->queue.size()) + " wait";
     for (std::size_t i = 0; i < stream->queue.size() && i < kListedJobs; ++i)
-      text += std::string(i == 0 ? "; then " : ", ") + stream->queue[i].name;
+      text += std::string(i == 0 ? ": " : ", ") + stream->queue[i].name;
     if (stream->queue.size() > kListedJobs)
       text += " and " + std::to_string(stream->queue.size() - kListedJobs) + " more";
     text += "\n";
@@ -121,9 +121,18 @@ void Accelerator::count_outputs(std::int64_t all, std::int64_t moved) {
   common_.moved_outputs += moved;
 }
 
-void Accelerator::count_blocking_job() {
+void Accelerator::count_blocking_job(const char* name) {
   const Lock lock(mutex_);
   ++common_.blocking_jobs;
+  ++blocking_jobs_[name];
+}
+
+std::string Accelerator::blocking_jobs() {
+  const Lock lock(mutex_);
+  std::string text;
+  for (const auto& [name, count] : blocking_jobs_)
+    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
+  return text;
 }
 
 }  // namespace sluice::soft_accelerator

@@ -54,7 +54,7 @@ Event Accelerator::submit(int device, std::int64_t stream_id, Job job,
   stream.clock.merge(host_);
   check_order(stream, job.name, uses);
   ++stream.job_count;
-  set_faults(device_at(device), job);
+  set_faults(device, job);
   const StreamTicket ticket = enqueue(stream, std::move(job));
   note(uses, ticket);
   return {.job = ticket, .clock = stream.clock};
@@ -73,7 +73,7 @@ Event Accelerator::submit_copy(int device, std::int64_t stream_id, Direction dir
     (is_in ? owner.counted.in_bytes : owner.counted.out_bytes) += bytes;
     ++(is_in ? owner.counted.in_copies : owner.counted.out_copies);
     const std::int64_t copy = ++owner.copies;
-    if (settings_.strikes(FaultKind::copy, copy))
+    if (settings_.strikes(FaultKind::copy, copy, device))
       run = [=, name = job.name] {
         TORCH_CHECK(false, "copy ", copy, " of soft:", device, " (", name, ", ", bytes,
                     " bytes) failed, as the settings want it");
@@ -83,10 +83,10 @@ Event Accelerator::submit_copy(int device, std::int64_t stream_id, Direction dir
   return submit(device, stream_id, std::move(job), uses);
 }
 
-void Accelerator::set_faults(Device& device, Job& job) const {
-  ++device.jobs;
-  job.is_stuck = settings_.strikes(FaultKind::stuck, device.jobs);
-  job.loses_device = settings_.strikes(FaultKind::lost, device.jobs);
+void Accelerator::set_faults(int device, Job& job) {
+  const std::int64_t number = ++device_at(device).jobs;
+  job.is_stuck = settings_.strikes(FaultKind::stuck, number, device);
+  job.loses_device = settings_.strikes(FaultKind::lost, number, device);
 }
 
 // ---- waiting

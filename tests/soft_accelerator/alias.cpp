@@ -10,6 +10,11 @@ bool is_on_device(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().is_privateuseone();
 }
 
+void mark_as_number(const at::Tensor& like, const at::Tensor& tensor) {
+  if (like.unsafeGetTensorImpl()->is_wrapped_number())
+    tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+}
+
 at::Tensor Aliases::of(const at::Tensor& tensor) {
   const c10::StorageImpl* const key = tensor.storage().unsafeGetStorageImpl();
   auto found = storages_.find(key);
@@ -24,7 +29,7 @@ at::Tensor Aliases::of(const at::Tensor& tensor) {
       c10::Storage(found->second), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
   c10::TensorImpl* const impl = alias.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  impl->set_wrapped_number(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+  mark_as_number(tensor, alias);
   return alias;
 }
 

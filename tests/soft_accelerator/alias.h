@@ -26,6 +26,9 @@ class Aliases {
 
 bool is_on_device(const at::Tensor& tensor);
 
+// A number of the program's, which does not decide the type of what it is added to.
+void mark_as_number(const at::Tensor& like, const at::Tensor& tensor);
+
 // From a tensor's first byte to its last. Adds nothing for an empty one.
 void add_use(std::vector<Use>& uses, const at::Tensor& tensor, AccessKind kind);
 

@@ -109,6 +109,11 @@ const char* sluice_soft_accelerator_pending(void) {
   return text == nullptr ? "" : text;
 }
 
+const char* sluice_soft_accelerator_blocking_jobs(void) {
+  const char* const text = kept_text(Accelerator::instance().blocking_jobs());
+  return text == nullptr ? "" : text;
+}
+
 void sluice_soft_accelerator_counters(int device, SluiceSoftAcceleratorCounters* counters) {
   *counters = {};
   text_of([&] { return *counters = Accelerator::instance().counters(device), std::string(); });

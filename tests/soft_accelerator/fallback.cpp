@@ -3,6 +3,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
@@ -63,6 +64,22 @@ int device_of_call(const Stack& arguments) {
   return device_or_current(device);
 }
 
+// A tensor that was given as room for a result, and is not of its size, becomes that.
+void fit_outputs(const c10::FunctionSchema& schema, const Stack& arguments,
+                 const std::vector<OutputShape>& shapes) {
+  for (std::size_t i = 0; i < schema.returns().size(); ++i) {
+    if (!is_written(schema.returns()[i])) continue;
+    for (std::size_t k = 0; k < arguments.size(); ++k) {
+      const c10::Argument& argument = schema.arguments()[k];
+      const bool is_it = argument.is_out() && arguments[k].isTensor() &&
+                         argument.alias_info()->beforeSets() ==
+                             schema.returns()[i].alias_info()->beforeSets();
+      if (is_it && arguments[k].toTensor().sizes() != shapes[i].sizes)
+        arguments[k].toTensor().resize_(shapes[i].sizes);
+    }
+  }
+}
+
 // The kernel's own arguments, and what it does to the memory behind them.
 struct JobArguments {
   Stack stack = {};
@@ -80,8 +97,7 @@ at::Tensor job_tensor(const c10::OperatorHandle& op, const at::Tensor& tensor, i
               op.schema().name(), " was given a tensor on ", tensor.device(), ", which is not soft:",
               device);
   at::Tensor scalar = tensor.detach().clone();
-  scalar.unsafeGetTensorImpl()->set_wrapped_number(
-      tensor.unsafeGetTensorImpl()->is_wrapped_number());
+  mark_as_number(tensor, scalar);
   return scalar;
 }
 
@@ -153,6 +169,7 @@ at::Tensor make_output(const OutputShape& shape, int device) {
 Stack run_ahead(const c10::OperatorHandle& op, const Stack& arguments, int device,
                 const std::vector<OutputShape>& shapes) {
   const auto& returns = op.schema().returns();
+  fit_outputs(op.schema(), arguments, shapes);
   Aliases aliases;
   JobArguments job = job_arguments(op, arguments, device, aliases);
   Stack results;
@@ -187,7 +204,7 @@ Stack run_and_wait(const c10::OperatorHandle& op, JobArguments job, int device) 
   auto outcome = std::make_shared<Outcome>();
   outcome->stack = std::move(job.stack);
   Accelerator& accelerator = Accelerator::instance();
-  accelerator.count_blocking_job();
+  accelerator.count_blocking_job(op.operator_name().name.c_str());
   accelerator.synchronize(accelerator.submit(
       device, current().stream_of(device),
       {.name = op.operator_name().name.c_str(),
@@ -218,10 +235,32 @@ at::Tensor moved_to_device(const c10::OperatorHandle& op, const at::Tensor& made
   return output;
 }
 
+// The kernel gets room on the host for each output, and may make it as large as it likes.
+JobArguments with_outputs_on_host(const c10::FunctionSchema& schema, JobArguments job) {
+  for (std::size_t i = 0; i < job.stack.size(); ++i)
+    if (schema.arguments()[i].is_out() && job.stack[i].isTensor())
+      job.stack[i] = at::empty({0}, job.stack[i].toTensor().options());
+  return job;
+}
+
+void fill_outputs(const c10::FunctionSchema& schema, const Stack& arguments, const Stack& made) {
+  for (std::size_t i = 0; i < schema.returns().size(); ++i) {
+    if (!is_written(schema.returns()[i]) || !made[i].isTensor()) continue;
+    const c10::IValue& argument = written_argument(schema, arguments, schema.returns()[i]);
+    const at::Tensor &target = argument.toTensor(), &result = made[i].toTensor();
+    if (!is_on_device(target) || Accelerator::instance().is_device_memory(result.data_ptr()))
+      continue;
+    if (target.sizes() != result.sizes()) target.resize_(result.sizes());
+    target.copy_(result);
+  }
+}
+
 Stack run_blocking(const c10::OperatorHandle& op, const Stack& arguments, int device) {
   const auto& returns = op.schema().returns();
   Aliases aliases;
-  const Stack made = run_and_wait(op, job_arguments(op, arguments, device, aliases), device);
+  JobArguments job = job_arguments(op, arguments, device, aliases);
+  const Stack made = run_and_wait(op, with_outputs_on_host(op.schema(), std::move(job)), device);
+  fill_outputs(op.schema(), arguments, made);
   Stack results;
   for (std::size_t i = 0; i < returns.size(); ++i)
     results.push_back(is_written(returns[i])

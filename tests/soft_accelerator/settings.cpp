@@ -48,6 +48,7 @@ Status parse_size(std::string_view key, std::string_view text, std::int64_t& byt
   return ok_status();
 }
 
+// "oom@5", "lost@2/device1".
 Status parse_fault(std::string_view text, Settings& settings) {
   static const std::vector<std::string> names = {"oom", "copy", "lost", "stuck"};
   const std::size_t sign = text.find('@');
@@ -58,8 +59,14 @@ Status parse_fault(std::string_view text, Settings& settings) {
   if (found == names.end())
     return make_error(ErrorCode::config, "{}: there is no fault '{}'{}", kVariable, name,
                       did_you_mean(name, names));
-  Fault fault{static_cast<FaultKind>(found - names.begin()), 0};
-  RETURN_IF_ERROR(parse_number("fault", text.substr(sign + 1), {1, 1e12}, fault.event));
+  Fault fault{.kind = static_cast<FaultKind>(found - names.begin())};
+  std::string_view event = text.substr(sign + 1);
+  const std::size_t slash = event.find("/device");
+  if (slash != std::string_view::npos) {
+    RETURN_IF_ERROR(parse_number("fault", event.substr(slash + 7), {0, 7}, fault.device));
+    event = event.substr(0, slash);
+  }
+  RETURN_IF_ERROR(parse_number("fault", event, {1, 1e12}, fault.event));
   settings.faults.push_back(fault);
   return ok_status();
 }

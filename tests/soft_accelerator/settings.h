@@ -18,6 +18,7 @@ enum class FaultKind : std::uint8_t { oom, copy, lost, stuck };
 struct Fault {
   FaultKind kind = FaultKind::oom;
   std::int64_t event = 0;  // 1-based
+  int device = -1;         // -1: on each
 };
 
 struct Settings {
@@ -30,9 +31,10 @@ struct Settings {
   int threads = 0;            // 0: as many as the caller of open() has
   std::vector<Fault> faults = {};
 
-  bool strikes(FaultKind kind, std::int64_t event) const {
+  bool strikes(FaultKind kind, std::int64_t event, int device) const {
     for (const Fault& fault : faults)
-      if (fault.kind == kind && fault.event == event) return true;
+      if (fault.kind == kind && fault.event == event && (fault.device < 0 || fault.device == device))
+        return true;
     return false;
   }
 };

@@ -92,6 +92,22 @@ Shapes attention_backward(const Arguments& in) {
           with_heads_inside(in[3].toTensor())};
 }
 
+Shapes reduced(const Arguments& in) {
+  const at::Tensor& self = in[0].toTensor();
+  std::vector<bool> is_reduced(static_cast<std::size_t>(self.dim()), in[1].toIntVector().empty());
+  for (const std::int64_t dimension : in[1].toIntVector())
+    is_reduced.at(static_cast<std::size_t>(dimension < 0 ? dimension + self.dim() : dimension)) =
+        true;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < is_reduced.size(); ++i) {
+    if (!is_reduced[i])
+      sizes.push_back(self.sizes()[i]);
+    else if (in[2].toBool())
+      sizes.push_back(1);
+  }
+  return {contiguous(sizes, self.scalar_type())};
+}
+
 using Rule = Shapes (*)(const Arguments&);
 
 Rule written_rule(const std::string& name) {
@@ -100,6 +116,7 @@ Rule written_rule(const std::string& name) {
       {"aten::native_layer_norm_backward", layer_norm_backward},
       {"aten::embedding_dense_backward", embedding_dense_backward},
       {"aten::index_select", index_select},
+      {"aten::logsumexp.out", reduced},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
   };
@@ -110,7 +127,7 @@ Rule written_rule(const std::string& name) {
 at::Tensor on_meta(const at::Tensor& tensor) {
   at::Tensor meta = at::empty_strided(tensor.sizes(), tensor.strides(),
                                       tensor.options().device(at::kMeta).pinned_memory(false));
-  meta.unsafeGetTensorImpl()->set_wrapped_number(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+  mark_as_number(tensor, meta);
   return meta;
 }
 
@@ -141,7 +158,8 @@ std::optional<Shapes> meta_rule(const c10::OperatorHandle& op, const Arguments& 
 
 std::optional<Shapes> output_shapes(const c10::OperatorHandle& op, const Arguments& arguments) {
   const std::string& overload = op.schema().overload_name();
-  if (const Rule rule = overload.empty() ? written_rule(op.schema().name()) : nullptr)
+  const std::string& name = op.schema().name();
+  if (const Rule rule = written_rule(overload.empty() ? name : name + "." + overload))
     return rule(arguments);
   return meta_rule(op, arguments);
 }

@@ -18,7 +18,7 @@
  *   threads=N      with which each stream computes; 0: as many as the caller of open has (0)
  *   fault=WHAT@N   may be repeated. oom@N: allocation N fails. copy@N: copy N between host and
  *                  device fails. lost@N: at job N the device is lost. stuck@N: job N never ends.
- *                  Events are counted on each device from 1.
+ *                  Events are counted on each device from 1; WHAT@N/deviceK keeps it to one.
  *
  * What it reports, beside the errors of libtorch's own kernels:
  *   - a job whose access to device or pinned memory no event orders after an earlier one. Thrown
@@ -103,6 +103,9 @@ typedef struct SluiceSoftAcceleratorCounters {
 
 SLUICE_SOFT_ACCELERATOR_API void sluice_soft_accelerator_counters(
     int device, SluiceSoftAcceleratorCounters* counters);
+
+/* "aten::nonzero 2, aten::equal 1": what is counted as blocking_jobs; empty if there is nothing. */
+SLUICE_SOFT_ACCELERATOR_API const char* sluice_soft_accelerator_blocking_jobs(void);
 
 /* Kernels and copies that were given to a stream; -1 for a stream that is not there. */
 SLUICE_SOFT_ACCELERATOR_API int64_t sluice_soft_accelerator_stream_jobs(int device, int64_t stream);
