@@ -53,8 +53,7 @@ Block* Accelerator::allocate(int device, std::int64_t stream_id, std::int64_t by
 
 // Waits for freed blocks only where they would be enough, so that what fails is decided by the
 // program alone.
-std::int64_t Accelerator::room_for(Lock& lock, int device, std::int64_t bytes,
-                                   std::int64_t asked) {
+std::int64_t Accelerator::room_for(Lock& lock, int device, std::int64_t bytes, std::int64_t asked) {
   Device& owner = device_at(device);
   const bool is_struck = settings_.strikes(FaultKind::oom, ++owner.allocations, device);
   for (;;) {
@@ -123,8 +122,8 @@ Block* Accelerator::allocate_pinned(std::int64_t bytes) {
   if (address == nullptr) throw std::bad_alloc();
   std::memset(address, 0xFF, static_cast<std::size_t>(size));
   const Lock lock(mutex_);
-  auto* const block = new Block{
-      .number = next_block_++, .range = range_of(address, size), .asked_bytes = bytes};
+  auto* const block =
+      new Block{.number = next_block_++, .range = range_of(address, size), .asked_bytes = bytes};
   blocks_[block->range.begin] = block;
   ++common_.pinned_blocks;
   common_.pinned_bytes += bytes;

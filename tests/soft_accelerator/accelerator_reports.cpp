@@ -38,7 +38,8 @@ void Accelerator::check_order(const Stream& stream, const char* job_name,
 
 void Accelerator::note(const std::vector<Use>& uses, StreamTicket job) {
   for (const Use& use : uses)
-    if (Block* const block = block_at(use.range.begin)) block->history.add(use.range, use.kind, job);
+    if (Block* const block = block_at(use.range.begin))
+      block->history.add(use.range, use.kind, job);
 }
 
 std::string Accelerator::host_access(ByteRange range, AccessKind kind) {

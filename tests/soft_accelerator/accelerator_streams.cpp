@@ -229,8 +229,8 @@ void Accelerator::pause(const Stream& stream, std::uint64_t ticket, const Job& j
     if (settings_.delay_us > 0) {
       const std::uint64_t key =
           mix64(settings_.seed + 1) ^ static_cast<std::uint64_t>(stream.index);
-      seconds += 1e-6 * static_cast<double>(settings_.delay_us) *
-                 unit_interval(split_mix(key, ticket));
+      seconds +=
+          1e-6 * static_cast<double>(settings_.delay_us) * unit_interval(split_mix(key, ticket));
     }
   }
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));

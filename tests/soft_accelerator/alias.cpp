@@ -38,8 +38,9 @@ void add_use(std::vector<Use>& uses, const at::Tensor& tensor, AccessKind kind) 
   std::int64_t last = 0;
   for (std::int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
   const auto item = static_cast<std::int64_t>(tensor.itemsize());
-  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl()->data()) +
-                     static_cast<std::uintptr_t>(tensor.storage_offset() * item);
+  const auto begin =
+      reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl()->data()) +
+      static_cast<std::uintptr_t>(tensor.storage_offset() * item);
   uses.push_back({{begin, begin + static_cast<std::uintptr_t>((last + 1) * item)}, kind});
 }
 

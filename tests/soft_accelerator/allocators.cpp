@@ -54,9 +54,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   }
 
  private:
-  static void release(void* block) {
-    Accelerator::instance().release(static_cast<Block*>(block));
-  }
+  static void release(void* block) { Accelerator::instance().release(static_cast<Block*>(block)); }
 };
 
 class PinnedMemory final : public c10::Allocator {

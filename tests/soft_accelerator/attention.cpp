@@ -1,12 +1,12 @@
 // scaled_dot_product_attention takes the way that it takes on the CPU: the CPU's flash attention,
 // under the name that libtorch has for a device's own, or products and a softmax.
 
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/_fused_sdp_choice.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/empty.h>
-#include <ATen/native/transformers/attention.h>
-#include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <torch/library.h>
 
 #include <array>
@@ -35,9 +35,8 @@ std::int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value,
   const auto choice = static_cast<at::SDPBackend>(
       at::_fused_sdp_choice(for_choice(query), for_choice(key), for_choice(value), seen_mask,
                             dropout, is_causal, scale, shares_heads));
-  return static_cast<std::int64_t>(choice == at::SDPBackend::flash_attention
-                                       ? at::SDPBackend::overrideable
-                                       : choice);
+  return static_cast<std::int64_t>(
+      choice == at::SDPBackend::flash_attention ? at::SDPBackend::overrideable : choice);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> attend(

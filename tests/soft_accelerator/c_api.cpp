@@ -95,9 +95,9 @@ void sluice_soft_accelerator_name_block(const void* address, const char* name) {
 const char* sluice_soft_accelerator_host_access(const void* address, int64_t bytes, int is_write) {
   using namespace sluice::soft_accelerator;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  return kept_text(Accelerator::instance().host_access(
-      {begin, begin + static_cast<std::uintptr_t>(bytes)},
-      is_write != 0 ? AccessKind::write : AccessKind::read));
+  return kept_text(
+      Accelerator::instance().host_access({begin, begin + static_cast<std::uintptr_t>(bytes)},
+                                          is_write != 0 ? AccessKind::write : AccessKind::read));
 }
 
 const char* sluice_soft_accelerator_take_error(void) {

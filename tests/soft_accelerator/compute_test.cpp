@@ -35,9 +35,12 @@ at::Tensor random(at::IntArrayRef size, at::ScalarType dtype) {
 
 Tensors inputs(at::ScalarType dtype) {
   return {random({kBatch * kSequence, kHidden}, dtype),
-          random({kHidden, 3 * kHidden}, dtype), random({3 * kHidden}, dtype),
-          random({kHidden, 4 * kHidden}, dtype), random({4 * kHidden}, dtype),
-          random({4 * kHidden, kHidden}, dtype), random({kHidden}, dtype),
+          random({kHidden, 3 * kHidden}, dtype),
+          random({3 * kHidden}, dtype),
+          random({kHidden, 4 * kHidden}, dtype),
+          random({4 * kHidden}, dtype),
+          random({4 * kHidden, kHidden}, dtype),
+          random({kHidden}, dtype),
           random({kHidden}, dtype)};
 }
 
@@ -54,8 +57,8 @@ at::Tensor block(const Tensors& w) {
   const at::Tensor mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2],
                                                             std::nullopt, 0.0, /*is_causal=*/true);
   const at::Tensor x = w[0] + mixed.transpose(1, 2).reshape({kBatch * kSequence, kHidden});
-  const at::Tensor wide = at::gelu(
-      at::addmm(w[4], at::layer_norm(x, {kHidden}, w[6], w[7], 1e-5), w[3]), "tanh");
+  const at::Tensor wide =
+      at::gelu(at::addmm(w[4], at::layer_norm(x, {kHidden}, w[6], w[7], 1e-5), w[3]), "tanh");
   return x + at::mm(at::silu(wide), w[5]);
 }
 
@@ -110,8 +113,8 @@ TEST_CASE("delays change no bit") {
 
 // What a model does beside its blocks: embedding, loss, gradients of the two, in place and into
 // outputs that are there.
-Tensors head_and_embedding(at::ScalarType dtype, c10::Device device, const at::Tensor& table_on_host,
-                           const at::Tensor& tokens_on_host) {
+Tensors head_and_embedding(at::ScalarType dtype, c10::Device device,
+                           const at::Tensor& table_on_host, const at::Tensor& tokens_on_host) {
   const at::Tensor table = table_on_host.to(device), tokens = tokens_on_host.to(device);
   const at::Tensor x = table.index_select(0, tokens);
   x.view({4, 10, kHidden}).add_(table.narrow(0, 0, 10));
@@ -133,8 +136,10 @@ Tensors head_and_embedding(at::ScalarType dtype, c10::Device device, const at::T
   copied.index_copy_(0, at::arange(40, tokens.options()), gradient.narrow(0, 0, 40).to(dtype));
   const at::Tensor joined = at::cat({x.slice(1, 0, 3), x.slice(1, 8, 20)}, 1);
   const double read = loss.item<double>();
-  return {loss.cpu(), logits.cpu(), gradient.cpu(), copied.cpu(), joined.cpu(),
-          x.view({4, 10, kHidden}).sum({0}, false, at::kFloat).cpu(), at::full({}, read)};
+  return {loss.cpu(),        logits.cpu(),
+          gradient.cpu(),    copied.cpu(),
+          joined.cpu(),      x.view({4, 10, kHidden}).sum({0}, false, at::kFloat).cpu(),
+          at::full({}, read)};
 }
 
 TEST_CASE("an embedding, a loss and their gradients are the CPU's, bit for bit") {

@@ -1,5 +1,6 @@
 // Every operator without a kernel of its own: the CPU's kernel, as a job of the current stream, on
-// the bytes of the device. Where the outputs' shapes are known beforehand, the call returns at once.
+// the bytes of the device. Where the outputs' shapes are known beforehand, the call returns at
+// once.
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
@@ -71,9 +72,9 @@ void fit_outputs(const c10::FunctionSchema& schema, const Stack& arguments,
     if (!is_written(schema.returns()[i])) continue;
     for (std::size_t k = 0; k < arguments.size(); ++k) {
       const c10::Argument& argument = schema.arguments()[k];
-      const bool is_it = argument.is_out() && arguments[k].isTensor() &&
-                         argument.alias_info()->beforeSets() ==
-                             schema.returns()[i].alias_info()->beforeSets();
+      const bool is_it =
+          argument.is_out() && arguments[k].isTensor() &&
+          argument.alias_info()->beforeSets() == schema.returns()[i].alias_info()->beforeSets();
       if (is_it && arguments[k].toTensor().sizes() != shapes[i].sizes)
         arguments[k].toTensor().resize_(shapes[i].sizes);
     }
@@ -93,9 +94,9 @@ at::Tensor job_tensor(const c10::OperatorHandle& op, const at::Tensor& tensor, i
                 " was given tensors of soft:", device, " and of soft:", tensor.get_device());
     return aliases.of(tensor);
   }
-  TORCH_CHECK(tensor.device().is_cpu() && tensor.dim() == 0, "software accelerator: ",
-              op.schema().name(), " was given a tensor on ", tensor.device(), ", which is not soft:",
-              device);
+  TORCH_CHECK(tensor.device().is_cpu() && tensor.dim() == 0,
+              "software accelerator: ", op.schema().name(), " was given a tensor on ",
+              tensor.device(), ", which is not soft:", device);
   at::Tensor scalar = tensor.detach().clone();
   mark_as_number(tensor, scalar);
   return scalar;
@@ -141,7 +142,8 @@ bool put(const at::Tensor& target, const at::Tensor& result) {
 }
 
 // `targets` are aliases of the outputs, by return; undefined where a return is no new tensor.
-void run_kernel(const c10::OperatorHandle& op, Stack& stack, const std::vector<at::Tensor>& targets) {
+void run_kernel(const c10::OperatorHandle& op, Stack& stack,
+                const std::vector<at::Tensor>& targets) {
   std::vector<Place> places;
   for (const at::Tensor& target : targets)
     if (target.defined() && target.numel() > 0)
@@ -162,8 +164,7 @@ void run_kernel(const c10::OperatorHandle& op, Stack& stack, const std::vector<a
 at::Tensor make_output(const OutputShape& shape, int device) {
   if (!shape.is_defined) return {};
   const c10::Device place(c10::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
-  return at::empty_strided(shape.sizes, shape.strides,
-                           at::TensorOptions(place).dtype(shape.dtype));
+  return at::empty_strided(shape.sizes, shape.strides, at::TensorOptions(place).dtype(shape.dtype));
 }
 
 Stack run_ahead(const c10::OperatorHandle& op, const Stack& arguments, int device,
@@ -205,33 +206,33 @@ Stack run_and_wait(const c10::OperatorHandle& op, JobArguments job, int device) 
   outcome->stack = std::move(job.stack);
   Accelerator& accelerator = Accelerator::instance();
   accelerator.count_blocking_job(op.operator_name().name.c_str());
-  accelerator.synchronize(accelerator.submit(
-      device, current().stream_of(device),
-      {.name = op.operator_name().name.c_str(),
-       .run =
-           [op, outcome] {
-             try {
-               call_cpu_kernel(op, outcome->stack);
-             } catch (...) {
-               outcome->failure = std::current_exception();
-             }
-           }},
-      job.uses));
+  accelerator.synchronize(accelerator.submit(device, current().stream_of(device),
+                                             {.name = op.operator_name().name.c_str(),
+                                              .run =
+                                                  [op, outcome] {
+                                                    try {
+                                                      call_cpu_kernel(op, outcome->stack);
+                                                    } catch (...) {
+                                                      outcome->failure = std::current_exception();
+                                                    }
+                                                  }},
+                                             job.uses));
   if (outcome->failure) std::rethrow_exception(outcome->failure);
   return std::move(outcome->stack);
 }
 
 // A new tensor of the device with what a kernel made on the host.
 at::Tensor moved_to_device(const c10::OperatorHandle& op, const at::Tensor& made, int device) {
-  const at::Tensor output = make_output(
-      {true, made.sizes().vec(), made.strides().vec(), made.scalar_type()}, device);
+  const at::Tensor output =
+      make_output({true, made.sizes().vec(), made.strides().vec(), made.scalar_type()}, device);
   if (made.numel() == 0) return output;
   std::vector<Use> uses;
   add_use(uses, output, AccessKind::write);
-  Accelerator::instance().submit(device, current().stream_of(device),
-                                 {.name = op.operator_name().name.c_str(),
-                                  .run = [target = Aliases().of(output), made] { put(target, made); }},
-                                 uses);
+  Accelerator::instance().submit(
+      device, current().stream_of(device),
+      {.name = op.operator_name().name.c_str(),
+       .run = [target = Aliases().of(output), made] { put(target, made); }},
+      uses);
   return output;
 }
 
@@ -263,11 +264,10 @@ Stack run_blocking(const c10::OperatorHandle& op, const Stack& arguments, int de
   fill_outputs(op.schema(), arguments, made);
   Stack results;
   for (std::size_t i = 0; i < returns.size(); ++i)
-    results.push_back(is_written(returns[i])
-                          ? written_argument(op.schema(), arguments, returns[i])
-                          : with_tensors(made[i], [&](const at::Tensor& tensor) {
-                              return moved_to_device(op, tensor, device);
-                            }));
+    results.push_back(is_written(returns[i]) ? written_argument(op.schema(), arguments, returns[i])
+                                             : with_tensors(made[i], [&](const at::Tensor& tensor) {
+                                                 return moved_to_device(op, tensor, device);
+                                               }));
   return results;
 }
 
@@ -278,8 +278,8 @@ Stack run_view(const c10::OperatorHandle& op, const Stack& arguments, int device
   Aliases aliases;
   Stack stack = job_arguments(op, arguments, device, aliases).stack;
   call_cpu_kernel(op, stack);
-  TORCH_CHECK(stack.size() == 1 && stack[0].isTensor(), "software accelerator: ",
-              op.schema().name(), " is not supported");
+  TORCH_CHECK(stack.size() == 1 && stack[0].isTensor(),
+              "software accelerator: ", op.schema().name(), " is not supported");
   const at::Tensor& seen = stack[0].toTensor();
   at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
       c10::TensorImpl::VIEW, c10::Storage(self.storage()), self.key_set(), seen.dtype());

@@ -87,8 +87,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     accelerator().record(as_event(*event), stream.device_index(), stream.id());
   }
   void block(void* event, const c10::Stream& stream) const override {
-    if (event != nullptr)
-      accelerator().block(as_event(event), stream.device_index(), stream.id());
+    if (event != nullptr) accelerator().block(as_event(event), stream.device_index(), stream.id());
   }
   bool queryEvent(void* event) const override {
     return event == nullptr || accelerator().query(as_event(event));

@@ -49,7 +49,8 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size,
   c10::TensorImpl* const impl = self.unsafeGetTensorImpl();
   impl->set_sizes_contiguous(size);
   if (format) impl->empty_tensor_restride(*format);
-  const auto needed = static_cast<std::size_t>(self.storage_offset() + self.numel()) * self.itemsize();
+  const auto needed =
+      static_cast<std::size_t>(self.storage_offset() + self.numel()) * self.itemsize();
   c10::StorageImpl* const storage = self.storage().unsafeGetStorageImpl();
   if (self.numel() > 0 && needed > storage->nbytes()) resize_storage(*storage, needed);
   return self;
@@ -57,8 +58,8 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size,
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage storage, std::int64_t offset,
                         at::IntArrayRef size, at::IntArrayRef stride) {
-  TORCH_CHECK(storage.device().is_privateuseone(), "software accelerator: set_ was given memory of ",
-              storage.device());
+  TORCH_CHECK(storage.device().is_privateuseone(),
+              "software accelerator: set_ was given memory of ", storage.device());
   c10::TensorImpl* const impl = self.unsafeGetTensorImpl();
   impl->set_storage_keep_dtype(std::move(storage));
   if (stride.empty() && !size.empty()) {
@@ -94,7 +95,8 @@ void resize_storage(c10::StorageImpl& storage, std::size_t size_bytes) {
         device, stream, {.name = "resize_", .run = [=] { std::memcpy(to, from, kept); }},
         {{range(storage.data()), AccessKind::read}, {range(made.get()), AccessKind::write}});
     c10::getDeviceAllocator(c10::kPrivateUse1)
-        ->recordStream(storage.data_ptr(), c10::Stream(c10::Stream::UNSAFE, storage.device(), stream));
+        ->recordStream(storage.data_ptr(),
+                       c10::Stream(c10::Stream::UNSAFE, storage.device(), stream));
   }
   storage.set_data_ptr_noswap(std::move(made));
   storage.set_nbytes(size_bytes);

@@ -34,8 +34,7 @@ TEST_CASE("a host access to device memory ends the process and says where it was
   const Soft soft;
   const at::Tensor weights = on_soft({100});
   sluice_soft_accelerator_name_block(weights.data_ptr(), "the weights");
-  const auto [status, text] =
-      touched_in_child(static_cast<const float*>(weights.data_ptr()) + 10);
+  const auto [status, text] = touched_in_child(static_cast<const float*>(weights.data_ptr()) + 10);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGSEGV);
   CHECK_THAT(text, Contains("the host touched device memory at offset 40 of block"));

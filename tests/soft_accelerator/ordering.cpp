@@ -28,8 +28,8 @@ void AccessHistory::add(ByteRange range, AccessKind kind, StreamTicket job) {
     return;
   }
   fill_gaps(range);
-  for (auto at = segments_.lower_bound(range.begin);
-       at != segments_.end() && at->first < range.end; ++at) {
+  for (auto at = segments_.lower_bound(range.begin); at != segments_.end() && at->first < range.end;
+       ++at) {
     std::vector<StreamTicket>& readers = at->second.readers;
     const auto same = std::find_if(readers.begin(), readers.end(), [&](const StreamTicket& reader) {
       return reader.stream == job.stream;

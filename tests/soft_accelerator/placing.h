@@ -1,8 +1,8 @@
 #pragma once
 // Lets a kernel of the CPU make its outputs in memory that is there already: the memory of the
-// device. While a Placing lives, its thread's requests of the CPU's allocator that are as large as a
-// waiting place get that place. What a kernel does then is its own affair: whoever wants the output
-// there compares addresses, and copies what came to lie elsewhere.
+// device. While a Placing lives, its thread's requests of the CPU's allocator that are as large as
+// a waiting place get that place. What a kernel does then is its own affair: whoever wants the
+// output there compares addresses, and copies what came to lie elsewhere.
 //
 // Thread contract: a Placing belongs to its thread; the allocator is for any.
 

@@ -44,7 +44,8 @@ std::optional<std::int64_t> Region::take(std::int64_t bytes) {
   gaps_.erase(gap);
   if (room > bytes) gaps_[offset + bytes] = room - bytes;
   if (offset + bytes > first_fresh_) {
-    std::memset(usable_ + first_fresh_, 0xFF, static_cast<std::size_t>(offset + bytes - first_fresh_));
+    std::memset(usable_ + first_fresh_, 0xFF,
+                static_cast<std::size_t>(offset + bytes - first_fresh_));
     first_fresh_ = offset + bytes;
   }
   return offset;

@@ -1,7 +1,7 @@
 #pragma once
 // The memory of one device: one file in memory, mapped twice. What tensors show cannot be touched;
-// what kernels use can. Freed bytes are 0xFF, which is NaN in each floating point format, and so are
-// those that were never used.
+// what kernels use can. Freed bytes are 0xFF, which is NaN in each floating point format, and so
+// are those that were never used.
 //
 // Thread contract: accelerator.h's lock guards take() and give(); addresses are fixed for good.
 

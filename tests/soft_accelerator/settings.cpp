@@ -86,10 +86,8 @@ Key number_key(const char* name, T Settings::* member, NumberRange range) {
 const std::vector<Key>& keys() {
   static const std::vector<Key> table = {
       number_key("devices", &Settings::devices, {1, 8}),
-      {"cap",
-       [](std::string_view value, Settings& settings) {
-         return parse_size("cap", value, settings.cap_bytes);
-       }},
+      {"cap", [](std::string_view value,
+                 Settings& settings) { return parse_size("cap", value, settings.cap_bytes); }},
       number_key("in_rate", &Settings::in_bytes_per_s, {0, 1e15}),
       number_key("out_rate", &Settings::out_bytes_per_s, {0, 1e15}),
       number_key("seed", &Settings::seed, {0, 1e18}),

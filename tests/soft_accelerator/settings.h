@@ -33,7 +33,8 @@ struct Settings {
 
   bool strikes(FaultKind kind, std::int64_t event, int device) const {
     for (const Fault& fault : faults)
-      if (fault.kind == kind && fault.event == event && (fault.device < 0 || fault.device == device))
+      if (fault.kind == kind && fault.event == event &&
+          (fault.device < 0 || fault.device == device))
         return true;
     return false;
   }

@@ -1,5 +1,6 @@
 // libtorch's kernels for the device "meta", which compute shapes only, know most. A few of the
-// CPU's own operators have none; their shapes are written down here, as the CPU's kernels make them.
+// CPU's own operators have none; their shapes are written down here, as the CPU's kernels make
+// them.
 
 #include "tests/soft_accelerator/shapes.h"
 
@@ -34,8 +35,8 @@ OutputShape like(const at::Tensor& tensor) {
 
 // Four dimensions, of which memory has the second and third the other way round.
 OutputShape with_heads_inside(const at::Tensor& tensor) {
-  OutputShape shape = contiguous(
-      {tensor.size(0), tensor.size(2), tensor.size(1), tensor.size(3)}, tensor.scalar_type());
+  OutputShape shape = contiguous({tensor.size(0), tensor.size(2), tensor.size(1), tensor.size(3)},
+                                 tensor.scalar_type());
   std::swap(shape.sizes[1], shape.sizes[2]);
   std::swap(shape.strides[1], shape.strides[2]);
   return shape;
@@ -56,8 +57,8 @@ Shapes layer_norm_backward(const Arguments& in) {
   const auto wanted = in[7].toBoolList();
   Shapes shapes;
   for (const std::size_t source : {std::size_t{1}, std::size_t{5}, std::size_t{6}}) {
-    const bool is_there = wanted.get(shapes.size()) && in[source].isTensor() &&
-                          in[source].toTensor().defined();
+    const bool is_there =
+        wanted.get(shapes.size()) && in[source].isTensor() && in[source].toTensor().defined();
     shapes.push_back(is_there ? like(in[source].toTensor()) : OutputShape{.is_defined = false});
   }
   return shapes;
@@ -92,6 +93,8 @@ Shapes attention_backward(const Arguments& in) {
           with_heads_inside(in[3].toTensor())};
 }
 
+Shapes of_first(const Arguments& in) { return {like(in[0].toTensor())}; }
+
 Shapes reduced(const Arguments& in) {
   const at::Tensor& self = in[0].toTensor();
   std::vector<bool> is_reduced(static_cast<std::size_t>(self.dim()), in[1].toIntVector().empty());
@@ -117,6 +120,7 @@ Rule written_rule(const std::string& name) {
       {"aten::embedding_dense_backward", embedding_dense_backward},
       {"aten::index_select", index_select},
       {"aten::logsumexp.out", reduced},
+      {"aten::abs.out", of_first},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
   };

@@ -54,9 +54,7 @@ class Soft {
     sluice_soft_accelerator_counters(0, &counters);
     return counters;
   }
-  c10::Stream stream(std::int64_t id) const {
-    return c10::Stream(c10::Stream::UNSAFE, kSoft, id);
-  }
+  c10::Stream stream(std::int64_t id) const { return c10::Stream(c10::Stream::UNSAFE, kSoft, id); }
   c10::Stream compute() const { return stream(0); }
   c10::Stream in() const { return stream(1); }
   c10::Stream out() const { return stream(2); }
@@ -73,8 +71,8 @@ inline at::Tensor pinned(at::IntArrayRef size, float value) {
 }
 
 inline void use_on(const at::Tensor& tensor, const c10::Stream& stream) {
-  c10::impl::VirtualGuardImpl(kSoft.type()).recordDataPtrOnStream(tensor.storage().data_ptr(),
-                                                                  stream);
+  c10::impl::VirtualGuardImpl(kSoft.type())
+      .recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
 }
 
 template <typename Condition>
