@@ -13,8 +13,9 @@
 namespace sluice::soft_accelerator {
 namespace {
 
-// Of a device's blocks. A multiple of 64, to which libtorch aligns memory of the CPU: kernels may
-// take other ways through memory that begins elsewhere, and then round otherwise.
+// A device's blocks are multiples of it. It is a multiple of 64 itself, to which libtorch aligns
+// memory of the CPU: kernels may take other ways through memory that begins elsewhere, and then
+// round otherwise.
 constexpr std::int64_t kBlockBytes = 512;
 constexpr std::int64_t kPageBytes = 4096;
 

@@ -1,5 +1,4 @@
-#ifndef SLUICE_TESTS_SOFT_ACCELERATOR_H
-#define SLUICE_TESTS_SOFT_ACCELERATOR_H
+#pragma once
 /* The software accelerator: a libtorch device "soft" whose memory no host access can reach, whose
  * streams are threads, and whose mistakes of order are found by reckoning, not by luck. Kernels are
  * libtorch's own for the CPU, so that its results are the CPU's, bit for bit.
@@ -112,5 +111,4 @@ SLUICE_SOFT_ACCELERATOR_API int64_t sluice_soft_accelerator_stream_jobs(int devi
 
 #ifdef __cplusplus
 }
-#endif
 #endif
