@@ -29,8 +29,11 @@ Assembly::~Assembly() {
 }
 
 Status Assembly::take_memory() {
-  ASSIGN_OR_RETURN(memory_, OffloadMemory::make(plan_.options, plan_.geometry, *plan_.layout,
-                                                format_, plan_.payload));
+  io::PinnedMemory plain;
+  ASSIGN_OR_RETURN(
+      memory_,
+      OffloadMemory::make(plan_.options, plan_.geometry, *plan_.layout, format_, plan_.payload,
+                          plan_.pinned_memory != nullptr ? *plan_.pinned_memory : plain));
   bounces_.emplace(runtime_, memory_->bounces());
   return ok_status();
 }

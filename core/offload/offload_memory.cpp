@@ -105,15 +105,12 @@ Result<std::vector<std::span<std::byte>>> OffloadMemory::take_own(std::int32_t c
   return buffers;
 }
 
-Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(const OffloadOptions& options,
-                                                           const state::Geometry& geometry,
-                                                           const model::FlatLayout& layout,
-                                                           const GradientFormat& format,
-                                                           csd::Payload payload) {
+Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
+    const OffloadOptions& options, const state::Geometry& geometry, const model::FlatLayout& layout,
+    const GradientFormat& format, csd::Payload payload, io::PinnedMemory& pinned) {
   std::unique_ptr<OffloadMemory> memory(new OffloadMemory(payload));
   memory->set_sizes_ = sizes_of_set(options, geometry, format);
-  ASSIGN_OR_RETURN(memory->layer_gradients_,
-                   memory->take_own(kLayerGradientCount, layer_gradient_bytes(options, layout)));
+  RETURN_IF_ERROR(memory->take_layer_gradients(layer_gradient_bytes(options, layout), pinned));
   ASSIGN_OR_RETURN(memory->bounces_, memory->take_own(options.bounce_count, options.bounce_bytes));
   ASSIGN_OR_RETURN(memory->carry_, memory->take_own(kPageBytes));
   ASSIGN_OR_RETURN(memory->sparse_buffers_,
@@ -123,6 +120,19 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(const OffloadOptions&
   }
   RETURN_IF_ERROR(memory->take_gradients(options, format, geometry.subgroup_count()));
   return memory;
+}
+
+Status OffloadMemory::take_layer_gradients(std::int64_t size_bytes, io::PinnedMemory& pinned) {
+  for (std::int32_t i = 0; i < kLayerGradientCount; ++i) {
+    if (payload_ == csd::Payload::none) {
+      layer_gradients_.emplace_back();
+      continue;
+    }
+    ASSIGN_OR_RETURN(io::PinnedBuffer buffer, pinned.allocate(size_bytes));
+    layer_gradients_.push_back(buffer.bytes());
+    pinned_.push_back(std::move(buffer));
+  }
+  return ok_status();
 }
 
 Status OffloadMemory::take_gradients(const OffloadOptions& options, const GradientFormat& format,
@@ -143,10 +153,8 @@ Status OffloadMemory::take_gradients(const OffloadOptions& options, const Gradie
 
 std::vector<std::span<std::byte>> OffloadMemory::transfer_regions() {
   std::vector<std::span<std::byte>> regions;
-  // Not the layers' gradients, which never leave memory as they are.
-  for (std::size_t i = kLayerGradientCount; i < buffers_.size(); ++i) {
-    regions.push_back(buffers_[i].bytes());
-  }
+  // Not the layers' gradients, which no drive is sent as they are.
+  for (io::PageAlignedBuffer& buffer : buffers_) regions.push_back(buffer.bytes());
   return regions;
 }
 

@@ -64,12 +64,14 @@ MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& op
 
 class OffloadMemory {
  public:
-  // Without payload every buffer is empty, and only the sizes are known.
+  // Without payload every buffer is empty, and only the sizes are known. The layers' gradients lie
+  // in `pinned` memory, since an accelerator may bring them.
   static Result<std::unique_ptr<OffloadMemory>> make(const OffloadOptions& options,
                                                      const state::Geometry& geometry,
                                                      const model::FlatLayout& layout,
                                                      const GradientFormat& format,
-                                                     csd::Payload payload);
+                                                     csd::Payload payload,
+                                                     io::PinnedMemory& pinned);
 
   const SetSizes& set_sizes() const { return set_sizes_; }
   const std::vector<std::span<std::byte>>& layer_gradients() const { return layer_gradients_; }
@@ -90,12 +92,14 @@ class OffloadMemory {
   explicit OffloadMemory(csd::Payload payload) : payload_(payload) {}
   Result<std::span<std::byte>> take_own(std::int64_t size_bytes);
   Result<std::vector<std::span<std::byte>>> take_own(std::int32_t count, std::int64_t size_bytes);
+  Status take_layer_gradients(std::int64_t size_bytes, io::PinnedMemory& pinned);
   Status take_gradients(const OffloadOptions& options, const GradientFormat& format,
                         std::int32_t subgroup_count);
 
   csd::Payload payload_;
   SetSizes set_sizes_;
-  std::vector<io::PageAlignedBuffer> buffers_;  // those of the layers' gradients first
+  std::vector<io::PinnedBuffer> pinned_;
+  std::vector<io::PageAlignedBuffer> buffers_;
   std::vector<std::span<std::byte>> layer_gradients_;
   std::vector<std::span<std::byte>> bounces_;
   std::span<std::byte> carry_;

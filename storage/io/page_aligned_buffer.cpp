@@ -47,12 +47,30 @@ Result<PageAlignedBuffer> PageAlignedBuffer::allocate(std::int64_t size_bytes) {
                       "`subgroup_elements`",
                       format_bytes(size_bytes));
   }
-  buffer.data_ = {static_cast<std::byte*>(data), Unmap{mapped_bytes}};
+  buffer.data_ = {static_cast<std::byte*>(data), GiveBack{mapped_bytes, {}}};
   return buffer;
 }
 
-void PageAlignedBuffer::Unmap::operator()(std::byte* data) const {
-  CHECK_EQ(munmap(data, size_bytes), 0);
+PageAlignedBuffer PageAlignedBuffer::adopt(std::span<std::byte> bytes,
+                                           std::function<void()> release) {
+  CHECK_EQ(reinterpret_cast<std::uintptr_t>(bytes.data()) % kPageBytes, 0U);
+  CHECK_EQ(static_cast<std::int64_t>(bytes.size()) % kPageBytes, 0);
+  PageAlignedBuffer buffer;
+  buffer.data_ = {bytes.data(), GiveBack{bytes.size(), std::move(release)}};
+  return buffer;
+}
+
+void PageAlignedBuffer::GiveBack::operator()(std::byte* data) const {
+  if (release) {
+    release();
+  } else {
+    CHECK_EQ(munmap(data, size_bytes), 0);
+  }
+}
+
+Result<PinnedBuffer> PinnedMemory::allocate(std::int64_t size_bytes) {
+  ASSIGN_OR_RETURN(PageAlignedBuffer memory, PageAlignedBuffer::allocate(size_bytes));
+  return PinnedBuffer(std::move(memory));
 }
 
 }  // namespace sluice::io

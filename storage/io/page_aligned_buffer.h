@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/status.h"
 
@@ -17,6 +19,8 @@ class PageAlignedBuffer {
  public:
   // `size_bytes` is rounded up to whole pages. Fails with ErrorCode::memory, never throws.
   static Result<PageAlignedBuffer> allocate(std::int64_t size_bytes);
+  // Memory of somebody else's making that is as above; `release` gives it back.
+  static PageAlignedBuffer adopt(std::span<std::byte> bytes, std::function<void()> release);
 
   PageAlignedBuffer() = default;
   PageAlignedBuffer(PageAlignedBuffer&&) noexcept = default;
@@ -28,13 +32,35 @@ class PageAlignedBuffer {
   std::int64_t size_bytes() const { return static_cast<std::int64_t>(mapped_bytes()); }
 
  private:
-  struct Unmap {
+  struct GiveBack {
     std::size_t size_bytes;
+    std::function<void()> release;  // empty: to the kernel
     void operator()(std::byte* data) const;
   };
   std::size_t mapped_bytes() const { return data_ ? data_.get_deleter().size_bytes : 0; }
 
-  std::unique_ptr<std::byte[], Unmap> data_;
+  std::unique_ptr<std::byte[], GiveBack> data_;
+};
+
+// Memory that an accelerator copies from and to by itself, so that nobody waits for the copy. What
+// is copied is of this type; where nothing is, since the host computes, it is plain memory.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(PageAlignedBuffer memory) : memory_(std::move(memory)) {}
+
+  std::span<std::byte> bytes() { return memory_.bytes(); }
+  std::int64_t size_bytes() const { return memory_.size_bytes(); }
+
+ private:
+  PageAlignedBuffer memory_;
+};
+
+// Whoever has such memory. The default is plain memory.
+class PinnedMemory {
+ public:
+  virtual ~PinnedMemory() = default;
+  virtual Result<PinnedBuffer> allocate(std::int64_t size_bytes);
 };
 
 }  // namespace sluice::io
