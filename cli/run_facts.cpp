@@ -98,16 +98,17 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
 }  // namespace
 
 std::string mode_line(const settings::RunConfig& config, ModeClock clock,
-                      const std::string& devices) {
+                      const RunHardware& hardware) {
   const auto count = config.offload.devices;
   const bool is_csd = config.offload.method == offload::Method::csd;
   const std::string text = fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
                                        pipeline_name(config.offload.pipeline), count,
                                        is_csd ? "device" : "drive", count == 1 ? "" : "s");
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
-  const std::string csds = is_csd ? ", " + devices : "";
-  if (config.clock.kind == settings::ClockKind::real) return text + " · real clock" + csds;
-  return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, csds);
+  std::string made_of = is_csd ? ", " + hardware.devices : "";
+  if (!hardware.computes.empty()) made_of += ", computed by " + hardware.computes;
+  if (config.clock.kind == settings::ClockKind::real) return text + " · real clock" + made_of;
+  return text + fmt::format(" · EMULATED CLOCK x{:g}{}", config.clock.time_scale, made_of);
 }
 
 collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::Recorder& recorder,

@@ -15,10 +15,15 @@ namespace sluice::cli {
 // By which clock a run goes: what its settings say, or simulated time.
 enum class ModeClock : std::uint8_t { of_settings, simulated };
 
-// One line that names the modes that stand in for hardware (D8). `devices` are those of method=csd
-// (csd::DeviceFactory::description()); a simulation has none.
+// What a run works with, as it says itself.
+struct RunHardware {
+  std::string devices;   // of method=csd: csd::DeviceFactory::description()
+  std::string computes;  // model::ComputeDevice::description(); empty: the host
+};
+
+// One line that names the modes that stand in for hardware (D8). A simulation has no hardware.
 std::string mode_line(const settings::RunConfig& config, ModeClock clock,
-                      const std::string& devices);
+                      const RunHardware& hardware);
 
 // `layout` says which device has which subgroup; `recorder` names the stages.
 collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::Recorder& recorder,

@@ -43,7 +43,9 @@ void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
 }
 
 rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts) {
-  return {ts, step, mode_line(run.config(), ModeClock::of_settings, run.device_description())};
+  return {ts, step,
+          mode_line(run.config(), ModeClock::of_settings,
+                    {run.device_description(), run.compute_description()})};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {

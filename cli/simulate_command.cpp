@@ -120,7 +120,7 @@ Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& argum
     ASSIGN_OR_RETURN(collector,
                      collect::Collector::start(recorder, std::move(writer), std::move(facts),
                                                {.records_itself = false}));
-    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated, "")});
+    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated, {})});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };

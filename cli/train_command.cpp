@@ -112,7 +112,10 @@ class TrainCommand {
 
  private:
   Status open() {
-    const model::ModelFactory factory = model::gpt2_factory();
+    ASSIGN_OR_RETURN(
+        const model::ModelFactory factory,
+        model::gpt2_factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
+                            static_cast<int>(config_.resources.threads)));
     train::TrainingRun::Request request;
     request.config = &config_;
     request.factory = &factory;
@@ -189,8 +192,13 @@ class TrainCommand {
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                      open_database(database, start(), first_step_));
     writer->set_retention({config_.record_steps, config_.record_size_bytes});
-    const collect::RunFacts facts =
+    collect::RunFacts facts =
         run_facts(run_->plan(), ModeClock::of_settings, recorder_, run_->store().layout());
+    if (const model::ComputeDevice* device = run_->built().device.get(); device != nullptr) {
+      facts.meta.push_back({"accelerator", device->description()});
+      facts.meta.push_back(
+          {"accelerator_memory_cap", fmt::format("{}", device->memory_use().cap_bytes)});
+    }
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     collector_->add(changes);
@@ -257,7 +265,8 @@ class TrainCommand {
   std::string header() const {
     return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
                        format_count(static_cast<double>(run_->layout().parameter_count)),
-                       mode_line(config_, ModeClock::of_settings, run_->device_description()),
+                       mode_line(config_, ModeClock::of_settings,
+                                 {run_->device_description(), run_->compute_description()}),
                        arguments_.resume ? "Going on from" : "Writing",
                        arguments_.resume
                            ? fmt::format("step {}", run_->store().committed().position.step)

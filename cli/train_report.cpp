@@ -103,8 +103,9 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
       report.validation_loss ? fmt::format(" (validation {:.3f})", *report.validation_loss) : "",
       report.last_step, run.config().files.state_directory);
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
-  text += fmt::format("Mode: {}\n",
-                      mode_line(run.config(), ModeClock::of_settings, run.device_description()));
+  text +=
+      fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings,
+                                          {run.device_description(), run.compute_description()}));
   if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
@@ -149,7 +150,8 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["resume"] = resume_command;
   json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
-  json["mode"] = mode_line(run.config(), ModeClock::of_settings, run.device_description());
+  json["mode"] = mode_line(run.config(), ModeClock::of_settings,
+                           {run.device_description(), run.compute_description()});
   if (run.emulated_clock() != nullptr) {
     const runtime::EmulatedClock& clock = *run.emulated_clock();
     const runtime::EmulationReport all = clock.report();

@@ -90,7 +90,8 @@ class Bench {
   Result<StepSeconds> step(const model::TokenBatch& batch) {
     const int micro_steps = settings_.options.micro_step_count;
     const std::int32_t layers = gpt2_.layout().layer_count();
-    for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.set_batch(m, batch));
+    for (int m = 0; m < micro_steps; ++m)
+      RETURN_IF_ERROR(gpt2_.set_batch(m, batch, model::BatchUse::training));
     StepSeconds seconds;
     for (std::int32_t layer = 0; layer < layers; ++layer) {
       const TimeNs begin = monotonic_now_ns();

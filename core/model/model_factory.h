@@ -14,8 +14,10 @@
 #include "base/memory_item.h"
 #include "base/status.h"
 #include "core/model/activations.h"
+#include "core/model/compute_device.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
+#include "storage/io/page_aligned_buffer.h"
 
 namespace sluice::model {
 
@@ -38,18 +40,26 @@ struct SampleOptions {
 
 struct BuiltModel {
   std::unique_ptr<TrainableModel> model;
+  // Where it computes if not in host memory: then forward and backward are asked of the device, and
+  // set_batch() and loss() of the model. Null: in host memory.
+  std::unique_ptr<ComputeDevice> device = {};
   // Text that the model writes, on its compute thread between steps. Empty: it writes none.
   std::function<Result<std::string>(const SampleOptions&)> sample = {};
 };
 
 struct ModelFactory {
-  // `parameters` is the caller's flat 16-bit array (TrainableModel::parameters); it outlives the
-  // model.
+  // `parameters` is the caller's flat 16-bit array (TrainableModel::parameters), in memory of
+  // `pinned` where that is there; it outlives the model.
   std::function<Result<BuiltModel>(const ModelShape&, const ModelOptions&,
                                    std::span<std::uint16_t> parameters)>
       make;
   // Upper bounds of what the model takes besides the 16-bit parameters while it computes.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
+  // The same of a device with memory of its own, and what that has at most; unset without one.
+  std::function<MemoryItems(const ModelShape&, const ModelOptions&)> device_memory = {};
+  std::int64_t device_memory_cap_bytes = 0;
+  std::string device_description = {};
+  std::shared_ptr<io::PinnedMemory> pinned = {};
 };
 
 }  // namespace sluice::model

@@ -30,6 +30,9 @@ struct LayerGradient {
   std::int64_t element_count = 0;
 };
 
+// What a batch is for: with `validation` nothing is kept for a backward.
+enum class BatchUse : std::uint8_t { training, validation };
+
 // Tokens of one micro-batch, row-major (batch, sequence); targets are the same shifted by one.
 struct TokenBatch {
   std::int64_t batch = 0;
@@ -50,7 +53,7 @@ class TrainableModel {
 
   // Begins the micro-batch's step; what is left of one that was given up goes. A token that the
   // vocabulary does not have is ErrorCode::config.
-  virtual Status set_batch(int micro_step, const TokenBatch& batch) = 0;
+  virtual Status set_batch(int micro_step, const TokenBatch& batch, BatchUse use) = 0;
   // The head's forward computes the loss (mean over tokens, nats).
   virtual Status forward(LayerId layer, int micro_step) = 0;
   // Gradients of loss * gradient_scale (loss scale / number of micro-batches). The tied table's
@@ -59,9 +62,10 @@ class TrainableModel {
   virtual Status backward(LayerId layer, int micro_step, double gradient_scale,
                           const LayerGradient& into) = 0;
   virtual double loss(int micro_step) const = 0;
-
-  // Loss of a batch without gradients (validation), between steps.
-  virtual Result<double> evaluate(const TokenBatch& batch) = 0;
 };
+
+// Loss of a batch without gradients, between steps, as micro-batch 0; of a model that computes in
+// host memory.
+Result<double> evaluate(TrainableModel& model, const TokenBatch& batch);
 
 }  // namespace sluice::model

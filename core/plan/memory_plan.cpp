@@ -23,6 +23,14 @@ std::int64_t procfs_kilobytes(const char* path, std::string_view name) {
 // Rings of the recorder, the collector's batches and SQLite's cache; bounded in profiler/collect.
 constexpr std::int64_t kRecordingBytes = 24 << 20;
 
+void add(MemoryPlan& plan, const MemoryItems& items) {
+  for (const MemoryItem& item : items) {
+    if (item.size_bytes == 0) continue;
+    plan.items.push_back(item);
+    plan.total_bytes += item.size_bytes;
+  }
+}
+
 }  // namespace
 
 std::int64_t available_memory_bytes() { return procfs_kilobytes("/proc/meminfo", "MemAvailable:"); }
@@ -32,28 +40,39 @@ std::int64_t peak_resident_memory_bytes() {
 
 MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model) {
   MemoryPlan plan;
-  const auto add = [&plan](const MemoryItems& items) {
-    for (const MemoryItem& item : items) {
-      if (item.size_bytes == 0) continue;
-      plan.items.push_back(item);
-      plan.total_bytes += item.size_bytes;
-    }
-  };
-  add(model);
-  add({{"16-bit parameters", run.layout.parameter_count * 2}});
-  add(offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
+  add(plan, model);
+  add(plan, {{"16-bit parameters", run.layout.parameter_count * 2}});
+  add(plan,
+      offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
                             run.options, run.geometry.device_count,
                             run.config.offload.backend == settings::Backend::emulated
                                 ? offload::DeviceMemoryIs::host
                                 : offload::DeviceMemoryIs::own));
-  add({{"recording", kRecordingBytes}});
+  add(plan, {{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();
   return plan;
 }
 
+MemoryPlan plan_accelerator_memory(const std::string& description, const MemoryItems& items,
+                                   std::int64_t cap_bytes) {
+  MemoryPlan plan;
+  plan.of = description;
+  plan.cap_bytes = cap_bytes;
+  add(plan, items);
+  return plan;
+}
+
 Status check_plan(const MemoryPlan& plan) {
   if (plan.total_bytes <= plan.cap_bytes) return ok_status();
+  if (!plan.of.empty()) {
+    return make_error(ErrorCode::memory,
+                      "the plan for the memory of {} needs {} and its cap is {}: the smallest "
+                      "accelerator_memory that would do is {}. Lower batch or sequence, or set "
+                      "activations=recompute\n{}",
+                      plan.of, format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes),
+                      size_text(plan.total_bytes), describe(plan));
+  }
   return make_error(
       ErrorCode::memory,
       "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
@@ -64,7 +83,8 @@ Status check_plan(const MemoryPlan& plan) {
 }
 
 std::string describe(const MemoryPlan& plan) {
-  std::string text = "Memory plan:\n";
+  std::string text =
+      plan.of.empty() ? "Memory plan:\n" : fmt::format("Memory plan of {}:\n", plan.of);
   for (const MemoryItem& item : plan.items) {
     text += fmt::format("  {:<52} {:>9}\n", item.what, format_bytes(item.size_bytes));
   }

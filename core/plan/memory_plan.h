@@ -2,6 +2,8 @@
 // The memory of a run, planned before anything is taken (D9): each item with what it is for, and
 // the cap they must fit under.
 //
+// An accelerator's memory has a plan of its own, and a cap of its own (accelerator_memory).
+//
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
@@ -18,6 +20,7 @@
 namespace sluice::plan {
 
 struct MemoryPlan {
+  std::string of = {};  // an accelerator's description; empty: the process's
   MemoryItems items;
   std::int64_t total_bytes = 0;
   std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
@@ -25,6 +28,10 @@ struct MemoryPlan {
 
 // `model`: what the model takes while it computes.
 MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model);
+
+// The memory of an accelerator, beside the plan of the process.
+MemoryPlan plan_accelerator_memory(const std::string& description, const MemoryItems& items,
+                                   std::int64_t cap_bytes);
 
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
 Status check_plan(const MemoryPlan& plan);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/figure_text.h"
+#include "core/model/device_name.h"
 #include "core/model/flop.h"
 #include "core/offload/offload_memory.h"
 #include "core/runtime/kernel_cost.h"
@@ -96,6 +97,19 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
 
 }  // namespace
 
+platform::Platform with_needed_accelerator(const platform::Platform& platform,
+                                           const settings::RunConfig& config) {
+  return model::computes_in_host_memory(config.resources.device)
+             ? platform
+             : platform::with_an_accelerator(platform);
+}
+
+Result<platform::Platform> with_real_accelerator(const platform::Platform& platform,
+                                                 const settings::RunConfig& config) {
+  return platform::with_accelerators(
+      platform, model::computes_in_host_memory(config.resources.device) ? 0 : 1);
+}
+
 std::int64_t RunPlan::device_budget_bytes(const platform::Device& device) const {
   const std::int64_t asked_bytes = config.resources.device_memory_bytes;
   return asked_bytes > 0 ? asked_bytes : device.memory_bytes;
@@ -132,6 +146,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
+  plan.platform = with_needed_accelerator(plan.platform, config);
   if (config.offload.accelerators > 0) {
     ASSIGN_OR_RETURN(plan.platform,
                      platform::with_accelerators(

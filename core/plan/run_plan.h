@@ -42,6 +42,16 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
 // The same with other knobs (settings::with_knobs); platform, model and geometry stay as they are.
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config);
 
+// The machine that a run's settings ask for: with the accelerator that `device` needs, if the
+// platform has none.
+platform::Platform with_needed_accelerator(const platform::Platform& platform,
+                                           const settings::RunConfig& config);
+
+// The machine that a real clock finds: what computes is this machine's processor, in host memory,
+// or the one device of the setting `device`.
+Result<platform::Platform> with_real_accelerator(const platform::Platform& platform,
+                                                 const settings::RunConfig& config);
+
 // ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
 Status check_device_memory(const RunPlan& plan);
 

@@ -123,4 +123,16 @@ Result<Platform> with_accelerators(const Platform& platform, std::int32_t count)
   return fewer;
 }
 
+Platform with_an_accelerator(const Platform& platform) {
+  if (!platform.accelerator_routes.empty()) return platform;
+  constexpr TimeNs kLatencyNs = 5'000;  // assumed
+  Platform more = platform;
+  more.links.push_back({.name = "accelerator0.link",
+                        .read_bytes_per_s = kAddedAcceleratorRate,
+                        .write_bytes_per_s = kAddedAcceleratorRate,
+                        .latency_ns = kLatencyNs});
+  more.accelerator_routes.push_back({LinkId{static_cast<std::int32_t>(more.links.size()) - 1}});
+  return more;
+}
+
 }  // namespace sluice::platform

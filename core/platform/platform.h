@@ -162,4 +162,10 @@ std::string kind_of(const Platform& platform, const std::string& name);
 // memory, at the rates of one.
 Result<Platform> with_accelerators(const Platform& platform, std::int32_t count);
 
+// The same platform, and where forward and backward run in host memory there, an accelerator whose
+// link is a PCIe 4.0 x16 slot's: kAddedAcceleratorRate each way. For a run on a device with memory
+// of its own.
+inline constexpr double kAddedAcceleratorRate = 25e9;  // bytes/s, of 31.5 GB/s raw (assumed)
+Platform with_an_accelerator(const Platform& platform);
+
 }  // namespace sluice::platform

@@ -17,6 +17,17 @@ struct LinkBytes {
   std::array<std::int64_t, 2> padding_bytes{};
 };
 
+// sum += factor * more, link by link; both are of one run.
+inline void add(std::vector<LinkBytes>& sum, const std::vector<LinkBytes>& more,
+                std::int64_t factor) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      sum[i].size_bytes[d] += factor * more[i].size_bytes[d];
+      sum[i].padding_bytes[d] += factor * more[i].padding_bytes[d];
+    }
+  }
+}
+
 class ByteCounters final : public OperationSink {
  public:
   explicit ByteCounters(std::size_t link_count) : links_(static_cast<std::int32_t>(link_count)) {}

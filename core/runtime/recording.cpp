@@ -54,7 +54,10 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
     devices.push_back(recorder.add_track(record::kNoTrack, "device", device.name));
     devices_.push_back({devices.back(), device.name, device.engine, {}});
   }
-  counters_.emplace(recorder, ring_, platform, host_, devices);
+  counters_.emplace(
+      recorder, ring_, platform,
+      RunCounters::Tracks{host_, devices,
+                          accelerators_.empty() ? record::kNoTrack : accelerators_.front().track});
 }
 
 // Null: it is on the track of what runs it. A kernel may be of a device and run elsewhere: the
@@ -107,6 +110,7 @@ record::TrackId RecordingSink::add_way(const Place& place, const OperationState&
 
 void RecordingSink::on_finish(const OperationState& state) {
   counters_->on_finish(state);
+  note_accelerator_memory(state);
   if (recorder_.level() < record::Level::transfers) return;
   const OperationLabel& label = state.operation.label;
   record::SpanRecord span;
@@ -128,6 +132,14 @@ void RecordingSink::on_finish(const OperationState& state) {
     ring_.try_push(record::FlowRecord{.from = cause, .to = ref});
   }
   flow_causes_.remember(state, ref);
+}
+
+// What a layer takes and gives back shows where its operations end.
+void RecordingSink::note_accelerator_memory(const OperationState& state) {
+  if (!accelerator_memory_) return;
+  const StagePlace place = stage_info(state.operation.label.stage).place;
+  if (place != StagePlace::compute && place != StagePlace::accelerator) return;
+  counters_->on_accelerator_memory(accelerator_memory_(), state.end_ns);
 }
 
 void RecordingSink::record_step(const record::StepRecord& step) {

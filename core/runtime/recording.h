@@ -12,6 +12,7 @@
 // when an operation takes a route that none took before.
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +42,11 @@ class RecordingSink final : public OperationSink {
                      TimeNs now_ns) {
     counters_->on_memory(host_bytes, device_bytes, now_ns);
   }
+  // Asked for what the first accelerator's memory holds, on the owner thread. Null: nothing is
+  // known.
+  void watch_accelerator_memory(std::function<std::int64_t()> used_bytes) {
+    accelerator_memory_ = std::move(used_bytes);
+  }
   // With the counters' samples up to there.
   void record_step(const record::StepRecord& step);
   void record_counters() { counters_->write_pending(); }
@@ -65,6 +71,7 @@ class RecordingSink final : public OperationSink {
 
   record::Recorder& recorder_;
   record::Ring& ring_;
+  void note_accelerator_memory(const OperationState& state);
   record::TrackId track_of(const OperationState& state);
   Place* place_of(const Operation& operation);
   record::TrackId add_way(const Place& place, const OperationState& state);
@@ -78,6 +85,7 @@ class RecordingSink final : public OperationSink {
   IdVector<platform::LinkId, std::string> link_names_;
   IdVector<DeviceId, Place> devices_;
   std::vector<Place> accelerators_;
+  std::function<std::int64_t()> accelerator_memory_;
 };
 
 }  // namespace sluice::runtime

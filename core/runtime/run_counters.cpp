@@ -30,8 +30,7 @@ record::TrackId parent_of(const platform::Platform& platform, platform::LinkId l
 }  // namespace
 
 RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
-                         const platform::Platform& platform, record::TrackId host,
-                         std::span<const record::TrackId> devices)
+                         const platform::Platform& platform, const Tracks& tracks)
     : recorder_(recorder),
       ring_(ring),
       devices_(static_cast<std::int32_t>(platform.devices.size())),
@@ -39,10 +38,12 @@ RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
   const auto add = [&](Counter& counter, record::TrackId parent, const std::string& name) {
     counter.track = recorder.add_track(parent, "counter", name);
   };
-  add(host_bytes_, host, "host buffers (bytes)");
+  add(host_bytes_, tracks.host, "host buffers (bytes)");
+  if (tracks.accelerator != record::kNoTrack)
+    add(accelerator_bytes_, tracks.accelerator, "accelerator0 memory used (bytes)");
   for (const DeviceId id : ids_of(devices_)) {
     const std::string& name = platform.device(id).name;
-    const record::TrackId track = devices[static_cast<std::size_t>(index_of(id))];
+    const record::TrackId track = tracks.devices[static_cast<std::size_t>(index_of(id))];
     Device& device = devices_[id];
     for (std::size_t way = 0; way < 2; ++way) {
       add(device.transfers[way], track,
@@ -54,7 +55,7 @@ RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
   for (const platform::LinkId link : ids_of(links_)) {
     const std::string& name = platform.link(link).name;
     const record::TrackId track =
-        recorder.add_track(parent_of(platform, link, devices), "link", name);
+        recorder.add_track(parent_of(platform, link, tracks.devices), "link", name);
     for (std::size_t way = 0; way < 2; ++way) {
       add(links_[link][way], track, name + " " + kDirectionNames[way] + " in flight (bytes)");
     }
@@ -64,6 +65,7 @@ RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
 template <typename Visit>
 void RunCounters::for_each(Visit&& visit) {
   visit(host_bytes_);
+  visit(accelerator_bytes_);
   for (Device& device : devices_) {
     for (Counter& counter : device.transfers) visit(counter);
     visit(device.buffers);
@@ -103,6 +105,11 @@ void RunCounters::on_memory(std::int64_t host_bytes, std::span<const std::int64_
   for (std::size_t d = 0; d < device_bytes.size(); ++d) {
     set(devices_[DeviceId{static_cast<std::int32_t>(d)}].memory_bytes, device_bytes[d], now_ns);
   }
+}
+
+void RunCounters::on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns) {
+  follow_level(now_ns);
+  set(accelerator_bytes_, used_bytes, now_ns);
 }
 
 // Ends that a worker stamped may be handed over out of order; a counter's time never goes back.

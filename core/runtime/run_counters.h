@@ -26,9 +26,14 @@ class RunCounters {
  public:
   static constexpr TimeNs kShortestNs = 100'000;
 
-  // `host` and `devices` are the tracks that the counters stand under; links get their own.
+  // Tracks that the counters stand under; links get their own.
+  struct Tracks {
+    record::TrackId host;
+    std::span<const record::TrackId> devices;
+    record::TrackId accelerator = record::kNoTrack;  // the first; kNoTrack: none
+  };
   RunCounters(record::Recorder& recorder, record::Ring& ring, const platform::Platform& platform,
-              record::TrackId host, std::span<const record::TrackId> devices);
+              const Tracks& tracks);
 
   // A transfer is under way from when it was asked for until it ended: what waits for its link is
   // among them.
@@ -37,6 +42,7 @@ class RunCounters {
   void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns);
   void on_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
                  TimeNs now_ns);
+  void on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns);
 
   // What has no sample yet gets one, however short it has held.
   void write_pending();
@@ -69,6 +75,7 @@ class RunCounters {
   IdVector<DeviceId, Device> devices_;
   IdVector<platform::LinkId, LinkBytes> links_;
   Counter host_bytes_;
+  Counter accelerator_bytes_;  // without a track where there is no accelerator
 };
 
 }  // namespace sluice::runtime

@@ -16,9 +16,11 @@
 namespace sluice::runtime {
 
 enum class Stage : std::uint8_t {
+  batch_in,        // a micro-batch's tokens, or a part, to an accelerator
   layer_in,        // a layer's 16-bit parameters, or a part, to an accelerator
   peer_in,         // the parts of the other accelerators
   forward,         // one layer, one micro-batch
+  loss_out,        // a micro-batch's loss, from an accelerator to host memory
   backward,        // the same, downwards
   gradient_out,    // a layer's gradients, or a part, from an accelerator to host memory
   gradient,        // overflow check and norm of a layer's gradients
@@ -75,7 +77,7 @@ struct StageTrigger {
   Stage stage = Stage::count_;  // count_: none
   SetOffBy of = SetOffBy::any;
 };
-inline constexpr std::size_t kTriggersMax = 3;
+inline constexpr std::size_t kTriggersMax = 4;
 
 struct StageInfo {
   Stage stage = Stage::count_;
@@ -101,6 +103,11 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
   using Phase = StagePhase;
   namespace colour = palette;
   return std::array<StageInfo, kStageCount>{{
+      {.stage = batch_in,
+       .name = "batch_in",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink},
       {.stage = layer_in,
        .name = "layer_in",
        .kind = transfer,
@@ -116,8 +123,15 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = compute,
        .phase = Phase::forward,
        .colour = colour::kForward,
-       .set_off_by = {{{layer_in, layer}, {parameters_in, any}, {parameters_up, any}}},
+       .set_off_by =
+           {{{layer_in, layer}, {batch_in, any}, {parameters_in, any}, {parameters_up, any}}},
        .rate = StageRate::layer},
+      {.stage = loss_out,
+       .name = "loss_out",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{forward, layer}}}},
       {.stage = backward,
        .name = "backward",
        .place = compute,

@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "base/setting_text.h"
+#include "core/model/device_name.h"
 #include "core/settings/detail/setting_table.h"
 #include "core/toml_file/toml_file.h"
 
@@ -174,6 +175,9 @@ Status check_together(const Reading& reading) {
     return fail("gradient_tier",
                 "gradient_tier = \"memory\" needs method = \"host\": with csd the update is beside "
                 "the drives, and so are the gradients");
+  }
+  if (const auto device = model::parse_device_name(config.resources.device); !device.ok()) {
+    return fail("device", device.error().message());
   }
   if (config.offload.backend == Backend::xrt && config.offload.xclbin.empty()) {
     return fail("backend",

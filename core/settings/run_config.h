@@ -118,10 +118,12 @@ struct ClockConfig {
 };
 
 struct ResourceConfig {
-  std::int64_t host_memory_bytes = 0;    // 0: all that the machine has
-  std::int64_t device_memory_bytes = 0;  // 0: what the platform says
-  std::int64_t threads = 0;              // 0: one a processor
-  std::int64_t worker_threads = 0;       // 0: as many as threads
+  std::int64_t host_memory_bytes = 0;         // 0: all that the machine has
+  std::int64_t device_memory_bytes = 0;       // 0: what the platform says
+  std::string device = "cpu";                 // that computes (core/model/device_name.h)
+  std::int64_t accelerator_memory_bytes = 0;  // 0: all that it has
+  std::int64_t threads = 0;                   // 0: one a processor
+  std::int64_t worker_threads = 0;            // 0: as many as threads
 };
 
 struct RunConfig {

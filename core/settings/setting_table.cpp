@@ -142,7 +142,8 @@ const Setting kSettings[] = {
      "(docs/hls.md)."},
     {"device_patience", "offload", number, AT(offload.device_patience),
      Range{.min = 0, .max = 86400, .open_min = true}, "seconds",
-     "With backend=xrt: an update that a card has not ended after so long ends the run, by name."},
+     "What a card (backend=xrt) or an accelerator has not ended after so long ends the run, by "
+     "name."},
     {"pipeline", "offload", word,
      WORDS(offload.pipeline, WORD("serial", Pipeline::serial), WORD("handover", Pipeline::handover),
            WORD("nbuffer", Pipeline::nbuffer)),
@@ -152,8 +153,8 @@ const Setting kSettings[] = {
     {"devices", "offload", integer, AT(offload.devices), between(1, 1024), "devices",
      "How many of the platform's devices are used."},
     {"accelerators", "offload", integer, AT(offload.accelerators), between(0, 64), "accelerators",
-     "How many of the platform's accelerators share forward and backward; 0 means all. The real "
-     "clock computes on the processor."},
+     "How many of the platform's accelerators share forward and backward; 0 means all. With the "
+     "real clock `device` says what computes."},
     {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
      "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1. The "
      "share 0 drains a device: after the next step nothing is left on it, and a resume with fewer "
@@ -208,6 +209,11 @@ const Setting kSettings[] = {
      "The run stays below this much resident memory, or refuses to start; 0 means all there is."},
     {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
      "Memory of each device that a run may use; 0 means what the platform file says."},
+    {"device", "resources", text, AT(resources.device), kNone, "",
+     "What computes forward and backward: cpu, a GPU (cuda, cuda:1), or soft, a software "
+     "accelerator that stands in for one (docs/accelerator.md)."},
+    {"accelerator_memory", "resources", bytes, AT(resources.accelerator_memory_bytes), at_least(0),
+     "bytes", "Memory of that device that a run may use, unless it is cpu; 0 means all it has."},
     {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
      "Threads that compute; 0 means one a processor."},
     {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),

@@ -74,9 +74,9 @@ class Machine {
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
     machine->assembly_->attach(machine->layout_);
-    machine->context_.reset(new train::StepContext{machine->runtime_, plan.platform,
-                                                   machine->offload(), nullptr, plan.layout,
-                                                   plan.layer_costs});
+    machine->context_.reset(new train::StepContext{
+        machine->runtime_, plan.platform, machine->offload(), nullptr, plan.layout,
+        plan.layer_costs, plan.config.batch.batch * plan.config.batch.sequence});
     return machine;
   }
 

@@ -40,11 +40,13 @@ class Trainer {
   void record_step(const StepReport& step, TimeNs start_ns);
   Status settle();
   Status validate();
+  Status validate_in_host_memory(std::int64_t batch_count, double& sum);
+  Status validate_on_device(std::int64_t batch_count, double& sum);
   Status sample();
   template <typename Work>
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
-  void finish_report(const std::vector<runtime::LinkBytes>& bytes_before);
+  void finish_report();
 
   TrainingRun& run_;
   const settings::RunConfig& config_;
@@ -53,13 +55,14 @@ class Trainer {
   state::TrainingPosition position_;
   plan::LrSchedule lr_schedule_;
   TrainReport report_;
+  std::vector<runtime::LinkBytes> bytes_before_;  // by link, what crossed it outside of steps
 };
 
 Result<TrainReport> Trainer::train() {
   report_.first_step = position_.step;
   report_.losses.reserve(
       static_cast<std::size_t>(std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
-  const std::vector<runtime::LinkBytes> bytes_before = run_.bytes().links();
+  bytes_before_ = run_.bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
     RETURN_IF_ERROR(keep_snapshot());
     RETURN_IF_ERROR(change_knobs());
@@ -71,7 +74,7 @@ Result<TrainReport> Trainer::train() {
   }
   RETURN_IF_ERROR(settle());
   RETURN_IF_ERROR(keep_snapshot());
-  finish_report(bytes_before);
+  finish_report();
   RETURN_IF_ERROR(run_.keep_residual());
   if (!report_.stopped && config_.sample.tokens > 0) RETURN_IF_ERROR(sample());
   return std::move(report_);
@@ -164,8 +167,8 @@ Status Trainer::set_batches() {
   for (std::int64_t m = 0; m < config_.batch.grad_accum_steps; ++m) {
     const std::uint64_t position =
         position_.data_position + static_cast<std::uint64_t>(m * config_.batch.batch);
-    RETURN_IF_ERROR(
-        run_.model().set_batch(static_cast<int>(m), run_.sampler().train_batch(position)));
+    RETURN_IF_ERROR(run_.model().set_batch(
+        static_cast<int>(m), run_.sampler().train_batch(position), model::BatchUse::training));
   }
   return ok_status();
 }
@@ -250,15 +253,10 @@ void Trainer::record_step(const StepReport& step, TimeNs start_ns) {
   run_.recording()->record_step(record);
 }
 
-void Trainer::finish_report(const std::vector<runtime::LinkBytes>& bytes_before) {
+void Trainer::finish_report() {
   report_.last_step = position_.step;
   report_.link_bytes = run_.bytes().links();
-  for (std::size_t i = 0; i < bytes_before.size(); ++i) {
-    for (std::size_t d = 0; d < 2; ++d) {
-      report_.link_bytes[i].size_bytes[d] -= bytes_before[i].size_bytes[d];
-      report_.link_bytes[i].padding_bytes[d] -= bytes_before[i].padding_bytes[d];
-    }
-  }
+  runtime::add(report_.link_bytes, bytes_before_, -1);
   const auto count = static_cast<double>(std::max<std::size_t>(1, report_.losses.size()));
   for (double* sum : {&report_.forward_seconds, &report_.backward_seconds, &report_.update_seconds,
                       &report_.total_seconds}) {
@@ -289,18 +287,36 @@ Status Trainer::validate() {
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
   double sum = 0;
-  RETURN_IF_ERROR(on_compute_thread(runtime::Stage::validate, [&]() -> Status {
-    for (std::int64_t i = 0; i < count; ++i) {
-      ASSIGN_OR_RETURN(const double loss,
-                       run_.model().evaluate(run_.sampler().validation_batch(i)));
-      sum += loss;
-    }
-    return ok_status();
-  }));
+  RETURN_IF_ERROR(run_.built().device != nullptr ? validate_on_device(count, sum)
+                                                 : validate_in_host_memory(count, sum));
   report_.validation_loss = sum / static_cast<double>(count);
   for (TrainObserver* observer : hooks_.observers) {
     observer->on_validation(position_.step, *report_.validation_loss);
   }
+  return ok_status();
+}
+
+Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
+  return on_compute_thread(runtime::Stage::validate, [&]() -> Status {
+    for (std::int64_t i = 0; i < batch_count; ++i) {
+      ASSIGN_OR_RETURN(const double loss,
+                       model::evaluate(run_.model(), run_.sampler().validation_batch(i)));
+      sum += loss;
+    }
+    return ok_status();
+  });
+}
+
+// What crosses for it is no step's, and not among the report's bytes a step.
+Status Trainer::validate_on_device(std::int64_t batch_count, double& sum) {
+  runtime::add(bytes_before_, run_.bytes().links(), -1);
+  for (std::int64_t i = 0; i < batch_count; ++i) {
+    RETURN_IF_ERROR(
+        run_.model().set_batch(0, run_.sampler().validation_batch(i), model::BatchUse::validation));
+    RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
+    sum += run_.model().loss(0);
+  }
+  runtime::add(bytes_before_, run_.bytes().links(), 1);
   return ok_status();
 }
 

@@ -44,9 +44,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   RETURN_IF_ERROR(check_model(*request.config));
   ASSIGN_OR_RETURN(run->plan_, plan::plan_run(*request.config));
-  // What really computes is this machine's processor, in host memory.
   if (run->config().clock.kind == settings::ClockKind::real) {
-    ASSIGN_OR_RETURN(run->plan_.platform, platform::with_accelerators(run->plan_.platform, 0));
+    ASSIGN_OR_RETURN(run->plan_.platform,
+                     plan::with_real_accelerator(run->plan_.platform, run->config()));
   }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
@@ -55,7 +55,11 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   RETURN_IF_ERROR(run->plan_for_density_warmup());
   RETURN_IF_ERROR(plan::check_plan(run->memory_plan_));
   RETURN_IF_ERROR(plan::check_device_memory(run->plan_));
-  if (request.on_plan) request.on_plan(run->memory_plan_);
+  RETURN_IF_ERROR(run->plan_accelerator_memory(*request.factory));
+  if (request.on_plan) {
+    request.on_plan(run->memory_plan_);
+    if (run->accelerator_memory_plan_) request.on_plan(*run->accelerator_memory_plan_);
+  }
   RETURN_IF_ERROR(run->open_clock(request));
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
@@ -167,14 +171,15 @@ Status TrainingRun::open_state(StartFrom start) {
 }
 
 Status TrainingRun::take_memory() {
-  ASSIGN_OR_RETURN(parameters_, io::PageAlignedBuffer::allocate(plan_.layout.parameter_count * 2));
+  ASSIGN_OR_RETURN(parameters_, pinned_memory_->allocate(plan_.layout.parameter_count * 2));
   return take_offload();
 }
 
 Status TrainingRun::take_offload() {
-  ASSIGN_OR_RETURN(
-      assembly_, offload::Assembly::take(plan::assembly_plan(plan_, csd::Payload::real), *runtime_,
-                                         *device_factory_, parameters()));
+  offload::AssemblyPlan assembly = plan::assembly_plan(plan_, csd::Payload::real);
+  assembly.pinned_memory = pinned_memory_.get();
+  ASSIGN_OR_RETURN(assembly_,
+                   offload::Assembly::take(assembly, *runtime_, *device_factory_, parameters()));
   register_buffers();
   return ok_status();
 }
@@ -182,7 +187,9 @@ Status TrainingRun::take_offload() {
 Status TrainingRun::attach_offload() {
   RETURN_IF_ERROR(assembly_->attach(*store_, plan_.config.storage.caching));
   step_context_.reset(new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(),
-                                      plan_.layout, plan_.layer_costs});
+                                      plan_.layout, plan_.layer_costs,
+                                      plan_.config.batch.batch * plan_.config.batch.sequence,
+                                      built_.device.get(), device_patience_ns()});
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
@@ -234,7 +241,26 @@ void TrainingRun::register_buffers() {
 Status TrainingRun::open_model(const model::ModelFactory& factory) {
   ASSIGN_OR_RETURN(built_,
                    factory.make(plan_.shape, plan::model_options(plan_.config), parameters()));
+  if (recording_ && built_.device != nullptr) {
+    recording_->watch_accelerator_memory(
+        [device = built_.device.get()] { return device->memory_use().now_bytes; });
+  }
   return ok_status();
+}
+
+TimeNs TrainingRun::device_patience_ns() const {
+  return static_cast<TimeNs>(plan_.config.offload.device_patience * 1e9);
+}
+
+Status TrainingRun::plan_accelerator_memory(const model::ModelFactory& factory) {
+  pinned_memory_ =
+      factory.pinned != nullptr ? factory.pinned : std::make_shared<io::PinnedMemory>();
+  if (!factory.device_memory) return ok_status();
+  accelerator_memory_plan_ = plan::plan_accelerator_memory(
+      factory.device_description,
+      factory.device_memory(plan_.shape, plan::model_options(plan_.config)),
+      factory.device_memory_cap_bytes);
+  return plan::check_plan(*accelerator_memory_plan_);
 }
 
 std::span<std::uint16_t> TrainingRun::parameters() {

@@ -41,7 +41,7 @@ class TrainingRun {
     csd::DeviceFactory* devices = nullptr;
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
-    // Told of the memory plan before anything is taken.
+    // Told of the memory plan before anything is taken, and of an accelerator's after it.
     std::function<void(const plan::MemoryPlan&)> on_plan;
   };
   // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
@@ -54,8 +54,11 @@ class TrainingRun {
   const platform::Platform& platform() const { return plan_.platform; }
   const model::ModelShape& shape() const { return plan_.shape; }
   const model::FlatLayout& layout() const { return plan_.layout; }
-  // What the devices of method=csd are, for the mode line.
+  // What the devices of method=csd are, and what computes if not the host; for the mode line.
   std::string device_description() const { return device_factory_->description(); }
+  std::string compute_description() const {
+    return built_.device != nullptr ? built_.device->description() : std::string();
+  }
   const plan::MemoryPlan& memory_plan() const { return memory_plan_; }
   // What it has, for whoever plans a change of knobs.
   plan::LivePlan live_plan() const;
@@ -96,6 +99,8 @@ class TrainingRun {
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
   Status plan_for_density_warmup();
+  Status plan_accelerator_memory(const model::ModelFactory& factory);
+  TimeNs device_patience_ns() const;
   Status take_memory();
   Status take_offload();
   void register_buffers();
@@ -112,11 +117,13 @@ class TrainingRun {
 
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
+  std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes
   MemoryItems model_memory_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;
-  io::PageAlignedBuffer parameters_;
+  std::shared_ptr<io::PinnedMemory> pinned_memory_;
+  io::PinnedBuffer parameters_;
   std::unique_ptr<runtime::Runtime> runtime_;
   io::IoEngine* engine_ = nullptr;  // the runtime's, as is the next
   runtime::WorkExecutor* executor_ = nullptr;

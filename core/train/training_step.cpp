@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/train/device_work.h"
 #include "core/train/layer_traffic.h"
 
 namespace sluice::train {
@@ -25,7 +26,7 @@ class TrainingStep {
   GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
-                                        const model::LayerGradient& into);
+                                        const model::LayerGradient& into, int gradient);
   runtime::Operation layer_operation(runtime::Stage stage, LayerId layer, TimeNs dur_ns);
   const plan::LayerCost& cost_of(LayerId layer) const {
     return context_.layer_costs[static_cast<std::size_t>(index_of(layer))];
@@ -71,7 +72,7 @@ runtime::Task<Status> TrainingStep::run() {
 }
 
 runtime::Task<Status> TrainingStep::forward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::forward);
+  LayerTraffic traffic(context_, LayerTraffic::Pass::forward, plan_.micro_step_count);
   Status computed = co_await forward_layers(traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
@@ -87,11 +88,12 @@ runtime::Task<Status> TrainingStep::forward_layers(LayerTraffic& traffic) {
       CO_RETURN_IF_ERROR(status);
     }
   }
+  for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
   co_return ok_status();
 }
 
 runtime::Task<Status> TrainingStep::backward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::backward);
+  LayerTraffic traffic(context_, LayerTraffic::Pass::backward, plan_.micro_step_count);
   Status computed = co_await backward_layers(traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
@@ -107,7 +109,7 @@ runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
     CO_RETURN_IF_ERROR(lease);
     const model::LayerGradient into = context_.offload.layer_gradient(*lease, layer);
     for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
-      Status status = co_await backward_operation(layer, micro_step, into);
+      Status status = co_await backward_operation(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
     traffic.send_gradient(layer, std::move(*lease));
@@ -123,6 +125,11 @@ GradientSummary TrainingStep::summary() const {
 runtime::Operation TrainingStep::forward_operation(LayerId layer, int micro_step) {
   runtime::Operation operation =
       layer_operation(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
+  if (context_.device != nullptr) {
+    set_device_work(context_, operation,
+                    {.kind = DeviceWork::Kind::forward, .layer = layer, .micro_step = micro_step});
+    return operation;
+  }
   operation.work.function = [model = context_.model, layer, micro_step] {
     return model->forward(layer, micro_step);
   };
@@ -130,9 +137,19 @@ runtime::Operation TrainingStep::forward_operation(LayerId layer, int micro_step
 }
 
 runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_step,
-                                                    const model::LayerGradient& into) {
+                                                    const model::LayerGradient& into,
+                                                    int gradient) {
   runtime::Operation operation =
       layer_operation(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
+  if (context_.device != nullptr) {
+    set_device_work(context_, operation,
+                    {.kind = DeviceWork::Kind::backward,
+                     .gradient = static_cast<std::int8_t>(gradient),
+                     .layer = layer,
+                     .micro_step = micro_step,
+                     .gradient_scale = plan_.gradient_scale()});
+    return operation;
+  }
   operation.work.function = [model = context_.model, layer, micro_step,
                              scale = plan_.gradient_scale(), into] {
     if (micro_step == 0 && into.values_fp32 != nullptr) {
@@ -158,7 +175,30 @@ runtime::Operation TrainingStep::layer_operation(runtime::Stage stage, LayerId l
   return operation;
 }
 
+runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffic) {
+  for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
+    runtime::Operation operation;
+    operation.runtime = &context.runtime;
+    operation.label.stage = runtime::Stage::validate;
+    operation.label.layer = layer;
+    set_device_work(context, operation, {.kind = DeviceWork::Kind::forward, .layer = layer});
+    Status computed = co_await operation;
+    CO_RETURN_IF_ERROR(computed);
+  }
+  traffic.send_loss(0);
+  co_return ok_status();
+}
+
 }  // namespace
+
+runtime::Task<Status> validation_pass(StepContext& context) {
+  LayerTraffic traffic(context, LayerTraffic::Pass::forward, 1);
+  Status computed = co_await validate_layers(context, traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
 
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome) {

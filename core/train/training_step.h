@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/model/compute_device.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
 #include "core/plan/layer_cost.h"
@@ -21,6 +22,11 @@ struct StepContext {
   model::TrainableModel* model = nullptr;  // null: no payload
   const model::FlatLayout& layout;
   const std::vector<plan::LayerCost>& layer_costs;
+  std::int64_t micro_batch_tokens;
+  // Where the model computes, if that is a device with memory of its own: its work is what the
+  // operations do then. An operation that it has not ended after `device_patience_ns` ends the run.
+  model::ComputeDevice* device = nullptr;
+  TimeNs device_patience_ns = 0;
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};
 };
@@ -47,5 +53,9 @@ struct StepOutcome {
 // the last commit stands.
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome);
+
+// Micro-batch 0 upwards through all layers on the context's device, where its batch is one for
+// validation; TrainableModel::loss() says it afterwards.
+runtime::Task<Status> validation_pass(StepContext& context);
 
 }  // namespace sluice::train

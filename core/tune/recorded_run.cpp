@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "core/plan/run_plan.h"
 #include "storage/rundb/completeness.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/span_reader.h"
@@ -109,8 +110,9 @@ class RecordedRunReader {
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])
                          : platform::load_platform(files_.platform));
+    run_.platform = plan::with_needed_accelerator(run_.platform, run_.config);
     if (is_real()) {
-      ASSIGN_OR_RETURN(run_.platform, platform::with_accelerators(run_.platform, 0));
+      ASSIGN_OR_RETURN(run_.platform, plan::with_real_accelerator(run_.platform, run_.config));
     }
     const std::string parameters = fmt::format("{}", run_.shape.flat_layout().parameter_count);
     if (parameters == meta_["parameters"]) return ok_status();

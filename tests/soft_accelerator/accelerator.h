@@ -190,6 +190,7 @@ class Accelerator {
   void pass_marker(Block* block);
   std::string text_of(const Block& block) const;
 
+  void write_counters();
   void work(Stream& stream);
   void run(Stream& stream, std::uint64_t ticket, Job& job);
   void run_work(Stream& stream, std::uint64_t ticket, Job& job);

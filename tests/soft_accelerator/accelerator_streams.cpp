@@ -155,6 +155,7 @@ bool Accelerator::query(const Event& event) {
   check_alive(stream.device);
   if (stream.done < event.job.ticket) return false;
   learn(event.clock);
+  throw_kept(stream.device);  // as a GPU's driver answers every call after a kernel that failed
   return true;
 }
 

@@ -94,6 +94,11 @@ const std::vector<Key>& keys() {
       number_key("delay_us", &Settings::delay_us, {0, 1e6}),
       number_key("threads", &Settings::threads, {0, 1024}),
       {"fault", parse_fault},
+      {"counters",
+       [](std::string_view value, Settings& settings) {
+         settings.counters_path = value;
+         return ok_status();
+       }},
   };
   return table;
 }

@@ -6,6 +6,7 @@
 // Errors: config, for a key or a value that is not known; the text is taken whole or not at all.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Settings {
   std::int64_t delay_us = 0;  // the longest; 0: none
   int threads = 0;            // 0: as many as the caller of open() has
   std::vector<Fault> faults = {};
+  std::string counters_path = {};  // written as the program ends; empty: nowhere
 
   bool strikes(FaultKind kind, std::int64_t event, int device) const {
     for (const Fault& fault : faults)

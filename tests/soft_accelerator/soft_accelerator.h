@@ -19,6 +19,9 @@
  *                  device fails. lost@N: at job N the device is lost. stuck@N: job N never ends.
  *                  Events are counted on each device from 1; WHAT@N/deviceK keeps it to one.
  *
+ *   counters=PATH  a file that the first device's bytes, copies and jobs are written to as the
+ *                  program ends: "in_bytes=N", a line each
+ *
  * What it reports, beside the errors of libtorch's own kernels:
  *   - a job whose access to device or pinned memory no event orders after an earlier one. Thrown
  *     by the call that enqueues it, and kept: the next synchronize throws it again

@@ -46,8 +46,9 @@ MAY_USE = {
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
                        "core/csd", "core/model"},
-    "core/model": {"base", "core/toml_file"},
-    "core/model/gpt2": {"base", "core/model"},
+    "core/model": {"base", "core/toml_file", "storage/io"},
+    "core/model/torch": {"base", "core/model", "storage/io"},
+    "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/offload": OFFLOAD_MAY,
     "core/data": {"base", *STORAGE, "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
@@ -71,6 +72,7 @@ MAY_USE = {
                 "gui/widgets", "gui/views"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
+            "core/model/torch",
             "core/calibrate", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
@@ -78,7 +80,7 @@ EXEMPT = ("tests/", "bench/")
 
 # A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
-    ("libtorch", r"(torch|ATen|c10)/", {"core/model/gpt2"}),
+    ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/gpt2"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
@@ -117,7 +119,7 @@ FOREIGN_TARGETS = {
     "sluice_gui_headers": "imgui.h", "sluice_imgui": "imgui.h",
     "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
-    "torch_library": "torch/torch.h",
+    "torch_library": "torch/torch.h", "sluice_torch": "torch/torch.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
     "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xrt/xrt_bo.h",
 }

@@ -5,8 +5,8 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 
-#include "core/model/gpt2/attention.h"
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/attention.h"
+#include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
-// The flat 16-bit array seen as tensors. They are views: what the offload writes into the array is
-// what the next forward reads.
+// The flat 16-bit array seen as tensors, layer by layer. They are views: what is written into the
+// array is what the next forward reads.
 //
 // Thread contract: plain data.
 
@@ -41,8 +41,12 @@ struct FlatViews {
   std::array<at::Tensor, 2> final_norm;  // weight, bias
 };
 
-// The blocks' and the head's own tensors ask autograd for gradients; the two tables do not, since
-// their gradients are made by hand (tied_gradient.h).
+// The layer's tensors in `views` from now on are those of its `flat` parameters. The blocks' and
+// the head's own tensors ask autograd for gradients; the two tables do not, since their gradients
+// are made by hand (tied_gradient.h).
+void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat, FlatViews& views);
+
+// All layers', of an array in host memory.
 FlatViews view_flat(const FlatLayout& layout, at::ScalarType dtype,
                     std::span<std::uint16_t> parameters);
 

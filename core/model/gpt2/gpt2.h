@@ -17,13 +17,12 @@ namespace sluice::model {
 
 class Gpt2 : public TrainableModel {
  public:
-  // `parameters` is the caller's flat 16-bit array of parameter_count values (see
-  // TrainableModel::parameters), which must outlive the model; the tensors
-  // are views into it.
+  // In host memory. `parameters` is the caller's flat 16-bit array of parameter_count values (see
+  // TrainableModel::parameters), which must outlive the model; the tensors are views into it.
   static Result<std::unique_ptr<Gpt2>> make(const ModelShape& shape, const ModelOptions& options,
                                             std::span<std::uint16_t> parameters);
-  virtual Result<std::string> sample_text(
-      const SampleOptions& options) = 0;  // byte-level vocabularies only
+  // Byte-level vocabularies only. Always computed in host memory, where all parameters are.
+  virtual Result<std::string> sample_text(const SampleOptions& options) = 0;
 };
 
 // Upper bound of the resident memory that the model takes besides the flat parameters: libtorch
@@ -37,6 +36,12 @@ struct ComputeMemory {
 };
 ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 
+// Whose models compute in host memory.
 ModelFactory gpt2_factory();
+
+// Whose models compute on a device of that name (core/model/device_name.h), which is opened here;
+// `memory_cap_bytes` 0: all that it has. Errors: not_found, with what to do.
+Result<ModelFactory> gpt2_factory(const std::string& device, std::int64_t memory_cap_bytes,
+                                  int thread_count);
 
 }  // namespace sluice::model

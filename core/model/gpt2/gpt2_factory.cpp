@@ -1,33 +1,106 @@
+#include <memory>
+
 #include "core/model/gpt2/gpt2.h"
+#include "core/model/gpt2/gpt2_model.h"
+#include "core/model/torch/devices.h"
+#include "core/model/torch/torch_border.h"
+#include "core/model/torch/torch_device.h"
 
 namespace sluice::model {
 namespace {
 
 constexpr std::int64_t kByteVocabulary = 256;  // tokens can be written as text
 
+std::function<Result<std::string>(const SampleOptions&)> sampler(Gpt2& gpt2,
+                                                                 const ModelShape& shape) {
+  if (shape.vocabulary != kByteVocabulary) return {};
+  return [&gpt2](const SampleOptions& sample) { return gpt2.sample_text(sample); };
+}
+
 Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
                         std::span<std::uint16_t> parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2> gpt2, Gpt2::make(shape, options, parameters));
   BuiltModel built;
-  if (shape.vocabulary == kByteVocabulary) {
-    built.sample = [model = gpt2.get()](const SampleOptions& sample) {
-      return model->sample_text(sample);
-    };
-  }
+  built.sample = sampler(*gpt2, shape);
   built.model = std::move(gpt2);
   return built;
 }
 
-MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
-  const ComputeMemory bound = gpt2_memory(shape, options);
-  return {{"program and libraries", bound.library_bytes},
-          {"activations", bound.activation_bytes},
+Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
+                           const ModelOptions& options, std::span<std::uint16_t> parameters) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> gpt2,
+                   make_gpt2(shape, options, parameters, opened.device));
+  BuiltModel built;
+  built.sample = sampler(*gpt2, shape);
+  ASSIGN_OR_RETURN(built.device, at_torch_border("setting up the device that computes",
+                                                 [&]() -> Result<std::unique_ptr<ComputeDevice>> {
+                                                   return std::make_unique<TorchDevice>(
+                                                       opened, *gpt2, *gpt2, options);
+                                                 }));
+  built.model = std::move(gpt2);
+  return built;
+}
+
+MemoryItems compute_items(const ComputeMemory& bound) {
+  return {{"activations", bound.activation_bytes},
           {"temporaries of the widest layer", bound.temporary_bytes},
           {"gradient of the tied table", bound.tied_gradient_bytes}};
 }
 
+MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
+  const ComputeMemory bound = gpt2_memory(shape, options);
+  MemoryItems items = {{"program and libraries", bound.library_bytes}};
+  for (MemoryItem& item : compute_items(bound)) items.push_back(std::move(item));
+  return items;
+}
+
+MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
+                          const ModelOptions& options) {
+  MemoryItems items = torch_device_memory(shape.flat_layout(), options, opened.device);
+  for (MemoryItem& item : compute_items(gpt2_memory(shape, options)))
+    items.push_back(std::move(item));
+  return items;
+}
+
+// A device that computes on the processor has its memory in the host's.
+MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
+                          const ModelOptions& options) {
+  const ComputeMemory bound = gpt2_memory(shape, options);
+  MemoryItems items = {
+      {"program and libraries", bound.library_bytes},
+      {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)}};
+  if (!computes_on_processor(opened.device)) return items;
+  MemoryItem stand_in{"memory of the " + opened.description, 0};
+  for (const MemoryItem& item : device_memory(opened, shape, options))
+    stand_in.size_bytes += item.size_bytes;
+  items.push_back(std::move(stand_in));
+  return items;
+}
+
 }  // namespace
 
-ModelFactory gpt2_factory() { return {make, memory}; }
+ModelFactory gpt2_factory() { return {.make = make, .memory = memory}; }
+
+Result<ModelFactory> gpt2_factory(const std::string& device, std::int64_t memory_cap_bytes,
+                                  int thread_count) {
+  ASSIGN_OR_RETURN(const DeviceName name, parse_device_name(device));
+  if (name.kind == DeviceKind::host) return gpt2_factory();
+  ASSIGN_OR_RETURN(const OpenedDevice opened, open_device({name, memory_cap_bytes, thread_count}));
+  ModelFactory factory;
+  factory.make = [opened](const ModelShape& shape, const ModelOptions& options,
+                          std::span<std::uint16_t> parameters) {
+    return make_on(opened, shape, options, parameters);
+  };
+  factory.memory = [opened](const ModelShape& shape, const ModelOptions& options) {
+    return memory_beside(opened, shape, options);
+  };
+  factory.device_memory = [opened](const ModelShape& shape, const ModelOptions& options) {
+    return device_memory(opened, shape, options);
+  };
+  factory.device_memory_cap_bytes = opened.memory_bytes;
+  factory.device_description = opened.description;
+  factory.pinned = opened.pinned;
+  return factory;
+}
 
 }  // namespace sluice::model

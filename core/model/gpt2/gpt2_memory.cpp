@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "core/model/gpt2/attention.h"
 #include "core/model/gpt2/gpt2.h"
-#include "core/model/gpt2/head_chunk.h"
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/attention.h"
+#include "core/model/torch/head_chunk.h"
+#include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {
@@ -36,8 +36,9 @@ constexpr std::int64_t kKeptWidths = 19;
 constexpr std::int64_t kBackwardWidths = 24;
 
 bool widens(const ModelOptions& options) {
-  return widens_products(options.compute == Float16Kind::fp16 ? at::ScalarType::Half
-                                                              : at::ScalarType::BFloat16);
+  return widens_products(
+      options.compute == Float16Kind::fp16 ? at::ScalarType::Half : at::ScalarType::BFloat16,
+      at::kCPU);
 }
 
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
@@ -48,7 +49,7 @@ std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * k16BitBytes;
-  const std::int64_t numbers = tokens * (2 * 8 + kFp32Bytes);  // tokens, targets, log sums
+  const std::int64_t numbers = batch_bytes(tokens) + tokens * kFp32Bytes;  // and log sums
   const std::int64_t logits = tokens * shape.vocabulary * k16BitBytes;
   const bool keep = options.activations == Activations::keep;
   const std::int64_t blocks =

@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/model/gpt2/autograd.h"
-#include "core/model/gpt2/check.h"
-#include "core/model/gpt2/first_calls.h"
-#include "core/model/gpt2/gradient_writer.h"
-#include "core/model/gpt2/head_chunk.h"
-#include "core/model/gpt2/head_loss.h"
-#include "core/model/gpt2/products.h"
-#include "core/model/gpt2/tensor_memory.h"
-#include "core/model/gpt2/torch_border.h"
+#include "core/model/torch/autograd.h"
+#include "core/model/torch/check.h"
+#include "core/model/torch/first_calls.h"
+#include "core/model/torch/gradient_writer.h"
+#include "core/model/torch/head_chunk.h"
+#include "core/model/torch/head_loss.h"
+#include "core/model/torch/products.h"
+#include "core/model/torch/tensor_memory.h"
+#include "core/model/torch/torch_border.h"
 
 namespace sluice::model {
 namespace {
@@ -25,29 +25,49 @@ at::ScalarType dtype_of(Float16Kind kind) {
   return kind == Float16Kind::bf16 ? at::kBFloat16 : at::kHalf;
 }
 
-at::Tensor as_tensor(std::vector<std::int64_t>& numbers) {
-  return at::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())}, at::kLong);
-}
-
 }  // namespace
 
 Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-                     std::span<std::uint16_t> parameters)
+                     std::span<std::uint16_t> parameters, at::Device device)
     : shape_(shape),
       options_(options),
       layout_(shape.flat_layout()),
       parameters_(parameters),
-      views_(view_flat(layout_, dtype_of(options.compute), parameters)),
+      device_(device),
+      host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
       threads_(options.thread_count),
       tied_gradient_(
-          shape.vocabulary, shape.hidden, dtype_of(options.compute),
+          shape.vocabulary, shape.hidden,
+          at::TensorOptions(device).dtype(dtype_of(options.compute)),
           head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
-  if (!keeps()) return;
-  const at::TensorOptions like = views_.token_table.options();
-  for (MicroBatch& micro : micro_batches_) {
-    micro.logits = at::empty({options.batch * options.sequence, shape.vocabulary}, like);
+  if (device.is_cpu()) views_ = host_views_;
+  for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
+}
+
+Gpt2Model::Room Gpt2Model::make_room() const {
+  const std::int64_t tokens = options_.batch * options_.sequence;
+  const at::TensorOptions on_device(device_);
+  const at::TensorOptions in_host_memory = at::TensorOptions().pinned_memory(!device_.is_cpu());
+  const auto place = [&](std::int64_t count, at::ScalarType dtype) {
+    const at::Tensor host = at::empty({count}, in_host_memory.dtype(dtype));
+    return NumbersPlaces{host,
+                         device_.is_cpu() ? host : at::empty({count}, on_device.dtype(dtype))};
+  };
+  Room room;
+  room.numbers = place(kBatchNumbers * tokens, at::kLong);
+  const NumbersPlaces loss = place(1, at::kDouble);
+  room.loss_in_host_memory = loss.in_host_memory;
+  room.loss_sum = loss.on_device;
+  if (keeps()) {
+    room.logits =
+        at::empty({tokens, shape_.vocabulary}, on_device.dtype(dtype_of(options_.compute)));
   }
+  return room;
+}
+
+void Gpt2Model::bind(LayerId layer, const at::Tensor& flat) {
+  view_layer(layout_, layer, flat, views_);
 }
 
 Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
@@ -56,10 +76,23 @@ Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
   return micro_batches_[static_cast<std::size_t>(micro_step)];
 }
 
+const Gpt2Model::Room& Gpt2Model::room(int micro_step) const {
+  return rooms_[static_cast<std::size_t>(micro_step)];
+}
+
+const Gpt2Model::NumbersPlaces& Gpt2Model::numbers_places(int micro_step) const {
+  return room(micro_step).numbers;
+}
+const at::Tensor& Gpt2Model::loss_sum(int micro_step) const { return room(micro_step).loss_sum; }
+const at::Tensor& Gpt2Model::loss_sum_in_host_memory(int micro_step) const {
+  return room(micro_step).loss_in_host_memory;
+}
+
 double Gpt2Model::loss(int micro_step) const {
   const MicroBatch& micro = micro_batches_[static_cast<std::size_t>(micro_step)];
   CHECK_EQ(micro.next_layer, layout_.layer_count());
-  return micro.loss;
+  return *room(micro_step).loss_in_host_memory.const_data_ptr<double>() /
+         static_cast<double>(micro.window.tokens());
 }
 
 Status Gpt2Model::check_batch(const TokenBatch& batch) const {
@@ -85,33 +118,30 @@ Status Gpt2Model::check_batch(const TokenBatch& batch) const {
   return ok_status();
 }
 
-Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch) {
+Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
   RETURN_IF_ERROR(check_batch(batch));
-  // A step that was given up may have left something; it goes.
-  MicroBatch& micro = micro_batch(micro_step);
-  micro = begin(batch, micro.logits);
-  tied_gradient_.drop();
-  return ok_status();
-}
-
-Gpt2Model::MicroBatch Gpt2Model::begin(const TokenBatch& batch,
-                                       const at::Tensor& room_for_logits) const {
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
-  micro.inputs.assign(batch.inputs.begin(), batch.inputs.end());
-  micro.targets.assign(batch.targets.begin(), batch.targets.end());
+  micro.use = use;
+  micro.keeps = keeps() && use == BatchUse::training;
+  micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
+  micro.numbers.look_at(room(micro_step).numbers.on_device);
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
     const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
     micro.head_chunks.push_back({first, count});
   }
-  micro.logits = room_for_logits;
-  return micro;
+  micro.logits = room(micro_step).logits;
+  // A step that was given up may have left something; it goes.
+  micro_batch(micro_step) = std::move(micro);
+  tied_gradient_.drop();
+  return ok_status();
 }
 
-at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape window) const {
-  if (layer == head()) return final_norm_forward(x, views_.final_norm);
-  return block_forward(x, views_.blocks[static_cast<std::size_t>(index_of(layer) - 1)], window,
+at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
+                                const FlatViews& views) const {
+  if (layer == head()) return final_norm_forward(x, views.final_norm);
+  return block_forward(x, views.blocks[static_cast<std::size_t>(index_of(layer) - 1)], window,
                        shape_.heads);
 }
 
@@ -127,73 +157,86 @@ at::Tensor Gpt2Model::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
 // ---- forward
 
 Status Gpt2Model::forward(LayerId layer, int micro_step) {
-  MicroBatch& micro = micro_batch(micro_step);
-  CHECK_EQ(index_of(layer), micro.next_layer);
   return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name), [&] {
     threads_.apply();
-    if (index_of(layer) == 0) {
-      forward_embedding(micro);
-    } else {
-      forward_block(layer, micro);
-    }
-    if (layer == head()) forward_head(micro);
-    ++micro.next_layer;
+    launch_forward(layer, micro_step);
     return ok_status();
   });
 }
 
+void Gpt2Model::launch_forward(LayerId layer, int micro_step) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(index_of(layer), micro.next_layer);
+  if (index_of(layer) == 0) {
+    forward_embedding(micro);
+  } else {
+    forward_block(layer, micro);
+  }
+  if (layer == head()) forward_head(micro, rooms_[static_cast<std::size_t>(micro_step)].loss_sum);
+  ++micro.next_layer;
+}
+
 void Gpt2Model::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
-  micro.stream = embedding_forward(as_tensor(micro.inputs), views_, micro.window);
+  micro.stream = embedding_forward(micro.numbers.inputs(), views_, micro.window);
 }
 
 void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
-  KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
-  const at::AutoGradMode watch(keeps());
-  kept.input = micro.stream.detach().set_requires_grad(keeps());
-  const at::Tensor output = run_layer(layer, kept.input, micro.window);
-  if (keeps()) kept.output = output;
+  const at::AutoGradMode watch(micro.keeps);
+  const at::Tensor input = micro.stream.detach().set_requires_grad(micro.keeps);
+  const at::Tensor output = run_layer(layer, input, micro.window, views_);
+  if (micro.use == BatchUse::training) {
+    KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
+    kept.input = input;
+    if (micro.keeps) kept.output = output;
+  }
   micro.stream = output.detach();
 }
 
-void Gpt2Model::forward_head(MicroBatch& micro) const {
+void Gpt2Model::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
   const at::NoGradGuard no_grad;
   const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
-  micro.loss = mean_loss(micro, normed);
+  sum_loss(micro, normed, loss_sum);
 }
 
-double Gpt2Model::mean_loss(MicroBatch& micro, const at::Tensor& normed) const {
-  micro.log_sums = at::empty({micro.window.tokens()}, at::kFloat);
-  const at::Tensor targets = as_tensor(micro.targets);
-  double sum = 0;
+void Gpt2Model::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
+  micro.log_sums = at::empty({micro.window.tokens()}, normed.options().dtype(at::kFloat));
+  const at::Tensor targets = micro.numbers.targets();
+  loss_sum.zero_();
   for (const HeadChunk& chunk : micro.head_chunks) {
     const at::Tensor logits = logits_of(micro, chunk, normed);
-    sum += cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
-                             micro.log_sums.narrow(0, chunk.first, chunk.count));
+    loss_sum.add_(cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
+                                    micro.log_sums.narrow(0, chunk.first, chunk.count)));
   }
-  return sum / static_cast<double>(micro.window.tokens());
 }
 
 // ---- backward
 
 Status Gpt2Model::backward(LayerId layer, int micro_step, double gradient_scale,
                            const LayerGradient& into) {
-  MicroBatch& micro = micro_batch(micro_step);
-  CHECK_EQ(micro.next_layer, layout_.layer_count());
   CHECK_EQ(into.element_count, layout_.layer(layer).count);
   return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name), [&] {
     threads_.apply();
-    GradientWriter writer(into, dtype_of(options_.compute));
-    if (layer == head()) {
-      backward_head(micro, gradient_scale, writer);
-    } else if (index_of(layer) > 0) {
-      backward_block(layer, micro, writer);
-    } else {
-      backward_embedding(micro, writer);
-    }
-    writer.finish();
+    launch_backward(layer, micro_step, gradient_scale,
+                    flat_tensor(into, dtype_of(options_.compute)));
     return ok_status();
   });
+}
+
+void Gpt2Model::launch_backward(LayerId layer, int micro_step, double gradient_scale,
+                                const at::Tensor& into) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(micro.next_layer, layout_.layer_count());
+  CHECK(micro.use == BatchUse::training);
+  GradientWriter writer(into);
+  if (layer == head()) {
+    backward_head(micro, gradient_scale, writer);
+  } else if (index_of(layer) > 0) {
+    backward_block(layer, micro, writer);
+  } else {
+    backward_embedding(micro, writer);
+  }
+  writer.finish();
 }
 
 // What forward kept, no longer held by the micro-batch; with recompute, the layer is run again.
@@ -204,7 +247,7 @@ Gpt2Model::KeptLayer Gpt2Model::take_layer(LayerId layer, MicroBatch& micro) con
   if (!keeps()) {
     const at::AutoGradMode watch(true);
     kept.input.set_requires_grad(true);
-    kept.output = run_layer(layer, kept.input, micro.window);
+    kept.output = run_layer(layer, kept.input, micro.window, views_);
   }
   return kept;
 }
@@ -228,7 +271,7 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
   const double scale = gradient_scale / static_cast<double>(micro.window.tokens());
   {
     const at::NoGradGuard no_grad;
-    const at::Tensor targets = as_tensor(micro.targets);
+    const at::Tensor targets = micro.numbers.targets();
     for (const HeadChunk& chunk : micro.head_chunks) {
       const at::Tensor logits = keeps() ? micro.logits.narrow(0, chunk.first, chunk.count)
                                         : logits_of(micro, chunk, normed);
@@ -254,7 +297,7 @@ void Gpt2Model::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
   const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  tied_gradient_.put(micro.inputs, x_gradient, writer);
+  tied_gradient_.put(micro.numbers, x_gradient, writer);
 
   const at::Tensor positions = writer.next({shape_.sequence, shape_.hidden});
   const at::Tensor used = positions.narrow(0, 0, micro.window.sequence);
@@ -268,25 +311,7 @@ void Gpt2Model::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   }
 }
 
-// ---- without gradients
-
-Result<double> Gpt2Model::evaluate(const TokenBatch& batch) {
-  RETURN_IF_ERROR(check_batch(batch));
-  return at_torch_border("evaluating a batch", [&]() -> Result<double> {
-    threads_.apply();
-    const at::NoGradGuard no_grad;
-    // Between steps no logits are needed: these may lie where a step's lay.
-    MicroBatch micro = begin(batch, micro_batches_.front().logits);
-    at::Tensor x = embedding_forward(as_tensor(micro.inputs), views_, micro.window);
-    for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
-      x = run_layer(LayerId{layer}, x, micro.window);
-    }
-    return mean_loss(micro, x);
-  });
-}
-
-Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOptions& options,
-                                         std::span<std::uint16_t> parameters) {
+Status check_options(const ModelShape& shape, const ModelOptions& options) {
   RETURN_IF_ERROR(check_trainable(shape));
   if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||
       options.thread_count < 0) {
@@ -301,12 +326,26 @@ Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOpt
                       "sequence = {} was asked for, but model '{}' has positions for {} tokens",
                       options.sequence, shape.name, shape.sequence);
   }
+  return ok_status();
+}
+
+Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
+                                             std::span<std::uint16_t> parameters,
+                                             at::Device device) {
+  RETURN_IF_ERROR(check_options(shape, options));
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
-                         [&]() -> Result<std::unique_ptr<Gpt2>> {
+                         [&]() -> Result<std::unique_ptr<Gpt2Model>> {
                            use_tensor_memory();
                            settle_first_calls();
-                           return std::make_unique<Gpt2Model>(shape, options, parameters);
+                           return std::make_unique<Gpt2Model>(shape, options, parameters, device);
                          });
+}
+
+Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOptions& options,
+                                         std::span<std::uint16_t> parameters) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> model,
+                   make_gpt2(shape, options, parameters, at::kCPU));
+  return model;
 }
 
 }  // namespace sluice::model

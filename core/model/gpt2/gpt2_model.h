@@ -14,28 +14,39 @@
 #include <vector>
 
 #include "core/model/gpt2/block.h"
-#include "core/model/gpt2/compute_threads.h"
 #include "core/model/gpt2/flat_views.h"
 #include "core/model/gpt2/gpt2.h"
-#include "core/model/gpt2/tied_gradient.h"
+#include "core/model/torch/batch_numbers.h"
+#include "core/model/torch/compute_threads.h"
+#include "core/model/torch/tied_gradient.h"
+#include "core/model/torch/torch_layers.h"
 
 namespace sluice::model {
 
-class Gpt2Model final : public Gpt2 {
+class Gpt2Model final : public Gpt2, public TorchLayers {
  public:
+  // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
   Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-            std::span<std::uint16_t> parameters);
+            std::span<std::uint16_t> parameters, at::Device device);
 
   const FlatLayout& layout() const override { return layout_; }
   Float16Kind parameter_kind() const override { return options_.compute; }
   std::span<std::uint16_t> parameters() override { return parameters_; }
 
-  Status set_batch(int micro_step, const TokenBatch& batch) override;
+  Status set_batch(int micro_step, const TokenBatch& batch, BatchUse use) override;
   Status forward(LayerId layer, int micro_step) override;
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const LayerGradient& into) override;
   double loss(int micro_step) const override;
-  Result<double> evaluate(const TokenBatch& batch) override;
+
+  void bind(LayerId layer, const at::Tensor& flat) override;
+  void launch_forward(LayerId layer, int micro_step) override;
+  void launch_backward(LayerId layer, int micro_step, double gradient_scale,
+                       const at::Tensor& into) override;
+  const NumbersPlaces& numbers_places(int micro_step) const override;
+  const at::Tensor& loss_sum(int micro_step) const override;
+  const at::Tensor& loss_sum_in_host_memory(int micro_step) const override;
+
   Result<std::string> sample_text(const SampleOptions& options) override;
 
  private:
@@ -48,37 +59,47 @@ class Gpt2Model final : public Gpt2 {
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
+  // What a micro-batch has for all of the run.
+  struct Room {
+    NumbersPlaces numbers;
+    // All tokens' logits; undefined with recompute.
+    at::Tensor logits;
+    at::Tensor loss_in_host_memory;  // fp64, as the next
+    at::Tensor loss_sum;
+  };
   struct MicroBatch {
     WindowShape window;
-    std::vector<std::int64_t> inputs;
-    std::vector<std::int64_t> targets;
+    bool keeps =
+        false;  // what backward needs of a layer's forward; else its input alone, or nothing
+    BatchUse use = BatchUse::training;
+    BatchNumbers numbers;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
     std::vector<HeadChunk> head_chunks;
-    // Room for those of all tokens, the same in each step; undefined with recompute. From forward
-    // to backward of the head it holds the logits, then their gradient.
+    // In the room for them. From forward to backward of the head the logits, then their gradient.
     at::Tensor logits;
     at::Tensor log_sums;          // of the logits, one a token
     at::Tensor stream;            // the last layer's output, cut off from its graph
     at::Tensor stream_gradient;   // of the last layer that went backward, with respect to its input
     std::int32_t next_layer = 0;  // that may go forward; layer count once all have
-    double loss = 0;
   };
 
   bool keeps() const { return options_.activations == Activations::keep; }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
   Status check_batch(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
+  const Room& room(int micro_step) const;
+  Room make_room() const;
 
-  MicroBatch begin(const TokenBatch& batch, const at::Tensor& room_for_logits) const;
-  at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window) const;
+  at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
+                       const FlatViews& views) const;
   at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
                        const at::Tensor& normed) const;
 
-  // Loss of the last LayerNorm's output.
-  double mean_loss(MicroBatch& micro, const at::Tensor& normed) const;
+  // Loss of the last LayerNorm's output, summed over the tokens.
+  void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
   void forward_embedding(MicroBatch& micro) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
-  void forward_head(MicroBatch& micro) const;
+  void forward_head(MicroBatch& micro, at::Tensor& loss_sum) const;
   void backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer);
   void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const;
   void backward_embedding(MicroBatch& micro, GradientWriter& writer);
@@ -93,10 +114,18 @@ class Gpt2Model final : public Gpt2 {
   ModelOptions options_;
   FlatLayout layout_;
   std::span<std::uint16_t> parameters_;
-  FlatViews views_;
+  at::Device device_;
+  FlatViews host_views_;
+  FlatViews views_;  // where it computes: the same in host memory
   ComputeThreads threads_;
   TiedGradient tied_gradient_;
+  std::vector<Room> rooms_;
   std::vector<MicroBatch> micro_batches_;
 };
+
+// Errors: ErrorCode::config for what the shape does not have; those of libtorch.
+Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
+                                             std::span<std::uint16_t> parameters,
+                                             at::Device device);
 
 }  // namespace sluice::model

@@ -8,7 +8,7 @@
 
 #include "base/split_mix.h"
 #include "core/model/gpt2/gpt2_model.h"
-#include "core/model/gpt2/torch_border.h"
+#include "core/model/torch/torch_border.h"
 
 namespace sluice::model {
 namespace {
@@ -57,13 +57,13 @@ at::Tensor Gpt2Model::next_token_logits(std::span<const std::int64_t> context) c
   const WindowShape window{1, options_.sequence};
   std::vector<std::int64_t> tokens(context.begin(), context.end());
   tokens.resize(static_cast<std::size_t>(window.sequence));
-  at::Tensor x =
-      embedding_forward(at::from_blob(tokens.data(), {window.sequence}, at::kLong), views_, window);
+  at::Tensor x = embedding_forward(at::from_blob(tokens.data(), {window.sequence}, at::kLong),
+                                   host_views_, window);
   for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
-    x = run_layer(LayerId{layer}, x, window);
+    x = run_layer(LayerId{layer}, x, window, host_views_);
   }
   const auto last = static_cast<std::int64_t>(context.size()) - 1;
-  return at::mv(views_.token_table, x[last]).to(at::kFloat);
+  return at::mv(host_views_.token_table, x[last]).to(at::kFloat);
 }
 
 Result<std::string> Gpt2Model::sample_text(const SampleOptions& options) {

@@ -34,7 +34,7 @@ class NotingModel final : public model::TrainableModel {
   const model::FlatLayout& layout() const override { return layout_; }
   Float16Kind parameter_kind() const override { return Float16Kind::bf16; }
   std::span<std::uint16_t> parameters() override { return parameters_; }
-  Status set_batch(int, const model::TokenBatch& batch) override {
+  Status set_batch(int, const model::TokenBatch& batch, model::BatchUse) override {
     CHECK(std::ssize(batch.inputs) == batch.batch * batch.sequence);
     notes_.calls.push_back({name_, "batch", -1});
     return ok_status();
@@ -52,7 +52,6 @@ class NotingModel final : public model::TrainableModel {
     return ok_status();
   }
   double loss(int) const override { return 0; }
-  Result<double> evaluate(const model::TokenBatch&) override { return 0.0; }
 
  private:
   std::string name_;

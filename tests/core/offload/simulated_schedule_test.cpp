@@ -339,7 +339,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   (*assembly)->attach(state_layout);
   offload::Offload& offload = (*assembly)->offload();
   const std::vector<plan::LayerCost> costs(layout.layers.size(), {20'000, 40'000});
-  train::StepContext context{runtime, platform, offload, nullptr, layout, costs};
+  train::StepContext context{runtime, platform, offload, nullptr, layout, costs, 64};
 
   std::vector<state::SlotId> before;
   for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {

@@ -26,7 +26,8 @@ class ArithmeticModel final : public model::TrainableModel {
   Float16Kind parameter_kind() const override { return kind_; }
   std::span<std::uint16_t> parameters() override { return parameters_; }
 
-  Status set_batch(int micro_step, const model::TokenBatch& batch) override {
+  Status set_batch(int micro_step, const model::TokenBatch& batch,
+                   model::BatchUse /*use*/) override {
     for (const std::int32_t token : batch.inputs) {
       if (token < 0 || token >= vocabulary_)
         return make_error(ErrorCode::config, "token {} is not in the vocabulary of {}", token,
@@ -70,9 +71,6 @@ class ArithmeticModel final : public model::TrainableModel {
   }
 
   double loss(int micro_step) const override { return losses_[at(micro_step)]; }
-  Result<double> evaluate(const model::TokenBatch& batch) override {
-    return static_cast<double>(batch.inputs.size());
-  }
 
  private:
   static std::size_t at(int micro_step) { return static_cast<std::size_t>(micro_step); }

@@ -70,9 +70,11 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   REQUIRE(sampler.ok());
   ArithmeticModel model(*shape, 1, Float16Kind::bf16, parameters);
   for (std::int64_t step = 0; step < config->schedule.steps; ++step) {
-    REQUIRE(
-        model.set_batch(0, sampler->train_batch(static_cast<std::uint64_t>(step * options.batch)))
-            .ok());
+    REQUIRE(model
+                .set_batch(0,
+                           sampler->train_batch(static_cast<std::uint64_t>(step * options.batch)),
+                           model::BatchUse::training)
+                .ok());
     double norm_squared = 0;
     for (std::int32_t layer = 0; layer < layout.layer_count(); ++layer) {
       REQUIRE(model.forward(LayerId{layer}, 0).ok());

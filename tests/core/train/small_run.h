@@ -77,9 +77,9 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                                    train::StartFrom start = train::StartFrom::new_state,
                                    const WrapEngine& wrap = {},
                                    std::span<const train::PlannedChange> changes = {},
-                                   csd::DeviceFactory* devices = nullptr) {
+                                   csd::DeviceFactory* devices = nullptr,
+                                   const model::ModelFactory& factory = arithmetic_factory()) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
-  const model::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
   request.config = &config;
   request.factory = &factory;

@@ -49,7 +49,8 @@ Gpt2Run::Gpt2Run(const ModelShape& shape, const ModelOptions& options, double we
 void Gpt2Run::forward(const std::vector<Batch>& micro_batches) {
   const auto count = static_cast<int>(micro_batches.size());
   for (int m = 0; m < count; ++m) {
-    require_ok(model->set_batch(m, micro_batches[static_cast<std::size_t>(m)].view()));
+    require_ok(
+        model->set_batch(m, micro_batches[static_cast<std::size_t>(m)].view(), BatchUse::training));
   }
   for (std::int32_t layer = 0; layer < model->layout().layer_count(); ++layer) {
     for (int m = 0; m < count; ++m) require_ok(model->forward(LayerId{layer}, m));

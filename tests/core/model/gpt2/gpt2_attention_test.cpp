@@ -10,8 +10,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/model/gpt2/attention.h"
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/attention.h"
+#include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {

@@ -1,5 +1,5 @@
 // The same bits from every start of a program, also where threads meet in their first calls
-// (core/model/gpt2/first_calls.h). Forked processes compute, and this one computes nothing: its
+// (core/model/torch/first_calls.h). Forked processes compute, and this one computes nothing: its
 // children would find the decisions made.
 
 #include <dlfcn.h>
@@ -81,7 +81,7 @@ std::uint64_t first_bits() {
   const auto add = [&bits](std::uint64_t value) { bits = mix64(bits ^ value); };
   for (const float value : run.step_16bit(kBatch, 1)) add(std::bit_cast<std::uint32_t>(value));
   add(std::bit_cast<std::uint64_t>(run.model->loss(0)));
-  add(std::bit_cast<std::uint64_t>(run.model->evaluate(kBatch.view()).value()));
+  add(std::bit_cast<std::uint64_t>(evaluate(*run.model, kBatch.view()).value()));
   const Result<std::string> text = run.model->sample_text({.token_count = 3});
   for (const char c : text.value()) add(static_cast<unsigned char>(c));
   return bits;

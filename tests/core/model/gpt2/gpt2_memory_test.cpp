@@ -51,7 +51,7 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
   const std::int32_t layers = (*model)->layout().layer_count();
   for (int step = 0; step < 8; ++step) {
     for (int m = 0; m < options.micro_step_count; ++m) {
-      REQUIRE((*model)->set_batch(m, batch.view()).ok());
+      REQUIRE((*model)->set_batch(m, batch.view(), BatchUse::training).ok());
     }
     for (std::int32_t i = 0; i < layers; ++i) {
       for (int m = 0; m < options.micro_step_count; ++m) {
@@ -66,7 +66,7 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
         REQUIRE((*model)->backward(LayerId{i}, m, 1, into).ok());
       }
     }
-    REQUIRE((*model)->evaluate(batch.view()).ok());
+    REQUIRE(evaluate(**model, batch.view()).ok());
   }
   return peak_bytes() - callers;
 }

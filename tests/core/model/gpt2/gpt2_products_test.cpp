@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {

@@ -1,6 +1,6 @@
 // Large tensors leave no holes: what they take is bounded by what was in use at once.
 
-#include "core/model/gpt2/tensor_memory.h"
+#include "core/model/torch/tensor_memory.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>

@@ -1,4 +1,4 @@
-#include "core/model/gpt2/first_calls.h"
+#include "core/model/torch/first_calls.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/exp.h>

@@ -10,6 +10,7 @@ class ComputeThreads {
  public:
   explicit ComputeThreads(int thread_count);  // 0 = as many as this process may use
   void apply() const;                         // to the calling thread
+  int count() const { return thread_count_; }
 
  private:
   int thread_count_;

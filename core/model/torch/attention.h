@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "core/model/gpt2/window_shape.h"
+#include "core/model/torch/window_shape.h"
 
 namespace sluice::model {
 

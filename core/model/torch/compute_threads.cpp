@@ -1,4 +1,4 @@
-#include "core/model/gpt2/compute_threads.h"
+#include "core/model/torch/compute_threads.h"
 
 #include <ATen/Parallel.h>
 

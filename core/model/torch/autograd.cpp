@@ -1,4 +1,4 @@
-#include "core/model/gpt2/autograd.h"
+#include "core/model/torch/autograd.h"
 
 #include <torch/csrc/autograd/autograd.h>
 

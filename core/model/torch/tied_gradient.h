@@ -13,9 +13,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
 
-#include "core/model/gpt2/gradient_writer.h"
+#include "core/model/torch/batch_numbers.h"
+#include "core/model/torch/gradient_writer.h"
 
 namespace sluice::model {
 
@@ -23,7 +23,9 @@ class TiedGradient {
  public:
   enum class Parts : std::uint8_t { one, several };
 
-  TiedGradient(std::int64_t vocabulary, std::int64_t hidden, at::ScalarType dtype, Parts parts);
+  // `like`: type and device of the model's parameters.
+  TiedGradient(std::int64_t vocabulary, std::int64_t hidden, const at::TensorOptions& like,
+               Parts parts);
 
   // Forgets what a step that was given up has left.
   void drop() { pending_ = false; }
@@ -33,8 +35,7 @@ class TiedGradient {
 
   // Puts head's part (once, at the first call after it was added to) and the embedding's part of
   // one micro-batch into the caller's array; `x_gradient` is (tokens, hidden).
-  void put(std::span<const std::int64_t> tokens, const at::Tensor& x_gradient,
-           GradientWriter& writer);
+  void put(const BatchNumbers& numbers, const at::Tensor& x_gradient, GradientWriter& writer);
 
  private:
   at::Tensor head_part_;  // (vocabulary, hidden)

@@ -1,7 +1,8 @@
-#include "core/model/gpt2/head_loss.h"
+#include "core/model/torch/head_loss.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/logsumexp.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,16 +23,16 @@ void for_each_piece(const at::Tensor& logits, Function&& function) {
 
 }  // namespace
 
-double cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
-                         const at::Tensor& log_sums) {
-  double sum = 0;
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
+                             const at::Tensor& log_sums) {
+  at::Tensor sum = at::zeros({}, logits.options().dtype(at::kDouble));
   for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
     const at::Tensor wide = logits.narrow(0, first, rows).to(at::kFloat);
     const at::Tensor piece_log_sums = log_sums.narrow(0, first, rows);
     piece_log_sums.copy_(at::logsumexp(wide, 1));
     const at::Tensor chosen =
         wide.gather(1, targets.narrow(0, first, rows).unsqueeze(1)).squeeze(1);
-    sum += (piece_log_sums - chosen).sum(at::kDouble).item<double>();
+    sum.add_((piece_log_sums - chosen).sum(at::kDouble));
   });
   return sum;
 }

@@ -14,8 +14,9 @@ namespace sluice::model {
 // What a thread that computes widened products keeps for their pieces.
 inline constexpr std::int64_t kWidenedBytes = 3 * (4 << 20);
 
-// Whether `product` and `product_plus` of this type widen. Always the same on one machine.
-bool widens_products(at::ScalarType dtype);
+// Whether `product` and `product_plus` of this type widen on a device. Always the same on one
+// machine.
+bool widens_products(at::ScalarType dtype, at::Device device);
 
 // a (m, k) x b (k, n), of which no gradients are asked; `out` has the factors' type.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);

@@ -1,13 +1,17 @@
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/products.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/cpu/Utils.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
+
+#include "core/model/torch/devices.h"
 
 namespace sluice::model {
 namespace {
@@ -36,9 +40,13 @@ bool has_products_of(at::ScalarType dtype) {
 
 // Kept by the thread: what came and went between activations that stay would leave holes.
 struct Scratch {
-  at::Tensor a = at::empty({kPieceSide * kPieceSide}, at::kFloat);
-  at::Tensor b = at::empty({kPieceSide * kPieceSide}, at::kFloat);
-  at::Tensor out = at::empty({kPieceSide * kPieceSide}, at::kFloat);
+  explicit Scratch(at::Device device)
+      : a(at::empty({kPieceSide * kPieceSide}, at::TensorOptions(device).dtype(at::kFloat))),
+        b(at::empty_like(a)),
+        out(at::empty_like(a)) {}
+  at::Tensor a;
+  at::Tensor b;
+  at::Tensor out;
 };
 
 at::Tensor shaped(const at::Tensor& scratch, std::int64_t rows, std::int64_t columns) {
@@ -72,7 +80,9 @@ void add_products(at::Tensor& sums, const at::Tensor& a, const at::Tensor& b,
 
 void widened_into(at::Tensor& out, const at::Tensor& bias, const at::Tensor& a,
                   const at::Tensor& b) {
-  thread_local const Scratch scratch;
+  thread_local std::optional<Scratch> kept;
+  if (!kept || kept->a.device() != out.device()) kept.emplace(out.device());
+  const Scratch& scratch = *kept;
   for_each_piece(b.size(1), [&](std::int64_t column, std::int64_t width) {
     const at::Tensor b_columns = b.narrow(1, column, width);
     for_each_piece(a.size(0), [&](std::int64_t row, std::int64_t height) {
@@ -114,7 +124,8 @@ struct WidenedProduct : torch::autograd::Function<WidenedProduct> {
 
 }  // namespace
 
-bool widens_products(at::ScalarType dtype) {
+bool widens_products(at::ScalarType dtype, at::Device device) {
+  if (!computes_on_processor(device)) return false;
   static const bool widens_bf16 = !has_products_of(at::kBFloat16);
   static const bool widens_fp16 = !has_products_of(at::kHalf);
   return (dtype == at::kBFloat16 && widens_bf16) || (dtype == at::kHalf && widens_fp16);
@@ -127,19 +138,19 @@ at::Tensor widened_product_plus(const at::Tensor& bias, const at::Tensor& a, con
 }
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  return widens_products(a.scalar_type()) ? widened_product(a, b) : at::mm(a, b);
+  return widens_products(a.scalar_type(), a.device()) ? widened_product(a, b) : at::mm(a, b);
 }
 
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
-  if (widens_products(a.scalar_type()))
+  if (widens_products(a.scalar_type(), a.device()))
     widened_into(out, {}, a, b);
   else
     at::mm_out(out, a, b);
 }
 
 at::Tensor product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {
-  return widens_products(a.scalar_type()) ? widened_product_plus(bias, a, b)
-                                          : at::addmm(bias, a, b);
+  return widens_products(a.scalar_type(), a.device()) ? widened_product_plus(bias, a, b)
+                                                      : at::addmm(bias, a, b);
 }
 
 }  // namespace sluice::model

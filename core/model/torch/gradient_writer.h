@@ -1,5 +1,5 @@
 #pragma once
-// Gradients into the caller's array (LayerGradient): written with 16 bits, added with fp32.
+// Gradients into the memory of a layer's: written with 16 bits, added with fp32.
 //
 // Thread contract: the compute thread.
 
@@ -7,17 +7,21 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "core/model/trainable_model.h"
 
 namespace sluice::model {
 
+// The caller's array as one flat tensor; `dtype` is that of 16-bit gradients.
+at::Tensor flat_tensor(const LayerGradient& gradient, at::ScalarType dtype);
+
 class GradientWriter {
  public:
-  // `dtype` is that of the model's parameters, and of 16-bit gradients.
-  GradientWriter(const LayerGradient& into, at::ScalarType dtype);
+  // All of a layer's gradients, flat: fp32, or what the model's parameters are.
+  explicit GradientWriter(at::Tensor into) : into_(std::move(into)) {}
 
-  bool adds() const { return into_.values_fp32 != nullptr; }
+  bool adds() const { return into_.scalar_type() == at::kFloat; }
   // The next `rows * columns` elements of the layer, in flat order.
   at::Tensor next(at::IntArrayRef shape);
   // next() with the gradient's shape, and the gradient put there.
@@ -25,9 +29,8 @@ class GradientWriter {
   void finish() const;  // CHECKs that the layer is complete
 
  private:
-  LayerGradient into_;
-  at::ScalarType dtype_;
-  std::int64_t done_ = 0;
+  at::Tensor into_;
+  std::int64_t done_ = 0;  // elements
 };
 
 }  // namespace sluice::model

@@ -1,4 +1,4 @@
-#include "core/model/gpt2/attention.h"
+#include "core/model/torch/attention.h"
 
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-#include "core/model/gpt2/products.h"
+#include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {
@@ -112,7 +112,8 @@ at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int
 }
 
 at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {
-  if (widens_products(qkv.scalar_type())) return widened_attention(qkv, window, heads);
+  if (widens_products(qkv.scalar_type(), qkv.device()))
+    return widened_attention(qkv, window, heads);
   const auto parts = query_key_value(qkv, window, heads);
   const at::Tensor mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2],
                                                             std::nullopt, kDropout, kIsCausal);

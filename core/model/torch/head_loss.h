@@ -8,10 +8,10 @@
 
 namespace sluice::model {
 
-// Sum over the rows of -log softmax(logits)[target], nats. `log_sums` (fp32, one a row) receives
-// log sum exp(logits), which the gradient needs.
-double cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
-                         const at::Tensor& log_sums);
+// Sum over the rows of -log softmax(logits)[target], nats, as one fp64 value where the logits are.
+// `log_sums` (fp32, one a row) receives log sum exp(logits), which the gradient needs.
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
+                             const at::Tensor& log_sums);
 
 // Turns the logits into the gradient of `scale` times that sum, in place: scale * (softmax - one
 // hot). The scale is applied in fp32, before the 16-bit rounding, or fp16 would lose small values.

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/model_factory.h"
 
 namespace sluice::model {
 

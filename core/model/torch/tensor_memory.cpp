@@ -1,4 +1,4 @@
-#include "core/model/gpt2/tensor_memory.h"
+#include "core/model/torch/tensor_memory.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/model/gpt2/check.h"
+#include "core/model/torch/check.h"
 
 namespace sluice::model {
 namespace {

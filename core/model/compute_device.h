@@ -1,0 +1,75 @@
+#pragma once
+// The seam to a device with memory of its own, on which a model computes: what goes in and out of
+// it, and what is computed there, each as work that is started here and ends elsewhere
+// (docs/accelerator.md). A model that computes in host memory has none (BuiltModel::device).
+//
+// The device holds two layers' parameters, two layers' gradients, and what layers share all along;
+// the caller's order keeps them apart. In a step of M micro-batches:
+//   batch_in(m) for each, once its set_batch() was called;
+//   upwards, layer_in(l), then forward(l, m) for each m; layer_in(l + 1) may begin before;
+//   loss_out(m) after the head's forward;
+//   downwards, layer_in(l), then backward(l, m) for each m, then gradient_out(l).
+// Work that reads what other work writes is started once that other work has ended; work of
+// different kinds is otherwise under way at the same time, each kind in the order it was started.
+//
+// Thread contract: every call from one thread, the schedule's; none of them blocks. `done` is
+// called exactly once for work that was started, from a thread of the device, with how it ended; it
+// must not block. An error that is returned means that nothing was started and `done` is not
+// called.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/ids.h"
+#include "base/memory_item.h"
+#include "base/status.h"
+
+namespace sluice::model {
+
+using WhenDone = std::function<void(Status)>;
+
+// What a micro-batch of that many tokens takes into the device: five numbers of 64 bits a token
+// (core/model/torch/batch_numbers.h), and its loss out of it.
+constexpr std::int64_t batch_bytes(std::int64_t token_count) { return token_count * 5 * 8; }
+inline constexpr std::int64_t kLossBytes = 8;
+
+// A part of what lies in host memory as one piece.
+struct BytePart {
+  std::int64_t first_byte = 0;
+  std::int64_t size_bytes = 0;
+};
+
+class ComputeDevice {
+ public:
+  virtual ~ComputeDevice() = default;
+
+  // "SOFTWARE ACCELERATOR soft:0": for the mode line.
+  virtual std::string description() const = 0;
+
+  // A part of what the micro-batch is: batch_bytes() of its tokens.
+  virtual Status batch_in(int micro_step, BytePart part, WhenDone done) = 0;
+  // A part of the layer's 16-bit parameters.
+  virtual Status layer_in(LayerId layer, BytePart part, WhenDone done) = 0;
+  virtual Status forward(LayerId layer, int micro_step, WhenDone done) = 0;
+  // `gradient` is the number of the memory, 0 or 1, that the gradient is put into, or added to
+  // after the first micro-batch where they are fp32.
+  virtual Status backward(LayerId layer, int micro_step, double gradient_scale, int gradient,
+                          WhenDone done) = 0;
+  // A part of the layer's gradients to the host's memory of the whole layer's.
+  virtual Status gradient_out(LayerId layer, int gradient, BytePart part, std::byte* layer_gradient,
+                              WhenDone done) = 0;
+  // kLossBytes. TrainableModel::loss() says it afterwards.
+  virtual Status loss_out(int micro_step, WhenDone done) = 0;
+
+  // In use by tensors, now and at most so far.
+  struct MemoryUse {
+    std::int64_t now_bytes = 0;
+    std::int64_t peak_bytes = 0;
+    std::int64_t cap_bytes = 0;
+  };
+  virtual MemoryUse memory_use() const = 0;
+};
+
+}  // namespace sluice::model

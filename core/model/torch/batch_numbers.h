@@ -1,0 +1,50 @@
+#pragma once
+// The tokens of a micro-batch as the model's tensors: inputs, targets, and in which order the rows
+// of the embedding's gradient are summed. One flat array of kBatchNumbers numbers of 64 bits a
+// token, so that it goes to an accelerator as one copy.
+//
+// A token that stands at several positions has one row of the table, whose gradient is the sum over
+// them, first position to last. So the positions are sorted into rounds: round 0 holds the first
+// position of each distinct token, round 1 the second of each that has one, and so on. Within a
+// round no row comes twice, so a round can be added all at once, and the order of each row's sum,
+// and with it the bits, are the same on every device.
+//
+// Thread contract: plain data.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/trainable_model.h"
+
+namespace sluice::model {
+
+inline constexpr std::int64_t kBatchNumbers = 5;
+
+class BatchNumbers {
+ public:
+  // `array`: int64, room for kBatchNumbers a token in host memory.
+  void fill(const TokenBatch& batch, const at::Tensor& array);
+  // Where the numbers are that the views show: that array, or a copy on a device.
+  void look_at(const at::Tensor& array) { array_ = array; }
+
+  at::Tensor inputs() const { return part(0); }
+  at::Tensor targets() const { return part(1); }
+  at::Tensor distinct() const { return part(4).narrow(0, 0, round_counts_.front()); }
+
+  // For each distinct token, the sum of its positions' rows; `rows` is fp32 and may be changed.
+  at::Tensor sum_by_token(const at::Tensor& rows) const;
+
+ private:
+  at::Tensor part(std::int64_t index) const {
+    return array_.narrow(0, index * token_count_, token_count_);
+  }
+  at::Tensor sum_in_host_memory(const at::Tensor& rows, const at::Tensor& sums) const;
+
+  at::Tensor array_;
+  std::int64_t token_count_ = 0;
+  std::vector<std::int64_t> round_counts_;  // positions in each round
+};
+
+}  // namespace sluice::model

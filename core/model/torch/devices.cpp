@@ -1,0 +1,175 @@
+#include "core/model/torch/devices.h"
+
+#include <ATen/Context.h>
+#include <c10/core/AllocatorConfig.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+
+#include "base/units.h"
+#include "core/model/torch/check.h"
+#include "core/model/torch/compute_threads.h"
+#include "core/model/torch/torch_border.h"
+
+namespace sluice::model {
+namespace {
+
+// ---- the software accelerator
+
+// What libsluice_soft_accelerator.so offers (tests/soft_accelerator/soft_accelerator.h).
+struct SoftLibrary {
+  const char* (*open)(const char* settings) = nullptr;
+  void (*set_cap)(int device, std::int64_t bytes) = nullptr;
+  void (*set_threads)(int threads) = nullptr;
+  void (*name_stream)(int device, std::int64_t stream, const char* name) = nullptr;
+  void (*name_block)(const void* address, const char* name) = nullptr;
+  bool is_there() const { return open != nullptr; }
+};
+SoftLibrary the_soft_library;  // written once, before anything computes
+
+// Beside the program, where the build puts it: bin/sluice, lib/.
+std::string soft_library_path() {
+  if (const char* chosen = ::getenv("SLUICE_SOFT_ACCELERATOR_LIBRARY")) return chosen;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (program.parent_path().parent_path() / "lib/libsluice_soft_accelerator.so").string();
+}
+
+template <typename Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<SoftLibrary> load_soft_library() {
+  const std::string path = soft_library_path();
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    return make_error(ErrorCode::not_found, "device = \"soft\": {}: {}", ::dlerror(),
+                      how_to_get(DeviceKind::soft));
+  }
+  SoftLibrary found;
+  if (!find(library, "sluice_soft_accelerator_open", found.open) ||
+      !find(library, "sluice_soft_accelerator_set_cap", found.set_cap) ||
+      !find(library, "sluice_soft_accelerator_set_threads", found.set_threads) ||
+      !find(library, "sluice_soft_accelerator_name_stream", found.name_stream) ||
+      !find(library, "sluice_soft_accelerator_name_block", found.name_block)) {
+    return make_error(ErrorCode::config, "device = \"soft\": {} is of another build", path);
+  }
+  return found;
+}
+
+Status open_soft(const DeviceOptions& options) {
+  ASSIGN_OR_RETURN(const SoftLibrary library, load_soft_library());
+  const char* const problem = library.open(nullptr);  // settings: SLUICE_SOFT_ACCELERATOR
+  if (problem != nullptr) return make_error(ErrorCode::config, "device = \"soft\": {}", problem);
+  library.set_threads(ComputeThreads(options.thread_count).count());
+  if (options.memory_cap_bytes > 0) library.set_cap(options.name.index, options.memory_cap_bytes);
+  the_soft_library = library;
+  return ok_status();
+}
+
+// ---- a GPU
+
+// libtorch's allocator reads its cap, a fraction of the whole, when it begins; the whole is asked
+// of the CUDA runtime that libtorch has loaded, which needs no header of it.
+Status cap_cuda(std::int64_t cap_bytes) {
+  using MemGetInfo = int (*)(std::size_t* free, std::size_t* total);
+  const auto get = reinterpret_cast<MemGetInfo>(::dlsym(RTLD_DEFAULT, "cudaMemGetInfo"));
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (get == nullptr || get(&free_bytes, &total_bytes) != 0 || total_bytes == 0) {
+    return make_error(ErrorCode::unsupported,
+                      "accelerator_memory: the GPU does not say how much memory it has");
+  }
+  const double fraction = static_cast<double>(cap_bytes) / static_cast<double>(total_bytes);
+  if (fraction >= 1) return ok_status();
+  c10::CachingAllocator::setAllocatorSettings(
+      fmt::format("per_process_memory_fraction:{:.9f}", fraction));
+  return ok_status();
+}
+
+Status open_cuda(const DeviceOptions& options) {
+  const auto type = c10::DeviceType::CUDA;
+  const int count =
+      c10::impl::hasDeviceGuardImpl(type) ? c10::impl::getDeviceGuardImpl(type)->deviceCount() : 0;
+  if (options.name.index >= count) {
+    return make_error(ErrorCode::not_found, "device = \"{}\": {} here, and {}", options.name.text(),
+                      count == 0 ? std::string("there is no GPU that libtorch can use")
+                                 : fmt::format("there are {} GPUs", count),
+                      how_to_get(DeviceKind::cuda));
+  }
+  c10::impl::getDeviceGuardImpl(type)->setDevice(
+      {type, static_cast<c10::DeviceIndex>(options.name.index)});
+  return options.memory_cap_bytes > 0 ? cap_cuda(options.memory_cap_bytes) : ok_status();
+}
+
+// ---- all
+
+std::string_view kind_text(DeviceKind kind) {
+  return kind == DeviceKind::soft ? "SOFTWARE ACCELERATOR" : "GPU";
+}
+
+// What libtorch's allocator of pinned memory gives, in whole pages and zeroed.
+class TorchPinnedMemory final : public io::PinnedMemory {
+ public:
+  explicit TorchPinnedMemory(at::Device device) : device_(device) {}
+
+  Result<io::PinnedBuffer> allocate(std::int64_t size_bytes) override {
+    return at_torch_border("taking pinned memory", [&]() -> Result<io::PinnedBuffer> {
+      if (size_bytes == 0) return io::PinnedBuffer();
+      const auto whole = static_cast<std::size_t>(round_up(size_bytes, kPageBytes));
+      auto data = std::make_shared<c10::DataPtr>(
+          at::globalContext().getPinnedMemoryAllocator(device_.type())->allocate(whole));
+      std::memset(data->get(), 0, whole);
+      name_memory(device_, data->get(), "pinned memory of the host");
+      return io::PinnedBuffer(io::PageAlignedBuffer::adopt(
+          {static_cast<std::byte*>(data->get()), whole}, [data] { data->clear(); }));
+    });
+  }
+
+ private:
+  at::Device device_;
+};
+
+}  // namespace
+
+Result<OpenedDevice> open_device(const DeviceOptions& options) {
+  return at_torch_border("opening the device that computes", [&]() -> Result<OpenedDevice> {
+    CHECK(options.name.kind != DeviceKind::host);
+    RETURN_IF_ERROR(options.name.kind == DeviceKind::soft ? open_soft(options)
+                                                          : open_cuda(options));
+    const at::Device device(options.name.text());
+    at::globalContext().lazyInitDevice(device.type());
+    OpenedDevice opened{
+        .device = device,
+        .description = fmt::format("{} {}", kind_text(options.name.kind), options.name.text()),
+        .pinned = std::make_shared<TorchPinnedMemory>(device)};
+    const auto [free_bytes, all_bytes] =
+        c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+    opened.memory_bytes = static_cast<std::int64_t>(free_bytes);
+    if (options.memory_cap_bytes > 0) opened.memory_bytes = options.memory_cap_bytes;
+    return opened;
+  });
+}
+
+bool computes_on_processor(at::Device device) {
+  return device.is_cpu() || device.is_privateuseone();
+}
+
+void name_stream(at::Device device, std::int64_t stream_id, const char* name) {
+  if (!device.is_privateuseone() || !the_soft_library.is_there()) return;
+  the_soft_library.name_stream(device.index(), stream_id, name);
+}
+
+void name_memory(at::Device device, const void* address, const std::string& name) {
+  if (!device.is_privateuseone() || !the_soft_library.is_there()) return;
+  the_soft_library.name_block(address, name.c_str());
+}
+
+}  // namespace sluice::model

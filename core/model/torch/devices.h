@@ -1,0 +1,48 @@
+#pragma once
+// libtorch's devices by our names: found, opened, capped. Its source is the one file that knows
+// what is particular to a kind of device; everything else goes through libtorch's generic
+// interfaces.
+//
+// Thread contract: one thread, before anything computes; the rest from any.
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "core/model/device_name.h"
+#include "storage/io/page_aligned_buffer.h"
+
+namespace sluice::model {
+
+struct DeviceOptions {
+  DeviceName name;
+  std::int64_t memory_cap_bytes = 0;  // 0: all that it has
+  int thread_count = 0;               // of a device that computes on the processor; 0: all
+};
+
+// A device with memory of its own, ready to be used.
+struct OpenedDevice {
+  at::Device device;
+  std::string description;        // "SOFTWARE ACCELERATOR soft:0"
+  std::int64_t memory_bytes = 0;  // that its allocator gives at most
+  std::shared_ptr<io::PinnedMemory> pinned;
+};
+
+// ErrorCode::not_found where it is not to be had, with what to do. The cap holds for the rest of
+// the process. Opened once.
+Result<OpenedDevice> open_device(const DeviceOptions& options);
+
+// Whether kernels of the device are the processor's, and choose among its instructions.
+bool computes_on_processor(at::Device device);
+
+// What a stream is for.
+enum class StreamRole : std::uint8_t { compute, in, out };
+
+// Names for what a device that checks its users says of its streams and memory; others ignore them.
+void name_stream(at::Device device, std::int64_t stream_id, const char* name);
+void name_memory(at::Device device, const void* address, const std::string& name);
+
+}  // namespace sluice::model

@@ -1,0 +1,202 @@
+#include "core/model/torch/torch_device.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+
+#include "core/model/torch/check.h"
+#include "core/model/torch/products.h"
+#include "core/model/torch/torch_border.h"
+
+namespace sluice::model {
+namespace {
+
+// A layer begins in its place where it does in a cache line of the flat array, so that kernels that
+// care for that do the same on a device as in host memory.
+constexpr std::int64_t kLineBytes = 64;
+
+std::int64_t line_offset(const LayerRange& layer, std::int64_t element_bytes) {
+  return layer.first * element_bytes % kLineBytes / element_bytes;
+}
+
+// A tensor over a part of the other's memory that libtorch takes for one of its own: what is copied
+// into that memory is no change of this one to autograd. The schedule keeps the two apart.
+at::Tensor over(const at::Tensor& memory, at::ScalarType dtype, std::int64_t first,
+                std::int64_t count) {
+  at::Tensor tensor = at::empty({0}, memory.options().dtype(dtype));
+  tensor.set_(memory.storage(), first, {count}, {1});
+  return tensor;
+}
+
+at::Tensor bytes_in_host_memory(const std::byte* data, std::int64_t size_bytes) {
+  return at::from_blob(const_cast<std::byte*>(data), {size_bytes}, at::kByte);
+}
+
+std::int64_t largest_after_first(const FlatLayout& layout) {
+  std::int64_t largest = 0;
+  for (std::size_t l = 1; l < layout.layers.size(); ++l)
+    largest = std::max(largest, layout.layers[l].count);
+  return largest;
+}
+
+at::ScalarType dtype_of(Float16Kind kind) {
+  return kind == Float16Kind::bf16 ? at::kBFloat16 : at::kHalf;
+}
+
+std::int64_t gradient_element_bytes(const ModelOptions& options) {
+  return options.micro_step_count > 1 ? 4 : 2;
+}
+
+}  // namespace
+
+MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& options,
+                                at::Device device) {
+  const std::int64_t tokens = options.batch * options.sequence;
+  // Forward and backward are launched by a thread each.
+  const std::int64_t widened =
+      widens_products(dtype_of(options.compute), device) ? 2 * kWidenedBytes : 0;
+  return {{"tables, used by the first layer and the last", layout.layers.front().count * 2},
+          {"parameters of 2 layers", 2 * (largest_after_first(layout) * 2 + kLineBytes)},
+          {"gradients of 2 layers",
+           2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
+          {"tokens", options.micro_step_count * batch_bytes(tokens)},
+          {"pieces of widened products", widened}};
+}
+
+at::Tensor TorchDevice::Place::flat(const LayerRange& layer, at::ScalarType dtype) const {
+  const auto element_bytes = static_cast<std::int64_t>(c10::elementSize(dtype));
+  return over(memory, dtype, line_offset(layer, element_bytes), layer.count);
+}
+
+at::Tensor TorchDevice::Place::bytes(const LayerRange& layer, std::int64_t element_bytes,
+                                     BytePart part) const {
+  CHECK_LE(part.first_byte + part.size_bytes, layer.count * element_bytes);
+  return over(memory, at::kByte,
+              line_offset(layer, element_bytes) * element_bytes + part.first_byte, part.size_bytes);
+}
+
+TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, TorchLayers& layers,
+                         const ModelOptions& options)
+    : opened_(opened),
+      model_(model),
+      layers_(layers),
+      dtype_(dtype_of(options.compute)),
+      gradient_dtype_(options.micro_step_count > 1 ? at::kFloat : dtype_),
+      streams_(opened.device, ComputeThreads(options.thread_count)) {
+  streams_.now([this] { take_memory(); });
+  for (std::int32_t l = 0; l < model.layout().layer_count(); ++l) {
+    const LayerId layer{l};
+    layers_.bind(layer, parameters_of(layer).flat(model.layout().layer(layer), dtype_));
+  }
+}
+
+void TorchDevice::take_memory() {
+  const auto take = [&](Place& place, std::int64_t size_bytes, const std::string& name) {
+    place.memory = at::zeros({size_bytes}, at::TensorOptions(opened_.device).dtype(at::kByte));
+    name_memory(opened_.device, place.memory.data_ptr(), name);
+  };
+  const FlatLayout& layout = model_.layout();
+  take(tables_, layout.layers.front().count * 2, "the tables");
+  for (const std::size_t i : {0U, 1U}) {
+    take(parameters_[i], largest_after_first(layout) * 2 + kLineBytes,
+         fmt::format("parameters of layers in place {}", i));
+    take(gradients_[i],
+         layout.largest_layer_elements() *
+                 static_cast<std::int64_t>(c10::elementSize(gradient_dtype_)) +
+             kLineBytes,
+         fmt::format("gradients of layers in place {}", i));
+  }
+}
+
+const TorchDevice::Place& TorchDevice::parameters_of(LayerId layer) const {
+  return index_of(layer) == 0 ? tables_
+                              : parameters_[static_cast<std::size_t>(index_of(layer) % 2)];
+}
+
+std::string TorchDevice::named(std::string_view what, LayerId layer) const {
+  return fmt::format("{} of layer {}", what, model_.layout().layer(layer).name);
+}
+
+Status TorchDevice::batch_in(int micro_step, BytePart part, WhenDone done) {
+  const TorchLayers::NumbersPlaces& places = layers_.numbers_places(micro_step);
+  return streams_.copy(
+      StreamRole::in, "bringing a batch",
+      [&] {
+        over(places.on_device, at::kByte, part.first_byte, part.size_bytes)
+            .copy_(over(places.in_host_memory, at::kByte, part.first_byte, part.size_bytes),
+                   /*non_blocking=*/true);
+      },
+      std::move(done));
+}
+
+Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
+  const LayerRange& range = model_.layout().layer(layer);
+  const auto* const from = reinterpret_cast<const std::byte*>(model_.parameters().data()) +
+                           range.first * 2 + part.first_byte;
+  return streams_.copy(
+      StreamRole::in, named("bringing parameters", layer),
+      [&] {
+        parameters_of(layer)
+            .bytes(range, 2, part)
+            .copy_(bytes_in_host_memory(from, part.size_bytes), /*non_blocking=*/true);
+      },
+      std::move(done));
+}
+
+Status TorchDevice::forward(LayerId layer, int micro_step, WhenDone done) {
+  streams_.compute(
+      named("forward", layer),
+      [this, layer, micro_step] { layers_.launch_forward(layer, micro_step); }, std::move(done));
+  return ok_status();
+}
+
+Status TorchDevice::backward(LayerId layer, int micro_step, double gradient_scale, int gradient,
+                             WhenDone done) {
+  const at::Tensor into = gradients_[static_cast<std::size_t>(gradient)].flat(
+      model_.layout().layer(layer), gradient_dtype_);
+  streams_.compute(
+      named("backward", layer),
+      [this, layer, micro_step, gradient_scale, into] {
+        if (micro_step == 0 && gradient_dtype_ == at::kFloat) at::Tensor(into).zero_();
+        layers_.launch_backward(layer, micro_step, gradient_scale, into);
+      },
+      std::move(done));
+  return ok_status();
+}
+
+Status TorchDevice::gradient_out(LayerId layer, int gradient, BytePart part,
+                                 std::byte* layer_gradient, WhenDone done) {
+  const auto element_bytes = static_cast<std::int64_t>(c10::elementSize(gradient_dtype_));
+  const Place& place = gradients_[static_cast<std::size_t>(gradient)];
+  return streams_.copy(
+      StreamRole::out, named("taking gradients", layer),
+      [&] {
+        bytes_in_host_memory(layer_gradient + part.first_byte, part.size_bytes)
+            .copy_(place.bytes(model_.layout().layer(layer), element_bytes, part),
+                   /*non_blocking=*/true);
+      },
+      std::move(done));
+}
+
+Status TorchDevice::loss_out(int micro_step, WhenDone done) {
+  return streams_.copy(
+      StreamRole::out, "taking a loss",
+      [&] {
+        layers_.loss_sum_in_host_memory(micro_step)
+            .copy_(layers_.loss_sum(micro_step), /*non_blocking=*/true);
+      },
+      std::move(done));
+}
+
+ComputeDevice::MemoryUse TorchDevice::memory_use() const {
+  const auto stats =
+      c10::getDeviceAllocator(opened_.device.type())->getDeviceStats(opened_.device.index());
+  const auto& all =
+      stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  return {all.current, all.peak, opened_.memory_bytes};
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,66 @@
+#pragma once
+// The compute device in libtorch (core/model/compute_device.h): memory for two layers' parameters
+// and two layers' gradients, the tables that are used from the first layer to the last all along,
+// and three streams, one each for what is computed, what comes in and what goes out.
+//
+// Layer l lies in place l % 2, so the layer that is computed and the one that comes never share
+// one; layer 0, whose tables the last one uses too, has a place of its own.
+//
+// Thread contract: as ComputeDevice.
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "core/model/model_factory.h"
+#include "core/model/torch/device_streams.h"
+#include "core/model/torch/devices.h"
+#include "core/model/torch/torch_layers.h"
+
+namespace sluice::model {
+
+// What a device holds beside what the model computes with.
+MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& options,
+                                at::Device device);
+
+class TorchDevice final : public ComputeDevice {
+ public:
+  // Binds the layers of the model; it outlives the device. Throws libtorch's exceptions.
+  TorchDevice(const OpenedDevice& opened, TrainableModel& model, TorchLayers& layers,
+              const ModelOptions& options);
+
+  std::string description() const override { return opened_.description; }
+  Status batch_in(int micro_step, BytePart part, WhenDone done) override;
+  Status layer_in(LayerId layer, BytePart part, WhenDone done) override;
+  Status forward(LayerId layer, int micro_step, WhenDone done) override;
+  Status backward(LayerId layer, int micro_step, double gradient_scale, int gradient,
+                  WhenDone done) override;
+  Status gradient_out(LayerId layer, int gradient, BytePart part, std::byte* layer_gradient,
+                      WhenDone done) override;
+  Status loss_out(int micro_step, WhenDone done) override;
+  MemoryUse memory_use() const override;
+
+ private:
+  struct Place {  // of a layer's parameters or gradients
+    at::Tensor memory;
+    at::Tensor flat(const LayerRange& layer, at::ScalarType dtype) const;
+    at::Tensor bytes(const LayerRange& layer, std::int64_t element_bytes, BytePart part) const;
+  };
+  void take_memory();
+  const Place& parameters_of(LayerId layer) const;
+  std::string named(std::string_view what, LayerId layer) const;
+
+  OpenedDevice opened_;
+  TrainableModel& model_;
+  TorchLayers& layers_;
+  at::ScalarType dtype_;
+  at::ScalarType gradient_dtype_;
+  Place tables_;  // of layer 0
+  std::array<Place, 2> parameters_;
+  std::array<Place, 2> gradients_;
+  DeviceStreams streams_;  // the last: it waits for what works on the memory above
+};
+
+}  // namespace sluice::model

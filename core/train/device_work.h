@@ -1,0 +1,34 @@
+#pragma once
+// What a compute device does (core/model/compute_device.h) as the work of an operation: it is
+// handed over, and its end is noted.
+//
+// Thread contract: the schedule's thread.
+
+#include <cstddef>
+
+#include "core/model/compute_device.h"
+#include "core/model/trainable_model.h"
+#include "core/runtime/operation.h"
+#include "core/train/training_step.h"
+
+namespace sluice::train {
+
+// One call of a ComputeDevice; what a kind does not need stays as it is.
+struct DeviceWork {
+  enum class Kind : std::uint8_t { batch_in, layer_in, forward, backward, gradient_out, loss_out };
+  Kind kind = Kind::forward;
+  std::int8_t gradient = 0;  // number of the device's memory of gradients
+  LayerId layer = kNoLayer;
+  std::int32_t micro_step = 0;
+  double gradient_scale = 1;
+  model::BytePart part = {};
+  std::byte* layer_gradient = nullptr;
+};
+
+// Without a device in the context the operation stays as it is.
+void set_device_work(const StepContext& context, runtime::Operation& operation,
+                     const DeviceWork& work);
+
+std::byte* data_of(const model::LayerGradient& gradient);
+
+}  // namespace sluice::train

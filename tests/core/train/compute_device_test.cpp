@@ -1,0 +1,142 @@
+// The schedule around a compute device: whatever its streams do, the numbers are those of a model
+// in host memory; what crosses is what the run counts; what fails ends the run by name.
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "core/train/trainer.h"
+#include "tests/core/train/arithmetic_device.h"
+#include "tests/core/train/small_run.h"
+
+using namespace sluice;
+
+namespace {
+
+Result<Trained> train_on_device(const SmallRun& files, std::vector<std::string> settings,
+                                const ArithmeticDeviceOptions& how = {},
+                                train::StartFrom start = train::StartFrom::new_state,
+                                std::span<const train::PlannedChange> changes = {}) {
+  settings.emplace_back("device=soft");
+  return train_small(files, settings, start, {}, changes, nullptr, arithmetic_device_factory(how));
+}
+
+std::string message_of(const Result<Trained>& trained) {
+  return trained.ok() ? std::string() : trained.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("a model on a device has the numbers of one in host memory, however it is offloaded") {
+  const std::string method = GENERATE("method=csd", "method=host");
+  const std::string pipeline = GENERATE("pipeline=nbuffer", "pipeline=serial", "pipeline=handover");
+  const std::string more = GENERATE("wire=native", "density=0.1", "grad_accum_steps=3",
+                                    "clock=emulated", "precision=fp16", "accelerators=2");
+  INFO(method << " " << pipeline << " " << more);
+  std::vector<std::string> settings = {method, pipeline, more, "lr=0.01", "time_scale=0.001"};
+  if (more == "accelerators=2") {
+    settings.emplace_back("clock=emulated");
+    settings.push_back("platform=" + std::string(SLUICE_SOURCE_DIR) +
+                       "/sample_models/platforms/smartssd-a4000-switch.toml");
+  }
+  const SmallRun plain_files, device_files;
+  const Result<Trained> plain = train_small(plain_files, settings);
+  INFO(message_of(plain));
+  REQUIRE(plain.ok());
+  const Result<Trained> trained = train_on_device(device_files, settings, {.seed = 9});
+  INFO(message_of(trained));
+  REQUIRE(trained.ok());
+  CHECK(trained->losses == plain->losses);
+  CHECK(trained->digest == plain->digest);
+}
+
+TEST_CASE("a model on a device goes on after a resume, and after live changes") {
+  const SmallRun plain_files, device_files;
+  const std::vector<train::PlannedChange> changes = {{2, {"method=host"}}, {4, {"density=0.2"}}};
+  const std::vector<std::string> settings = {"lr=0.01", "steps=8"};
+  const Result<Trained> plain =
+      train_small(plain_files, settings, train::StartFrom::new_state, {}, changes);
+  REQUIRE(plain.ok());
+  const Result<Trained> first =
+      train_on_device(device_files, {"lr=0.01", "steps=5", "schedule_steps=8"}, {},
+                      train::StartFrom::new_state, changes);
+  INFO(message_of(first));
+  REQUIRE(first.ok());
+  const Result<Trained> rest =
+      train_on_device(device_files, {"lr=0.01", "steps=8", "method=host", "density=0.2"},
+                      {.seed = 4}, train::StartFrom::last_commit);
+  INFO(message_of(rest));
+  REQUIRE(rest.ok());
+  std::vector<double> losses = first->losses;
+  losses.insert(losses.end(), rest->losses.begin(), rest->losses.end());
+  CHECK(losses == plain->losses);
+  CHECK(rest->digest == plain->digest);
+}
+
+TEST_CASE("what crosses to a device and back is what it counts, validations included") {
+  const SmallRun files;
+  const auto config = files.config({"device=soft", "validation_every=3", "grad_accum_steps=2"});
+  REQUIRE(config.ok());
+  ArithmeticDevice* device = nullptr;
+  const model::ModelFactory factory = arithmetic_device_factory({}, &device);
+  train::TrainingRun::Request request;
+  request.config = &*config;
+  request.factory = &factory;
+  const auto run = train::TrainingRun::open(request);
+  REQUIRE(run.ok());
+  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  Quiet observer;
+  const auto report = train::train(**run, {{&observer}, {}}, {});
+  REQUIRE(report.ok());
+  const platform::LinkId link = (*run)->platform().accelerator_routes.front().back();
+  const auto index = static_cast<std::size_t>(platform::index_of(link));
+  const runtime::LinkBytes crossed = (*run)->bytes().links()[index];
+  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::write)] ==
+        device->in_bytes);
+  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
+        device->out_bytes);
+  // A step brings each layer twice and takes its fp32 gradients; validations are no step's.
+  const std::int64_t parameters = (*run)->layout().parameter_count;
+  const std::int64_t tokens = config->batch.batch * config->batch.sequence;
+  const auto steps = static_cast<std::int64_t>(report->losses.size());
+  CHECK(
+      report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::write)] ==
+      steps * (4 * parameters + 2 * model::batch_bytes(tokens)));
+  CHECK(report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
+        steps * (4 * parameters + 2 * model::kLossBytes));
+}
+
+TEST_CASE("a device that fails or hangs ends the run by name, and the last commit stands") {
+  const DeviceFault fault = GENERATE(DeviceFault::fails, DeviceFault::never_ends);
+  const std::int64_t call = GENERATE(1, 2, 5, 9, 14, 33);
+  INFO("call " << call);
+  const SmallRun files;
+  const Result<Trained> broken = train_on_device(files, {"lr=0.01", "device_patience=0.3"},
+                                                 {.fault = fault, .fault_at = call});
+  REQUIRE_FALSE(broken.ok());
+  CHECK_THAT(broken.error().message(),
+             Catch::Contains(fault == DeviceFault::fails ? "failed as planned" : "has not ended"));
+  const Result<Trained> rest = train_small(files, {"lr=0.01"}, train::StartFrom::last_commit);
+  INFO(message_of(rest));
+  REQUIRE(rest.ok());
+  const SmallRun whole_files;
+  const Result<Trained> whole = train_small(whole_files, {"lr=0.01"});
+  REQUIRE(whole.ok());
+  CHECK(rest->digest == whole->digest);
+}
+
+TEST_CASE("a plan that does not fit the device is refused with the smallest cap that would do") {
+  const SmallRun files;
+  const auto config = files.config({"device=soft"});
+  REQUIRE(config.ok());
+  model::ModelFactory factory = arithmetic_device_factory({});
+  factory.device_memory_cap_bytes = 1000;
+  train::TrainingRun::Request request;
+  request.config = &*config;
+  request.factory = &factory;
+  const auto run = train::TrainingRun::open(request);
+  REQUIRE_FALSE(run.ok());
+  CHECK(run.error().code() == ErrorCode::memory);
+  CHECK_THAT(run.error().message(),
+             Catch::Contains("accelerator_memory that would do is 1024KiB") &&
+                 Catch::Contains("TEST DEVICE") && Catch::Contains("all of it"));
+}
