@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "base/words.h"
 #include "gui/data/device_shares.h"
@@ -45,6 +47,36 @@ TimeNs time_of(const RunPieces& pieces, std::string_view name) {
   for (const StatisticRow& row : pieces.statistics->rows[0])
     if (pieces.facts().string_of(row.name_id) == name) return row.sum_ns;
   return 0;
+}
+
+std::vector<std::string> accelerators_of(const RunFacts& facts) {
+  std::vector<std::string> names;
+  for (const TrackFacts& track : facts.tracks) {
+    const bool is_new = names.empty() || names.back() != track.group;
+    const bool is_link = track.group.find('.') != std::string::npos;  // "accelerator0.link"
+    if (is_new && !is_link && track.group.starts_with("accelerator")) names.push_back(track.group);
+  }
+  return names;
+}
+
+struct MemoryUse {
+  double used_bytes = 0;  // at most so far
+  double cap_bytes = 0;
+};
+
+// Nothing where the run has not recorded it.
+std::optional<MemoryUse> memory_of(const RunPieces& pieces, const std::string& accelerator) {
+  const RunFacts& facts = pieces.facts();
+  const double cap_bytes = std::atof(facts.info.meta_value("accelerator_memory_cap").c_str());
+  if (cap_bytes <= 0 || pieces.run->counters == nullptr) return std::nullopt;
+  for (const TrackFacts& track : facts.tracks) {
+    if (!track.is_counter || track.group != accelerator || !track.name.starts_with("memory used"))
+      continue;
+    const auto samples = pieces.run->counters->by_track.find(track.id);
+    if (samples == pieces.run->counters->by_track.end()) return std::nullopt;
+    return MemoryUse{samples->second->high(), cap_bytes};
+  }
+  return std::nullopt;
 }
 
 // From the trunk at the left to the card that was drawn from `top` on.
@@ -165,25 +197,53 @@ void DevicesView::draw_tools(const Shares& shares) {
 void DevicesView::draw_host() const {
   if (begin_card("host", look().colours.inset)) {
     draw_name("host");
-    double all_ns = 0;
-    for (const rundb::StepRow& step : pieces_.steps()) all_ns += static_cast<double>(step.dur);
-    for (const analyze::Phase phase : {analyze::Phase::forward, analyze::Phase::backward}) {
-      const std::string name(analyze::phase_info(phase).name);
-      draw_load(name.c_str(), share_of(time_of(pieces_, name), all_ns), colour_of(phase));
-      ImGui::SetItemTooltip("of all steps so far");
-    }
-    for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
-      if (!load.is_shared) continue;
-      const bool is_read = load.direction == rundb::Direction::read;
-      const std::string word = load.name + (is_read ? " up" : " down");
-      draw_load(word.c_str(), load.share, colour_of(analyze::Cause::host_link));
-      const std::string clock = pieces_.facts().info.clock_note();
-      ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
-                            rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,
-                            clock.empty() ? "" : (" (" + clock + ")").c_str());
-    }
+    if (accelerators_of(pieces_.facts()).empty()) draw_computing();
+    draw_links([](const analyze::LinkLoad& load) { return load.is_shared; });
   }
   end_card();
+  draw_accelerators();
+}
+
+void DevicesView::draw_computing() const {
+  double all_ns = 0;
+  for (const rundb::StepRow& step : pieces_.steps()) all_ns += static_cast<double>(step.dur);
+  for (const analyze::Phase phase : {analyze::Phase::forward, analyze::Phase::backward}) {
+    const std::string name(analyze::phase_info(phase).name);
+    draw_load(name.c_str(), share_of(time_of(pieces_, name), all_ns), colour_of(phase));
+    ImGui::SetItemTooltip("of all steps so far");
+  }
+}
+
+void DevicesView::draw_links(const std::function<bool(const analyze::LinkLoad&)>& belongs) const {
+  for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
+    if (!belongs(load)) continue;
+    const bool is_read = load.direction == rundb::Direction::read;
+    const std::string name = load.name.substr(load.name.find('.') + 1);
+    draw_load((name + (is_read ? " up" : " down")).c_str(), load.share,
+              colour_of(analyze::Cause::host_link));
+    const std::string clock = pieces_.facts().info.clock_note();
+    ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
+                          rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,
+                          clock.empty() ? "" : (" (" + clock + ")").c_str());
+  }
+}
+
+// What computes beside the host. The first of several has what they compute together.
+void DevicesView::draw_accelerators() const {
+  const std::vector<std::string> names = accelerators_of(pieces_.facts());
+  for (const std::string& name : names) {
+    if (begin_card(name.c_str(), look().colours.inset)) {
+      draw_name(name);
+      if (name == names.front()) draw_computing();
+      draw_links([&](const analyze::LinkLoad& load) { return load.name.starts_with(name + "."); });
+      if (const auto memory = memory_of(pieces_, name)) {
+        draw_load("memory", memory->used_bytes / memory->cap_bytes, look().colours.accent);
+        ImGui::SetItemTooltip("at most %s of %s so far", bytes_text(memory->used_bytes).c_str(),
+                              bytes_text(memory->cap_bytes).c_str());
+      }
+    }
+    end_card();
+  }
 }
 
 void DevicesView::draw_device(const Shares& shares, std::size_t index, double steps_ns,

@@ -5,6 +5,8 @@
 //
 // Thread contract: the frame thread.
 
+#include <functional>
+
 #include "gui/views/run_pieces.h"
 #include "gui/views/turning.h"
 #include "gui/views/view.h"
@@ -25,6 +27,9 @@ class DevicesView : public View {
   };
   Shares shares_of() const;
   void draw_host() const;
+  void draw_computing() const;
+  void draw_accelerators() const;
+  void draw_links(const std::function<bool(const analyze::LinkLoad&)>& belongs) const;
   void draw_tools(const Shares& shares);
   void draw_device(const Shares& shares, std::size_t index, double steps_ns, double step_count,
                    bool is_slowest);
