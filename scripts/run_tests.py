@@ -42,9 +42,6 @@ SANITIZED_ARGUMENTS = {"gui_app_test": ["~[long]"]}
 FIRST_ERROR = re.compile(
     r"^.*(?:\berror: |undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
 
-# Parts that will be optional at build; none has code in this version.
-OPTIONAL_PARTS = ("training on CUDA",)
-
 
 class Outcome:
     """What one program, script or build said."""
@@ -412,7 +409,6 @@ def main():
     def wanted(name):
         return options.filter in name
 
-    print(f"Off in this version, which has no code for them: {', '.join(OPTIONAL_PARTS)}.")
     release_stages(suite, options, wanted)
     if not options.quick:
         suite.stage("Address and undefined-behaviour sanitizer (what needs no libtorch)",

@@ -27,6 +27,7 @@ FACTORS = {
     "io_engine": ["io_uring", "posix"],
     "caching": ["direct", "buffered"],
     "activations": ["keep", "recompute"],
+    "device": ["cpu", "soft"],
     "worker_threads": [1, 3],
     "record": ["all", "off"],
 }
@@ -150,7 +151,8 @@ def a_resume_may_use_other_settings(place):
     first, _ = numbers(place.train("--json", "--steps", 3, output="pieces"))
     rest, digest = numbers(place.train(
         "--json", "--resume", "--steps", 6, output="pieces", method="host", buffers=1,
-        wire="native", io_engine="posix", io_bytes="4KiB", clock="emulated", time_scale=0.01))
+        wire="native", io_engine="posix", io_bytes="4KiB", clock="emulated", time_scale=0.01,
+        device="soft"))
     require_equal((first + rest, digest), whole, "csd for three steps, then host for three")
 
 
@@ -163,6 +165,7 @@ def the_tiny_model_gives_the_same_numbers(place):
         {"method": "csd", "clock": "real", "devices": 3, "device_map": "1,3,2", "buffers": 2,
          "subgroup_elements": 100_003},
         {"method": "host", "clock": "emulated", "devices": 10, "wire": "native"},
+        {"method": "csd", "clock": "real", "devices": 2, "device": "soft", "density": 1},
     ]
     found = []
     for index, row in enumerate(rows):
