@@ -9,6 +9,7 @@
 #include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/gpu_recording.h"
 #include "cli/interrupt.h"
 #include "cli/like_run.h"
 #include "cli/number_range.h"
@@ -112,10 +113,12 @@ class TrainCommand {
 
  private:
   Status open() {
+    gpu_ = GpuRecording::start_if_asked(config_, recorder_);
     ASSIGN_OR_RETURN(
         const model::ModelFactory factory,
         model::gpt2_factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
-                            static_cast<int>(config_.resources.threads)));
+                            static_cast<int>(config_.resources.threads),
+                            gpu_ ? gpu_->region() : model::LaunchRegion()));
     train::TrainingRun::Request request;
     request.config = &config_;
     request.factory = &factory;
@@ -201,6 +204,7 @@ class TrainCommand {
     }
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
+    if (gpu_) collector_->attach(gpu_->side());
     collector_->add(changes);
     collector_->add(mode_row(*run_, first_step_, run_->runtime().now_ns()));
     return ok_status();
@@ -216,6 +220,10 @@ class TrainCommand {
     train::TrainHooks hooks{{&progress}, {&progress}};
     std::optional<KnobRecorder> recorder;
     if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
+    if (gpu_) {
+      gpu_->set_step(first_step_);
+      hooks.observers.push_back(gpu_.get());
+    }
     if (live_) {
       hooks.observers.push_back(live_.get());
       hooks.requests.push_back(live_.get());
@@ -243,6 +251,10 @@ class TrainCommand {
   // The database is closed whatever became of the run; what the run says goes first.
   Status close_recording(Status trained) {
     if (live_) live_->close(trained.ok() ? "the run has ended" : trained.error().message());
+    if (gpu_) {
+      const Status stopped = gpu_->stop();
+      if (!stopped.ok()) log_warning("recording of the GPU: " + stopped.error().message());
+    }
     if (collector_) {
       // What a reader can compute as well is no reason to fail; stop() says what is wrong.
       const Status judged = record_verdicts(*collector_, config_.files.database, first_step_);
@@ -305,6 +317,7 @@ class TrainCommand {
   settings::RunConfig config_;
   std::vector<train::PlannedChange> changes_;
   record::Recorder recorder_;
+  std::unique_ptr<GpuRecording> gpu_;            // null: none
   std::unique_ptr<csd::DeviceFactory> devices_;  // null: emulated ones; outlives the run
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<collect::Collector> collector_;

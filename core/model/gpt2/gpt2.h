@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/launch_region.h"
 #include "core/model/model_factory.h"
 
 namespace sluice::model {
@@ -40,8 +41,9 @@ ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 ModelFactory gpt2_factory();
 
 // Whose models compute on a device of that name (core/model/device_name.h), which is opened here;
-// `memory_cap_bytes` 0: all that it has. Errors: not_found, with what to do.
+// `memory_cap_bytes` 0: all that it has. What is launched on it is in a `region` of its layer,
+// which models call as long as they live. Errors: not_found, with what to do.
 Result<ModelFactory> gpt2_factory(const std::string& device, std::int64_t memory_cap_bytes,
-                                  int thread_count);
+                                  int thread_count, const LaunchRegion& region = {});
 
 }  // namespace sluice::model

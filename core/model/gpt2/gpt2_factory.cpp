@@ -27,7 +27,8 @@ Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
 }
 
 Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
-                           const ModelOptions& options, std::span<std::uint16_t> parameters) {
+                           const ModelOptions& options, std::span<std::uint16_t> parameters,
+                           const LaunchRegion& region) {
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> gpt2,
                    make_gpt2(shape, options, parameters, opened.device));
   BuiltModel built;
@@ -35,7 +36,7 @@ Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
   ASSIGN_OR_RETURN(built.device, at_torch_border("setting up the device that computes",
                                                  [&]() -> Result<std::unique_ptr<ComputeDevice>> {
                                                    return std::make_unique<TorchDevice>(
-                                                       opened, *gpt2, *gpt2, options);
+                                                       opened, *gpt2, *gpt2, options, region);
                                                  }));
   built.model = std::move(gpt2);
   return built;
@@ -82,14 +83,14 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 ModelFactory gpt2_factory() { return {.make = make, .memory = memory}; }
 
 Result<ModelFactory> gpt2_factory(const std::string& device, std::int64_t memory_cap_bytes,
-                                  int thread_count) {
+                                  int thread_count, const LaunchRegion& region) {
   ASSIGN_OR_RETURN(const DeviceName name, parse_device_name(device));
   if (name.kind == DeviceKind::host) return gpt2_factory();
   ASSIGN_OR_RETURN(const OpenedDevice opened, open_device({name, memory_cap_bytes, thread_count}));
   ModelFactory factory;
-  factory.make = [opened](const ModelShape& shape, const ModelOptions& options,
-                          std::span<std::uint16_t> parameters) {
-    return make_on(opened, shape, options, parameters);
+  factory.make = [opened, region](const ModelShape& shape, const ModelOptions& options,
+                                  std::span<std::uint16_t> parameters) {
+    return make_on(opened, shape, options, parameters, region);
   };
   factory.memory = [opened](const ModelShape& shape, const ModelOptions& options) {
     return memory_beside(opened, shape, options);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/model/torch/autograd_regions.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/products.h"
 #include "core/model/torch/torch_border.h"
@@ -79,10 +80,11 @@ at::Tensor TorchDevice::Place::bytes(const LayerRange& layer, std::int64_t eleme
 }
 
 TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, TorchLayers& layers,
-                         const ModelOptions& options)
+                         const ModelOptions& options, LaunchRegion region)
     : opened_(opened),
       model_(model),
       layers_(layers),
+      region_(std::move(region)),
       dtype_(dtype_of(options.compute)),
       gradient_dtype_(options.micro_step_count > 1 ? at::kFloat : dtype_),
       streams_(opened.device, ComputeThreads(options.thread_count)) {
@@ -120,15 +122,25 @@ std::string TorchDevice::named(std::string_view what, LayerId layer) const {
   return fmt::format("{} of layer {}", what, model_.layout().layer(layer).name);
 }
 
+DeviceStreams::Launch TorchDevice::in_region(LayerId layer, DeviceStreams::Launch launch) const {
+  if (!region_) return launch;
+  return [this, layer, launch = std::move(launch)] {
+    const std::shared_ptr<void> region = region_(layer);
+    launch();
+  };
+}
+
 Status TorchDevice::batch_in(int micro_step, BytePart part, WhenDone done) {
   const TorchLayers::NumbersPlaces& places = layers_.numbers_places(micro_step);
   return streams_.copy(
       StreamRole::in, "bringing a batch",
-      [&] {
-        over(places.on_device, at::kByte, part.first_byte, part.size_bytes)
-            .copy_(over(places.in_host_memory, at::kByte, part.first_byte, part.size_bytes),
-                   /*non_blocking=*/true);
-      },
+      in_region(kNoLayer,
+                [&] {
+                  over(places.on_device, at::kByte, part.first_byte, part.size_bytes)
+                      .copy_(
+                          over(places.in_host_memory, at::kByte, part.first_byte, part.size_bytes),
+                          /*non_blocking=*/true);
+                }),
       std::move(done));
 }
 
@@ -136,20 +148,22 @@ Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
   const LayerRange& range = model_.layout().layer(layer);
   const auto* const from = reinterpret_cast<const std::byte*>(model_.parameters().data()) +
                            range.first * 2 + part.first_byte;
-  return streams_.copy(
-      StreamRole::in, named("bringing parameters", layer),
-      [&] {
-        parameters_of(layer)
-            .bytes(range, 2, part)
-            .copy_(bytes_in_host_memory(from, part.size_bytes), /*non_blocking=*/true);
-      },
-      std::move(done));
+  return streams_.copy(StreamRole::in, named("bringing parameters", layer),
+                       in_region(layer,
+                                 [&] {
+                                   parameters_of(layer)
+                                       .bytes(range, 2, part)
+                                       .copy_(bytes_in_host_memory(from, part.size_bytes),
+                                              /*non_blocking=*/true);
+                                 }),
+                       std::move(done));
 }
 
 Status TorchDevice::forward(LayerId layer, int micro_step, WhenDone done) {
   streams_.compute(
       named("forward", layer),
-      [this, layer, micro_step] { layers_.launch_forward(layer, micro_step); }, std::move(done));
+      in_region(layer, [this, layer, micro_step] { layers_.launch_forward(layer, micro_step); }),
+      std::move(done));
   return ok_status();
 }
 
@@ -157,13 +171,15 @@ Status TorchDevice::backward(LayerId layer, int micro_step, double gradient_scal
                              WhenDone done) {
   const at::Tensor into = gradients_[static_cast<std::size_t>(gradient)].flat(
       model_.layout().layer(layer), gradient_dtype_);
-  streams_.compute(
-      named("backward", layer),
-      [this, layer, micro_step, gradient_scale, into] {
-        if (micro_step == 0 && gradient_dtype_ == at::kFloat) at::Tensor(into).zero_();
-        layers_.launch_backward(layer, micro_step, gradient_scale, into);
-      },
-      std::move(done));
+  streams_.compute(named("backward", layer),
+                   in_region(layer,
+                             [this, layer, micro_step, gradient_scale, into] {
+                               const AutogradRegions regions(region_, layer);
+                               if (micro_step == 0 && gradient_dtype_ == at::kFloat)
+                                 at::Tensor(into).zero_();
+                               layers_.launch_backward(layer, micro_step, gradient_scale, into);
+                             }),
+                   std::move(done));
   return ok_status();
 }
 
@@ -173,22 +189,23 @@ Status TorchDevice::gradient_out(LayerId layer, int gradient, BytePart part,
   const Place& place = gradients_[static_cast<std::size_t>(gradient)];
   return streams_.copy(
       StreamRole::out, named("taking gradients", layer),
-      [&] {
-        bytes_in_host_memory(layer_gradient + part.first_byte, part.size_bytes)
-            .copy_(place.bytes(model_.layout().layer(layer), element_bytes, part),
-                   /*non_blocking=*/true);
-      },
+      in_region(layer,
+                [&] {
+                  bytes_in_host_memory(layer_gradient + part.first_byte, part.size_bytes)
+                      .copy_(place.bytes(model_.layout().layer(layer), element_bytes, part),
+                             /*non_blocking=*/true);
+                }),
       std::move(done));
 }
 
 Status TorchDevice::loss_out(int micro_step, WhenDone done) {
-  return streams_.copy(
-      StreamRole::out, "taking a loss",
-      [&] {
-        layers_.loss_sum_in_host_memory(micro_step)
-            .copy_(layers_.loss_sum(micro_step), /*non_blocking=*/true);
-      },
-      std::move(done));
+  return streams_.copy(StreamRole::out, "taking a loss",
+                       in_region(LayerId{model_.layout().layer_count() - 1},
+                                 [&] {
+                                   layers_.loss_sum_in_host_memory(micro_step)
+                                       .copy_(layers_.loss_sum(micro_step), /*non_blocking=*/true);
+                                 }),
+                       std::move(done));
 }
 
 ComputeDevice::MemoryUse TorchDevice::memory_use() const {

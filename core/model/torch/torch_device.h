@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "core/model/launch_region.h"
 #include "core/model/model_factory.h"
 #include "core/model/torch/device_streams.h"
 #include "core/model/torch/devices.h"
@@ -28,8 +29,9 @@ MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& op
 class TorchDevice final : public ComputeDevice {
  public:
   // Binds the layers of the model; it outlives the device. Throws libtorch's exceptions.
+  // Each launch is in a `region` of its layer.
   TorchDevice(const OpenedDevice& opened, TrainableModel& model, TorchLayers& layers,
-              const ModelOptions& options);
+              const ModelOptions& options, LaunchRegion region = {});
 
   std::string description() const override { return opened_.description; }
   Status batch_in(int micro_step, BytePart part, WhenDone done) override;
@@ -51,10 +53,13 @@ class TorchDevice final : public ComputeDevice {
   void take_memory();
   const Place& parameters_of(LayerId layer) const;
   std::string named(std::string_view what, LayerId layer) const;
+  // `launch`, in a region of the layer.
+  DeviceStreams::Launch in_region(LayerId layer, DeviceStreams::Launch launch) const;
 
   OpenedDevice opened_;
   TrainableModel& model_;
   TorchLayers& layers_;
+  LaunchRegion region_;
   at::ScalarType dtype_;
   at::ScalarType gradient_dtype_;
   Place tables_;  // of layer 0

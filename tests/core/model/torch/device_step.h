@@ -65,6 +65,8 @@ StepNumbers step_in_host_memory(const ModelShape& shape, const ModelOptions& opt
 
 // The software accelerator with the settings, opened the first time; its counters begin anew.
 ModelFactory soft_factory(const std::string& settings, std::int64_t cap_bytes = 0);
+// Around each launch of the software accelerator from now on; empty: none.
+void set_soft_region(const LaunchRegion& region);
 // What its memory holds now, of earlier steps' threads too.
 std::int64_t soft_used_bytes();
 // What it has kept of mistakes, and forgets with that; empty: none.

@@ -1,7 +1,11 @@
 // The compute device in libtorch on the software accelerator: the processor's bits, whatever the
 // streams do; memory under a cap; failures by name.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <mutex>
+#include <thread>
 
 #include "tests/core/model/torch/device_step.h"
 
@@ -62,6 +66,67 @@ TEST_CASE("delays of streams and copies change nothing") {
     CHECK(require_step(step, micro_batches) == expected);
   }
   CHECK(kept_error().empty());
+}
+
+// Who opened regions of which layers, in order, and whether they ended where they began.
+class HeardRegions {
+ public:
+  LaunchRegion region() {
+    return [this](LayerId layer) -> std::shared_ptr<void> {
+      const auto thread = std::this_thread::get_id();
+      const std::lock_guard lock(mutex_);
+      layers_[thread].push_back(index_of(layer));
+      ++open_count_;
+      return {nullptr, [this, thread](void*) {
+                const std::lock_guard end(mutex_);
+                --open_count_;
+                if (std::this_thread::get_id() != thread) ++astray_count_;
+              }};
+    };
+  }
+  // Of one thread, without those that repeat the one before.
+  static std::vector<std::int32_t> changes(std::vector<std::int32_t> layers) {
+    layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+    return layers;
+  }
+  const std::map<std::thread::id, std::vector<std::int32_t>>& layers() const { return layers_; }
+  int open_count() const { return open_count_; }
+  int astray_count() const { return astray_count_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::thread::id, std::vector<std::int32_t>> layers_;
+  int open_count_ = 0;
+  int astray_count_ = 0;
+};
+
+TEST_CASE("each launch is in a region of its layer, on whichever thread it is launched") {
+  const ModelOptions options = options_of(2, Activations::keep, Float16Kind::bf16);
+  const ModelFactory factory = soft_factory("");
+  HeardRegions heard;
+  {
+    DeviceStep step(kSmall, options, factory, 4);
+    set_soft_region(heard.region());
+    require_step(step, batches(2, 5));
+  }
+  set_soft_region({});
+  CHECK(heard.open_count() == 0);
+  CHECK(heard.astray_count() == 0);
+  // The schedule's thread: this one. -1 is a batch, which is no layer's.
+  const auto here = heard.layers().find(std::this_thread::get_id());
+  REQUIRE(here != heard.layers().end());
+  CHECK(HeardRegions::changes(here->second) ==
+        std::vector<std::int32_t>{0, -1, 1, 2, 3, 4, 3, 4, 2, 3, 1, 2, 0, 1, 0});
+  // One launches forward and backward, another one what autograd does for it.
+  const std::vector<std::int32_t> both = {0, 1, 2, 3, 4, 3, 2, 1, 0};
+  const std::vector<std::int32_t> downwards = {4, 3, 2, 1};  // the lowest needs no autograd
+  REQUIRE(heard.layers().size() == 3);
+  for (const auto& [thread, layers] : heard.layers()) {
+    if (thread == here->first) continue;
+    const std::vector<std::int32_t> changes = HeardRegions::changes(layers);
+    INFO(Catch::Detail::stringify(changes));
+    CHECK((changes == both || changes == downwards));
+  }
 }
 
 TEST_CASE("a cap of what the plan says is enough, and is held") {
