@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/escaped_text.h"
@@ -18,6 +19,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "core/model/torch/device_report.h"
 #include "core/plan/memory_plan.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/cupti/cupti_recording.h"
@@ -72,15 +74,65 @@ void check_memory() {
                                      format_bytes(static_cast<std::int64_t>(limit.rlim_cur))));
 }
 
-void check_hardware(const std::string& directory, const std::string& xclbin) {
-  const bool has_gpu = std::filesystem::exists("/dev/nvidiactl");
-  print_line(has_gpu, "NVIDIA GPU",
-             has_gpu ? "present, but this build computes on the processor"
-                     : "none: forward and backward run on the processor");
+// Its first line ends in the version: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06".
+void check_driver() {
+  constexpr const char* kPath = "/proc/driver/nvidia/version";
+  std::ifstream file(kPath);
+  std::string line;
+  const bool is_there = static_cast<bool>(std::getline(file, line));
+  print_line(is_there, "NVIDIA driver",
+             is_there ? escaped_for_terminal(line)
+                      : fmt::format("there is no {}: device=cuda needs the driver", kPath));
+}
+
+std::string gpu_text(const model::DeviceReport& report) {
+  if (!report.has_cuda_build) {
+    return "not asked: this libtorch computes on the processor (scripts/cuda_build builds against "
+           "one that does not)";
+  }
+  if (!report.problem.empty()) return report.problem;
+  if (report.gpus.empty()) return "none that libtorch can use: is the driver loaded?";
+  std::string text = fmt::format("{} for device=cuda:", report.gpus.size());
+  for (std::size_t i = 0; i < report.gpus.size(); ++i) {
+    text += fmt::format("{} cuda:{} {} free of {}", i == 0 ? "" : ",", i,
+                        format_bytes(report.gpus[i].free_bytes),
+                        format_bytes(report.gpus[i].memory_bytes));
+  }
+  return text;
+}
+
+std::string peer_text(const model::DeviceReport& report) {
+  const std::size_t count = report.gpus.size();
+  if (count < 2) return "not asked: it takes two GPUs";
+  if (!report.peer_pairs) return "not asked: the CUDA runtime beside libtorch does not answer";
+  return fmt::format("{} of {} pairs reach each other's memory", *report.peer_pairs,
+                     count * (count - 1));
+}
+
+void check_accelerators() {
+  check_driver();
+  const model::DeviceReport report = model::report_devices();
+  std::string build = "libtorch " + report.torch_version;
+  build += !report.has_cuda_build ? ", a CPU build" : ", a CUDA build";
+  if (report.cuda_version > 0) {
+    build +=
+        fmt::format(" (CUDA {}.{})", report.cuda_version / 1000, report.cuda_version % 1000 / 10);
+  }
+  print_line(report.has_cuda_build, "libtorch with CUDA", build);
+  print_line(!report.gpus.empty(), "GPU (device=cuda)", gpu_text(report));
+  print_line(report.peer_pairs.value_or(0) > 0, "GPU to GPU", peer_text(report));
   const auto tracing = cupti::probe();
   print_line(tracing.ok(), "CUPTI (GPU activity)",
-             tracing.ok() ? *tracing + "; no model of this build uses the GPU"
+             tracing.ok() ? *tracing + ": device=cuda records it with record=all"
                           : tracing.error().message());
+  print_line(report.soft_problem.empty(), "device=soft",
+             escaped_for_terminal(report.soft_problem.empty()
+                                      ? "the software accelerator: " + report.soft_library
+                                      : report.soft_problem));
+}
+
+void check_hardware(const std::string& directory, const std::string& xclbin) {
+  check_accelerators();
   for (const hls_host::XrtFinding& finding : hls_host::examine_xrt(directory, xclbin)) {
     print_line(finding.is_good, finding.what, escaped_for_terminal(finding.text));
   }

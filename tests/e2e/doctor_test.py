@@ -2,6 +2,7 @@
 """`sluice doctor`: what it says of the window is what the window does, in lines that fit."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,45 @@ def a_window_that_opens_is_said_with_what_draws_it(_place):
     require_equal(done.returncode, 0, f"exit code ({done.stderr})")
     require_words(" ".join(done.stdout.split()), ["yes window (sluice-gui) opens: OpenGL",
                                                   "drawn by"], "doctor")
+
+
+def words_of(reply):
+    return " ".join(reply.done().out.split())
+
+
+@test
+def what_could_compute_is_said_line_by_line(_place):
+    text = words_of(sluice("doctor"))
+    require_words(text, ["NVIDIA driver", "libtorch with CUDA libtorch 2.", "GPU (device=cuda)",
+                         "GPU to GPU", "CUPTI (GPU activity)", "device=soft"], "doctor")
+    if not pathlib.Path("/proc/driver/nvidia/version").exists():
+        require_words(text, ["no NVIDIA driver there is no /proc/driver/nvidia/version",
+                             "no GPU (device=cuda)", "no GPU to GPU not asked"], "doctor")
+
+
+@test
+def a_software_accelerator_is_found_or_named(place):
+    missing = place / "nowhere.so"
+    text = words_of(sluice("doctor", env={**os.environ,
+                                          "SLUICE_SOFT_ACCELERATOR_LIBRARY": str(missing)}))
+    require_words(text, ["no device=soft", "nowhere.so", "lib/ beside bin/"], "doctor")
+    library = SLUICE.parent.parent / "lib/libsluice_soft_accelerator.so"
+    if not library.exists():
+        raise Skip("the software accelerator is not built")
+    require_words(words_of(sluice("doctor")), ["yes device=soft the software accelerator",
+                                               library.name], "doctor")
+
+
+@test
+def a_gpu_that_is_not_there_is_refused_with_one_warning_of_the_recording(place):
+    if pathlib.Path("/proc/driver/nvidia/version").exists():
+        raise Skip("there is a GPU")
+    reply = place.train(device="cuda", record="all")
+    reply.refused(2, ["cuda:0", "no GPU", "docs/with_a_gpu.md"])
+    warnings = [line for line in reply.err.splitlines() if "warning" in line]
+    require(len(warnings) == 1 and "no kernels of the GPU: CUPTI" in warnings[0], f"{warnings}")
+    quiet = place.train(device="cuda", record="steps")
+    require("CUPTI" not in quiet.err, f"CUPTI was tried: {quiet.err}")
 
 
 if __name__ == "__main__":

@@ -72,8 +72,7 @@ MAY_USE = {
                 "gui/widgets", "gui/views"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
-            "core/model/torch",
-            "core/calibrate", *CORE_WITHOUT_TORCH},
+            "core/model/torch", "core/calibrate", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")

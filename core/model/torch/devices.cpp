@@ -32,14 +32,6 @@ struct SoftLibrary {
 };
 SoftLibrary the_soft_library;  // written once, before anything computes
 
-// Beside the program, where the build puts it: bin/sluice, lib/.
-std::string soft_library_path() {
-  if (const char* chosen = ::getenv("SLUICE_SOFT_ACCELERATOR_LIBRARY")) return chosen;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib/libsluice_soft_accelerator.so").string();
-}
-
 template <typename Function>
 bool find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -138,6 +130,19 @@ class TorchPinnedMemory final : public io::PinnedMemory {
 };
 
 }  // namespace
+
+// Beside the program, where the build puts it: bin/sluice, lib/.
+std::string soft_library_path() {
+  if (const char* chosen = ::getenv("SLUICE_SOFT_ACCELERATOR_LIBRARY")) return chosen;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (program.parent_path().parent_path() / "lib/libsluice_soft_accelerator.so").string();
+}
+
+Status find_soft_library() {
+  const auto found = load_soft_library();
+  return found.ok() ? ok_status() : found.error();
+}
 
 Result<OpenedDevice> open_device(const DeviceOptions& options) {
   return at_torch_border("opening the device that computes", [&]() -> Result<OpenedDevice> {

@@ -35,6 +35,10 @@ struct OpenedDevice {
 // the process. Opened once.
 Result<OpenedDevice> open_device(const DeviceOptions& options);
 
+// Where the software accelerator is looked for, and whether it is there and of this build.
+std::string soft_library_path();
+Status find_soft_library();
+
 // Whether kernels of the device are the processor's, and choose among its instructions.
 bool computes_on_processor(at::Device device);
 
