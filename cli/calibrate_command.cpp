@@ -15,6 +15,7 @@
 #include "core/calibrate/layer_timing.h"
 #include "core/calibrate/platform_text.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/model/torch/device_timing.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::cli {
@@ -25,6 +26,7 @@ struct CalibrateArguments {
   std::string output = "platform.toml";
   std::string size;
   std::string model;
+  std::string device;  // empty: forward and backward run in host memory
   int threads = 0;
   bool quick = false;
   bool emulated_csds = false;
@@ -91,6 +93,25 @@ nlohmann::ordered_json json_of(const calibrate::TogetherFigures& together) {
           {"write_limit_found", together.write_limit.is_found}};
 }
 
+nlohmann::ordered_json json_of(const calibrate::AcceleratorFigures& figures) {
+  nlohmann::ordered_json json;
+  json["device"] = figures.description;
+  json["memory_bytes"] = figures.memory_bytes;
+  json["duplex"] = word_of(figures.duplex);
+  json["latency_seconds"] = json_of(figures.latency_seconds);
+  json["copies"] = nlohmann::ordered_json::array();
+  for (const calibrate::AcceleratorCopies& of : figures.copies) {
+    json["copies"].push_back({{"size_bytes", of.size_bytes},
+                              {"pinned", of.is_pinned},
+                              {"in_bytes_per_s", json_of(of.in)},
+                              {"out_bytes_per_s", json_of(of.out)}});
+  }
+  json["products"] = nlohmann::ordered_json::array();
+  for (const calibrate::AcceleratorProducts& of : figures.products)
+    json["products"].push_back({{"side", of.side}, {"flop_per_s", json_of(of.flop_per_s)}});
+  return json;
+}
+
 nlohmann::ordered_json kernels_json(const calibrate::Calibration& measured) {
   nlohmann::ordered_json json;
   for (const auto rule :
@@ -151,10 +172,18 @@ class CalibrateCommand {
     options.compute = calibrate::layer_timer(
         model::gpt2_factory(),
         {.cases = cases, .thread_count = options.thread_count, .effort = effort()});
+    if (!arguments_.device.empty()) options.accelerator = accelerator_timer(options.thread_count);
     options.on_progress = [this](std::string_view what, double share, double left_seconds) {
       progress_.show(what, share, left_seconds);
     };
     return options;
+  }
+
+  calibrate::AcceleratorTimer accelerator_timer(int thread_count) const {
+    const model::DeviceTiming timing{.device = arguments_.device,
+                                     .thread_count = thread_count,
+                                     .repeat_count = arguments_.quick ? 3 : 7};
+    return {10, [timing] { return model::time_device(timing); }};
   }
 
   // Without a model of the user's gpt2-124m and tiny of sample_models: products count for most of
@@ -209,9 +238,17 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
       measured.compute.elementwise > 0
           ? fmt::format("{} single values a second", rate(measured.compute.elementwise))
           : "single values not told apart from products";
-  text +=
+  if (measured.accelerator) {
+    const auto& copies = measured.accelerator->of_a_run();
+    text += fmt::format("  {:<28}  in {:>10}, out {:>10}; {}FLOP/s of bf16 products; {} duplex\n",
+                        measured.accelerator->description, format_rate(copies.in.value),
+                        format_rate(copies.out.value), rate(measured.accelerator->matmul().value),
+                        word_of(measured.accelerator->duplex));
+  }
+  const std::string compute_line =
       fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} % of a pass\n",
                   rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
+  if (!measured.accelerator) text += compute_line;
   text += fmt::format("  computing beside transfers    {:+.1f} % longer beside {}{}\n",
                       100 * measured.toll.longer.value, format_rate(measured.toll.bytes_per_s),
                       measured.toll.processor_bytes_per_s > 0 ? "" : ", which may be chance");
@@ -246,6 +283,8 @@ std::string CalibrateCommand::json(const calibrate::Calibration& measured) const
                                           {"seconds", sample.seconds},
                                           {"fitted_seconds", measured.compute.predict(sample)}});
   }
+  json["accelerator"] = nullptr;
+  if (measured.accelerator) json["accelerator"] = json_of(*measured.accelerator);
   json["notes"] = measured.notes;
   return json_text(json, 2);
 }
@@ -261,6 +300,10 @@ void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
                      "of the test file in each folder (default 1GiB, with --quick 256MiB)");
   command.add_option("--model", arguments.model,
                      "time this model's layers (MODEL.toml) in place of gpt2-124m's and tiny's");
+  command.add_option(
+      "--device", arguments.device,
+      "measure this accelerator, too (cuda, cuda:1, soft): its link and its products "
+      "are the file's [compute]");
   command.add_option("--threads", arguments.threads, "of the host's kernels; 0 = all processors")
       ->check(number_range(0, 1024));
   command.add_flag("--quick", arguments.quick, "fewer points and repeats: about 40 s for a drive");
@@ -276,6 +319,7 @@ void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
       "Examples:\n"
       "  sluice calibrate /mnt/nvme0 /mnt/nvme1 -o mine.toml\n"
       "  sluice calibrate --quick . -o mine.toml --force\n"
+      "  sluice calibrate --device cuda /mnt/nvme0 -o mine.toml\n"
       "  sluice simulate sample_models/models/gpt2-124m.toml --platform mine.toml \\\n"
       "      --set method=host --set devices=2");
 }

@@ -73,6 +73,7 @@ class Measurement {
   void plan();
   void plan_drive(std::size_t drive);
   void plan_kernels();
+  void plan_compute();
 
   std::vector<const TestFile*> all_files() const {
     std::vector<const TestFile*> files;
@@ -111,6 +112,15 @@ class Measurement {
 };
 
 void Measurement::plan() {
+  // First, since it may not be there.
+  if (options_.accelerator.time) {
+    steps_.push_back(
+        {"the accelerator", options_.accelerator.estimated_seconds, [this]() -> Status {
+           ASSIGN_OR_RETURN(const model::DeviceTimes times, options_.accelerator.time());
+           result_.accelerator = figures_of(times);
+           return ok_status();
+         }});
+  }
   steps_.push_back(
       {"writing the test files",
        static_cast<double>(options_.size_bytes) / 500e6 * static_cast<double>(files_.size()),
@@ -121,6 +131,12 @@ void Measurement::plan() {
                       [this] { return measure_together(); }});
   }
   plan_kernels();
+  if (!options_.accelerator.time) plan_compute();
+  steps_.push_back({"computing beside transfers", is_quick_ ? 13.0 : 30.0,
+                    [this] { return measure_processor_toll(); }});
+}
+
+void Measurement::plan_compute() {
   steps_.push_back({"forward and backward", options_.compute.estimated_seconds, [this]() -> Status {
                       ASSIGN_OR_RETURN(ComputeTimes times, options_.compute.time());
                       result_.compute_samples = std::move(times.samples);
@@ -128,8 +144,6 @@ void Measurement::plan() {
                       result_.wake = fit_wake(times.wake_samples);
                       return ok_status();
                     }});
-  steps_.push_back({"computing beside transfers", is_quick_ ? 13.0 : 30.0,
-                    [this] { return measure_processor_toll(); }});
 }
 
 void Measurement::plan_drive(std::size_t drive) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/calibrate/accelerator.h"
 #include "core/calibrate/directories.h"
 #include "core/calibrate/figure.h"
 #include "core/calibrate/fit.h"
@@ -35,8 +36,9 @@ struct CalibrationOptions {
   std::vector<std::string> directories;
   std::int64_t size_bytes = std::int64_t{1} << 30;  // of each test file
   Effort effort = Effort::thorough;
-  int thread_count = 1;  // of a run's workers
-  ComputeTimer compute;
+  int thread_count = 1;          // of a run's workers
+  ComputeTimer compute;          // where no accelerator is timed
+  AcceleratorTimer accelerator;  // may be empty
   // What is measured next, the share that is done and about how long the rest takes.
   std::function<void(std::string_view what, double share, double left_seconds)> on_progress;
 };
@@ -95,9 +97,10 @@ struct Calibration {
   Figure compress;
   Figure decompress;
   Figure memory_copy;
-  std::vector<ComputeSample> compute_samples;
+  std::vector<ComputeSample> compute_samples;  // empty where an accelerator computes
   ComputeRates compute;
   Wake wake;
+  std::optional<AcceleratorFigures> accelerator;
   Toll toll;                       // of all drives at once
   std::vector<std::string> notes;  // what was not measured or not as asked, what was pooled
 };

@@ -123,6 +123,7 @@ std::string host_table(const Calibration& calibration) {
 }
 
 std::string compute_table(const Calibration& calibration) {
+  if (calibration.accelerator) return accelerator_table(*calibration.accelerator);
   const ComputeRates& rates = calibration.compute;
   std::string text = "\n[compute]  # fitted to\n";
   for (const ComputeSample& sample : calibration.compute_samples) {

@@ -7,8 +7,9 @@ import os
 import pathlib
 import sys
 import time
+import tomllib
 
-from sluice_run import (ROOT, SAMPLES, Running, Skip, main, require, require_equal, require_words,
+from sluice_run import (ROOT, SAMPLES, SLUICE, Running, Skip, main, require, require_equal, require_words,
                         sluice, test)
 from volume import fill, mounted, small_volume
 
@@ -51,6 +52,36 @@ def without_engines_only_method_host_is_possible(place):
     sluice(*arguments, "method=csd").refused(2, ["update engine", "method=host"])
 
 
+RATE = 200e6  # bytes a second, each way
+
+
+@test
+def an_accelerator_is_measured_as_slow_as_it_is_set_up(place):
+    library = SLUICE.parent.parent / "lib/libsluice_soft_accelerator.so"
+    if not library.exists():
+        raise Skip("the software accelerator is not built")
+    environment = {**os.environ,
+                   "SLUICE_SOFT_ACCELERATOR": f"in_rate={RATE:.0f};out_rate={RATE:.0f}"}
+    report = sluice("calibrate", *QUICK, "--json", "--device", "soft", place.path, "-o",
+                    place / "mine.toml", env=environment).json()
+    accelerator = report["accelerator"]
+    require_words(accelerator["device"], ["SOFTWARE ACCELERATOR"], "the device")
+    require_equal([(of["size_bytes"] >> 20, of["pinned"]) for of in accelerator["copies"]],
+                  [(1, True), (1, False), (16, True), (16, False), (64, True), (64, False)],
+                  "copies")
+    text = (place / "mine.toml").read_text()
+    file = tomllib.loads(text)
+    for way in ("read", "write"):
+        rate, unit = file["compute"]["link"][way].split()
+        found = float(rate) * {"MB/s": 1e6, "GB/s": 1e9, "kB/s": 1e3}[unit]
+        require(0.85 * RATE <= found <= RATE, f"{way}: {found / 1e6:.1f} MB/s")
+    require_words(text, ["# products of 1024 x 1024 in bf16", "1 MiB, pinned: in",
+                         "64 MiB, pageable: out", "repeats"], "the file")
+    step = sluice("simulate", TINY, "--platform", place / "mine.toml", "--json", "--set",
+                  "devices=1", "--set", "method=host").json()
+    require(step["seconds"]["total"] > 0, f"{step['seconds']}")
+
+
 def refused(place, words, *arguments):
     before = left_in(place.path)
     reply = sluice("calibrate", "--quick", *arguments).refused(2, words)
@@ -66,6 +97,8 @@ def what_cannot_be_measured_is_refused_and_leaves_nothing(place):
     refused(place, ["none", "No such file"], place / "none", *output)
     refused(place, ["text.txt", "not a folder"], place / "text.txt", *output)
     refused(place, ["same folder"], place / "a", place / "a/../a", *output)
+    refused(place, ["cpu", "no memory of its own"], "--device", "cpu", place / "a", *output)
+    refused(place, ["device", "sofa"], "--device", "sofa", place / "a", *output)
     refused(place, ["free", "--size"], "--size", "900TiB", place / "a", *output)
     refused(place, ["--size", "128 MiB"], "--size", "1MiB", place / "a", *output)
     refused(place, ["there.toml", "--force"], place / "a", "-o", place / "there.toml")
