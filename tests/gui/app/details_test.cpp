@@ -65,8 +65,8 @@ void find_span(const Drive& d, const char* name) {
   IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() != 0 && has_chosen(d); }));
 }
 
-// The middle of a span on its row, where the rows are scrolled to now.
-ImVec2 point_of(const Drive& d, const rundb::SpanRow& span) {
+// The middle of a span's time, at a share of its row's height, where the rows are scrolled to now.
+ImVec2 point_of(const Drive& d, const rundb::SpanRow& span, float height_share) {
   const Session& session = d.session();
   const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.folding());
   const TimelineRow* row = layout.row_of(span.track_id);
@@ -77,7 +77,8 @@ ImVec2 point_of(const Drive& d, const rundb::SpanRow& span) {
   const ImVec2 path = path_point(d, static_cast<float>(share));
   const float rows_top = path.y + px(kPathHeight / 2);
   const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
-  const ImVec2 point = {path.x, rows_top + row->y + row->height / 2 - session.timeline.scroll()};
+  const ImVec2 point = {path.x,
+                        rows_top + row->y + row->height * height_share - session.timeline.scroll()};
   IM_CHECK_RETV(point.y > rows_top && point.y < canvas.RectFull.Max.y, ImVec2());
   IM_CHECK_RETV(share > 0 && share < 1, ImVec2());
   return point;
@@ -199,7 +200,11 @@ TEST_CASE("a row that is scrolled away comes back with its span") {
     // The search is closed first, then the choice, so that the click alone chooses it again.
     d.test->KeyPress(ImGuiKey_Escape, 2);
     IM_CHECK_EQ(session.timeline.chosen_span(), 0);
-    click_at(d, point_of(d, cause));
+    // A row whose spans overlap has lanes.
+    for (float share = 1.0F / 32; share < 1 && session.timeline.chosen_span() != cause.id;
+         share += 1.0F / 16) {
+      click_at(d, point_of(d, cause, share));
+    }
     IM_CHECK_EQ(session.timeline.chosen_span(), cause.id);
   });
   CHECK(problem == "");

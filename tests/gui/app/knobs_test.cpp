@@ -81,7 +81,7 @@ TEST_CASE("what the run refuses stays chosen, with the run's own sentence", "[lo
     IM_CHECK_EQ(turning.pending.size(), 1U);
     d.test->ItemClick("//Knobs/###apply");
     IM_CHECK(d.comes_true([&] { return !turning.pending.refusal().empty(); }));
-    IM_CHECK(turning.pending.refusal().find("4096") != std::string::npos);
+    IM_CHECK(turning.pending.refusal().find("4KiB") != std::string::npos);
     IM_CHECK_EQ(turning.pending.size(), 1U);
     d.save_picture(picture_folder() + "/knobs refused.png");
     d.test->ItemClick("//Knobs/Discard");
