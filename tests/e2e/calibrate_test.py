@@ -9,8 +9,8 @@ import sys
 import time
 import tomllib
 
-from sluice_run import (ROOT, SAMPLES, SLUICE, Running, Skip, main, require, require_equal, require_words,
-                        sluice, test)
+from sluice_run import (ROOT, SAMPLES, SLUICE, Running, Skip, main, require, require_equal,
+                        require_words, sluice, test)
 from volume import fill, mounted, small_volume
 
 TINY = SAMPLES / "models/tiny.toml"

@@ -47,7 +47,7 @@ double value_at(const StepNumbers& numbers, const ModelOptions& options, std::in
   return float_from_float16(options.compute, bits);
 }
 
-// Of the layer whose gradients differ most: the norm of the difference beside the norm.
+// The norm of the difference beside the norm, for the layer whose gradients differ most.
 double worst_difference(const StepNumbers& found, const StepNumbers& expected,
                         const ModelOptions& options) {
   double worst = 0;

@@ -84,7 +84,7 @@ class HeardRegions {
               }};
     };
   }
-  // Of one thread, without those that repeat the one before.
+  // Without those that repeat the one before.
   static std::vector<std::int32_t> changes(std::vector<std::int32_t> layers) {
     layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
     return layers;
