@@ -3,11 +3,12 @@
 
     bench/accelerator/overlap.py [--share 0.8] [--layers 24] [--steps 6] [--time-scale 20]
 
-Trains tiny, with that many blocks, on device=soft with the emulated clock. The link is as fast as makes a block's
-parameters take `--share` of its forward, and the software accelerator copies at that rate. Prints the
-medians of the steps: forward and backward as the schedule ran them, from the first layer's parameters
-on their way to the last gradients on the host (pipeline=serial, so no update is among it); computing alone (the sum of the
-forward and backward operations), copies, and the ratio of the first two.
+Trains tiny, with that many blocks, on device=soft with the emulated clock. The link is as fast as
+makes a block's parameters take `--share` of its forward, and the software accelerator copies at
+that rate. Prints the medians of the steps: forward and backward as the schedule ran them, from the
+first layer's parameters on their way to the last gradients on the host (pipeline=serial, so no
+update is among it); computing alone (the sum of the forward and backward operations); copies; and
+the ratio of the first two.
 
 A step is steered by the model, so the machine may do other things beside it, as long as it is no
 later than the modelled times: the printed lateness says so.
@@ -23,7 +24,7 @@ import tempfile
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path.append(str(BENCH / "train"))
-from bench_run import ROOT, sh  # noqa: E402  (the line above finds it)
+from bench_run import ROOT, setting_arguments, sh  # noqa: E402  (the line above finds it)
 
 SLUICE = ROOT / "build/release/bin/sluice"
 BLOCK_BYTES = 2 * 789_760  # a block of tiny: 12 h^2 + 13 h parameters, h = 256
@@ -71,12 +72,14 @@ def main():
         model.write_text(re.sub(r"(?m)^layers = \d+", f"layers = {options.layers}", tiny))
         rate = bytes_per_s / options.time_scale * 1.25  # the model's latency is not its own
         os.environ["SLUICE_SOFT_ACCELERATOR"] = f"in_rate={rate:.0f};out_rate={rate:.0f}"
+        settings = {"platform": platform, "model": model, "device": "soft", "pipeline": "serial",
+                    "time_scale": options.time_scale, "output": folder / "run",
+                    "validation_every": 0, "validation_batches": 1, "sample_tokens": 0}
         said = sh(SLUICE, "train", ROOT / "sample_models/runs/tiny.toml", "--steps", options.steps,
-                  "--set", f"platform={platform}", "--set", f"model={model}", "--set", "device=soft", "--set", "pipeline=serial", "--set",
-                  f"time_scale={options.time_scale}", "--set", f"output={folder / 'run'}", "--set",
-                  "validation_every=0", "--set", "validation_batches=1", "--set", "sample_tokens=0")
+                  *setting_arguments(settings))
         steps = times_of(folder / "run/run.db", first_step=2)[:-1]  # a validation is in the last
-    passes = [max(s["backward"][1], s["gradient_out"][1]) - s["layer_in"][0] for s in steps]
+    passes = [max(s["backward"][1], s["gradient_out"][1]) - s["layer_in"][0]
+              for s in steps]
     computing = [s["forward"][2] + s["backward"][2] for s in steps]
     copies = [s["layer_in"][2] + s["gradient_out"][2] for s in steps]
     ratios = [p / c for p, c in zip(passes, computing)]
@@ -85,7 +88,8 @@ def main():
     for name, values in (("forward and backward", passes), ("computing alone", computing),
                          ("copies", copies)):
         print(f"{name:22} {statistics.median(values) / 1e6:9.1f} ms")
-    print(f"{'ratio':22} {statistics.median(ratios):9.3f}  ({min(ratios):.3f} to {max(ratios):.3f})")
+    print(f"{'ratio':22} {statistics.median(ratios):9.3f}  ({min(ratios):.3f} to "
+          f"{max(ratios):.3f})")
     for line in said.splitlines():
         if re.search(r"(layer_in|gradient_out|forward|backward) .*late", line):
             print("late:", line.strip())

@@ -45,7 +45,7 @@ Result<std::unique_ptr<TimedModel>> TimedModel::make(const model::ModelFactory& 
 
 Status TimedModel::set_batch() {
   return built_.model->set_batch(0, {batch_, sequence_, tokens_, tokens_},
-                                  model::BatchUse::training);
+                                 model::BatchUse::training);
 }
 
 Result<StepSeconds> TimedModel::step() {

@@ -149,8 +149,10 @@ OUR_KERNEL_TIMES = """
 SELECT name, count(*), sum(dur), avg(dur) FROM kernel GROUP BY name ORDER BY name"""
 OUR_BYTES = """
 SELECT CASE WHEN name LIKE 'peer%' THEN 'Peer-to-Peer'
-            WHEN name IN ('gradient_down', 'layer_in', 'create_state') THEN 'Host-to-Device'
-            WHEN name IN ('parameters_up', 'gradient_out', 'load_state') THEN 'Device-to-Host'
+            WHEN name IN ('gradient_down', 'batch_in', 'layer_in', 'create_state')
+                THEN 'Host-to-Device'
+            WHEN name IN ('parameters_up', 'loss_out', 'gradient_out', 'load_state')
+                THEN 'Device-to-Host'
             ELSE 'Device-to-Device' END AS label,
        count(*), sum(bytes), sum(dur)
 FROM transfer GROUP BY label ORDER BY label"""

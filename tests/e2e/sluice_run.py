@@ -31,6 +31,7 @@ SLUICE = pathlib.Path(os.environ.get("SLUICE_BIN", BUILD / "bin" / "sluice")).ab
 LIMIT_S = 600  # for a command that hangs; no test depends on how fast it is
 
 NANO_PARAMETERS = 34_688
+NANO_TOKENS = 2 * 32  # in a batch
 NANO_MODEL = """\
 name = "nano"
 layers = 2
