@@ -14,7 +14,7 @@ constexpr const char* kDockHost = "##dock host";
 // Below these a column or a row less stands side by side, so that each keeps room for its words.
 constexpr float kThreeColumns = 1000;
 constexpr float kTwoRows = 560;
-constexpr float kViewWidth = 250;  // that a view's words need; a narrower pane scrolls
+constexpr float kViewWidth = 230;  // that a view's words need; a narrower pane scrolls
 
 }  // namespace
 

@@ -139,6 +139,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
       fill(d, title);
       for (const Screen& screen : kScreens) {
         resize(d, screen);
+        show_alone(d, title);  // a small window has arranged its views anew
         save_in_both_themes(d, screen.name() + " view " + title, scale);
       }
     }
