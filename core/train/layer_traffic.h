@@ -1,7 +1,7 @@
 #pragma once
 // What goes between host memory and whoever computes, in one pass over the layers: a step's tokens
 // before the first, each layer's 16-bit parameters before its forward and again before its
-// backward, a layer ahead of it, its gradients after its backward, the loss after the last forward.
+// backward, a layer ahead of it, its gradients after its backward, the loss beside backward.
 // Where forward and backward run in host memory nothing moves, and a layer's parameters are there
 // as soon as they are up.
 //

@@ -88,12 +88,13 @@ runtime::Task<Status> TrainingStep::forward_layers(LayerTraffic& traffic) {
       CO_RETURN_IF_ERROR(status);
     }
   }
-  for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
   co_return ok_status();
 }
 
 runtime::Task<Status> TrainingStep::backward() {
   LayerTraffic traffic(context_, LayerTraffic::Pass::backward, plan_.micro_step_count);
+  // Nobody waits for a loss before the step has ended.
+  for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
   Status computed = co_await backward_layers(traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
