@@ -51,7 +51,7 @@ void Docks::draw_space(const std::vector<std::unique_ptr<View>>& views, Foregrou
                                 *shape_ != shape_of(ImGui::GetMainViewport()->WorkSize) &&
                                 is_as_laid_out(views);
   if (lays_out_ || is_new || is_of_other_size) {
-    lay_out(dock, foreground);
+    lay_out(dock, views, foreground);
     lays_out_ = false;
   }
   ImGui::DockSpaceOverViewport(dock, ImGui::GetMainViewport(), ImGuiDockNodeFlags_None);
@@ -72,7 +72,8 @@ void Docks::place(const char* title, ImGuiID dock) {
 // The answer stands first, top left; the timeline is the largest; history and tables lie below it;
 // the knobs are at the right, what is chosen beneath them. Where there is no room for a column or
 // for panes below one another, they are tabs of their neighbours.
-void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
+void Docks::lay_out(ImGuiID dock, const std::vector<std::unique_ptr<View>>& views,
+                    Foreground& foreground) {
   ImGui::DockBuilderRemoveNode(dock);
   ImGui::DockBuilderAddNode(dock, static_cast<int>(ImGuiDockNodeFlags_DockSpace));
   ImGui::DockBuilderSetNodeSize(dock, ImGui::GetMainViewport()->WorkSize);
@@ -122,6 +123,12 @@ void Docks::lay_out(ImGuiID dock, Foreground& foreground) {
   if (shape.is_low) in_front.insert(in_front.end(), {"Timeline", "Knobs"});
   if (shape.is_narrow) in_front.emplace_back("Devices");
   in_front.emplace_back("Overview");
+  // What was closed stays closed: a window that is made larger opens nothing.
+  std::erase_if(in_front, [&](const std::string& name) {
+    return std::ranges::none_of(views, [&](const std::unique_ptr<View>& view) {
+      return view->is_open && name == view->title();
+    });
+  });
   foreground.bring_before_others(in_front);
   docking_frames_ = 3;
 }

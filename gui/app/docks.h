@@ -36,7 +36,8 @@ class Docks {
   void draw_space(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
   bool is_as_laid_out(const std::vector<std::unique_ptr<View>>& views) const;
   void place(const char* title, ImGuiID dock);
-  void lay_out(ImGuiID dock, Foreground& foreground);
+  void lay_out(ImGuiID dock, const std::vector<std::unique_ptr<View>>& views,
+               Foreground& foreground);
   void dock_new_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
   void draw_views(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                   Settings& settings);

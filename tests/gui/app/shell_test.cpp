@@ -60,9 +60,14 @@ TEST_CASE("a small window has tabs where a large one has panes, until somebody m
     IM_CHECK(dock("Statistics") == dock("Timeline"));
     IM_CHECK(dock("Timeline") != dock("Overview"));
     IM_CHECK(dock("Timeline")->VisibleWindow == ImGui::FindWindowByName("Timeline"));
+    const auto steps = std::ranges::find_if(
+        d.shell->views(), [](const auto& view) { return view->title() == std::string("Steps"); });
+    (*steps)->is_open = false;
+    d.test->Yield(2);
     resize(3840, 2160);
     IM_CHECK(dock("Knobs") != dock("Overview"));
     IM_CHECK(dock("Statistics") != dock("Timeline"));
+    IM_CHECK(!(*steps)->is_open);  // what was closed stays closed
     d.test->DockInto("Links", "Overview");
     d.test->Yield(4);
     IM_CHECK(dock("Links") == dock("Overview"));
