@@ -27,7 +27,7 @@ message(STATUS "libtorch: the ${sluice_torch_kind} build in ${SLUICE_TORCH_DIR}"
 # One word to the linker, so that no part of it moves. Nothing refers to libtorch_cuda, whose kernels register themselves
 # as it is loaded, so it must not be left out as unneeded; what it needs in turn lies beside it at run time only.
 add_library(torch INTERFACE)
-target_include_directories(torch INTERFACE "${SLUICE_TORCH_DIR}/include"
+target_include_directories(torch SYSTEM INTERFACE "${SLUICE_TORCH_DIR}/include"
                                            "${SLUICE_TORCH_DIR}/include/torch/csrc/api/include")
 target_link_libraries(torch INTERFACE
   "-Wl,-L${SLUICE_TORCH_DIR}/lib,--push-state,--no-as-needed,${sluice_torch_names},-lc10,--pop-state")
