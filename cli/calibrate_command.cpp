@@ -234,21 +234,21 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
   text += fmt::format("  update, elements a second     adamw {}, sgd {}, adagrad {}\n",
                       rate(measured.update[0].value), rate(measured.update[1].value),
                       rate(measured.update[2].value));
-  const std::string single_values =
-      measured.compute.elementwise > 0
-          ? fmt::format("{} single values a second", rate(measured.compute.elementwise))
-          : "single values not told apart from products";
   if (measured.accelerator) {
     const auto& copies = measured.accelerator->of_a_run();
     text += fmt::format("  {:<28}  in {:>10}, out {:>10}; {}FLOP/s of bf16 products; {} duplex\n",
                         measured.accelerator->description, format_rate(copies.in.value),
                         format_rate(copies.out.value), rate(measured.accelerator->matmul().value),
                         word_of(measured.accelerator->duplex));
+  } else {
+    const std::string single_values =
+        measured.compute.elementwise > 0
+            ? fmt::format("{} single values a second", rate(measured.compute.elementwise))
+            : "single values not told apart from products";
+    text += fmt::format(
+        "  forward and backward          {}FLOP/s, {}; worst fit {:.0f} % of a pass\n",
+        rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
   }
-  const std::string compute_line =
-      fmt::format("  forward and backward          {}FLOP/s, {}; worst fit {:.0f} % of a pass\n",
-                  rate(measured.compute.matmul), single_values, 100 * measured.compute.worst_error);
-  if (!measured.accelerator) text += compute_line;
   text += fmt::format("  computing beside transfers    {:+.1f} % longer beside {}{}\n",
                       100 * measured.toll.longer.value, format_rate(measured.toll.bytes_per_s),
                       measured.toll.processor_bytes_per_s > 0 ? "" : ", which may be chance");

@@ -6,6 +6,7 @@
 
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/torch/attention.h"
+#include "core/model/torch/dtype.h"
 #include "core/model/torch/head_chunk.h"
 #include "core/model/torch/products.h"
 
@@ -36,9 +37,7 @@ constexpr std::int64_t kKeptWidths = 19;
 constexpr std::int64_t kBackwardWidths = 24;
 
 bool widens(const ModelOptions& options) {
-  return widens_products(
-      options.compute == Float16Kind::fp16 ? at::ScalarType::Half : at::ScalarType::BFloat16,
-      at::kCPU);
+  return widens_products(dtype_of(options.compute), at::kCPU);
 }
 
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {

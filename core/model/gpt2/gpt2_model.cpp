@@ -10,6 +10,7 @@
 
 #include "core/model/torch/autograd.h"
 #include "core/model/torch/check.h"
+#include "core/model/torch/dtype.h"
 #include "core/model/torch/first_calls.h"
 #include "core/model/torch/gradient_writer.h"
 #include "core/model/torch/head_chunk.h"
@@ -19,13 +20,6 @@
 #include "core/model/torch/torch_border.h"
 
 namespace sluice::model {
-namespace {
-
-at::ScalarType dtype_of(Float16Kind kind) {
-  return kind == Float16Kind::bf16 ? at::kBFloat16 : at::kHalf;
-}
-
-}  // namespace
 
 Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
                      std::span<std::uint16_t> parameters, at::Device device)

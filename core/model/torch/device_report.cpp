@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <dlfcn.h>
 #include <torch/headeronly/version.h>
 
 #include "base/status.h"
@@ -12,12 +11,6 @@
 
 namespace sluice::model {
 namespace {
-
-// A function of the CUDA runtime that libtorch has loaded; no header of CUDA is needed to call it.
-template <typename Function>
-Function* cuda_function(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
-}
 
 void ask_peers(DeviceReport& report) {
   const auto count = static_cast<int>(report.gpus.size());

@@ -4,12 +4,9 @@
 #include <c10/core/AllocatorConfig.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 
 #include "base/units.h"
 #include "core/model/torch/check.h"
@@ -68,11 +65,9 @@ Status open_soft(const DeviceOptions& options) {
 
 // ---- a GPU
 
-// libtorch's allocator reads its cap, a fraction of the whole, when it begins; the whole is asked
-// of the CUDA runtime that libtorch has loaded, which needs no header of it.
+// libtorch's allocator reads its cap, a fraction of the whole, when it begins.
 Status cap_cuda(std::int64_t cap_bytes) {
-  using MemGetInfo = int (*)(std::size_t* free, std::size_t* total);
-  const auto get = reinterpret_cast<MemGetInfo>(::dlsym(RTLD_DEFAULT, "cudaMemGetInfo"));
+  auto* const get = cuda_function<int(std::size_t*, std::size_t*)>("cudaMemGetInfo");
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   if (get == nullptr || get(&free_bytes, &total_bytes) != 0 || total_bytes == 0) {

@@ -6,6 +6,7 @@
 // Thread contract: one thread, before anything computes; the rest from any.
 
 #include <c10/core/Device.h>
+#include <dlfcn.h>
 
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,13 @@ bool computes_on_processor(at::Device device);
 
 // What a stream is for.
 enum class StreamRole : std::uint8_t { compute, in, out };
+
+// A function of the CUDA runtime that libtorch has loaded, which needs no header of it; null: there
+// is none.
+template <typename Function>
+Function* cuda_function(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
 
 // Names for what a device that checks its users says of its streams and memory; others ignore them.
 void name_stream(at::Device device, std::int64_t stream_id, const char* name);

@@ -9,6 +9,7 @@
 
 #include "core/model/torch/autograd_regions.h"
 #include "core/model/torch/check.h"
+#include "core/model/torch/dtype.h"
 #include "core/model/torch/products.h"
 #include "core/model/torch/torch_border.h"
 
@@ -41,10 +42,6 @@ std::int64_t largest_after_first(const FlatLayout& layout) {
   for (std::size_t l = 1; l < layout.layers.size(); ++l)
     largest = std::max(largest, layout.layers[l].count);
   return largest;
-}
-
-at::ScalarType dtype_of(Float16Kind kind) {
-  return kind == Float16Kind::bf16 ? at::kBFloat16 : at::kHalf;
 }
 
 std::int64_t gradient_element_bytes(const ModelOptions& options) {
