@@ -187,7 +187,7 @@ places[1].dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: tru
 note('reset');
 const buttons = [...document.querySelectorAll('#timeline-tools button')];
 const all = buttons.pop();
-buttons[0].click();
+buttons.find((button) => button.getAttribute('aria-pressed') !== 'true').click();
 note('other');
 all.click();
 note('devices');

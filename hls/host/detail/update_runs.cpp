@@ -35,6 +35,7 @@ UpdateRuns::UpdateRuns(std::string name, std::shared_ptr<Card> card)
 // XRT's thread. The launch and the flight belong to the owner again once the last end is counted,
 // so the completion is copied out before; that takes no memory.
 void UpdateRuns::on_end(Launch& launch, int state) {
+  if (launch.is_refused.load(std::memory_order_relaxed)) return;
   Flight& flight = *launch.flight;
   if (state != ERT_CMD_STATE_COMPLETED) flight.bad_state.store(state, std::memory_order_relaxed);
   launch.is_running.store(false, std::memory_order_relaxed);
@@ -110,7 +111,7 @@ Result<UpdateRuns::Launch*> UpdateRuns::take_launch(const char* kernel) {
 }
 
 Result<UpdateRuns::Launch*> UpdateRuns::make_launch(const char* kernel, std::size_t unit) {
-  Launch& launch = launches_.emplace_back();
+  Launch& launch = *launches_.emplace_back(std::make_unique<Launch>());
   const Status made = xrt_call(name_ + ": making a run", [&] {
     launch.kernel = kernel;
     launch.unit = unit;
@@ -137,7 +138,7 @@ Status UpdateRuns::start_all(Flight& flight) {
     launch.is_running.store(true, std::memory_order_relaxed);
     Status started = xrt_call(name_ + ": starting a run", [&] { launch.run.start(); });
     if (started.ok()) continue;
-    launch.is_running.store(false, std::memory_order_relaxed);
+    give_up(flight, launch);
     if (i == 0) return started;
     // Those before it run: the operation ends with them.
     flight.start_error = started.error();
@@ -145,6 +146,21 @@ Status UpdateRuns::start_all(Flight& flight) {
     break;
   }
   return ok_status();
+}
+
+// XRT lists a command before it asks the driver, and its thread may have seen it there: such a
+// thread looks at the command, and calls back, after the driver has refused. So a refused launch is
+// never destroyed, and its packet says that it has ended, for which XRT's thread drops it.
+void UpdateRuns::give_up(Flight& flight, Launch& refused) {
+  refused.is_running.store(false, std::memory_order_relaxed);
+  refused.is_refused.store(true, std::memory_order_relaxed);
+  const std::atomic_ref<std::uint32_t> header(refused.run.get_ert_packet()->header);
+  header.store((header.load() & ~std::uint32_t{0xf}) | std::uint32_t{ERT_CMD_STATE_ABORT});
+  units_.find(std::string_view(refused.kernel))->second[refused.unit].taken_count -= 1;
+  std::erase(flight.launches, &refused);
+  const auto found = std::ranges::find(launches_, &refused, &std::unique_ptr<Launch>::get);
+  static_cast<void>(found->release());
+  launches_.erase(found);
 }
 
 UpdateRuns::Flight& UpdateRuns::take_flight(const csd::UpdateOrder& order,
@@ -216,8 +232,8 @@ bool UpdateRuns::stop(TimeNs timeout_ns) {
   const TimeNs until_ns = monotonic_now_ns() + timeout_ns;
   for (Flight& flight : flights_) flight.is_given_up.store(true, std::memory_order_relaxed);
   auto running = std::make_shared<std::vector<xrt::run>>();
-  for (const Launch& launch : launches_) {
-    if (launch.is_running.load(std::memory_order_relaxed)) running->push_back(launch.run);
+  for (const auto& launch : launches_) {
+    if (launch->is_running.load(std::memory_order_relaxed)) running->push_back(launch->run);
   }
   if (!running->empty()) {
     auto aborted = std::make_shared<std::promise<void>>();

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -52,6 +53,7 @@ class UpdateRuns {
     const std::byte* result_bytes = nullptr;  // the host's copy of it
     Flight* flight = nullptr;
     std::atomic<bool> is_running = false;
+    std::atomic<bool> is_refused = false;  // never started: its end means nothing
   };
 
   // One update. Reused: its place does not change.
@@ -74,6 +76,7 @@ class UpdateRuns {
   Result<Launch*> take_launch(const char* kernel);
   Result<Launch*> make_launch(const char* kernel, std::size_t unit);
   Status start_all(Flight& flight);
+  void give_up(Flight& flight, Launch& refused);
   Flight& take_flight(const csd::UpdateOrder& order, csd::UpdatedChecksums& updated);
   void release(Flight& flight);
   Status verdict(const Flight& flight) const;
@@ -81,7 +84,7 @@ class UpdateRuns {
 
   std::string name_;
   std::shared_ptr<Card> card_;
-  std::deque<Launch> launches_;
+  std::vector<std::unique_ptr<Launch>> launches_;
   // By kernel, for each of its compute units.
   struct Unit {
     std::vector<Launch*> free;

@@ -147,7 +147,9 @@ Status SoftDevice::execute(BufferHandle handle) {
   return ok_status();
 }
 
+// Nothing more will end on a lost device, and its driver's poll says so at once.
 bool SoftDevice::wait(std::uint64_t& seen, std::chrono::milliseconds timeout) {
+  if (is_lost_) return true;
   return completions_.wait(seen, timeout);
 }
 
