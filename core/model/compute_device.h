@@ -41,6 +41,8 @@ struct BytePart {
   std::int64_t size_bytes = 0;
 };
 
+class GradientDevice;
+
 class ComputeDevice {
  public:
   virtual ~ComputeDevice() = default;
@@ -70,6 +72,9 @@ class ComputeDevice {
     std::int64_t cap_bytes = 0;
   };
   virtual MemoryUse memory_use() const = 0;
+
+  // Gradient work on the device (core/model/gradient_device.h).
+  virtual GradientDevice& gradients() = 0;
 };
 
 }  // namespace sluice::model

@@ -14,7 +14,7 @@
 #include "base/memory_item.h"
 #include "base/status.h"
 #include "core/model/activations.h"
-#include "core/model/compute_device.h"
+#include "core/model/gradient_device.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
 #include "storage/io/page_aligned_buffer.h"
@@ -57,7 +57,10 @@ struct ModelFactory {
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
   // The same of a device with memory of its own, and what that has at most; unset without one.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> device_memory = {};
+  // What gradient work takes of it (core/model/gradient_device.h).
+  std::function<MemoryItems(const FlatLayout&, const DeviceSelection&)> gradient_memory = {};
   std::int64_t device_memory_cap_bytes = 0;
+  bool is_device_in_host_memory = false;  // its memory is a part of the host's
   std::string device_description = {};
   std::shared_ptr<io::PinnedMemory> pinned = {};
 };

@@ -5,6 +5,7 @@
 //
 // Thread contract: one operation at a time, as layers are compressed one after the other.
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace sluice::offload {
 
 class CompressMemory {
  public:
+  // `kept`: kept_bytes() of the caller's, which outlive this.
   CompressMemory(const OffloadOptions& options, const GradientFormat& format,
-                 const state::Geometry& geometry);
+                 const state::Geometry& geometry, std::span<std::byte> kept);
+  static std::int64_t kept_bytes(const GradientFormat& format);
   static std::int64_t residual_bytes(const OffloadOptions& options,
                                      const state::Geometry& geometry);
   // All but the residual.
@@ -29,6 +32,8 @@ class CompressMemory {
   // What select() kept goes back into the residual.
   void put_back(const GradientSegment& segment, std::int64_t flat_first);
   compress::KeptElements kept(std::int64_t first, std::int64_t count) const;
+  // Where whoever selects elsewhere puts them.
+  compress::KeptRoom kept_room(std::int64_t first, std::int64_t count);
   std::span<float> residual() { return residual_; }
   // Hands the residual over, to survive a change of knobs.
   std::vector<float> take_residual() { return std::move(residual_); }
@@ -37,10 +42,10 @@ class CompressMemory {
  private:
   const float* widened(const std::byte* gradient, optimizer::GradientKind kind, std::int64_t count);
 
-  std::vector<float> residual_;              // of all parameters, or empty
-  std::vector<float> widened_;               // a segment's gradient as fp32
-  std::vector<std::uint32_t> kept_indices_;  // elements of their subgroup
-  std::vector<float> kept_values_;
+  std::vector<float> residual_;            // of all parameters, or empty
+  std::vector<float> widened_;             // a segment's gradient as fp32
+  std::span<std::uint32_t> kept_indices_;  // elements of their subgroup
+  std::span<float> kept_values_;
   compress::TopKSelector selector_;
 };
 

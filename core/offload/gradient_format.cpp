@@ -46,6 +46,12 @@ void GradientFormat::cut(const model::FlatLayout& layout, const state::Geometry&
 
 std::int64_t GradientFormat::largest_bytes() const { return std::ranges::max(size_bytes_); }
 
+std::int64_t GradientFormat::kept_count(LayerId layer) const {
+  std::int64_t count = 0;
+  for (const GradientSegment& segment : segments_[layer]) count += segment.kept_count;
+  return count;
+}
+
 std::int64_t GradientFormat::largest_segment_elements() const {
   std::int64_t largest = 0;
   for (const auto& layer : segments_) {

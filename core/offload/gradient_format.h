@@ -47,6 +47,9 @@ class GradientFormat {
   std::int64_t kept_count(SubgroupId subgroup) const {
     return kept_first_[SubgroupId{index_of(subgroup) + 1}] - kept_first(subgroup);
   }
+  // The first that a layer keeps; all that it keeps lie one behind the other.
+  std::int64_t kept_first(LayerId layer) const { return segments_[layer].back().kept_first; }
+  std::int64_t kept_count(LayerId layer) const;
   std::int64_t kept_count() const { return kept_first_.empty() ? 0 : kept_first_.back(); }
   std::int64_t largest_segment_elements() const;
   std::int64_t largest_segment_kept() const;

@@ -31,7 +31,7 @@ class GradientRoute {
   virtual ~GradientRoute() = default;
   // Into how many chunks each subgroup's gradient is cut; each has a check of its own.
   virtual IdVector<SubgroupId, std::int32_t> check_counts() const = 0;
-  // What the check of a layer's gradients is charged for, in elements.
+  // What the host's check of a layer's gradients is charged for, in elements.
   virtual std::int64_t checked_elements(LayerId layer) const = 0;
   // Prepares a layer's gradients, which are free again when the task ends; what is still being
   // written then is in `writes`. One layer after the other, from the last to the first.

@@ -1,5 +1,7 @@
 #include "core/offload/offload.h"
 
+#include <cmath>
+
 namespace sluice::offload {
 namespace {
 
@@ -66,6 +68,23 @@ runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead
 runtime::Task<Status> Offload::gradients_sent() {
   Status status = co_await this_update().sends.join();
   co_return status;
+}
+
+void Offload::note_block_sums(LayerId layer) {
+  optimizer::GradientStats& stats = this_update().layer_stats[layer];
+  const std::span<const double> sums = parts_.memory.block_sums();
+  if (sums.empty()) return;  // no payload
+  const std::int64_t count = optimizer::norm_block_count(parts_.layout.layer(layer).count);
+  for (const double sum : sums.first(static_cast<std::size_t>(count))) {
+    stats = optimizer::add_block(stats, {sum, std::isfinite(sum)});
+  }
+}
+
+model::KeptPlace Offload::kept_place(LayerId layer) {
+  if (!parts_.memory.has_compress()) return {};
+  const compress::KeptRoom room = parts_.memory.compress().kept_room(
+      parts_.format.kept_first(layer), parts_.format.kept_count(layer));
+  return {room.indices, room.values};
 }
 
 double Offload::remaining_loss_scale() const {

@@ -28,6 +28,7 @@
 
 #include <memory>
 
+#include "core/model/gradient_device.h"
 #include "core/offload/gradient_sender.h"
 #include "core/offload/initial_state.h"
 #include "core/offload/update_pipeline.h"
@@ -73,6 +74,22 @@ class Offload {
   runtime::Task<Status> gradients_sent();
   // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
   optimizer::GradientStats gradient_stats() const { return updates_[this_].gradient_stats(); }
+  // With gradient_work=accelerator, before a layer's send_gradient(): what the accelerator has
+  // found (core/train/gradient_work.h). Its block sums have come into block_sums(); a step is
+  // skipped where they are not finite. What it keeps of a layer goes to kept_place().
+  double* block_sums() { return parts_.memory.block_sums().data(); }
+  void note_block_sums(LayerId layer);
+  bool are_gradients_finite() const { return gradient_stats().finite; }
+  std::int64_t kept_count(LayerId layer) const { return parts_.format.kept_count(layer); }
+  std::span<const GradientSegment> segments(LayerId layer) const {
+    return parts_.format.segments(layer);
+  }
+  model::KeptPlace kept_place(LayerId layer);
+  void note_selected(LayerId layer) { this_update().compressed_from = layer; }
+  // This layer and all above it were selected from in this step.
+  LayerId selected_from() const { return updates_[this_].compressed_from; }
+  // The gradients of this step contain it.
+  double loss_scale() const { return updates_[this_].loss_scale; }
   // The loss scale still contained in the gradients on the drives; 1 with error feedback, which
   // divides it out.
   double remaining_loss_scale() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/optimizer/gradient_stats.h"
 
 namespace sluice::offload {
 namespace {
@@ -19,9 +20,16 @@ SetSizes sizes_of_set(const OffloadOptions& options, const state::Geometry& geom
           parameters_go_up_16bit ? round_up(elements * 2, kPageBytes) : 0};
 }
 
+// What an accelerator selects from does not come to the host.
 std::int64_t layer_gradient_bytes(const OffloadOptions& options, const model::FlatLayout& layout) {
+  if (options.is_sparse() && options.works_on_accelerator()) return 0;
   return round_up(layout.largest_layer_elements() * optimizer::bytes_of(options.gradient_kind),
                   kPageBytes);
+}
+
+std::int64_t block_sum_bytes(const OffloadOptions& options, const model::FlatLayout& layout) {
+  if (!options.works_on_accelerator()) return 0;
+  return optimizer::norm_block_count(layout.largest_layer_elements()) * 8;
 }
 
 // One of them waits in memory until its drive has taken it.
@@ -48,7 +56,8 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
   const GradientFormat format(options, layout, geometry);
   const SetSizes sizes = sizes_of_set(options, geometry, format);
   OffloadMemoryPlan plan;
-  plan.layer_gradient_bytes = kLayerGradientCount * layer_gradient_bytes(options, layout);
+  plan.layer_gradient_bytes = kLayerGradientCount * layer_gradient_bytes(options, layout) +
+                              block_sum_bytes(options, layout);
   plan.bounce_bytes = options.bounce_count * options.bounce_bytes + kPageBytes;
   plan.gradient_store_bytes = gradient_store_bytes(options, format, geometry.subgroup_count());
   plan.compress_bytes = CompressMemory::work_bytes(options, format) +
@@ -115,8 +124,9 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
   ASSIGN_OR_RETURN(memory->carry_, memory->take_own(kPageBytes));
   ASSIGN_OR_RETURN(memory->sparse_buffers_,
                    memory->take_own(kSparseBufferCount, sparse_buffer_bytes(options, format)));
-  if (format.is_sparse() && payload == csd::Payload::real) {
-    memory->compress_.emplace(options, format, geometry);
+  if (payload == csd::Payload::real) {
+    RETURN_IF_ERROR(memory->take_accelerator_results(options, layout, pinned));
+    RETURN_IF_ERROR(memory->take_compress(options, geometry, format, pinned));
   }
   RETURN_IF_ERROR(memory->take_gradients(options, format, geometry.subgroup_count()));
   return memory;
@@ -124,7 +134,7 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
 
 Status OffloadMemory::take_layer_gradients(std::int64_t size_bytes, io::PinnedMemory& pinned) {
   for (std::int32_t i = 0; i < kLayerGradientCount; ++i) {
-    if (payload_ == csd::Payload::none) {
+    if (payload_ == csd::Payload::none || size_bytes == 0) {
       layer_gradients_.emplace_back();
       continue;
     }
@@ -132,6 +142,27 @@ Status OffloadMemory::take_layer_gradients(std::int64_t size_bytes, io::PinnedMe
     layer_gradients_.push_back(buffer.bytes());
     pinned_.push_back(std::move(buffer));
   }
+  return ok_status();
+}
+
+Status OffloadMemory::take_accelerator_results(const OffloadOptions& options,
+                                               const model::FlatLayout& layout,
+                                               io::PinnedMemory& pinned) {
+  const std::int64_t size_bytes = block_sum_bytes(options, layout);
+  if (size_bytes == 0) return ok_status();
+  ASSIGN_OR_RETURN(io::PinnedBuffer buffer, pinned.allocate(size_bytes));
+  block_sums_ = {reinterpret_cast<double*>(buffer.bytes().data()),
+                 static_cast<std::size_t>(size_bytes / 8)};
+  pinned_.push_back(std::move(buffer));
+  return ok_status();
+}
+
+Status OffloadMemory::take_compress(const OffloadOptions& options, const state::Geometry& geometry,
+                                    const GradientFormat& format, io::PinnedMemory& pinned) {
+  if (!format.is_sparse()) return ok_status();
+  ASSIGN_OR_RETURN(io::PinnedBuffer kept, pinned.allocate(CompressMemory::kept_bytes(format)));
+  compress_.emplace(options, format, geometry, kept.bytes());
+  pinned_.push_back(std::move(kept));
   return ok_status();
 }
 

@@ -64,8 +64,9 @@ MemoryItems memory_items(const OffloadMemoryPlan& plan, const OffloadOptions& op
 
 class OffloadMemory {
  public:
-  // Without payload every buffer is empty, and only the sizes are known. The layers' gradients lie
-  // in `pinned` memory, since an accelerator may bring them.
+  // Without payload every buffer is empty, and only the sizes are known. What an
+  // accelerator may bring lies in `pinned` memory: the layers' gradients, or what it has made of
+  // them.
   static Result<std::unique_ptr<OffloadMemory>> make(const OffloadOptions& options,
                                                      const state::Geometry& geometry,
                                                      const model::FlatLayout& layout,
@@ -79,6 +80,9 @@ class OffloadMemory {
   // density < 1.
   const std::vector<std::span<std::byte>>& sparse_buffers() const { return sparse_buffers_; }
   std::span<std::byte> carry() { return carry_; }
+  // gradient_work=accelerator: the sums of squares of a layer's blocks, as they come; empty without
+  // payload.
+  std::span<double> block_sums() { return block_sums_; }
   CompressMemory& compress() { return *compress_; }
   bool has_compress() const { return compress_.has_value(); }
   // gradient_tier=memory: where a subgroup's gradient waits for its update.
@@ -93,6 +97,10 @@ class OffloadMemory {
   Result<std::span<std::byte>> take_own(std::int64_t size_bytes);
   Result<std::vector<std::span<std::byte>>> take_own(std::int32_t count, std::int64_t size_bytes);
   Status take_layer_gradients(std::int64_t size_bytes, io::PinnedMemory& pinned);
+  Status take_accelerator_results(const OffloadOptions& options, const model::FlatLayout& layout,
+                                  io::PinnedMemory& pinned);
+  Status take_compress(const OffloadOptions& options, const state::Geometry& geometry,
+                       const GradientFormat& format, io::PinnedMemory& pinned);
   Status take_gradients(const OffloadOptions& options, const GradientFormat& format,
                         std::int32_t subgroup_count);
 
@@ -102,6 +110,7 @@ class OffloadMemory {
   std::vector<io::PageAlignedBuffer> buffers_;
   std::vector<std::span<std::byte>> layer_gradients_;
   std::vector<std::span<std::byte>> bounces_;
+  std::span<double> block_sums_;
   std::span<std::byte> carry_;
   std::vector<std::span<std::byte>> sparse_buffers_;
   std::optional<CompressMemory> compress_;

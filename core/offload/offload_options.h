@@ -28,6 +28,11 @@ enum class Pipeline : std::uint8_t {
   nbuffer,   // several subgroups under way, each in a buffer set of its own
 };
 
+enum class GradientWork : std::uint8_t {
+  host,         // checks and selects; all of a layer's gradients come to it
+  accelerator,  // does so where they are, and what is sent comes to the host
+};
+
 struct OffloadOptions {
   Method method = Method::csd;
   Pipeline pipeline = Pipeline::nbuffer;
@@ -36,7 +41,8 @@ struct OffloadOptions {
   GradientTier gradient_tier = GradientTier::storage;
   double density = 1;  // part of the gradient's elements that is sent; 1: all, uncompressed
   bool error_feedback = false;  // density < 1: what is not sent is added to the next gradient
-  bool prefetch = true;         // nbuffer: read state during forward and backward, as buffers allow
+  GradientWork gradient_work = GradientWork::host;
+  bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
@@ -46,6 +52,9 @@ struct OffloadOptions {
   std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
   bool is_sparse() const { return density < 1; }
   bool has_feedback() const { return is_sparse() && error_feedback; }
+  bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
+  // The residual, and the memory to select with, are the host's.
+  bool selects_on_host() const { return is_sparse() && !works_on_accelerator(); }
   // With feedback the values are sums, which 16 bits would round.
   optimizer::GradientKind wire_gradient_kind() const {
     return wire == Wire::fp32 || has_feedback() ? optimizer::GradientKind::fp32 : gradient_kind;

@@ -6,6 +6,8 @@
 //
 // Thread contract: free functions; nothing of the run is under way.
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -15,12 +17,24 @@ namespace sluice::offload {
 
 inline constexpr const char* kResidualFileName = "residual.slc";
 
-// Replaces the file as a whole, or leaves the old one. An empty residual stands for zeros: the run
-// begins, or goes on in this step without feedback. Errors: those of the file system.
-Status save_residual(const std::string& path, std::int64_t step, std::span<const float> residual);
+// A residual wherever it is, read and written in pieces of at most kResidualPieceElements.
+inline constexpr std::int64_t kResidualPieceElements = 1 << 20;
+struct ResidualPlace {
+  std::int64_t element_count = 0;
+  std::function<Status(std::int64_t first, std::span<float> piece)> read = {};
+  std::function<Status(std::int64_t first, std::span<const float> piece)> write = {};
+};
+ResidualPlace residual_in_memory(std::span<float> residual);
 
-// False if the file is of another step: `residual`, which is zeros, stays as it was. Errors:
-// ErrorCode::corrupt for a foreign, cut or damaged file, unsupported for a newer version.
-Result<bool> load_residual(const std::string& path, std::int64_t step, std::span<float> residual);
+// Replaces the file as a whole, or leaves the old one. An empty residual stands for zeros: the run
+// begins, or goes on in this step without feedback. Errors: those of the file system and of the
+// place.
+Status save_residual(const std::string& path, std::int64_t step, const ResidualPlace& residual);
+
+// False if the file is of another step: the residual, which is zeros, stays as it was. Errors:
+// ErrorCode::corrupt for a foreign, cut or damaged file (the residual is then of no use),
+// unsupported for a newer version; those of the place.
+Result<bool> load_residual(const std::string& path, std::int64_t step,
+                           const ResidualPlace& residual);
 
 }  // namespace sluice::offload

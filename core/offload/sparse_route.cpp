@@ -1,6 +1,7 @@
 // Gradients down, compressed (density < 1): the largest elements of each segment are selected as
 // its layer arrives; when a subgroup's last segment is in, its sparse gradient is encoded and sent
 // to the device that updates it. There are no pages to fill and no carry: a subgroup is one write.
+// With gradient_work=accelerator what is selected comes from there, and the residual is there too.
 
 #include "core/compress/sparse_gradient.h"
 #include "core/offload/gradient_sender.h"
@@ -25,18 +26,20 @@ class SparseRoute final : public GradientRoute {
     // After an overflow the step is skipped, and what overflowed must not enter the residual.
     if (!update.gradient_stats().finite) co_return ok_status();
     for (const GradientSegment& segment : parts_.format.segments(layer)) {
-      Status selected = co_await select(layer, segment, gradient, update.loss_scale);
-      CO_RETURN_IF_ERROR(selected);
+      if (parts_.options.selects_on_host()) {
+        Status selected = co_await select(layer, segment, gradient, update.loss_scale);
+        CO_RETURN_IF_ERROR(selected);
+      }
       if (segment.first > 0) continue;  // a layer below has the rest of the subgroup
       Status sent = co_await send_subgroup(segment.subgroup, update, writes);
       CO_RETURN_IF_ERROR(sent);
     }
-    update.compressed_from = layer;
+    if (parts_.options.selects_on_host()) update.compressed_from = layer;
     co_return ok_status();
   }
 
   runtime::Task<Status> take_back(const StepUpdate& update) override {
-    if (!parts_.options.has_feedback()) co_return ok_status();
+    if (!parts_.options.has_feedback() || !parts_.options.selects_on_host()) co_return ok_status();
     runtime::OperationLabel label;
     label.stage = runtime::Stage::compress;
     const runtime::Operation put_back = parts_.kernels.stage(

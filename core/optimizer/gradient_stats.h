@@ -17,6 +17,9 @@ struct GradientStats {
 };
 
 inline constexpr std::int64_t kNormBlockElements = 1 << 14;
+constexpr std::int64_t norm_block_count(std::int64_t element_count) {
+  return (element_count + kNormBlockElements - 1) / kNormBlockElements;
+}
 
 // The statistics of `element_count` gradients. Within a block, 16 interleaved double accumulators
 // (element i goes to i % 16, each fma(g, g, sum) in double), then added pairwise

@@ -24,6 +24,9 @@ Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig&
   // What is available does not count what the run itself has taken.
   if (wanted.resources.host_memory_bytes == 0) planned.memory.cap_bytes += live.memory.total_bytes;
   RETURN_IF_ERROR(check_plan(planned.memory));
+  if (!live.model.accelerator.empty()) {
+    RETURN_IF_ERROR(check_plan(plan_accelerator_memory(planned.run, live.model)));
+  }
   RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files));
   return planned;
 }

@@ -15,7 +15,7 @@ namespace sluice::plan {
 struct LivePlan {
   RunPlan run;
   MemoryPlan memory;
-  MemoryItems model;
+  ModelMemory model;
   std::vector<std::string> state_files;  // one a device
   bool is_recorded = false;
 };

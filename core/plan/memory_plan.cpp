@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "base/figure_text.h"
+#include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::plan {
 namespace {
@@ -31,6 +33,12 @@ void add(MemoryPlan& plan, const MemoryItems& items) {
   }
 }
 
+MemoryItems gradient_work_items(const RunPlan& run, const ModelMemory& model) {
+  if (!model.gradient_work || !run.options.works_on_accelerator()) return {};
+  return model.gradient_work(run.layout,
+                             offload::device_selection(run.options, run.layout, run.geometry));
+}
+
 }  // namespace
 
 std::int64_t available_memory_bytes() { return procfs_kilobytes("/proc/meminfo", "MemAvailable:"); }
@@ -38,9 +46,28 @@ std::int64_t peak_resident_memory_bytes() {
   return procfs_kilobytes("/proc/self/status", "VmHWM:");
 }
 
-MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model) {
+ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run) {
+  const model::ModelOptions options = model_options(run.config);
+  ModelMemory memory;
+  memory.host = factory.memory(run.shape, options);
+  if (!factory.device_memory) return memory;
+  memory.accelerator = factory.device_description;
+  memory.on_accelerator = factory.device_memory(run.shape, options);
+  memory.accelerator_cap_bytes = factory.device_memory_cap_bytes;
+  memory.is_accelerator_in_host_memory = factory.is_device_in_host_memory;
+  memory.gradient_work = factory.gradient_memory;
+  return memory;
+}
+
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
   MemoryPlan plan;
-  add(plan, model);
+  add(plan, model.host);
+  if (model.is_accelerator_in_host_memory) {
+    MemoryItem work{"gradient work of the " + model.accelerator, 0};
+    for (const MemoryItem& item : gradient_work_items(run, model))
+      work.size_bytes += item.size_bytes;
+    add(plan, {work});
+  }
   add(plan, {{"16-bit parameters", run.layout.parameter_count * 2}});
   add(plan,
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
@@ -54,12 +81,12 @@ MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model) {
   return plan;
 }
 
-MemoryPlan plan_accelerator_memory(const std::string& description, const MemoryItems& items,
-                                   std::int64_t cap_bytes) {
+MemoryPlan plan_accelerator_memory(const RunPlan& run, const ModelMemory& model) {
   MemoryPlan plan;
-  plan.of = description;
-  plan.cap_bytes = cap_bytes;
-  add(plan, items);
+  plan.of = model.accelerator;
+  plan.cap_bytes = model.accelerator_cap_bytes;
+  add(plan, model.on_accelerator);
+  add(plan, gradient_work_items(run, model));
   return plan;
 }
 

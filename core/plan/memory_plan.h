@@ -7,12 +7,14 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/memory_item.h"
 #include "base/status.h"
+#include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
 #include "core/plan/run_plan.h"
 #include "core/runtime/recording.h"
@@ -26,12 +28,23 @@ struct MemoryPlan {
   std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
 };
 
-// `model`: what the model takes while it computes.
-MemoryPlan plan_memory(const RunPlan& run, const MemoryItems& model);
+// What a model takes while it computes, as its factory says.
+struct ModelMemory {
+  MemoryItems host;
+  // Where it computes on an accelerator.
+  std::string accelerator = {};  // its description; empty: none
+  MemoryItems on_accelerator = {};
+  std::int64_t accelerator_cap_bytes = 0;
+  bool is_accelerator_in_host_memory = false;
+  // What gradient work takes there.
+  std::function<MemoryItems(const model::FlatLayout&, const model::DeviceSelection&)>
+      gradient_work = {};
+};
+ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run);
 
-// The memory of an accelerator, beside the plan of the process.
-MemoryPlan plan_accelerator_memory(const std::string& description, const MemoryItems& items,
-                                   std::int64_t cap_bytes);
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
+// The memory of the accelerator, beside the plan of the process. There is one.
+MemoryPlan plan_accelerator_memory(const RunPlan& run, const ModelMemory& model);
 
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
 Status check_plan(const MemoryPlan& plan);

@@ -20,6 +20,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   options.gradient_tier = config.offload.gradient_tier;
   options.density = config.offload.density;
   options.error_feedback = config.offload.error_feedback;
+  options.gradient_work = config.offload.gradient_work;
   options.prefetch = config.offload.prefetch;
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
@@ -37,6 +38,13 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   return options;
 }
 
+platform::EngineId compressing_engine(const platform::Platform& platform,
+                                      const settings::RunConfig& config) {
+  return config.offload.gradient_work == offload::GradientWork::accelerator
+             ? platform.compute_engine
+             : platform.compressing_engine();
+}
+
 // The kernels a run charges must have a rate on the engine that runs them.
 Status require_rates(const platform::Platform& platform, const settings::RunConfig& config) {
   const auto require = [&](platform::EngineId id, const char* kernel) -> Status {
@@ -48,7 +56,7 @@ Status require_rates(const platform::Platform& platform, const settings::RunConf
   RETURN_IF_ERROR(require(platform.compute_engine, "matmul"));
   RETURN_IF_ERROR(require(platform.host_engine, "stage"));
   const bool is_sparse = config.offload.density < 1;
-  if (is_sparse) RETURN_IF_ERROR(require(platform.compressing_engine(), "compress"));
+  if (is_sparse) RETURN_IF_ERROR(require(compressing_engine(platform, config), "compress"));
   const char* rule = optimizer::rule_info(config.update.rule).name;
   if (config.offload.method == offload::Method::host) return require(platform.host_engine, rule);
   for (const platform::Device& device : platform.devices) {
@@ -56,6 +64,16 @@ Status require_rates(const platform::Platform& platform, const settings::RunConf
     if (is_sparse) RETURN_IF_ERROR(require(device.engine, "decompress"));
   }
   return ok_status();
+}
+
+Status require_accelerator(const platform::Platform& platform, offload::GradientWork work) {
+  if (work == offload::GradientWork::host || !platform.accelerator_routes.empty()) {
+    return ok_status();
+  }
+  return make_error(ErrorCode::config,
+                    "gradient_work=accelerator, and {} computes in host memory: set device=cuda or "
+                    "soft, or leave the gradients' work to the host",
+                    platform.source);
 }
 
 Status require_engines(const platform::Platform& platform, offload::Method method) {
@@ -164,6 +182,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
 
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
+  RETURN_IF_ERROR(require_accelerator(plan.platform, config.offload.gradient_work));
   RETURN_IF_ERROR(require_rates(plan.platform, config));
   std::vector<double> shares = config.offload.device_shares;
   if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);

@@ -16,15 +16,18 @@
 namespace sluice::runtime {
 
 enum class Stage : std::uint8_t {
-  batch_in,        // a micro-batch's tokens, or a part, to an accelerator
-  layer_in,        // a layer's 16-bit parameters, or a part, to an accelerator
-  peer_in,         // the parts of the other accelerators
-  forward,         // one layer, one micro-batch
-  loss_out,        // a micro-batch's loss, from an accelerator to host memory
-  backward,        // the same, downwards
-  gradient_out,    // a layer's gradients, or a part, from an accelerator to host memory
-  gradient,        // overflow check and norm of a layer's gradients
-  compress,        // the largest elements of a layer's gradients, selected
+  batch_in,      // a micro-batch's tokens, or a part, to an accelerator
+  layer_in,      // a layer's 16-bit parameters, or a part, to an accelerator
+  peer_in,       // the parts of the other accelerators
+  forward,       // one layer, one micro-batch
+  loss_out,      // a micro-batch's loss, from an accelerator to host memory
+  backward,      // the same, downwards
+  gradient_out,  // a layer's gradients, or a part, from an accelerator to host memory; or what it
+                 // has made of them
+  residual_in,   // error feedback's residual, or what a skipped step kept of it, to an accelerator
+  residual_out,  // the residual from an accelerator, to be kept
+  gradient,      // overflow check and norm of a layer's gradients
+  compress,      // the largest elements of a layer's gradients, selected
   stage_gradient,  // gradients into a bounce buffer, in the wire's format
   gradient_down,   // bounce buffer to the owner's drive
   state_read,      // the arrays of the state to where they are updated
@@ -144,7 +147,19 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .kind = transfer,
        .place = accelerator,
        .colour = colour::kHostLink,
-       .set_off_by = {{{backward, layer}}}},
+       .set_off_by = {{{backward, layer}, {gradient, layer}, {compress, layer}}}},
+      {.stage = residual_in,
+       .name = "residual_in",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink,
+       .every_step = false},
+      {.stage = residual_out,
+       .name = "residual_out",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink,
+       .every_step = false},
       {.stage = gradient,
        .name = "gradient",
        .phase = Phase::backward,
@@ -162,7 +177,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .name = "stage_gradient",
        .phase = Phase::backward,
        .colour = colour::kHostKernel,
-       .set_off_by = {{{gradient, layer}, {compress, any}}},
+       .set_off_by = {{{gradient, layer}, {compress, any}, {gradient_out, layer}}},
        .rate = StageRate::stage},
       {.stage = gradient_down,
        .name = "gradient_down",

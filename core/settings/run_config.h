@@ -100,6 +100,7 @@ struct OffloadConfig {
   double density = 1;
   std::int64_t density_warmup_steps = 0;
   bool error_feedback = false;
+  offload::GradientWork gradient_work = offload::GradientWork::host;
   bool prefetch = true;
   std::int64_t bounce_memory_bytes = 32 << 20;
 };

@@ -175,6 +175,12 @@ const Setting kSettings[] = {
      "steps", "Steps over which the density falls from 1 to `density`, in four stages."},
     {"error_feedback", "offload", boolean, AT(offload.error_feedback), kNone, "",
      "With density below 1: what is not sent is added to the next gradient (4 B a parameter)."},
+    {"gradient_work", "offload", word,
+     WORDS(offload.gradient_work, WORD("host", offload::GradientWork::host),
+           WORD("accelerator", offload::GradientWork::accelerator)),
+     kNone, "",
+     "Who checks gradients and selects the largest: the host, to which all of them come, or the "
+     "accelerator, from which only what is sent comes (docs/accelerator.md)."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
      "Read the first subgroups' state while backward still runs."},
     {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),

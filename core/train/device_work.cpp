@@ -3,6 +3,27 @@
 namespace sluice::train {
 namespace {
 
+Status start(model::GradientDevice& gradients, const DeviceWork& work, model::WhenDone done) {
+  switch (work.kind) {
+    case DeviceWork::Kind::check_gradient:
+      return gradients.check(work.layer, work.gradient, std::move(done));
+    case DeviceWork::Kind::sums_out:
+      return gradients.sums_out(work.part, reinterpret_cast<double*>(work.host), std::move(done));
+    case DeviceWork::Kind::select_gradient:
+      return gradients.select(work.layer, work.gradient, work.segment,
+                              static_cast<float>(work.gradient_scale), std::move(done));
+    case DeviceWork::Kind::kept_out:
+      return gradients.kept_out(work.layer, work.part, work.kept(), std::move(done));
+    case DeviceWork::Kind::put_back:
+      return gradients.put_back(work.layer, work.kept(), std::move(done));
+    case DeviceWork::Kind::residual_out:
+      return gradients.residual_out(work.part, work.host, std::move(done));
+    default:
+      break;
+  }
+  return gradients.residual_in(work.part, work.host, std::move(done));
+}
+
 Status start(model::ComputeDevice& device, const DeviceWork& work, model::WhenDone done) {
   switch (work.kind) {
     case DeviceWork::Kind::batch_in:
@@ -15,12 +36,13 @@ Status start(model::ComputeDevice& device, const DeviceWork& work, model::WhenDo
       return device.backward(work.layer, work.micro_step, work.gradient_scale, work.gradient,
                              std::move(done));
     case DeviceWork::Kind::gradient_out:
-      return device.gradient_out(work.layer, work.gradient, work.part, work.layer_gradient,
-                                 std::move(done));
+      return device.gradient_out(work.layer, work.gradient, work.part, work.host, std::move(done));
     case DeviceWork::Kind::loss_out:
+      return device.loss_out(work.micro_step, std::move(done));
+    default:
       break;
   }
-  return device.loss_out(work.micro_step, std::move(done));
+  return start(device.gradients(), work, std::move(done));
 }
 
 }  // namespace

@@ -5,16 +5,11 @@
 // Where forward and backward run in host memory nothing moves, and a layer's parameters are there
 // as soon as they are up.
 //
-// Several accelerators (Platform::accelerator_routes) share each layer evenly, as ZeRO-3 has it:
-// each brings one part from host memory and the others from its peers, over its own link; gradients
-// are summed among them, which takes the same exchange, and leave in parts. What an accelerator
-// sends to its peers goes against what it receives, so it takes no time of its own. Where one
-// device computes in the place of several (the emulated clock), all parts go to that one.
+// How several accelerators share a layer is on the page of accelerator_moves.h.
 //
 // Thread contract: the schedule's thread.
 
-#include "core/train/device_work.h"
-#include "core/train/training_step.h"
+#include "core/train/gradient_work.h"
 
 namespace sluice::train {
 
@@ -34,27 +29,14 @@ class LayerTraffic {
   runtime::Task<Status> finish();
 
  private:
-  // What is moved, whole; the work of a device is that of each part.
-  struct Move {
-    runtime::Stage stage;
-    platform::Direction direction;
-    LayerId layer = kNoLayer;
-    std::int64_t size_bytes = 0;
-    bool is_shared = true;  // each accelerator needs all of it, and brings but a part
-    DeviceWork work = {};
-  };
   runtime::Task<Status> bring(LayerId layer);
   runtime::Task<Status> bring_batch(int micro_step);
   runtime::Task<Status> bring_loss(int micro_step);
   runtime::Task<Status> take_gradient(LayerId layer, runtime::Pool::Lease lease);
-  bool moves_nothing() const { return context_.platform.accelerator_routes.empty(); }
-  Move gradient_move(LayerId layer, const runtime::Pool::Lease& lease) const;
-  runtime::Task<Status> move(Move whole);
-  runtime::Operation operation_of(const Move& whole, runtime::Stage stage,
-                                  platform::Direction direction, std::size_t accelerator,
-                                  std::int64_t size_bytes) const;
 
   StepContext& context_;
+  AcceleratorMoves moves_;
+  GradientWork gradient_work_;
   std::int32_t step_;  // to the layer after: 1 or -1
   std::int32_t next_;  // layer
   runtime::TaskGroup coming_;

@@ -5,9 +5,10 @@
 #include <thread>
 
 #include "base/log.h"
-#include "core/offload/residual_file.h"
+#include "core/offload/accelerator_work.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/model_options.h"
+#include "core/train/gradient_work.h"
 
 namespace sluice::train {
 namespace {
@@ -50,12 +51,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
-  run->model_memory_ = request.factory->memory(run->shape(), plan::model_options(run->config()));
-  run->memory_plan_ = plan::plan_memory(run->plan_, run->model_memory_);
-  RETURN_IF_ERROR(run->plan_for_density_warmup());
-  RETURN_IF_ERROR(plan::check_plan(run->memory_plan_));
-  RETURN_IF_ERROR(plan::check_device_memory(run->plan_));
-  RETURN_IF_ERROR(run->plan_accelerator_memory(*request.factory));
+  RETURN_IF_ERROR(run->plan_memory(*request.factory));
   if (request.on_plan) {
     request.on_plan(run->memory_plan_);
     if (run->accelerator_memory_plan_) request.on_plan(*run->accelerator_memory_plan_);
@@ -193,7 +189,7 @@ Status TrainingRun::attach_offload() {
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
-  return ok_status();
+  return prepare_gradient_work();
 }
 
 Status TrainingRun::open_clock(const Request& request) {
@@ -252,15 +248,23 @@ TimeNs TrainingRun::device_patience_ns() const {
   return static_cast<TimeNs>(plan_.config.offload.device_patience * 1e9);
 }
 
-Status TrainingRun::plan_accelerator_memory(const model::ModelFactory& factory) {
+Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
   pinned_memory_ =
       factory.pinned != nullptr ? factory.pinned : std::make_shared<io::PinnedMemory>();
-  if (!factory.device_memory) return ok_status();
-  accelerator_memory_plan_ = plan::plan_accelerator_memory(
-      factory.device_description,
-      factory.device_memory(plan_.shape, plan::model_options(plan_.config)),
-      factory.device_memory_cap_bytes);
-  return plan::check_plan(*accelerator_memory_plan_);
+  model_memory_ = plan::model_memory(factory, plan_);
+  memory_plan_ = plan::plan_memory(plan_, model_memory_);
+  const bool has_accelerator = !model_memory_.accelerator.empty();
+  if (has_accelerator) {
+    accelerator_memory_plan_ = plan::plan_accelerator_memory(plan_, model_memory_);
+  } else if (plan_.options.works_on_accelerator()) {
+    return make_error(ErrorCode::config,
+                      "gradient_work=accelerator, and device=cpu computes in host memory: set "
+                      "device=cuda or soft, or leave the gradients' work to the host");
+  }
+  RETURN_IF_ERROR(plan_for_density_warmup());
+  RETURN_IF_ERROR(plan::check_plan(memory_plan_));
+  RETURN_IF_ERROR(plan::check_device_memory(plan_));
+  return has_accelerator ? plan::check_plan(*accelerator_memory_plan_) : ok_status();
 }
 
 std::span<std::uint16_t> TrainingRun::parameters() {
@@ -280,6 +284,11 @@ Status TrainingRun::plan_for_density_warmup() {
     RETURN_IF_ERROR(plan::check_device_memory(stage));
     plan::MemoryPlan memory_plan = plan::plan_memory(stage, model_memory_);
     if (memory_plan.total_bytes > memory_plan_.total_bytes) memory_plan_ = std::move(memory_plan);
+    if (!accelerator_memory_plan_) continue;
+    memory_plan = plan::plan_accelerator_memory(stage, model_memory_);
+    if (memory_plan.total_bytes > accelerator_memory_plan_->total_bytes) {
+      accelerator_memory_plan_ = std::move(memory_plan);
+    }
   }
   return ok_status();
 }
@@ -318,11 +327,51 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
   executor_->set_lanes(lanes_of(plan_.config.storage));
   RETURN_IF_ERROR(take_offload());
   RETURN_IF_ERROR(attach_offload());
-  if (plan_.options.has_feedback() && !residual.empty()) {
+  if (plan_.options.has_feedback() && plan_.options.selects_on_host() && !residual.empty()) {
     compression().set_residual(std::move(residual));
   }
   if (recording_ && level_changes) recording_->set_level(plan_.config.record, "user");
   return ok_status();
+}
+
+// In host memory, or where gradients are worked on.
+offload::ResidualPlace TrainingRun::residual() {
+  if (plan_.options.selects_on_host()) {
+    return offload::residual_in_memory(compression().residual());
+  }
+  const auto staging = std::make_shared<io::PinnedBuffer>();
+  const auto staged = [this, staging](std::size_t count) -> Result<std::span<float>> {
+    if (staging->bytes().empty()) {
+      ASSIGN_OR_RETURN(*staging, pinned_memory_->allocate(offload::kResidualPieceElements * 4));
+    }
+    return std::span(reinterpret_cast<float*>(staging->bytes().data()), count);
+  };
+  return {.element_count = plan_.layout.parameter_count,
+          .read = [this, staged](std::int64_t first, std::span<float> piece) -> Status {
+            ASSIGN_OR_RETURN(const std::span<float> from, staged(piece.size()));
+            RETURN_IF_ERROR(
+                bring_residual(platform::Direction::read, first, std::as_writable_bytes(from)));
+            std::ranges::copy(from, piece.begin());
+            return ok_status();
+          },
+          .write = [this, staged](std::int64_t first, std::span<const float> piece) -> Status {
+            ASSIGN_OR_RETURN(const std::span<float> into, staged(piece.size()));
+            std::ranges::copy(piece, into.begin());
+            return bring_residual(platform::Direction::write, first, std::as_writable_bytes(into));
+          }};
+}
+
+Status TrainingRun::bring_residual(platform::Direction direction, std::int64_t first,
+                                   std::span<std::byte> staging) {
+  return runtime_->run(train::bring_residual(*step_context_, direction,
+                                             {first * 4, std::ssize(staging)}, staging.data()));
+}
+
+// What is selected on an accelerator follows the knobs; its residual stays there.
+Status TrainingRun::prepare_gradient_work() {
+  if (!plan_.options.works_on_accelerator()) return ok_status();
+  return built_.device->gradients().prepare(
+      offload::device_selection(plan_.options, plan_.layout, plan_.geometry));
 }
 
 std::string TrainingRun::residual_path() const {
@@ -342,15 +391,14 @@ Result<KeptSnapshot> TrainingRun::save_snapshot() {
           [&](const std::string& folder) -> Status {
             if (!plan_.options.has_feedback()) return ok_status();
             return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(),
-                                          step, compression().residual());
+                                          step, residual());
           }));
   return kept;
 }
 
 Status TrainingRun::keep_residual() {
   if (plan_.options.has_feedback()) {
-    return offload::save_residual(residual_path(), store_->committed().position.step,
-                                  compression().residual());
+    return offload::save_residual(residual_path(), store_->committed().position.step, residual());
   }
   // The file, if there is one, is of earlier steps: after this one nothing is left to send.
   std::error_code error;
@@ -358,14 +406,14 @@ Status TrainingRun::keep_residual() {
 }
 
 Status TrainingRun::keep_no_residual() {
-  return offload::save_residual(residual_path(), store_->committed().position.step, {});
+  return offload::save_residual(residual_path(), store_->committed().position.step,
+                                offload::ResidualPlace{});
 }
 
 Status TrainingRun::load_residual() {
   if (!plan_.options.has_feedback()) return ok_status();
   const std::int64_t step = store_->committed().position.step;
-  ASSIGN_OR_RETURN(const bool loaded,
-                   offload::load_residual(residual_path(), step, compression().residual()));
+  ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(residual_path(), step, residual()));
   if (!loaded) {
     log_warning(fmt::format(
         "there is no residual of step {} (the run was killed): error feedback begins with zeros, "

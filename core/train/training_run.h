@@ -13,6 +13,7 @@
 #include "core/data/sampler.h"
 #include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
+#include "core/offload/residual_file.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/run_plan.h"
 #include "core/platform/platform.h"
@@ -99,13 +100,17 @@ class TrainingRun {
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
   Status plan_for_density_warmup();
-  Status plan_accelerator_memory(const model::ModelFactory& factory);
+  Status plan_memory(const model::ModelFactory& factory);
+  Status prepare_gradient_work();
   TimeNs device_patience_ns() const;
   Status take_memory();
   Status take_offload();
   void register_buffers();
   Status attach_offload();
   std::span<std::uint16_t> parameters();
+  offload::ResidualPlace residual();
+  Status bring_residual(platform::Direction direction, std::int64_t first,
+                        std::span<std::byte> staging);
   offload::CompressMemory& compression() { return assembly_->memory().compress(); }
   Status open_clock(const Request& request);
   Status open_model(const model::ModelFactory& factory);
@@ -118,7 +123,7 @@ class TrainingRun {
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes
-  MemoryItems model_memory_;
+  plan::ModelMemory model_memory_;
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;

@@ -61,6 +61,10 @@ runtime::Task<Status> TrainingStep::run() {
   const offload::StepDecision decision =
       decide(plan_, outcome_.gradients, offload.remaining_loss_scale());
   outcome_.position = position_after(plan_, outcome_.gradients);
+  if (!decision.apply) {
+    Status back = co_await GradientWork(context_).put_back();
+    CO_RETURN_IF_ERROR(back);
+  }
 
   // update -> parameters back: every subgroup on its device, or none.
   Status updated = co_await offload.update(decision);

@@ -93,6 +93,62 @@ def what_crosses_is_what_the_device_counts(place):
 
 
 @test
+def gradients_are_checked_and_selected_where_they_are(place):
+    for name, settings in (("dense", {}), ("sparse", {"density": 0.05}),
+                           ("feedback", {"density": 0.05, "error_feedback": "true"}),
+                           ("fp16", {"density": 0.05, "error_feedback": "true",
+                                     "precision": "fp16", "initial_loss_scale": 1e6}),
+                           ("three", {"density": 0.2, "error_feedback": "true",
+                                      "grad_accum_steps": 3})):
+        changes = ["--at", "4:density=0.3"] if name == "feedback" else []
+        common = {"subgroup_elements": 7000, **settings}
+        plain = numbers(place.train("--json", "--steps", 7, *changes, output=f"{name}-cpu",
+                                    **common))
+        on_device = {**common, "gradient_work": "accelerator", "output": name}
+        device = "seed=4;delay_us=80"
+        soft = numbers(train(place, "--json", "--steps", 7, *changes, device=device, **on_device))
+        require_equal(soft, plain, name)
+        # In two pieces, so that the residual leaves the device and comes back.
+        if changes:
+            continue
+        on_device["output"] = f"{name}-pieces"
+        first, _ = numbers(train(place, "--json", "--steps", 3, schedule_steps=7, **on_device))
+        rest, digest = numbers(train(place, "--json", "--resume", "--steps", 7, **on_device))
+        require_equal((first + rest, digest), plain, f"{name}, in two pieces")
+
+
+@test
+def only_what_is_sent_crosses(place):
+    counted = place / "counted.txt"
+    report = train(place, "--json", "--steps", 4, device=f"counters={counted}", density=0.05,
+                   error_feedback="true", gradient_work="accelerator").json()
+    stages = bytes_of_stages(place / "out/run.db")
+    device = dict(line.split("=") for line in counted.read_text().split())
+    out = stages["gradient_out"] + stages["loss_out"] + stages["residual_out"]
+    require_equal(out, int(device["out_bytes"]), "bytes out of the accelerator")
+    require_equal(stages["residual_out"], 4 * report["parameters"], "the residual, as it ends")
+    a_step = stages["gradient_out"] / 4
+    require(0.05 * 8 * report["parameters"] < a_step < 0.06 * 8 * report["parameters"],
+            f"{a_step} bytes of gradients a step, {report['parameters']} parameters")
+
+
+@test
+def gradient_work_fits_under_the_cap_or_is_refused(place):
+    common = {"density": 0.05, "error_feedback": "true", "gradient_work": "accelerator",
+              "threads": 2}
+    refused = train(place, "--steps", 2, accelerator_memory="64KiB", **common)
+    refused.refused(2, ["residual (error_feedback)", "temporaries of the selection", "smallest"])
+    words = refused.err.split("the smallest accelerator_memory that would do is ")[1]
+    smallest = words.split(". ")[0]
+    report = train(place, "--json", "--steps", 3, accelerator_memory=smallest, **common).json()
+    require_equal(report["steps"], 3, "steps under the smallest cap")
+    grown = train(place, "--steps", 3, "--at", "1:density=0.9", output="grown",
+                  accelerator_memory=smallest, **common)
+    grown.refused(2, ["accelerator_memory"])
+    place.train("--steps", 1, gradient_work="accelerator").refused(2, ["device=cuda or soft"])
+
+
+@test
 def the_simulated_and_the_emulated_run_make_the_same_operations(place):
     def operations(path, steps_left=0):
         with database(path) as db:
@@ -100,20 +156,24 @@ def the_simulated_and_the_emulated_run_make_the_same_operations(place):
             return db.execute(
                 "SELECT s.value, span.layer_id, span.bytes, count(*) FROM span "
                 "JOIN string s ON s.id = span.name_id WHERE span.step_id = ? AND s.value IN "
-                "('layer_in', 'batch_in', 'gradient_out', 'loss_out', 'forward', 'backward') "
+                "('layer_in', 'batch_in', 'gradient_out', 'loss_out', 'forward', 'backward', "
+                "'gradient', 'compress') "
                 "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3", (step,)).fetchall()
 
-    common = {"grad_accum_steps": 2}
-    for clock in ("real", "emulated"):
-        train(place, "--steps", 3, output=clock, clock=clock, time_scale=0.01, **common).done()
-    simulated = operations(place.simulate(
-        place / "nano.toml", device="soft", batch=2, sequence=32, devices=2,
-        subgroup_elements=5000, **common))
-    require(len(simulated) > 10, f"{simulated}")
-    for clock in ("real", "emulated"):
-        # The last step has the validation behind it.
-        require_equal(operations(place / clock / "run.db", steps_left=1), simulated,
-                      f"operations, {clock} clock")
+    for work, density in (("host", 1), ("accelerator", 1), ("accelerator", 0.1)):
+        common = {"grad_accum_steps": 2, "gradient_work": work, "density": density}
+        name = f"{work}-{density}"
+        for clock in ("real", "emulated"):
+            train(place, "--steps", 3, output=f"{name}-{clock}", clock=clock, time_scale=0.01,
+                  **common).done()
+        simulated = operations(place.simulate(
+            place / "nano.toml", f"{name}.db", device="soft", batch=2, sequence=32, devices=2,
+            subgroup_elements=5000, **common))
+        require(len(simulated) > 10, f"{simulated}")
+        for clock in ("real", "emulated"):
+            # The last step has the validation behind it.
+            require_equal(operations(place / f"{name}-{clock}/run.db", steps_left=1), simulated,
+                          f"operations, {name}, {clock} clock")
 
 
 @test

@@ -27,7 +27,7 @@ FACTORS = {
     "io_engine": ["io_uring", "posix"],
     "caching": ["direct", "buffered"],
     "activations": ["keep", "recompute"],
-    "device": ["cpu", "soft"],
+    "device": ["cpu", "soft", "soft, with its gradients"],
     "worker_threads": [1, 3],
     "record": ["all", "off"],
 }
@@ -59,6 +59,8 @@ def settings_of(row):
     settings = dict(row)
     settings["device_map"] = (
         SHARES[row["devices"]] if row["device_map"] == "uneven" else "even")
+    settings["device"] = row["device"].split(",")[0]
+    settings["gradient_work"] = "host" if settings["device"] == row["device"] else "accelerator"
     if row["clock"] == "emulated":
         settings["time_scale"] = 0.01  # the modelled devices are not what this waits for
     return settings

@@ -47,7 +47,7 @@ MAY_USE = {
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
                        "core/csd", "core/model"},
     "core/model": {"base", "core/toml_file", "storage/io"},
-    "core/model/torch": {"base", "core/model", "storage/io"},
+    "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/offload": OFFLOAD_MAY,
     "core/data": {"base", *STORAGE, "core/model"},

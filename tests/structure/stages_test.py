@@ -20,6 +20,7 @@ OTHER_MEANINGS = {
     # A rate of an engine in a platform file.
     "compress": (r"core/platform/", r"core/calibrate/", r"core/plan/run_plan\.cpp",
                  r"core/tune/detail/kernel_fit\.cpp", r"core/offload/host_kernels\.cpp",
+                 r"core/train/gradient_work\.cpp",
                  r"cli/calibrate_command\.cpp"),
     # A section of the settings, and a key of `train --json`.
     "sample": (r"core/settings/setting_table\.cpp", r"cli/train_report\.cpp"),

@@ -98,7 +98,9 @@ Result<ModelFactory> gpt2_factory(const std::string& device, std::int64_t memory
   factory.device_memory = [opened](const ModelShape& shape, const ModelOptions& options) {
     return device_memory(opened, shape, options);
   };
+  factory.gradient_memory = torch_gradient_memory;
   factory.device_memory_cap_bytes = opened.memory_bytes;
+  factory.is_device_in_host_memory = computes_on_processor(opened.device);
   factory.device_description = opened.description;
   factory.pinned = opened.pinned;
   return factory;

@@ -92,10 +92,10 @@ Status DeviceStreams::copy(StreamRole role, std::string_view what, const Launch&
   });
 }
 
-void DeviceStreams::compute(std::string what, Launch launch, WhenDone done) {
+void DeviceStreams::launch(StreamRole role, std::string what, Launch launch, WhenDone done) {
   {
     const std::lock_guard lock(mutex_);
-    asked_.push_back({std::move(what), std::move(launch), std::move(done)});
+    asked_.push_back({role, std::move(what), std::move(launch), std::move(done)});
   }
   changed_.notify_all();
 }
@@ -127,7 +127,7 @@ void DeviceStreams::launch_all() {
     asked_.pop_front();
     is_launching_ = true;
     lock.unlock();
-    const Status launched = copy(StreamRole::compute, next.what, next.launch, next.done);
+    const Status launched = copy(next.role, next.what, next.launch, next.done);
     if (!launched.ok()) next.done(launched);
     lock.lock();
     is_launching_ = false;

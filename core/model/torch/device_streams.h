@@ -3,7 +3,7 @@
 // callers or its launching thread, and whoever waits is told by a thread that asks the device's
 // events. Nobody waits for a stream.
 //
-// Thread contract: copy() and compute() from any one thread at a time. `done` is called once, from
+// Thread contract: copy() and launch() from any one thread at a time. `done` is called once, from
 // the watching thread, or from the launching one where a launch failed.
 
 #include <c10/core/Event.h>
@@ -36,8 +36,8 @@ class DeviceStreams {
   // Calls `launch` here, with the stream of that role as the current one.
   Status copy(StreamRole role, std::string_view what, const Launch& launch, WhenDone done);
   // Has `launch` called by the launching thread, in the order of the calls, since launching a
-  // layer's kernels takes long; the stream is that of compute.
-  void compute(std::string what, Launch launch, WhenDone done);
+  // layer's kernels takes long.
+  void launch(StreamRole role, std::string what, Launch launch, WhenDone done);
   // Calls `launch` with compute's stream as the current one, and waits for all it launched.
   void now(const Launch& launch);
 
@@ -48,6 +48,7 @@ class DeviceStreams {
     WhenDone done;
   };
   struct Asked {
+    StreamRole role;
     std::string what;
     Launch launch;
     WhenDone done;

@@ -84,6 +84,11 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
       region_(std::move(region)),
       dtype_(dtype_of(options.compute)),
       gradient_dtype_(options.micro_step_count > 1 ? at::kFloat : dtype_),
+      gradient_work_({opened.device, model.layout(), streams_,
+                      [this](LayerId layer, int gradient) { return gradient_of(layer, gradient); },
+                      [this](LayerId layer, DeviceStreams::Launch launch) {
+                        return in_region(layer, std::move(launch));
+                      }}),
       streams_(opened.device, ComputeThreads(options.thread_count)) {
   streams_.now([this] { take_memory(); });
   for (std::int32_t l = 0; l < model.layout().layer_count(); ++l) {
@@ -113,6 +118,11 @@ void TorchDevice::take_memory() {
 const TorchDevice::Place& TorchDevice::parameters_of(LayerId layer) const {
   return index_of(layer) == 0 ? tables_
                               : parameters_[static_cast<std::size_t>(index_of(layer) % 2)];
+}
+
+at::Tensor TorchDevice::gradient_of(LayerId layer, int gradient) const {
+  return gradients_[static_cast<std::size_t>(gradient)].flat(model_.layout().layer(layer),
+                                                             gradient_dtype_);
 }
 
 std::string TorchDevice::named(std::string_view what, LayerId layer) const {
@@ -157,8 +167,8 @@ Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
 }
 
 Status TorchDevice::forward(LayerId layer, int micro_step, WhenDone done) {
-  streams_.compute(
-      named("forward", layer),
+  streams_.launch(
+      StreamRole::compute, named("forward", layer),
       in_region(layer, [this, layer, micro_step] { layers_.launch_forward(layer, micro_step); }),
       std::move(done));
   return ok_status();
@@ -166,17 +176,16 @@ Status TorchDevice::forward(LayerId layer, int micro_step, WhenDone done) {
 
 Status TorchDevice::backward(LayerId layer, int micro_step, double gradient_scale, int gradient,
                              WhenDone done) {
-  const at::Tensor into = gradients_[static_cast<std::size_t>(gradient)].flat(
-      model_.layout().layer(layer), gradient_dtype_);
-  streams_.compute(named("backward", layer),
-                   in_region(layer,
-                             [this, layer, micro_step, gradient_scale, into] {
-                               const AutogradRegions regions(region_, layer);
-                               if (micro_step == 0 && gradient_dtype_ == at::kFloat)
-                                 at::Tensor(into).zero_();
-                               layers_.launch_backward(layer, micro_step, gradient_scale, into);
-                             }),
-                   std::move(done));
+  const at::Tensor into = gradient_of(layer, gradient);
+  streams_.launch(StreamRole::compute, named("backward", layer),
+                  in_region(layer,
+                            [this, layer, micro_step, gradient_scale, into] {
+                              const AutogradRegions regions(region_, layer);
+                              if (micro_step == 0 && gradient_dtype_ == at::kFloat)
+                                at::Tensor(into).zero_();
+                              layers_.launch_backward(layer, micro_step, gradient_scale, into);
+                            }),
+                  std::move(done));
   return ok_status();
 }
 

@@ -18,6 +18,7 @@
 #include "core/model/model_factory.h"
 #include "core/model/torch/device_streams.h"
 #include "core/model/torch/devices.h"
+#include "core/model/torch/torch_gradients.h"
 #include "core/model/torch/torch_layers.h"
 
 namespace sluice::model {
@@ -43,6 +44,7 @@ class TorchDevice final : public ComputeDevice {
                       WhenDone done) override;
   Status loss_out(int micro_step, WhenDone done) override;
   MemoryUse memory_use() const override;
+  GradientDevice& gradients() override { return gradient_work_; }
 
  private:
   struct Place {  // of a layer's parameters or gradients
@@ -52,6 +54,7 @@ class TorchDevice final : public ComputeDevice {
   };
   void take_memory();
   const Place& parameters_of(LayerId layer) const;
+  at::Tensor gradient_of(LayerId layer, int gradient) const;
   std::string named(std::string_view what, LayerId layer) const;
   // `launch`, in a region of the layer.
   DeviceStreams::Launch in_region(LayerId layer, DeviceStreams::Launch launch) const;
@@ -65,6 +68,7 @@ class TorchDevice final : public ComputeDevice {
   Place tables_;  // of layer 0
   std::array<Place, 2> parameters_;
   std::array<Place, 2> gradients_;
+  TorchGradients gradient_work_;
   DeviceStreams streams_;  // the last: it waits for what works on the memory above
 };
 

@@ -18,6 +18,9 @@
 #include <thread>
 
 #include "base/split_mix.h"
+#include "core/compress/top_k.h"
+#include "core/model/gradient_device.h"
+#include "core/optimizer/gradient_stats.h"
 #include "tests/core/train/arithmetic_model.h"
 
 namespace sluice {
@@ -73,6 +76,150 @@ struct ArithmeticDeviceOptions {
   std::int64_t fault_at = 0;  // call of any kind, from 1
 };
 
+// Gradient work by the host's own definitions, block by block and segment by segment.
+class ArithmeticGradients final : public model::GradientDevice {
+ public:
+  // `start` begins work in the stream of what goes out (false: comes in).
+  using Start = std::function<Status(bool out, model::WhenDone, std::function<Status()>)>;
+  ArithmeticGradients(const model::FlatLayout& layout, optimizer::GradientKind kind,
+                      std::array<std::vector<float>, 2>& gradients, Start start)
+      : layout_(layout), kind_(kind), gradients_(gradients), start_(std::move(start)) {}
+
+  Status prepare(const model::DeviceSelection& selection) override {
+    selection_ = selection;
+    if (!selection.has_feedback) residual_.clear();
+    if (selection.has_feedback) residual_.resize(static_cast<std::size_t>(layout_.parameter_count));
+    return ok_status();
+  }
+  Status check(LayerId layer, int gradient, model::WhenDone done) override {
+    return start_(true, std::move(done), [this, layer, gradient] {
+      const std::int64_t count = layout_.layer(layer).count;
+      sums_.clear();
+      for (std::int64_t first = 0; first < count; first += optimizer::kNormBlockElements) {
+        const std::int64_t length = std::min(optimizer::kNormBlockElements, count - first);
+        sums_.push_back(
+            optimizer::gradient_stats_reference(at(gradient, first), kind_, length).sum_of_squares);
+      }
+      return ok_status();
+    });
+  }
+  Status sums_out(model::BytePart part, double* block_sums, model::WhenDone done) override {
+    out_bytes += part.size_bytes;
+    return start_(true, std::move(done), [this, part, block_sums] {
+      copy_part(part, sums_.data(), block_sums);
+      return ok_status();
+    });
+  }
+  Status select(LayerId layer, int gradient, int segment, float scale,
+                model::WhenDone done) override {
+    return start_(true, std::move(done), [this, layer, gradient, segment, scale] {
+      select_from(selection_.of(layer)[static_cast<std::size_t>(segment)], gradient, scale);
+      return ok_status();
+    });
+  }
+  Status kept_out(LayerId layer, model::BytePart part, const model::KeptPlace& into,
+                  model::WhenDone done) override {
+    out_bytes += part.size_bytes;
+    return start_(true, std::move(done), [this, layer, part, into] {
+      const std::int64_t half = selection_.kept_count(layer) * 4;
+      for (std::int64_t b = part.first_byte; b < part.first_byte + part.size_bytes; ++b) {
+        const auto* const from = b < half ? bytes_of(indices_) + b : bytes_of(values_) + b - half;
+        auto* const to = b < half ? reinterpret_cast<std::byte*>(into.indices) + b
+                                  : reinterpret_cast<std::byte*>(into.values) + b - half;
+        *to = *from;
+      }
+      return ok_status();
+    });
+  }
+  Status put_back(LayerId layer, const model::KeptPlace& from, model::WhenDone done) override {
+    in_bytes += model::kept_bytes(selection_.kept_count(layer));
+    return start_(false, std::move(done), [this, layer, from] {
+      for (const model::DeviceSegment& segment : selection_.of(layer)) {
+        for (std::int64_t i = segment.kept_first; i < segment.kept_first + segment.kept_count;
+             ++i) {
+          const std::int64_t element = from.indices[i] - segment.first_index + segment.flat_first;
+          residual_[static_cast<std::size_t>(element)] = from.values[i];
+        }
+      }
+      return ok_status();
+    });
+  }
+  Status residual_out(model::BytePart part, std::byte* residual, model::WhenDone done) override {
+    out_bytes += part.size_bytes;
+    return start_(true, std::move(done), [this, part, residual] {
+      std::memcpy(residual, bytes_of(residual_) + part.first_byte,
+                  static_cast<std::size_t>(part.size_bytes));
+      return ok_status();
+    });
+  }
+  Status residual_in(model::BytePart part, const std::byte* residual,
+                     model::WhenDone done) override {
+    in_bytes += part.size_bytes;
+    return start_(false, std::move(done), [this, part, residual] {
+      std::memcpy(reinterpret_cast<std::byte*>(residual_.data()) + part.first_byte, residual,
+                  static_cast<std::size_t>(part.size_bytes));
+      return ok_status();
+    });
+  }
+
+  std::int64_t in_bytes = 0;
+  std::int64_t out_bytes = 0;
+
+ private:
+  template <typename T>
+  static const std::byte* bytes_of(const std::vector<T>& values) {
+    return reinterpret_cast<const std::byte*>(values.data());
+  }
+  static void copy_part(model::BytePart part, const void* from, void* to) {
+    std::memcpy(static_cast<std::byte*>(to) + part.first_byte,
+                static_cast<const std::byte*>(from) + part.first_byte,
+                static_cast<std::size_t>(part.size_bytes));
+  }
+  const std::byte* at(int gradient, std::int64_t element) const {
+    return bytes_of(gradients_[static_cast<std::size_t>(gradient)]) + element * bytes_of_kind();
+  }
+  std::int64_t bytes_of_kind() const { return optimizer::bytes_of(kind_); }
+
+  void select_from(const model::DeviceSegment& segment, int gradient, float scale) {
+    std::vector<float> fresh(static_cast<std::size_t>(segment.count));
+    const std::byte* const from = at(gradient, segment.layer_offset);
+    if (kind_ == optimizer::GradientKind::fp32) {
+      std::memcpy(fresh.data(), from, fresh.size() * 4);
+    } else {
+      optimizer::widen(
+          reinterpret_cast<const std::uint16_t*>(from),
+          kind_ == optimizer::GradientKind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16,
+          fresh.data(), segment.count);
+    }
+    std::span<float> values = fresh;
+    if (selection_.has_feedback) {
+      values = std::span(residual_).subspan(static_cast<std::size_t>(segment.flat_first),
+                                            static_cast<std::size_t>(segment.count));
+      compress::accumulate_residual_reference({fresh, scale, values});
+    }
+    const auto end = static_cast<std::size_t>(segment.kept_first + segment.kept_count);
+    indices_.resize(std::max(indices_.size(), end));
+    values_.resize(indices_.size());
+    compress::top_k_reference(values, segment.kept_count,
+                              {indices_.data() + segment.kept_first,
+                               values_.data() + segment.kept_first, segment.kept_count});
+    const auto kept = std::span(indices_).subspan(static_cast<std::size_t>(segment.kept_first),
+                                                  static_cast<std::size_t>(segment.kept_count));
+    if (selection_.has_feedback) compress::clear_residual(kept, values);
+    for (std::uint32_t& index : kept) index += static_cast<std::uint32_t>(segment.first_index);
+  }
+
+  const model::FlatLayout& layout_;
+  optimizer::GradientKind kind_;
+  std::array<std::vector<float>, 2>& gradients_;
+  Start start_;
+  model::DeviceSelection selection_;
+  std::vector<double> sums_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<float> values_;
+  std::vector<float> residual_;
+};
+
 class ArithmeticDevice final : public model::ComputeDevice {
  public:
   // `host` holds the batches, and is told the losses; its parameters are what is brought.
@@ -83,7 +230,15 @@ class ArithmeticDevice final : public model::ComputeDevice {
         parameters_(host.parameters().size()),
         computing_(shape, options.micro_step_count, options.compute, parameters_),
         element_bytes_(options.micro_step_count > 1 ? 4 : 2),
-        batches_(static_cast<std::size_t>(options.micro_step_count)) {
+        batches_(static_cast<std::size_t>(options.micro_step_count)),
+        gradient_work_(host.layout(),
+                       options.micro_step_count > 1           ? optimizer::GradientKind::fp32
+                       : options.compute == Float16Kind::bf16 ? optimizer::GradientKind::bf16
+                                                              : optimizer::GradientKind::fp16,
+                       gradients_,
+                       [this](bool out, model::WhenDone done, std::function<Status()> work) {
+                         return start(out ? out_ : in_, std::move(done), std::move(work));
+                       }) {
     const auto largest = static_cast<std::size_t>(host.layout().largest_layer_elements());
     for (std::vector<float>& gradient : gradients_) gradient.resize(largest);
   }
@@ -148,6 +303,9 @@ class ArithmeticDevice final : public model::ComputeDevice {
     });
   }
   MemoryUse memory_use() const override { return {1 << 20, 1 << 20, 2 << 20}; }
+  model::GradientDevice& gradients() override { return gradient_work_; }
+  std::int64_t all_in_bytes() const { return in_bytes + gradient_work_.in_bytes; }
+  std::int64_t all_out_bytes() const { return out_bytes + gradient_work_.out_bytes; }
 
   void keep_batch(int micro_step, const model::TokenBatch& batch) {
     batches_[static_cast<std::size_t>(micro_step)] = {batch.batch,
@@ -205,6 +363,7 @@ class ArithmeticDevice final : public model::ComputeDevice {
   std::array<std::vector<float>, 2> gradients_;
   std::array<LayerId, 2> places_ = {kNoLayer, kNoLayer};
   std::int64_t call_count_ = 0;
+  ArithmeticGradients gradient_work_;
   DeviceStream compute_{how_.seed};  // the last: they work on the memory above
   DeviceStream in_{how_.seed + 1};
   DeviceStream out_{how_.seed + 2};
@@ -257,6 +416,9 @@ inline model::ModelFactory arithmetic_device_factory(const ArithmeticDeviceOptio
   };
   factory.device_memory = [](const model::ModelShape&, const model::ModelOptions&) {
     return MemoryItems{{"all of it", 1 << 20}};
+  };
+  factory.gradient_memory = [](const model::FlatLayout&, const model::DeviceSelection&) {
+    return MemoryItems{{"its gradient work", 1 << 16}};
   };
   factory.device_memory_cap_bytes = 2 << 20;
   factory.device_description = "TEST DEVICE of plain arithmetic";

@@ -91,9 +91,9 @@ TEST_CASE("what crosses to a device and back is what it counts, validations incl
   const auto index = static_cast<std::size_t>(platform::index_of(link));
   const runtime::LinkBytes crossed = (*run)->bytes().links()[index];
   CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::write)] ==
-        device->in_bytes);
+        device->all_in_bytes());
   CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
-        device->out_bytes);
+        device->all_out_bytes());
   // A step brings each layer twice and takes its fp32 gradients; validations are no step's.
   const std::int64_t parameters = (*run)->layout().parameter_count;
   const std::int64_t tokens = config->batch.batch * config->batch.sequence;
@@ -103,6 +103,111 @@ TEST_CASE("what crosses to a device and back is what it counts, validations incl
       steps * (4 * parameters + 2 * model::batch_bytes(tokens)));
   CHECK(report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
         steps * (4 * parameters + 2 * model::kLossBytes));
+}
+
+TEST_CASE("gradients worked on where they are give the host's numbers") {
+  const std::string method = GENERATE("method=csd", "method=host");
+  const std::string pipeline = GENERATE("pipeline=nbuffer", "pipeline=serial");
+  const std::string sent = GENERATE("density=1", "density=0.1", "density=0.37");
+  const std::string feedback = GENERATE("error_feedback=false", "error_feedback=true");
+  const std::string more =
+      GENERATE("wire=native", "grad_accum_steps=3", "precision=fp16", "accelerators=2");
+  INFO(method << " " << pipeline << " " << sent << " " << feedback << " " << more);
+  // Some steps overflow, so that what they kept goes back.
+  std::vector<std::string> settings = {method,
+                                       pipeline,
+                                       sent,
+                                       feedback,
+                                       more,
+                                       "lr=0.01",
+                                       "steps=8",
+                                       "time_scale=0.001",
+                                       "initial_loss_scale=1e6"};
+  if (more == "accelerators=2") {
+    settings.emplace_back("clock=emulated");
+    settings.push_back("platform=" + std::string(SLUICE_SOURCE_DIR) +
+                       "/sample_models/platforms/smartssd-a4000-switch.toml");
+  }
+  const SmallRun plain_files, device_files;
+  const Result<Trained> plain = train_small(plain_files, settings);
+  INFO(message_of(plain));
+  REQUIRE(plain.ok());
+  if (more == "precision=fp16") REQUIRE(plain->steps.front().skipped);
+  settings.emplace_back("gradient_work=accelerator");
+  const Result<Trained> trained = train_on_device(device_files, settings, {.seed = 5});
+  INFO(message_of(trained));
+  REQUIRE(trained.ok());
+  CHECK(trained->losses == plain->losses);
+  CHECK(trained->digest == plain->digest);
+}
+
+TEST_CASE("a residual on a device goes on after a resume, and after live changes") {
+  const SmallRun plain_files, device_files;
+  const std::vector<train::PlannedChange> changes = {
+      {1, {"density=0.3"}}, {2, {"error_feedback=false"}}, {3, {"error_feedback=true"}}};
+  std::vector<std::string> settings = {"lr=0.01", "density=0.1", "error_feedback=true"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), settings.begin(), settings.end());
+    return more;
+  };
+  const Result<Trained> plain =
+      train_small(plain_files, with({"steps=9"}), train::StartFrom::new_state, {}, changes);
+  REQUIRE(plain.ok());
+  settings.emplace_back("gradient_work=accelerator");
+  const Result<Trained> first = train_on_device(device_files, with({"steps=5", "schedule_steps=9"}),
+                                                {}, train::StartFrom::new_state, changes);
+  INFO(message_of(first));
+  REQUIRE(first.ok());
+  settings[1] = "density=0.3";
+  const Result<Trained> rest =
+      train_on_device(device_files, with({"steps=9"}), {.seed = 4}, train::StartFrom::last_commit);
+  INFO(message_of(rest));
+  REQUIRE(rest.ok());
+  std::vector<double> losses = first->losses;
+  losses.insert(losses.end(), rest->losses.begin(), rest->losses.end());
+  CHECK(losses == plain->losses);
+  CHECK(rest->digest == plain->digest);
+}
+
+TEST_CASE("only what is sent crosses where an accelerator selects") {
+  const SmallRun files;
+  const std::string density = GENERATE("density=0.1", "density=1");
+  const auto config = files.config({"device=soft", "gradient_work=accelerator",
+                                    "error_feedback=true", density, "validation_every=0"});
+  REQUIRE(config.ok());
+  ArithmeticDevice* device = nullptr;
+  const model::ModelFactory factory = arithmetic_device_factory({}, &device);
+  train::TrainingRun::Request request;
+  request.config = &*config;
+  request.factory = &factory;
+  const auto run = train::TrainingRun::open(request);
+  REQUIRE(run.ok());
+  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  Quiet observer;
+  const auto report = train::train(**run, {{&observer}, {}}, {});
+  REQUIRE(report.ok());
+  REQUIRE((*run)->keep_residual().ok());
+  const platform::LinkId link = (*run)->platform().accelerator_routes.front().back();
+  const auto index = static_cast<std::size_t>(platform::index_of(link));
+  const runtime::LinkBytes crossed = (*run)->bytes().links()[index];
+  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
+        device->all_out_bytes());
+  std::int64_t sent = model::kLossBytes;
+  for (const LayerId layer : all_ids<LayerId>((*run)->layout().layer_count())) {
+    const std::int64_t count = (*run)->layout().layer(layer).count;
+    sent += 8 * optimizer::norm_block_count(count);
+    sent += config->offload.density < 1 ? 8 * (*run)->offload().kept_count(layer) : 2 * count;
+  }
+  const auto steps = static_cast<std::int64_t>(report->losses.size());
+  CHECK(report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
+        steps * sent);
+}
+
+TEST_CASE("gradient work on an accelerator is refused where none computes") {
+  const SmallRun files;
+  const Result<Trained> refused = train_small(files, {"gradient_work=accelerator"});
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.error().message(), Catch::Contains("set device=cuda or soft"));
 }
 
 TEST_CASE("a device that fails or hangs ends the run by name, and the last commit stands") {

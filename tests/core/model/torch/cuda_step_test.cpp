@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/float16.h"
-#include "tests/core/model/torch/device_step.h"
+#include "tests/core/model/torch/device_gradients.h"
 #include "tests/skip.h"
 
 namespace sluice::model {
@@ -64,6 +64,25 @@ double worst_difference(const StepNumbers& found, const StepNumbers& expected,
     worst = std::max(worst, std::sqrt(difference / norm));
   }
   return worst;
+}
+
+// Whatever the gradients' own roundings are.
+TEST_CASE("gradient work on the device has the host's bits") {
+  const ModelFactory* const factory = device_factory();
+  if (factory == nullptr) return;
+  const ModelOptions options{.batch = 4,
+                             .sequence = 32,
+                             .micro_step_count = GENERATE(1, 3),
+                             .activations = Activations::keep,
+                             .compute = Float16Kind::bf16,
+                             .thread_count = 2};
+  std::vector<Batch> micro_batches;
+  for (int m = 0; m < options.micro_step_count; ++m)
+    micro_batches.emplace_back(4, 32, 256, 7 + static_cast<std::uint64_t>(m));
+  DeviceStep step(kShape, options, *factory, 4);
+  const Result<StepNumbers> numbers = step.run(micro_batches, 2.0);
+  REQUIRE(numbers.ok());
+  check_gradient_work(step, *numbers, options);
 }
 
 TEST_CASE("a step on the device is near one in host memory") {

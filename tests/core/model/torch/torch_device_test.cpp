@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/core/model/torch/device_step.h"
+#include "tests/core/model/torch/device_gradients.h"
 
 namespace sluice::model {
 namespace {
@@ -51,6 +51,17 @@ TEST_CASE("a step on the device has the bits of one in host memory") {
     CHECK(found.losses == expected.losses);
     CHECK(found.gradients == expected.gradients);
   }
+  step.give_up_device();
+  CHECK(kept_error().empty());
+}
+
+TEST_CASE("gradients are worked on where they are, with the host's bits") {
+  const ModelOptions options =
+      options_of(GENERATE(1, 3), Activations::keep, GENERATE(Float16Kind::bf16, Float16Kind::fp16));
+  const ModelFactory factory = soft_factory("seed=6;delay_us=100");
+  DeviceStep step(kSmall, options, factory, 4);
+  const StepNumbers numbers = require_step(step, batches(options.micro_step_count, 7));
+  check_gradient_work(step, numbers, options);
   step.give_up_device();
   CHECK(kept_error().empty());
 }

@@ -1,0 +1,19 @@
+#pragma once
+// What the host has to say of gradient work on an accelerator (gradient_work=accelerator): which
+// elements are selected from which, in the words of core/model/gradient_device.h.
+//
+// Thread contract: a free function.
+
+#include "core/model/flat_layout.h"
+#include "core/model/gradient_device.h"
+#include "core/offload/offload_options.h"
+#include "storage/state/state_layout.h"
+
+namespace sluice::offload {
+
+// Empty where gradients are dense.
+model::DeviceSelection device_selection(const OffloadOptions& options,
+                                        const model::FlatLayout& layout,
+                                        const state::Geometry& geometry);
+
+}  // namespace sluice::offload

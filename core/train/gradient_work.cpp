@@ -1,0 +1,141 @@
+#include "core/train/gradient_work.h"
+
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::train {
+
+using platform::Direction;
+using runtime::Stage;
+using Kind = DeviceWork::Kind;
+
+std::int64_t GradientWork::gradient_bytes(LayerId layer) const {
+  return context_.layout.layer(layer).count *
+         optimizer::bytes_of(context_.offload.options().gradient_kind);
+}
+
+runtime::Task<Status> GradientWork::take(LayerId layer, const runtime::Pool::Lease& lease) const {
+  if (moves_.moves_nothing()) co_return ok_status();
+  const offload::OffloadOptions& options = context_.offload.options();
+  if (!options.works_on_accelerator()) {
+    Status taken = co_await take_all(layer, lease, AmongPeers::all);
+    co_return taken;
+  }
+  const auto gradient = static_cast<std::int8_t>(lease.index());
+  Status checked = co_await check(layer, gradient);
+  CO_RETURN_IF_ERROR(checked);
+  if (!options.is_sparse()) {
+    Status taken = co_await take_all(layer, lease, AmongPeers::nothing);
+    co_return taken;
+  }
+  // After an overflow the step is skipped, and what overflowed must not enter the residual.
+  if (!context_.offload.are_gradients_finite()) co_return ok_status();
+  Status taken = co_await take_largest(layer, gradient);
+  co_return taken;
+}
+
+runtime::Task<Status> GradientWork::take_all(LayerId layer, const runtime::Pool::Lease& lease,
+                                             AmongPeers among_peers) const {
+  const Move whole{.stage = Stage::gradient_out,
+                   .direction = Direction::read,
+                   .layer = layer,
+                   .size_bytes = gradient_bytes(layer),
+                   .among_peers = among_peers,
+                   .work = {.kind = Kind::gradient_out,
+                            .gradient = static_cast<std::int8_t>(lease.index()),
+                            .layer = layer,
+                            .host = data_of(context_.offload.layer_gradient(lease, layer))}};
+  Status taken = co_await moves_.in_parts(whole);
+  co_return taken;
+}
+
+// Several accelerators have summed the layer before they look at it.
+runtime::Task<Status> GradientWork::check(LayerId layer, std::int8_t gradient) const {
+  Status summed = co_await moves_.among_peers(layer, gradient_bytes(layer));
+  CO_RETURN_IF_ERROR(summed);
+  const std::int64_t count = context_.layout.layer(layer).count;
+  Status checked =
+      co_await kernel(Stage::gradient, "elementwise", count,
+                      {.kind = Kind::check_gradient, .gradient = gradient, .layer = layer});
+  CO_RETURN_IF_ERROR(checked);
+  const Move sums{.stage = Stage::gradient_out,
+                  .direction = Direction::read,
+                  .layer = layer,
+                  .size_bytes = optimizer::norm_block_count(count) * 8,
+                  .work = {.kind = Kind::sums_out,
+                           .layer = layer,
+                           .host = reinterpret_cast<std::byte*>(context_.offload.block_sums())}};
+  Status taken = co_await moves_.in_parts(sums);
+  CO_RETURN_IF_ERROR(taken);
+  context_.offload.note_block_sums(layer);
+  co_return ok_status();
+}
+
+runtime::Task<Status> GradientWork::take_largest(LayerId layer, std::int8_t gradient) const {
+  std::int32_t number = 0;
+  for (const offload::GradientSegment& segment : context_.offload.segments(layer)) {
+    DeviceWork work{
+        .kind = Kind::select_gradient, .gradient = gradient, .layer = layer, .segment = number++};
+    // With feedback the residual is kept without the loss scale.
+    work.gradient_scale = 1 / context_.offload.loss_scale();
+    runtime::Operation select = kernel(Stage::compress, "compress", segment.count, work);
+    select.label.subgroup = segment.subgroup;
+    Status selected = co_await select;
+    CO_RETURN_IF_ERROR(selected);
+  }
+  context_.offload.note_selected(layer);
+  const Move kept = kept_move(Stage::gradient_out, Direction::read, Kind::kept_out, layer);
+  Status taken = co_await moves_.in_parts(kept);
+  co_return taken;
+}
+
+runtime::Task<Status> GradientWork::put_back() const {
+  const offload::Offload& offload = context_.offload;
+  if (!offload.options().works_on_accelerator() || !offload.options().has_feedback()) {
+    co_return ok_status();
+  }
+  for (std::int32_t l = index_of(offload.selected_from()); l < context_.layout.layer_count(); ++l) {
+    const Move kept = kept_move(Stage::residual_in, Direction::write, Kind::put_back, LayerId{l});
+    Status back = co_await moves_.by_one(kept);
+    CO_RETURN_IF_ERROR(back);
+  }
+  co_return ok_status();
+}
+
+Move GradientWork::kept_move(Stage stage, Direction direction, Kind kind, LayerId layer) const {
+  Move kept{.stage = stage,
+            .direction = direction,
+            .layer = layer,
+            .size_bytes = model::kept_bytes(context_.offload.kept_count(layer)),
+            .work = {.kind = kind, .layer = layer}};
+  kept.work.set_kept(context_.offload.kept_place(layer));
+  return kept;
+}
+
+runtime::Operation GradientWork::kernel(Stage stage, const char* rate, std::int64_t elements,
+                                        const DeviceWork& work) const {
+  const platform::EngineId engine = context_.platform.compute_engine;
+  runtime::Operation operation;
+  operation.runtime = &context_.runtime;
+  operation.label.stage = stage;
+  operation.label.layer = work.layer;
+  operation.cost = runtime::kernel_cost(engine, context_.platform.engine(engine), rate,
+                                        static_cast<double>(elements));
+  set_device_work(context_, operation, work);
+  return operation;
+}
+
+runtime::Task<Status> bring_residual(const StepContext& context, Direction direction,
+                                     model::BytePart part, std::byte* residual) {
+  const bool goes_in = direction == Direction::write;
+  runtime::Operation operation =
+      AcceleratorMoves(context).by_one({.stage = goes_in ? Stage::residual_in : Stage::residual_out,
+                                        .direction = direction,
+                                        .size_bytes = part.size_bytes});
+  set_device_work(
+      context, operation,
+      {.kind = goes_in ? Kind::residual_in : Kind::residual_out, .part = part, .host = residual});
+  Status brought = co_await operation;
+  co_return brought;
+}
+
+}  // namespace sluice::train
