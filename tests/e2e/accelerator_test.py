@@ -178,12 +178,14 @@ def the_simulated_and_the_emulated_run_make_the_same_operations(place):
 
 @test
 def a_recorded_run_is_fitted_and_predicted(place):
-    for clock, device in (("real", ""), ("emulated", "in_rate=5e7;out_rate=5e7")):
-        train(place, "--steps", 8, output=clock, clock=clock, device=device).done()
-        said = sluice("predict", place / clock / "run.db", "--json", cwd=place.path).json()
+    for clock, work in (("real", "host"), ("emulated", "host"), ("emulated", "accelerator")):
+        name = f"{clock}-{work}"
+        train(place, "--steps", 8, output=name, clock=clock, device="in_rate=5e7;out_rate=5e7",
+              density=0.1, gradient_work=work).done()
+        said = sluice("predict", place / f"{name}/run.db", "--json", cwd=place.path).json()
         require(said["simulated_seconds"] > 0, f"{said}")
-        page = place / f"{clock}.html"
-        sluice("report", place / clock / "run.db", "-o", page, cwd=place.path).done()
+        page = place / f"{name}.html"
+        sluice("report", place / f"{name}/run.db", "-o", page, cwd=place.path).done()
         require_words(page.read_text(), ["SOFTWARE ACCELERATOR", "accelerator0"], "the page")
 
 

@@ -72,6 +72,8 @@ class KernelFit {
       add_layer(kernel, charged_seconds, recorded_seconds);
       return;
     }
+    // What computes checks gradients at the rate that its layers say more of.
+    if (rate == runtime::StageRate::stage && charge.engine == plan_.platform.compute_engine) return;
     KernelTimes& times = kernels_[{charge.engine, rate_key(rate, engine(charge.engine))}];
     times.charged_seconds += charged_seconds;
     times.recorded_seconds += recorded_seconds;
