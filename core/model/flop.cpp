@@ -20,15 +20,23 @@ struct Factors {
         tokens(static_cast<double>(batch_ * sequence_)),
         hidden(static_cast<double>(shape.hidden)),
         heads(static_cast<double>(shape.heads)),
+        kv_width(static_cast<double>(shape.kv_width())),
+        ffn(static_cast<double>(shape.ffn)),
         vocabulary(static_cast<double>(shape.vocabulary)),
         patch_values(static_cast<double>(shape.channels * shape.patch * shape.patch)),
         classes(static_cast<double>(shape.classes)) {}
 
-  double batch, sequence, tokens, hidden, heads, vocabulary, patch_values, classes;
+  double batch, sequence, tokens, hidden, heads, kv_width, ffn, vocabulary, patch_values, classes;
 };
 
+// The elements of a block's matrices.
+double block_weights(const ModelShape& shape, const Factors& f) {
+  if (shape.family != Family::llama) return 12 * f.hidden * f.hidden;
+  return f.hidden * (2 * f.hidden + 2 * f.kv_width + 3 * f.ffn);
+}
+
 double block_flop(const ModelShape& shape, const Factors& f) {
-  const double products = 2 * f.tokens * 12 * f.hidden * f.hidden;
+  const double products = 2 * f.tokens * block_weights(shape, f);
   const double attention = 2 * f.tokens * f.sequence * f.hidden;
   return products + (shape.is_causal() ? 1 : 2) * attention;
 }
@@ -50,11 +58,20 @@ double embedding_elements(const ModelShape& shape, const Factors& f) {
   return (has_embedding_norm(shape) ? 3 : 1) * f.tokens * f.hidden;
 }
 
-// The widths that a block keeps for its backward (core/model/gpt2/gpt2_memory.cpp counts them;
-// where its LayerNorms stand does not matter), and the scores.
+// The widths that a block keeps for its backward. core/model/gpt2/gpt2_memory.cpp counts them;
+// where its LayerNorms stand does not matter. A llama's block keeps 4 of its norms; query, key and
+// value, and the first two of them turned; 2 of attention's result, 1 of the residual stream in the
+// middle, 1 output; and of the MLP's width both inner products, the activation of one and their
+// product.
+double block_widths(const ModelShape& shape, const Factors& f) {
+  if (shape.family != Family::llama) return 19 * f.hidden;
+  return 10 * f.hidden + 3 * f.kv_width + 4 * f.ffn;
+}
+
+// Those widths, and the scores.
 double block_elements(const ModelShape& shape, const Factors& f) {
   const double scores = f.heads * f.sequence / (shape.is_causal() ? 2 : 1);
-  return f.tokens * (19 * f.hidden + scores);
+  return f.tokens * (block_widths(shape, f) + scores);
 }
 
 // The last LayerNorm's two widths; bert's transform before and after gelu, and its pooler.
@@ -125,8 +142,7 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   if (part == Part::embedding) {
     return embedding_parameters(shape) / 4 + (has_embedding_norm(shape) ? passes * forward : 0);
   }
-  const double copied = static_cast<double>(12 * shape.hidden * shape.hidden) / 4;
-  return passes * forward + copied;
+  return passes * forward + block_weights(shape, Factors(shape, batch, sequence)) / 4;
 }
 
 }  // namespace sluice::model

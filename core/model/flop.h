@@ -5,14 +5,16 @@
 //
 // Forward, with t = batch x sequence tokens, s = sequence, h = hidden:
 //
-//   embedding  gpt2, bert, bloom  0: tables are looked up
+//   embedding  all but vit        0: tables are looked up
 //              vit                2 (t - batch) (channels x patch^2) h: each patch, projected
-//   block      all                2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection
+//   block      all but llama      2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection
 //                                 and the two of the MLP
-//              gpt2, bloom        + 2 t s h: scores and weighted values, of half the pairs, since
+//              llama              2 t (2 h^2 + 2 h kv + 3 h ffn): query and projection, key and
+//                                 value of width kv = h kv_heads / heads, the three of the MLP
+//              gpt2, bloom, llama + 2 t s h: scores and weighted values, of half the pairs, since
 //                                 a token looks back only
 //              bert, vit          + 4 t s h: of all pairs
-//   head       gpt2, bloom        2 t h vocabulary
+//   head       gpt2, bloom, llama 2 t h vocabulary
 //              bert               2 t (h^2 + h vocabulary) + 2 batch (h^2 + 2 h): transform and
 //                                 logits of every token, as Hugging Face computes them, though
 //                                 only the masked ones (15 %) count in the loss; pooler and

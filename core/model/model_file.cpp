@@ -17,6 +17,7 @@ namespace {
 constexpr bool is_any(Family /*family*/) { return true; }
 constexpr bool reads_images(Family family) { return family == Family::vit; }
 constexpr bool reads_tokens(Family family) { return !reads_images(family); }
+constexpr bool is_llama(Family family) { return family == Family::llama; }
 
 struct NumberKey {
   const char* key;
@@ -35,6 +36,8 @@ constexpr std::array kNumberKeys = {
     NumberKey{"patch", &ModelShape::patch, 10'000, reads_images},
     NumberKey{"channels", &ModelShape::channels, 1'000, reads_images},
     NumberKey{"classes", &ModelShape::classes, 100'000'000, reads_images},
+    NumberKey{"kv_heads", &ModelShape::kv_heads, 1'000'000, is_llama},
+    NumberKey{"ffn", &ModelShape::ffn, 4'000'000, is_llama},
 };
 
 constexpr std::int64_t kLargestPatchesASide = 1000;  // the setting `sequence` goes to 2^20
@@ -118,6 +121,13 @@ Status check_parts(const ModelShape& shape, const toml::table& table, const std:
                       "{}: 'hidden' = {} is not a multiple of 'heads' = {}; each head takes an "
                       "equal share of the width",
                       place(path, table.get("heads")->source()), shape.hidden, shape.heads);
+  }
+  if (is_llama(shape.family) && shape.heads % shape.kv_heads != 0) {
+    return make_error(
+        ErrorCode::config,
+        "{}: 'heads' = {} is not a multiple of 'kv_heads' = {}; each head of keys and "
+        "values serves equally many of queries",
+        place(path, table.get("kv_heads")->source()), shape.heads, shape.kv_heads);
   }
   if (reads_images(shape.family) && shape.image % shape.patch != 0) {
     return make_error(ErrorCode::config,

@@ -4,7 +4,7 @@
 
 namespace sluice::model {
 
-std::vector<std::string> family_names() { return {"gpt2", "bert", "bloom", "vit"}; }
+std::vector<std::string> family_names() { return {"gpt2", "bert", "bloom", "vit", "llama"}; }
 
 std::string family_name(Family family) { return family_names()[static_cast<std::size_t>(family)]; }
 
@@ -16,13 +16,15 @@ FlatLayout ModelShape::flat_layout() const {
       return bloom_layout(*this);
     case Family::vit:
       return vit_layout(*this);
+    case Family::llama:
+      return llama_layout(*this);
     case Family::gpt2:
       break;
   }
   return gpt2_layout(*this);
 }
 
-bool ModelShape::is_causal() const { return family == Family::gpt2 || family == Family::bloom; }
+bool ModelShape::is_causal() const { return family != Family::bert && family != Family::vit; }
 
 Status ModelShape::check_sequence(std::int64_t asked) const {
   if (family == Family::vit && asked != sequence) {
@@ -31,8 +33,9 @@ Status ModelShape::check_sequence(std::int64_t asked) const {
                       "{} x {} is always {} tokens; leave 'sequence' out",
                       asked, name, image, image, patch, patch, sequence);
   }
-  // ALiBi has no table that could end.
-  if (family == Family::bloom || asked <= sequence) return ok_status();
+  // ALiBi and rotary positions have no table that could end.
+  const bool has_table = family != Family::bloom && family != Family::llama;
+  if (!has_table || asked <= sequence) return ok_status();
   return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})", asked,
                     name, sequence);
 }

@@ -14,7 +14,7 @@
 
 namespace sluice::model {
 
-enum class Family : std::uint8_t { gpt2, bert, bloom, vit };
+enum class Family : std::uint8_t { gpt2, bert, bloom, vit, llama };
 
 std::string family_name(Family family);
 std::vector<std::string> family_names();  // in the order of the enum
@@ -24,8 +24,8 @@ struct ModelShape {
   std::int64_t layers = 0;  // transformer blocks
   std::int64_t hidden = 0;  // width; a multiple of heads
   std::int64_t heads = 0;
-  // Longest context: rows of the position table. bloom has no table: the context that
-  // it was trained with. vit: the patches of an image and the class token.
+  // Longest context: rows of the position table. bloom and llama have no table: the context that
+  // they were trained with. vit: the patches of an image and the class token.
   std::int64_t sequence = 0;
   std::int64_t vocabulary = 0;  // vit: 0
   Family family = Family::gpt2;
@@ -34,6 +34,13 @@ struct ModelShape {
   std::int64_t patch = 0;  // side of a patch, pixels
   std::int64_t channels = 0;
   std::int64_t classes = 0;
+  // llama only; all else have 0, since each of their heads has its own keys and values, and their
+  // MLP is four times as wide as the model.
+  std::int64_t kv_heads = 0;  // heads of keys and values, each for heads / kv_heads queries
+  std::int64_t ffn = 0;       // width of the MLP
+
+  // The width of a token's keys, and of its values.
+  std::int64_t kv_width() const { return kv_heads > 0 ? hidden / heads * kv_heads : hidden; }
 
   FlatLayout flat_layout() const;  // core/model/family_layouts.h
   bool is_causal() const;          // attention looks back only

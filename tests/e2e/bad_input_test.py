@@ -13,6 +13,7 @@ import sys
 from sluice_run import (NANO_MODEL, NANO_RUN, SAMPLES, Skip, main, require, require_equal,
                         require_words, sluice, test)
 
+LLAMA = str(SAMPLES / "models/llama-44b.toml")
 VIT = str(SAMPLES / "models/vit-0.30b.toml")
 # Keys of the run file -> words of the message; `None` leaves the value out of the message.
 SETTINGS = [
@@ -56,6 +57,7 @@ SETTINGS = [
     ({"model": "mixed.toml"}, ["mixed.toml:7", "a gpt2 model has no key 'patch'", "vit"]),
     ({"model": "bert.toml"}, ["bert models can be simulated", "training knows gpt2"]),
     ({"model": "bloom.toml"}, ["bloom models can be simulated", "training knows gpt2"]),
+    ({"model": LLAMA}, ["llama-44b: llama models can be simulated", "training knows gpt2"]),
     ({"model": VIT}, ["vit-0.30b: vit models can be simulated", "training knows gpt2"]),
     ({"name": "a/b"}, ["a/b", "folder"]),
 ]

@@ -14,6 +14,7 @@ VIT = SAMPLES / "models/vit-0.30b.toml"
 # Other families, their parameters, and the sequence that is assumed.
 OTHERS = [(BERT, 336_226_108, "512"),
           (SAMPLES / "models/bloom-3b.toml", 3_002_557_440, "2048"),
+          (SAMPLES / "models/llama-44b.toml", 44_278_226_944, "2048"),
           (VIT, 304_326_632, "197")]
 ON_TESTBED = ("--platform", TESTBED)
 

@@ -51,6 +51,18 @@ ModelShape vit(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std
   return {"vit", layers, hidden, heads, side * side + 1, 0, Family::vit, 224, patch, 3, 1000};
 }
 
+struct LlamaSize {
+  std::int64_t layers, hidden, heads, vocabulary, kv_heads, ffn;
+};
+
+ModelShape llama(const LlamaSize& size) {
+  ModelShape shape{"llama", size.layers,     size.hidden,  size.heads,
+                   2048,    size.vocabulary, Family::llama};
+  shape.kv_heads = size.kv_heads;
+  shape.ffn = size.ffn;
+  return shape;
+}
+
 TEST_CASE("BERT's layers hold the tensors of BertForPreTraining") {
   const ModelShape shape = small(Family::bert);
   CHECK(tensors_of(shape, 0) == Lines{"embeddings.word_embeddings.weight [11, 8]",
@@ -125,6 +137,19 @@ TEST_CASE("ViT's layers hold the tensors of ViTForImageClassification") {
                                       "classifier.weight [13, 8]", "classifier.bias [13]"});
 }
 
+TEST_CASE("Llama's layers hold the tensors of LlamaForCausalLM") {
+  const ModelShape shape = small(Family::llama);
+  CHECK(tensors_of(shape, 0) == Lines{"embed_tokens.weight [11, 12]"});
+  CHECK(
+      tensors_of(shape, 1) ==
+      Lines{"layers.0.self_attn.q_proj.weight [12, 12]", "layers.0.self_attn.k_proj.weight [6, 12]",
+            "layers.0.self_attn.v_proj.weight [6, 12]", "layers.0.self_attn.o_proj.weight [12, 12]",
+            "layers.0.mlp.gate_proj.weight [20, 12]", "layers.0.mlp.up_proj.weight [20, 12]",
+            "layers.0.mlp.down_proj.weight [12, 20]", "layers.0.input_layernorm.weight [12]",
+            "layers.0.post_attention_layernorm.weight [12]"});
+  CHECK(tensors_of(shape, 2) == Lines{"norm.weight [12]", "lm_head.weight [11, 12]"});
+}
+
 TEST_CASE("each family has the published number of parameters") {
   // google-bert/bert-{base,large}-uncased: the whole checkpoint, and BertModel.
   CHECK(parameters(bert(12, 768, 12)) == 110'106'428);
@@ -142,6 +167,12 @@ TEST_CASE("each family has the published number of parameters") {
   CHECK(parameters(vit(12, 768, 12, 16)) == 86'567'656);
   CHECK(parameters(vit(24, 1024, 16, 16)) == 304'326'632);
   CHECK(parameters(vit(32, 1280, 16, 14)) == 632'045'800);
+  // TinyLlama-1.1B, Llama-2-7b, -13b and -70b, Meta-Llama-3-8B.
+  CHECK(parameters(llama({22, 2048, 32, 32000, 4, 5632})) == 1'100'048'384);
+  CHECK(parameters(llama({32, 4096, 32, 32000, 32, 11008})) == 6'738'415'616);
+  CHECK(parameters(llama({40, 5120, 40, 32000, 40, 13824})) == 13'015'864'320);
+  CHECK(parameters(llama({80, 8192, 64, 32000, 8, 28672})) == 68'976'648'192);
+  CHECK(parameters(llama({32, 4096, 32, 128256, 8, 14336})) == 8'030'261'248);
 }
 
 TEST_CASE("states of GPT-2 that exist stay theirs: its fingerprints do not change") {

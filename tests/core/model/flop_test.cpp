@@ -66,8 +66,21 @@ Count vit(const ModelShape& m) {
           product(kBatch, m.hidden, m.classes)};
 }
 
+Count llama(const ModelShape& m, std::int64_t sequence) {
+  const std::int64_t tokens = kBatch * sequence;
+  const std::int64_t head_width = m.hidden / m.heads;
+  const std::int64_t query = product(tokens, m.hidden, m.heads * head_width);
+  const std::int64_t key_and_value = 2 * product(tokens, m.hidden, m.kv_heads * head_width);
+  const std::int64_t joined = product(tokens, m.hidden, m.hidden);
+  const std::int64_t gate_and_up = 2 * product(tokens, m.hidden, m.ffn);
+  const std::int64_t down = product(tokens, m.ffn, m.hidden);
+  return {0, query + key_and_value + joined + gate_and_up + down + full_attention(m, sequence) / 2,
+          product(tokens, m.hidden, m.vocabulary)};
+}
+
 Count count(const ModelShape& m, std::int64_t sequence) {
   if (m.family == Family::vit) return vit(m);
+  if (m.family == Family::llama) return llama(m, sequence);
   return m.family == Family::bert ? bert(m, sequence) : gpt2_or_bloom(m, sequence);
 }
 

@@ -28,6 +28,10 @@ const std::string kVit =
     "family = \"vit\"\nlayers = 2\nhidden = 12\nheads = 3\nimage = 32\npatch = 8\nchannels = 3\n"
     "classes = 10\n";
 
+const std::string kLlama =
+    "family = \"llama\"\nlayers = 2\nhidden = 16\nheads = 4\nkv_heads = 2\nffn = 20\n"
+    "sequence = 16\nvocabulary = 256\nname = \"x\"\n";
+
 std::string replaced(const std::string& from, const std::string& to, std::string text = kGood) {
   return text.replace(text.find(from), from.size(), to);
 }
@@ -65,6 +69,17 @@ TEST_CASE("the sequence of a vit is its patches and the class token") {
   CHECK(shape->vocabulary == 0);
 }
 
+TEST_CASE("a llama has heads of keys and values, and a width of its MLP") {
+  const Result<ModelShape> shape = load(kLlama);
+  REQUIRE(shape.ok());
+  CHECK(shape->family == Family::llama);
+  CHECK(shape->is_causal());
+  CHECK(shape->kv_heads == 2);
+  CHECK(shape->kv_width() == 8);
+  CHECK(shape->ffn == 20);
+  CHECK(load(kGood)->kv_width() == 12);
+}
+
 TEST_CASE("how long a sequence may be depends on where positions come from") {
   const auto check = [](const std::string& text, std::int64_t sequence) {
     const Status status = load(text)->check_sequence(sequence);
@@ -76,6 +91,7 @@ TEST_CASE("how long a sequence may be depends on where positions come from") {
   CHECK_THAT(check(kGood, 17), Contains("longer than model x allows (16)"));
   CHECK_THAT(check(bert, 17), Contains("longer than model x allows (16)"));
   CHECK(check(bloom, 17).empty());
+  CHECK(check(kLlama, 17).empty());
   CHECK(check(kVit, 17).empty());
   CHECK_THAT(check(kVit, 16), Contains("always 17 tokens"));
   CHECK_THAT(check(kVit, 18), Contains("always 17 tokens"));
@@ -88,6 +104,8 @@ TEST_CASE("training knows GPT-2 only, and says so") {
   CHECK(status.error().code() == ErrorCode::config);
   CHECK_THAT(status.error().message(),
              Contains("model x: vit models can be simulated and tuned; training knows gpt2"));
+  CHECK_THAT(check_trainable(*load(kLlama)).error().message(),
+             Contains("model x: llama models can be simulated and tuned; training knows gpt2"));
 }
 
 TEST_CASE("errors of a model file name file, line and key") {
@@ -109,12 +127,20 @@ TEST_CASE("errors of a model file name file, line and key") {
       {replaced("heads = 3", "heads = "), ".toml:3:", "not valid TOML"},
       {kGood + "dropout = 0.1\n", ".toml:7:", "no key 'dropout'"},
       {kGood + "family = \"blom\"\n", ".toml:7:", "not 'blom' (did you mean 'bloom'?)"},
-      {kGood + "family = \"llama\"\n", ".toml:7:", "one of gpt2, bert, bloom, vit, not 'llama'"},
-      {kGood + "family = 2\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit"},
+      {kGood + "family = \"mamba\"\n",
+       ".toml:7:", "one of gpt2, bert, bloom, vit, llama, not 'mamba'"},
+      {kGood + "family = 2\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit, llama"},
       {kGood + "family = \"\"\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit"},
       {kGood + "patch = 8\n", ".toml:7:", "a gpt2 model has no key 'patch' (family = \"vit\" has)"},
       {kVit + "sequence = 17\n", ".toml:9:", "a vit model has no key 'sequence'"},
-      {kVit + "vocabulary = 256\n", ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" has)"},
+      {kVit + "vocabulary = 256\n",
+       ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" or \"llama\" has)"},
+      {kGood + "ffn = 20\n", ".toml:7:", "a gpt2 model has no key 'ffn' (family = \"llama\" has)"},
+      {replaced("ffn = 20\n", "", kLlama), ".toml: ", "'ffn' is missing"},
+      {replaced("kv_heads = 2\n", "", kLlama), ".toml: ", "'kv_heads' is missing"},
+      {replaced("ffn = 20", "ffn = 4000001", kLlama), ".toml:6:", "from 1 to 4000000"},
+      {replaced("kv_heads = 2", "kv_heads = 3", kLlama),
+       ".toml:5:", "'heads' = 4 is not a multiple of 'kv_heads' = 3"},
       {replaced("classes", "clases", kVit), ".toml:8:", "did you mean 'classes'"},
       {replaced("classes = 10\n", "", kVit), ".toml: ", "'classes' is missing"},
       {replaced("image = 32\n", "", kVit), ".toml: ", "'image' is missing"},

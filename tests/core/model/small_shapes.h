@@ -12,6 +12,7 @@ inline std::vector<ModelShape> small_shapes() {
   shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bert});
   shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bloom});
   shapes.push_back({"small", 3, 8, 2, 26, 0, Family::vit, 35, 7, 3, 13});
+  shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20});
   return shapes;
 }
 
