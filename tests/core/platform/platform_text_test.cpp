@@ -89,8 +89,11 @@ drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "
 TEST_CASE("what is written of a platform is read as the same platform") {
   const std::string samples = SLUICE_SOURCE_DIR "/sample_models/platforms/";
   const std::vector<Result<Platform>> platforms = {
-      load_platform(samples + "smartssd-a5000.toml"), load_platform(samples + "smartssd-a100.toml"),
-      load_platform(samples + "smartssd-a4000-switch.toml"), load_platform(samples + "laptop.toml"),
+      load_platform(samples + "smartssd-a5000.toml"),
+      load_platform(samples + "smartssd-a100.toml"),
+      load_platform(samples + "smartssd-a4000-switch.toml"),
+      load_platform(samples + "laptop.toml"),
+      load_platform(samples + "raid-4gpu.toml"),
       parse_platform(kPlainDrives, "plain.toml")};
   for (const Result<Platform>& platform : platforms) {
     REQUIRE(platform.ok());

@@ -1,6 +1,7 @@
-// The measurements of Smart-Infinity (HPCA 2024) against the simulated schedule on the platform
-// file of its testbed, every row; docs/published_results.md is made from the same numbers and held
-// to them (SLUICE_WRITE_DOCS=1 writes it).
+// The measurements of Smart-Infinity (HPCA 2024), and of MLP-Offload's baseline (raid_checks.h),
+// against the simulated schedule on the platform file of each one's machine, every row;
+// docs/published_results.md is made from the same numbers and held to them (SLUICE_WRITE_DOCS=1
+// writes it).
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -8,6 +9,8 @@
 #include <sstream>
 
 #include "tests/core/simulate/emulator_checks.h"
+#include "tests/core/simulate/published_rows.h"
+#include "tests/core/simulate/raid_checks.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;
@@ -45,13 +48,6 @@ double update_seconds(const std::string& model, int devices, const Variant& meth
   return step_of(model, devices, method).seconds[static_cast<std::size_t>(Phase::update)];
 }
 
-struct Row {
-  std::string what;
-  double published;
-  double simulated;
-  double difference() const { return simulated / published - 1; }
-};
-
 struct Published {
   const char* model;
   int devices;
@@ -67,9 +63,9 @@ const std::vector<Published> kUpdates = {{"gpt2-4.0b", 6, 17.5, 13.0, 12.3, 10.8
                                          {"gpt2-8.4b", 6, 37.6, 28.1, 27.5, 25.8},
                                          {"gpt2-8.4b", 10, 36.8, 20.5, 19.5, 17.0}};
 
-std::vector<Row> figure_9(const std::vector<Published>& table,
-                          double (*simulated)(const std::string&, int, const Variant&)) {
-  std::vector<Row> rows;
+std::vector<PublishedRow> figure_9(const std::vector<Published>& table,
+                                   double (*simulated)(const std::string&, int, const Variant&)) {
+  std::vector<PublishedRow> rows;
   for (const Published& published : table) {
     for (const auto& [method, value] : {std::pair{kBase, published.base},
                                         {kUpdate, published.update},
@@ -84,10 +80,10 @@ std::vector<Row> figure_9(const std::vector<Published>& table,
 }
 
 // Speed-up over BASE with one drive, GPT-2 4.0B, for 1, 2, 4, 6, 8 and 10 drives.
-std::vector<Row> scaling(const Variant& method, const std::array<double, 6>& published) {
+std::vector<PublishedRow> scaling(const Variant& method, const std::array<double, 6>& published) {
   constexpr std::array<int, 6> kDevices = {1, 2, 4, 6, 8, 10};
   const double one_drive = seconds("gpt2-4.0b", 1, kBase);
-  std::vector<Row> rows;
+  std::vector<PublishedRow> rows;
   for (std::size_t i = 0; i < kDevices.size(); ++i) {
     rows.push_back({fmt::format("{}, {} drive{}", method.name, kDevices[i], i == 0 ? "" : "s"),
                     published[i], one_drive / seconds("gpt2-4.0b", kDevices[i], method)});
@@ -95,24 +91,25 @@ std::vector<Row> scaling(const Variant& method, const std::array<double, 6>& pub
   return rows;
 }
 
-std::vector<Row> figure_11a() {
-  std::vector<Row> rows = scaling(kBase, {1, 1.55, 2.23, 2.26, 2.26, 2.27});
-  const std::vector<Row> handler = scaling(kHandler, {0.80, 1.48, 2.55, 2.92, 3.25, 3.63});
+std::vector<PublishedRow> figure_11a() {
+  std::vector<PublishedRow> rows = scaling(kBase, {1, 1.55, 2.23, 2.26, 2.26, 2.27});
+  const std::vector<PublishedRow> handler = scaling(kHandler, {0.80, 1.48, 2.55, 2.92, 3.25, 3.63});
   rows.insert(rows.end(), handler.begin(), handler.end());
-  const std::vector<Row> compressed = scaling(kCompressed, {0.89, 1.62, 2.80, 3.45, 3.75, 4.41});
+  const std::vector<PublishedRow> compressed =
+      scaling(kCompressed, {0.89, 1.62, 2.80, 3.45, 3.75, 4.41});
   rows.insert(rows.end(), compressed.begin(), compressed.end());
   return rows;
 }
 
-std::vector<Row> figure_3b() { return scaling(kBase, {1, 1.71, 2.16, 2.23, 2.24, 2.26}); }
+std::vector<PublishedRow> figure_3b() { return scaling(kBase, {1, 1.71, 2.16, 2.23, 2.24, 2.26}); }
 
 // BERT-large, seconds a step, by the density kept; of all settings only the size of a subgroup is
 // chosen by it.
-std::vector<Row> figure_16a() {
+std::vector<PublishedRow> figure_16a() {
   constexpr std::array<const char*, 5> kDensities = {"1", "0.05", "0.025", "0.01", "0.005"};
   const std::array<std::pair<int, std::array<double, 5>>, 2> published = {
       {{6, {2.33, 2.09, 1.91, 1.67, 1.65}}, {10, {2.24, 2.06, 1.80, 1.71, 1.64}}}};
-  std::vector<Row> rows;
+  std::vector<PublishedRow> rows;
   for (const auto& [devices, values] : published) {
     for (std::size_t i = 0; i < kDensities.size(); ++i) {
       const Variant method{"", "csd", "handover", kDensities[i]};
@@ -121,23 +118,6 @@ std::vector<Row> figure_16a() {
     }
   }
   return rows;
-}
-
-void require_within(const std::vector<Row>& rows, double tolerance) {
-  for (const Row& row : rows) {
-    INFO(fmt::format("{}: published {}, simulated {:.2f}", row.what, row.published, row.simulated));
-    CHECK(std::abs(row.difference()) <= tolerance);
-  }
-}
-
-std::string table(const char* unit, const std::vector<Row>& rows) {
-  std::string text = fmt::format("| | published, {0} | simulated, {0} | difference |\n", unit);
-  text += "|---|---:|---:|---:|\n";
-  for (const Row& row : rows) {
-    text += fmt::format("| {} | {:.2f} | {:.2f} | {:+.1f} % |\n", row.what, row.published,
-                        row.simulated, 100 * row.difference());
-  }
-  return text + "\n";
 }
 
 // What is changed of the testbed's drives and their internal links.
@@ -196,7 +176,9 @@ std::string page() {
       "its\n"
       "source; the figures below are what the schedule of `core/` takes on it in simulated time, "
       "for\n"
-      "the settings that `sluice simulate` assumes. One file for all rows.\n\n"
+      "the settings that `sluice simulate` assumes. One file for all rows, but for the "
+      "[server](#another-machine-four-gpus-and-a-raid)\n"
+      "that another system was measured on.\n\n"
       "| there | here |\n|---|---|\n"
       "| BASE, ZeRO-Infinity on a RAID 0 | `method=host pipeline=serial` |\n"
       "| SU, SmartUpdate | `method=csd pipeline=serial` |\n"
@@ -207,20 +189,23 @@ std::string page() {
       "and\n"
       "holds the rows to it. Bytes on the links are the paper's table I to the byte, except that\n"
       "a kept element takes 6 bytes here (a 16-bit index inside its tile) and 8 there.\n\n";
-  text += "## A step (figure 9)\n\n" + table("s", figure_9(kSteps, seconds));
+  text += "## A step (figure 9)\n\n" + published_table("s", figure_9(kSteps, seconds));
   text +=
-      "## Its update phase (figure 9)\n\n" + table("s", figure_9(kUpdates, update_seconds)) +
+      "## Its update phase (figure 9)\n\n" +
+      published_table("s", figure_9(kUpdates, update_seconds)) +
       "The paper's update phases of the 8.4-billion model are more than 2.07 times those of the\n"
       "4.0-billion one, its share of parameters, with the transfer handler most; nothing in the\n"
       "platform grows so. Only totals are held to 10 %.\n\n";
   text += "## Speed-up over BASE with one drive, GPT-2 4.0B (figure 11a)\n\n" +
-          table("times", figure_11a());
-  text += "## RAID 0 of 1 to 10 drives (figure 3b)\n\n" + table("times", figure_3b());
+          published_table("times", figure_11a());
+  text += "## RAID 0 of 1 to 10 drives (figure 3b)\n\n" + published_table("times", figure_3b());
   text +=
-      "## Another model family and size: BERT-large (figure 16a)\n\n" + table("s", figure_16a()) +
+      "## Another model family and size: BERT-large (figure 16a)\n\n" +
+      published_table("s", figure_16a()) +
       "Nothing but the size of a subgroup rests on these rows: six drives take as long as ten, so\n"
       "there are no more subgroups than drives. What a step costs beside transfers and kernels is\n"
-      "in no platform file, and weighs more the shorter the step.\n\n";
+      "in no platform file, and weighs more the shorter the step.\n\n" +
+      raid_checks_text();
   text +=
       "## What nobody has published: nbuffer\n\n" + pipelines() +
       "GPT-2 4.0B, method csd, dense gradients; `update` is the time in which nothing but the "
