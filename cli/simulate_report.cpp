@@ -7,6 +7,7 @@
 #include "base/figure_text.h"
 #include "cli/output.h"
 #include "cli/paint.h"
+#include "core/simulate/drive_wear.h"
 #include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
@@ -80,6 +81,39 @@ std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep&
   return text;
 }
 
+std::string life_text(double seconds) {
+  constexpr double kDay = 24 * 3600;
+  if (seconds < kDay) return format_duration(static_cast<TimeNs>(seconds * 1e9));
+  const double years = seconds / simulate::kSecondsOfYear;
+  if (years < 1) return fmt::format("{:.3g} days", seconds / kDay);
+  if (years < 100) return fmt::format("{:.3g} years", years);
+  return format_whole(static_cast<std::int64_t>(std::min(years, 1e18))) + " years";
+}
+
+// The drive that wears out first, among those whose endurance is stated.
+std::string wear_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
+  const std::vector<simulate::DriveWear> wear = simulate::drive_wear(plan.platform, step);
+  if (wear.empty()) return "";
+  const auto first = std::ranges::min_element(wear, {}, &simulate::DriveWear::life_steps);
+  if (first->written_bytes == 0) return "\nWear: a step writes nothing to a drive.\n";
+  const auto steps = static_cast<std::int64_t>(first->life_steps());
+  return fmt::format(
+      "\nWear: a step writes {} to {}{}; what it bears, {}, is written after {} step{}, {} "
+      "without a pause.\n",
+      format_bytes(first->written_bytes), first->drive,
+      wear.size() > 1 ? ", which lasts the shortest" : "", format_bytes(first->endurance_bytes),
+      format_whole(steps), steps == 1 ? "" : "s", life_text(first->life_seconds()));
+}
+
+// A life without end is null: JSON has no word for it.
+nlohmann::ordered_json wear_json(const simulate::DriveWear& wear) {
+  return {{"drive", wear.drive},
+          {"endurance_bytes", wear.endurance_bytes},
+          {"written_bytes", wear.written_bytes},
+          {"life_steps", wear.life_steps()},
+          {"life_years", wear.life_seconds() / simulate::kSecondsOfYear}};
+}
+
 nlohmann::ordered_json phases_json(const simulate::LinkUse& link) {
   nlohmann::ordered_json json;
   for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
@@ -142,8 +176,8 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
   text +=
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
-  text +=
-      phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" + byte_lines(plan, step);
+  text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" +
+          byte_lines(plan, step) + wear_lines(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
 }
@@ -164,6 +198,9 @@ std::string simulate_report_json(const plan::RunPlan& plan, const simulate::Simu
   }
   for (const simulate::EngineUse& engine : step.engines) {
     json["busy"][engine.name] = busy_share(engine.busy_seconds, step.total_seconds);
+  }
+  for (const simulate::DriveWear& wear : simulate::drive_wear(plan.platform, step)) {
+    json["wear"].push_back(wear_json(wear));
   }
   json["parameters"] = plan.layout.parameter_count;
   json["operations"] = step.operation_count;

@@ -95,6 +95,7 @@ struct Device {
   EngineId engine{-1};                 // -1: a plain drive
   std::int64_t memory_bytes = 0;       // of the update engine
   std::int64_t capacity_bytes = 0;     // of the drive; 0 = not stated
+  std::int64_t endurance_bytes = 0;    // that may be written to the drive; 0 = not stated
   double price_usd = 0;                // 0 = not stated
 };
 

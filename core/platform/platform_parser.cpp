@@ -199,8 +199,8 @@ Status PlatformParser::parse_processor(const TomlTable& table, Engine& engine) c
 }
 
 Status PlatformParser::parse_device_group(const TomlTable& table) {
-  static const std::array<std::string, 12> kKeys = {
-      "name",  "count",    "via",    "memory",       "capacity",    "price",
+  static const std::array<std::string, 13> kKeys = {
+      "name",  "count",    "via",    "memory",       "capacity",    "endurance",     "price",
       "drive", "internal", "engine", "engine_scale", "media_scale", "internal_scale"};
   RETURN_IF_ERROR(table.allow_only(kKeys));
   Device pattern;
@@ -208,6 +208,7 @@ Status PlatformParser::parse_device_group(const TomlTable& table) {
   ASSIGN_OR_RETURN(pattern.host_route, parse_route(table));
   ASSIGN_OR_RETURN(pattern.memory_bytes, parse_optional_bytes(table, "memory"));
   ASSIGN_OR_RETURN(pattern.capacity_bytes, parse_optional_bytes(table, "capacity"));
+  ASSIGN_OR_RETURN(pattern.endurance_bytes, parse_optional_bytes(table, "endurance"));
   ASSIGN_OR_RETURN(pattern.price_usd, parse_optional_price(table, "price"));
 
   ASSIGN_OR_RETURN(const TomlTable drive_table, table.table("drive"));

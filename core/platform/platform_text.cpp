@@ -116,7 +116,8 @@ std::string device_tables(const Platform& platform, const Device& device) {
   std::string text = fmt::format("\n[[device]]\nname = {}\n", quoted(device.name)) +
                      via_line(platform, device.host_route);
   text += bytes_line("memory", device.memory_bytes) +
-          bytes_line("capacity", device.capacity_bytes) + price_line(device.price_usd);
+          bytes_line("capacity", device.capacity_bytes) +
+          bytes_line("endurance", device.endurance_bytes) + price_line(device.price_usd);
   text += "\n[device.drive]\n" + link_lines(platform.link(device.host_route.back()));
   if (device.internal_route.empty()) return text;
   text += "\n[device.internal]\n" + link_lines(platform.link(device.internal_route.back()));

@@ -65,6 +65,30 @@ def a_sweep_has_a_row_for_each_value(place):
 
 
 @test
+def a_drive_that_says_what_it_bears_has_its_life_printed(place):
+    machine = place / "worn.toml"
+    machine.write_text(TESTBED.read_text().replace('capacity = "4 TB"',
+                                                   'capacity = "4 TB"\nendurance = "600 TB"'))
+    arguments = ("simulate", MODEL, "--set", "devices=4", "--set", "pipeline=serial", "--platform")
+    plain, worn = (sluice(*arguments, path, "--json").json() for path in (TESTBED, machine))
+    wear = worn.pop("wear")
+    for report in (plain, worn):
+        report["settings"].pop("platform")  # the file's path
+    require_equal(worn, plain, "all but the wear")
+    require_equal([row["drive"] for row in wear], ["csd0", "csd1", "csd2", "csd3"], "drives")
+    require_equal(sum(row["written_bytes"] for row in wear), 16 * worn["parameters"], "written")
+    for row in wear:
+        steps = 600e12 / row["written_bytes"]
+        years = steps * worn["seconds"]["total"] / (365.25 * 24 * 3600)
+        require(abs(row["life_steps"] / steps - 1) < 1e-9, f"steps: {row}")
+        require(abs(row["life_years"] / years - 1) < 1e-9, f"years: {row}")
+    require_words(sluice(*arguments, machine).done().out,
+                  ["Wear: a step writes", "which lasts the shortest", "600 TB", "days without"],
+                  "the report")
+    require("Wear" not in sluice(*arguments, TESTBED).done().out, "a life that nobody stated")
+
+
+@test
 def another_machine_is_tried_without_another_file(place):
     arguments = ("simulate", MODEL, *ON_TESTBED, "--json", "--set", "devices=2")
     plain = sluice(*arguments).json()

@@ -211,6 +211,8 @@ TEST_CASE("times are not below zero, and sizes above it") {
         "p.toml:9: host.memory: is zero; leave the key out if it is not known");
   CHECK(with_line(18, "capacity = \"-4 TB\"") ==
         "p.toml:18: device.capacity: '-4 TB' is out of range for a number of bytes");
+  CHECK(with_line(18, "endurance = \"0 TB\"") ==
+        "p.toml:18: device.endurance: is zero; leave the key out if it is not known");
 }
 
 TEST_CASE("a scale is a number within reason, and stands where there is something to scale") {

@@ -48,6 +48,7 @@ engine = { adamw = "0.51 Gelem/s", decompress = "0.45 Gelem/s", launch = "20 us"
 [[device]]
 name = "nvme"
 via = ["host"]
+endurance = "600 TB"
 drive = { read = "7 GB/s", write = "5 GB/s", duplex = "half" }
 )";
 
@@ -112,6 +113,7 @@ TEST_CASE("a device with an engine has three routes, a plain drive has one") {
   CHECK(names(platform, csd.internal_route) == Names{"csd1.drive", "csd1.internal"});
   CHECK(csd.memory_bytes == 4'000'000'000);
   CHECK(csd.capacity_bytes == 4'000'000'000'000);
+  CHECK(csd.endurance_bytes == 0);
   CHECK(at(platform, csd.engine).name == "csd1.engine");
 
   const Device& nvme = platform.devices[2];
@@ -122,6 +124,7 @@ TEST_CASE("a device with an engine has three routes, a plain drive has one") {
   CHECK(nvme.engine == EngineId{-1});
   CHECK(nvme.memory_bytes == 0);
   CHECK(nvme.capacity_bytes == 0);
+  CHECK(nvme.endurance_bytes == 600'000'000'000'000);
 }
 
 TEST_CASE("rates, launch times and chunk curves are read with their units") {

@@ -48,6 +48,7 @@ void check_same(const Device& a, const Device& b) {
   CHECK(a.engine == b.engine);
   CHECK(a.memory_bytes == b.memory_bytes);
   CHECK(a.capacity_bytes == b.capacity_bytes);
+  CHECK(a.endurance_bytes == b.endurance_bytes);
   CHECK(a.price_usd == b.price_usd);
 }
 
@@ -83,6 +84,7 @@ processor = "host"
 name = "nvme"
 count = 2
 via = ["root", "switch"]
+endurance = "1.2 TB"
 drive = { read = "7 GB/s", write = "987654321 B/s", duplex = "half", sharing = "in_order", processor_bandwidth = "48 GB/s", write_burst = "20 GB", write_burst_rate = "5 GB/s" }
 )";
 
