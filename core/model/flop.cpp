@@ -111,7 +111,7 @@ double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
   const double forward = forward_flop(shape, layer, batch, sequence);
   const Part part = part_of(shape, layer);
   if (part == Part::embedding) return forward;
-  return (part == Part::block && activations == Activations::recompute ? 3 : 2) * forward;
+  return (part == Part::block && is_recomputed(activations) ? 3 : 2) * forward;
 }
 
 double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
@@ -138,7 +138,7 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   if (part == Part::head) return 2 * forward;
   // What a layer leaves are gradients of its parameters, copied; a copied value takes about a
   // quarter of one that is computed (gpt2-124m's tables: 39 million in 7 ms).
-  const double passes = activations == Activations::recompute ? 3 : 2;
+  const double passes = is_recomputed(activations) ? 3 : 2;
   if (part == Part::embedding) {
     return embedding_parameters(shape) / 4 + (has_embedding_norm(shape) ? passes * forward : 0);
   }

@@ -26,9 +26,10 @@ struct ModelOptions {
   std::int64_t batch = 8;
   std::int64_t sequence = 128;
   int micro_step_count = 1;
-  Activations activations = Activations::keep;
-  Float16Kind compute = Float16Kind::bf16;  // also of the parameters
-  int thread_count = 0;                     // 0 = all cores
+  LayerActivations activations = {};         // keep
+  std::int64_t activation_buffer_bytes = 0;  // of what is offloaded, in memory at once besides
+  Float16Kind compute = Float16Kind::bf16;   // also of the parameters
+  int thread_count = 0;                      // 0 = all cores
 };
 
 struct SampleOptions {

@@ -18,6 +18,7 @@
 #include "base/float16.h"
 #include "base/status.h"
 #include "core/model/flat_layout.h"
+#include "core/model/kept_blocks.h"
 
 namespace sluice::model {
 
@@ -62,6 +63,9 @@ class TrainableModel {
   virtual Status backward(LayerId layer, int micro_step, double gradient_scale,
                           const LayerGradient& into) = 0;
   virtual double loss(int micro_step) const = 0;
+
+  // Through which what layers keep leaves memory; null: it stays.
+  virtual KeptBlocks* kept_blocks() { return nullptr; }
 };
 
 // Loss of a batch without gradients, between steps, as micro-batch 0; of a model that computes in

@@ -3,8 +3,11 @@
 // of it against the process's peak, from both sides.
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/id_vector.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/model/kept_bytes.h"
 #include "core/model/torch/attention.h"
 #include "core/model/torch/dtype.h"
 #include "core/model/torch/head_chunk.h"
@@ -45,16 +48,52 @@ std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
   return tokens * (kKeptWidths * shape.hidden * k16BitBytes + row_statistics);
 }
 
+bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
+  for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(shape.layers) + 1)) {
+    if (is_recomputed(options.activations.of(layer))) return true;
+  }
+  return false;
+}
+
+LayerId head_of(const ModelShape& shape) {
+  return LayerId{static_cast<std::int32_t>(shape.layers) + 1};
+}
+
+std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
+  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t row = tokens * shape.hidden * k16BitBytes;
+  return is_recomputed(options.activations.of(head_of(shape)))
+             ? row
+             : 3 * row + tokens * shape.vocabulary * k16BitBytes;
+}
+
+// What leaves memory: all of it, or what the carrier has in memory at once (core/activation) and
+// the layer that is computed.
+std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& options) {
+  std::int64_t all = 0;
+  std::int64_t widest = 0;
+  for (const LayerId layer : all_ids<LayerId>(index_of(head_of(shape)) + 1)) {
+    const auto blocks = kept_block_bytes(shape, layer, options.batch, options.sequence,
+                                         options.activations.of(layer));
+    const std::int64_t bytes = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+    all += options.micro_step_count * bytes;
+    widest = std::max(widest, bytes);
+  }
+  const std::int64_t asked_bytes = options.activation_buffer_bytes;
+  return std::min(all, widest + (asked_bytes > 0 ? asked_bytes : 2 * widest));
+}
+
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * k16BitBytes;
   const std::int64_t numbers = batch_bytes(tokens) + tokens * kFp32Bytes;  // and log sums
-  const std::int64_t logits = tokens * shape.vocabulary * k16BitBytes;
-  const bool keep = options.activations == Activations::keep;
-  const std::int64_t blocks =
-      keep ? shape.layers * block_kept_bytes(shape, tokens) : shape.layers * row;
-  const std::int64_t head = keep ? 3 * row + logits : row;
-  return options.micro_step_count * (row + blocks + head + numbers);
+  std::int64_t layers = head_kept_bytes(shape, options);
+  for (std::int32_t l = 1; l <= shape.layers; ++l) {
+    const Activations choice = options.activations.of(LayerId{l});
+    if (choice == Activations::keep) layers += block_kept_bytes(shape, tokens);
+    if (choice == Activations::recompute) layers += row;
+  }
+  return options.micro_step_count * (row + layers + numbers) + offloaded_bytes(shape, options);
 }
 
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options) {
@@ -68,7 +107,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t gradients = 12 * shape.hidden * shape.hidden + 13 * shape.hidden;
   const std::int64_t recomputed =
-      options.activations == Activations::recompute ? block_kept_bytes(shape, tokens) : 0;
+      is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
   const std::int64_t widened =
       options.micro_step_count > 1 ? 4 * shape.hidden * shape.hidden * kFp32Bytes : 0;
   return gradients * k16BitBytes + widened + recomputed + attention_bytes(shape, options) +
@@ -78,8 +117,9 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
-  const std::int64_t logits =
-      options.activations == Activations::recompute ? chunk * shape.vocabulary * k16BitBytes : 0;
+  const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
+                                  ? chunk * shape.vocabulary * k16BitBytes
+                                  : 0;
   return logits + 4 * tokens * shape.hidden * k16BitBytes;
 }
 

@@ -16,6 +16,7 @@
 #include "core/model/torch/head_chunk.h"
 #include "core/model/torch/head_loss.h"
 #include "core/model/torch/products.h"
+#include "core/model/torch/saved_tensors.h"
 #include "core/model/torch/tensor_memory.h"
 #include "core/model/torch/torch_border.h"
 
@@ -53,7 +54,7 @@ Gpt2Model::Room Gpt2Model::make_room() const {
   const NumbersPlaces loss = place(1, at::kDouble);
   room.loss_in_host_memory = loss.in_host_memory;
   room.loss_sum = loss.on_device;
-  if (keeps()) {
+  if (keeps_logits()) {
     room.logits =
         at::empty({tokens, shape_.vocabulary}, on_device.dtype(dtype_of(options_.compute)));
   }
@@ -117,10 +118,10 @@ Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch, BatchUse us
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
   micro.use = use;
-  micro.keeps = keeps() && use == BatchUse::training;
   micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
   micro.numbers.look_at(room(micro_step).numbers.on_device);
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
+  micro.saved.resize(micro.layers.size());
   for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
     const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
     micro.head_chunks.push_back({first, count});
@@ -176,15 +177,36 @@ void Gpt2Model::forward_embedding(MicroBatch& micro) const {
 }
 
 void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
-  const at::AutoGradMode watch(micro.keeps);
-  const at::Tensor input = micro.stream.detach().set_requires_grad(micro.keeps);
-  const at::Tensor output = run_layer(layer, input, micro.window, views_);
-  if (micro.use == BatchUse::training) {
+  const Activations choice = choice_of(layer);
+  const bool is_training = micro.use == BatchUse::training;
+  const bool keeps = is_training && !is_recomputed(choice);
+  const at::AutoGradMode watch(keeps);
+  const at::Tensor input = micro.stream.detach().set_requires_grad(keeps);
+  const bool leaves = is_training && is_offloaded(choice);
+  const at::Tensor output =
+      leaves ? run_watched(layer, input, micro) : run_layer(layer, input, micro.window, views_);
+  if (is_training) {
     KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
     kept.input = input;
-    if (micro.keeps) kept.output = output;
+    if (keeps) kept.output = output;
   }
   micro.stream = output.detach();
+}
+
+// The input is the layer's even where its graph does not save it. The output is the next layer's
+// input, and none of this one's; but the head's is what its backward makes logits of.
+at::Tensor Gpt2Model::run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const {
+  const std::span<const std::byte> parameters = std::as_bytes(parameters_);
+  SavedBlocks& saved = micro.saved[static_cast<std::size_t>(index_of(layer))];
+  saved.note(input, parameters);
+  at::Tensor output;
+  {
+    const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor, parameters); });
+    output = run_layer(layer, input, micro.window, views_);
+  }
+  if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output, parameters);
+  CHECK(layer == head() || !saved.has(output));
+  return output;
 }
 
 void Gpt2Model::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
@@ -238,7 +260,7 @@ Gpt2Model::KeptLayer Gpt2Model::take_layer(LayerId layer, MicroBatch& micro) con
   KeptLayer kept =
       std::exchange(micro.layers[static_cast<std::size_t>(index_of(layer))], KeptLayer{});
   CHECK(kept.input.defined());
-  if (!keeps()) {
+  if (is_recomputed(choice_of(layer))) {
     const at::AutoGradMode watch(true);
     kept.input.set_requires_grad(true);
     kept.output = run_layer(layer, kept.input, micro.window, views_);
@@ -267,8 +289,8 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
     const at::NoGradGuard no_grad;
     const at::Tensor targets = micro.numbers.targets();
     for (const HeadChunk& chunk : micro.head_chunks) {
-      const at::Tensor logits = keeps() ? micro.logits.narrow(0, chunk.first, chunk.count)
-                                        : logits_of(micro, chunk, normed);
+      const at::Tensor logits = keeps_logits() ? micro.logits.narrow(0, chunk.first, chunk.count)
+                                               : logits_of(micro, chunk, normed);
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
@@ -305,6 +327,41 @@ void Gpt2Model::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   }
 }
 
+// ---- what leaves memory
+
+template <typename Function>
+auto Gpt2Model::at_blocks(LayerId layer, int micro_step, Function&& function) {
+  return at_torch_border(fmt::format("activations of layer {}", layout_.layer(layer).name), [&] {
+    auto done = function(saved_blocks(layer, micro_step));
+    using Done = decltype(done);
+    if (done.ok()) return done;
+    return Done(done.error().with_context(
+        fmt::format("activations of layer {}", layout_.layer(layer).name)));
+  });
+}
+
+SavedBlocks& Gpt2Model::saved_blocks(LayerId layer, int micro_step) {
+  return micro_batch(micro_step).saved[static_cast<std::size_t>(index_of(layer))];
+}
+
+Result<std::span<const KeptBlock>> Gpt2Model::kept(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.kept(); });
+}
+
+Status Gpt2Model::release(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release(); });
+}
+
+Result<std::span<const KeptBlock>> Gpt2Model::make_room(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.make_room(); });
+}
+
+Status Gpt2Model::restore(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.restore(); });
+}
+
+void Gpt2Model::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step) = {}; }
+
 Status check_options(const ModelShape& shape, const ModelOptions& options) {
   RETURN_IF_ERROR(check_trainable(shape));
   if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||
@@ -331,6 +388,7 @@ Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const Mode
                          [&]() -> Result<std::unique_ptr<Gpt2Model>> {
                            use_tensor_memory();
                            settle_first_calls();
+                           if (device.is_cpu()) watch_saved_tensors();
                            return std::make_unique<Gpt2Model>(shape, options, parameters, device);
                          });
 }

@@ -18,12 +18,13 @@
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/torch/batch_numbers.h"
 #include "core/model/torch/compute_threads.h"
+#include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/tied_gradient.h"
 #include "core/model/torch/torch_layers.h"
 
 namespace sluice::model {
 
-class Gpt2Model final : public Gpt2, public TorchLayers {
+class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
   Gpt2Model(const ModelShape& shape, const ModelOptions& options,
@@ -38,6 +39,8 @@ class Gpt2Model final : public Gpt2, public TorchLayers {
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const LayerGradient& into) override;
   double loss(int micro_step) const override;
+  // In host memory only.
+  KeptBlocks* kept_blocks() override { return device_.is_cpu() ? this : nullptr; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
   void launch_forward(LayerId layer, int micro_step) override;
@@ -50,7 +53,13 @@ class Gpt2Model final : public Gpt2, public TorchLayers {
   Result<std::string> sample_text(const SampleOptions& options) override;
 
  private:
-  // What a layer keeps from forward to backward. With recompute, `output` stays empty.
+  Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) override;
+  Status release(LayerId layer, int micro_step) override;
+  Result<std::span<const KeptBlock>> make_room(LayerId layer, int micro_step) override;
+  Status restore(LayerId layer, int micro_step) override;
+  void forget(LayerId layer, int micro_step) override;
+
+  // What a layer keeps from forward to backward; no `output` where it is recomputed.
   struct KeptLayer {
     at::Tensor input;
     at::Tensor output;
@@ -62,18 +71,18 @@ class Gpt2Model final : public Gpt2, public TorchLayers {
   // What a micro-batch has for all of the run.
   struct Room {
     NumbersPlaces numbers;
-    // All tokens' logits; undefined with recompute.
+    // All tokens' logits; undefined where the head is recomputed.
     at::Tensor logits;
     at::Tensor loss_in_host_memory;  // fp64, as the next
     at::Tensor loss_sum;
   };
   struct MicroBatch {
     WindowShape window;
-    bool keeps =
-        false;  // what backward needs of a layer's forward; else its input alone, or nothing
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
+    // What of it leaves memory. Outlives the layer's KeptLayer where a write of it does.
+    std::vector<SavedBlocks> saved;
     std::vector<HeadChunk> head_chunks;
     // In the room for them. From forward to backward of the head the logits, then their gradient.
     at::Tensor logits;
@@ -83,7 +92,8 @@ class Gpt2Model final : public Gpt2, public TorchLayers {
     std::int32_t next_layer = 0;  // that may go forward; layer count once all have
   };
 
-  bool keeps() const { return options_.activations == Activations::keep; }
+  Activations choice_of(LayerId layer) const { return options_.activations.of(layer); }
+  bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
   Status check_batch(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
@@ -99,6 +109,10 @@ class Gpt2Model final : public Gpt2, public TorchLayers {
   void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
   void forward_embedding(MicroBatch& micro) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
+  at::Tensor run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const;
+  SavedBlocks& saved_blocks(LayerId layer, int micro_step);
+  template <typename Function>
+  auto at_blocks(LayerId layer, int micro_step, Function&& function);
   void forward_head(MicroBatch& micro, at::Tensor& loss_sum) const;
   void backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer);
   void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const;

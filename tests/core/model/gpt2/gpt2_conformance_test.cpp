@@ -29,7 +29,8 @@ ModelMaker gpt2_maker(Float16Kind compute, Activations activations) {
 }
 
 TEST_CASE("GPT-2 in bf16 keeps what every model promises") {
-  const Activations activations = GENERATE(Activations::keep, Activations::recompute);
+  const Activations activations =
+      GENERATE(Activations::keep, Activations::recompute, Activations::offload);
   check_conformance(trainable_model_cases(), gpt2_maker(Float16Kind::bf16, activations));
 }
 

@@ -1,0 +1,25 @@
+#pragma once
+// The sizes of the blocks that KeptBlocks::kept() gives, from the shape alone: what a run is
+// planned with, and what moves in simulated time. tests/core/model/gpt2/saved_blocks_test.cpp holds
+// core/model/gpt2 to it, byte by byte.
+//
+// Thread contract: free functions.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/activations.h"
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+
+// Storages below this are gathered into one block, the last of a layer's.
+inline constexpr std::int64_t kOwnBlockBytes = 128 << 10;
+
+// One micro-batch of batch x sequence tokens, in 16 bits. Empty where nothing leaves: a layer that
+// is not offloaded, and the embedding, whose backward needs tokens alone.
+std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
+                                           std::int64_t batch, std::int64_t sequence,
+                                           Activations choice);
+
+}  // namespace sluice::model
