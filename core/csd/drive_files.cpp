@@ -17,4 +17,16 @@ Status DriveFiles::make_scratch(runtime::DriveFile which, const std::string& fol
   return ok_status();
 }
 
+Status DriveFiles::make_unnamed(runtime::DriveFile which, const std::string& folder,
+                                io::Caching caching, std::int64_t size_bytes) {
+  RETURN_IF_ERROR(make_scratch(which, folder, caching, 0));
+  const io::File& file = *files_[at(which)];
+  std::error_code error;
+  std::filesystem::remove(file.path(), error);
+  if (error) {
+    return make_error(ErrorCode::io, "{}: cannot be unlinked: {}", file.path(), error.message());
+  }
+  return size_bytes > 0 ? file.allocate(size_bytes) : ok_status();
+}
+
 }  // namespace sluice::csd

@@ -22,6 +22,9 @@ class DriveFiles {
   // Makes a scratch file of `size_bytes` in `folder`, in place of what an earlier run left there.
   Status make_scratch(runtime::DriveFile which, const std::string& folder, io::Caching caching,
                       std::int64_t size_bytes);
+  // The same without a name in the folder, so that it goes with the program, however that ends.
+  Status make_unnamed(runtime::DriveFile which, const std::string& folder, io::Caching caching,
+                      std::int64_t size_bytes);
   // Null: no payload.
   const io::File* find(runtime::DriveFile which) const { return files_[at(which)]; }
 

@@ -12,6 +12,13 @@ namespace {
 // After so long without any completion a waiting run says what it waits for, and goes on waiting.
 constexpr TimeNs kPatienceNs = 30'000'000'000;
 
+// The drive's error names the file; whose bytes they are is known here.
+Error error_of(const OperationState& state) {
+  const OperationLabel& label = state.operation.label;
+  const bool is_of_layer = label.layer != kNoLayer && label.place_bytes >= 0;
+  return is_of_layer ? state.status.error().with_context(label_text(label)) : state.status.error();
+}
+
 }  // namespace
 
 Runtime::Runtime(std::unique_ptr<Clock> clock) : clock_(std::move(clock)) {
@@ -113,7 +120,7 @@ void Runtime::finish(OperationState* state) {
   }
   inflight_count_ -= 1;
   for (OperationSink* sink : sinks_) sink->on_finish(*state);
-  if (!state->status.ok()) fail(state->status.error());
+  if (!state->status.ok()) fail(error_of(*state));
   Arrival* arrival = state->arrival;  // `state` may be gone once its waiter is resumed
   arrival->pending_count -= 1;
   if (arrival->pending_count == 0) make_ready(arrival->waiter);

@@ -16,32 +16,37 @@
 namespace sluice::runtime {
 
 enum class Stage : std::uint8_t {
-  batch_in,      // a micro-batch's tokens, or a part, to an accelerator
-  layer_in,      // a layer's 16-bit parameters, or a part, to an accelerator
-  peer_in,       // the parts of the other accelerators
-  forward,       // one layer, one micro-batch
-  loss_out,      // a micro-batch's loss, from an accelerator to host memory
-  backward,      // the same, downwards
-  gradient_out,  // a layer's gradients, or a part, from an accelerator to host memory; or what it
-                 // has made of them
-  residual_in,   // error feedback's residual, or what a skipped step kept of it, to an accelerator
-  residual_out,  // the residual from an accelerator, to be kept
-  gradient,      // overflow check and norm of a layer's gradients
-  compress,      // the largest elements of a layer's gradients, selected
-  stage_gradient,  // gradients into a bounce buffer, in the wire's format
-  gradient_down,   // bounce buffer to the owner's drive
-  state_read,      // the arrays of the state to where they are updated
-  gradient_read,   // the subgroup's gradients to the same place
-  update,          // the optimizer's kernel
-  state_write,     // the next version of the arrays of the state
-  parameters_up,   // updated parameters to the host
-  parameters_in,   // updated parameters into the 16-bit copy that forward reads
-  commit,          // the new versions become current
-  create_state,    // before the first step: the initial state, over the host link
-  load_state,      // on resume: master weights, over the host link
-  move_state,      // state from the drive of another device, where the subgroup lay so far
-  validate,        // loss of held-out text
-  sample,          // text from the model
+  batch_in,          // a micro-batch's tokens, or a part, to an accelerator
+  layer_in,          // a layer's 16-bit parameters, or a part, to an accelerator
+  peer_in,           // the parts of the other accelerators
+  forward,           // one layer, one micro-batch
+  activation_out,    // what a layer keeps for its backward, from an accelerator to host memory
+  activation_sum,    // its checksums
+  activation_write,  // the same, to a drive
+  activation_read,   // and back to host memory
+  activation_check,  // whether what is back is what left
+  activation_in,     // the same, to an accelerator
+  loss_out,          // a micro-batch's loss, from an accelerator to host memory
+  backward,          // the same, downwards
+  gradient_out,      // a layer's gradients, or what is sent of them, from an accelerator
+  residual_in,       // error feedback's residual, or what goes back into it, to an accelerator
+  residual_out,      // the residual from an accelerator, to be kept
+  gradient,          // overflow check and norm of a layer's gradients
+  compress,          // the largest elements of a layer's gradients, selected
+  stage_gradient,    // gradients into a bounce buffer, in the wire's format
+  gradient_down,     // bounce buffer to the owner's drive
+  state_read,        // the arrays of the state to where they are updated
+  gradient_read,     // the subgroup's gradients to the same place
+  update,            // the optimizer's kernel
+  state_write,       // the next version of the arrays of the state
+  parameters_up,     // updated parameters to the host
+  parameters_in,     // updated parameters into the 16-bit copy that forward reads
+  commit,            // the new versions become current
+  create_state,      // before the first step: the initial state, over the host link
+  load_state,        // on resume: master weights, over the host link
+  move_state,        // state from the drive of another device, where the subgroup lay so far
+  validate,          // loss of held-out text
+  sample,            // text from the model
   count_,
 };
 inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::count_);
@@ -55,10 +60,10 @@ enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer 
 
 // What a device's drive keeps; each is a lane of its own, and a file: a new one is an enumerator
 // and a name.
-enum class DriveFile : std::uint8_t { state, gradients, count_ };
+enum class DriveFile : std::uint8_t { state, gradients, activations, count_ };
 inline constexpr std::size_t kDriveFileCount = static_cast<std::size_t>(DriveFile::count_);
-inline constexpr std::array<const char*, kDriveFileCount> kDriveFileNames = {"state.slc",
-                                                                             "gradients.slc"};
+inline constexpr std::array<const char*, kDriveFileCount> kDriveFileNames = {
+    "state.slc", "gradients.slc", "activations.slc"};
 constexpr const char* drive_file_name(DriveFile file) {
   return kDriveFileNames[static_cast<std::size_t>(file)];
 }
@@ -129,6 +134,42 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .set_off_by =
            {{{layer_in, layer}, {batch_in, any}, {parameters_in, any}, {parameters_up, any}}},
        .rate = StageRate::layer},
+      {.stage = activation_out,
+       .name = "activation_out",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{forward, layer}}}},
+      {.stage = activation_sum,
+       .name = "activation_sum",
+       .colour = colour::kHostKernel,
+       .set_off_by = {{{forward, layer}, {activation_out, layer}}},
+       .rate = StageRate::stage},
+      {.stage = activation_write,
+       .name = "activation_write",
+       .kind = transfer,
+       .place = device,
+       .colour = colour::kWrite,
+       .file = DriveFile::activations,
+       .set_off_by = {{{activation_sum, layer}}}},
+      {.stage = activation_read,
+       .name = "activation_read",
+       .kind = transfer,
+       .place = device,
+       .colour = colour::kRead,
+       .file = DriveFile::activations,
+       .set_off_by = {{{activation_write, layer}}}},
+      {.stage = activation_check,
+       .name = "activation_check",
+       .colour = colour::kHostKernel,
+       .set_off_by = {{{activation_read, layer}}},
+       .rate = StageRate::stage},
+      {.stage = activation_in,
+       .name = "activation_in",
+       .kind = transfer,
+       .place = accelerator,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{activation_check, layer}}}},
       {.stage = loss_out,
        .name = "loss_out",
        .kind = transfer,
@@ -140,7 +181,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = compute,
        .phase = Phase::backward,
        .colour = colour::kBackward,
-       .set_off_by = {{{layer_in, layer}}},
+       .set_off_by = {{{layer_in, layer}, {activation_check, layer}, {activation_in, layer}}},
        .rate = StageRate::layer},
       {.stage = gradient_out,
        .name = "gradient_out",
@@ -299,7 +340,9 @@ constexpr std::string_view word_of(StagePhase phase) {
   return kWords[static_cast<std::size_t>(phase)];
 }
 constexpr std::string_view word_of(DriveFile file) {
-  return file == DriveFile::state ? "state" : "gradients";
+  constexpr std::array<std::string_view, kDriveFileCount> kWords = {"state", "gradients",
+                                                                    "activations"};
+  return kWords[static_cast<std::size_t>(file)];
 }
 constexpr std::string_view word_of(StageCause cause) {
   constexpr std::array<std::string_view, 3> kWords = {"", "compression", "commit"};

@@ -16,12 +16,12 @@ STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/runtime", "core/optimizer",
     "core/compress", "core/csd", "core/offload",
-    "core/model", "core/data", "core/settings", "core/plan", "core/train", "core/simulate",
-    "core/tune",
+    "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/train",
+    "core/simulate", "core/tune",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                "core/optimizer", "core/compress", "core/csd", "core/model"}
-PLAN_MAY = {*OFFLOAD_MAY, "core/offload", "core/settings"}
+PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings"}
 MAY_USE = {
     "base": set(),
     "storage/io": {"base"},
@@ -49,6 +49,8 @@ MAY_USE = {
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
+    "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
+                        "core/model"},
     "core/offload": OFFLOAD_MAY,
     "core/data": {"base", *STORAGE, "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",

@@ -1,0 +1,65 @@
+#include "core/activation/activation_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/units.h"
+#include "core/model/kept_bytes.h"
+
+namespace sluice::activation {
+
+std::int64_t ActivationPlan::layer_bytes(LayerId layer) const {
+  const auto& blocks = layer_blocks[static_cast<std::size_t>(index_of(layer))];
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+}
+
+bool ActivationPlan::moves_anything() const {
+  return std::ranges::any_of(layer_blocks, [](const auto& blocks) { return !blocks.empty(); });
+}
+
+ActivationPlan plan_activations(const model::ModelShape& shape,
+                                const model::LayerActivations& activations, std::int64_t batch,
+                                std::int64_t sequence, int micro_step_count,
+                                std::int64_t buffer_bytes) {
+  ActivationPlan plan;
+  plan.micro_step_count = micro_step_count;
+  plan.buffer_bytes = buffer_bytes;
+  for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(shape.layers) + 2)) {
+    plan.layer_blocks.push_back(
+        model::kept_block_bytes(shape, layer, batch, sequence, activations.of(layer)));
+    if (buffer_bytes == 0) {
+      plan.buffer_bytes = std::max(plan.buffer_bytes, 2 * plan.layer_bytes(layer));
+    }
+  }
+  return plan;
+}
+
+BlockPlaces::Place BlockPlaces::next(std::int64_t size_bytes) {
+  DeviceId emptiest{0};
+  for (const DeviceId device : ids_of(used_bytes_)) {
+    if (used_bytes_[device] < used_bytes_[emptiest]) emptiest = device;
+  }
+  const Place place{emptiest, used_bytes_[emptiest]};
+  used_bytes_[emptiest] += round_up(size_bytes, kPageBytes);
+  return place;
+}
+
+void BlockPlaces::begin_step() {
+  for (const DeviceId device : ids_of(used_bytes_)) used_bytes_[device] = 0;
+}
+
+IdVector<DeviceId, std::int64_t> drive_bytes(const ActivationPlan& plan, std::int32_t drive_count) {
+  BlockPlaces places(drive_count);
+  for (const auto& blocks : plan.layer_blocks) {
+    for (int m = 0; m < plan.micro_step_count; ++m) {
+      for (const std::int64_t size_bytes : blocks) places.next(size_bytes);
+    }
+  }
+  IdVector<DeviceId, std::int64_t> bytes;
+  for (const DeviceId device : all_ids<DeviceId>(drive_count)) {
+    bytes.push_back(places.used_bytes(device));
+  }
+  return bytes;
+}
+
+}  // namespace sluice::activation

@@ -1,0 +1,56 @@
+#pragma once
+// What of the activations leaves memory in a step, and where on the drives it lies: known before
+// the run from the model's shape (core/model/kept_bytes.h).
+//
+// Thread contract: plain data; BlockPlaces belongs to one thread.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/id_vector.h"
+#include "base/ids.h"
+#include "core/model/activations.h"
+#include "core/model/model_shape.h"
+
+namespace sluice::activation {
+
+struct ActivationPlan {
+  // Bytes of the blocks of each layer, of one micro-batch; empty: nothing of the layer leaves.
+  std::vector<std::vector<std::int64_t>> layer_blocks;
+  int micro_step_count = 1;
+  // What has left a layer's forward and is still in memory, or is back before its backward: at most
+  // so much of it. The layer that is computed comes on top; one that is wider comes alone.
+  std::int64_t buffer_bytes = 0;
+
+  std::int64_t layer_bytes(LayerId layer) const;
+  bool moves_anything() const;
+};
+
+// `buffer_bytes` of 0: twice the widest layer's.
+ActivationPlan plan_activations(const model::ModelShape& shape,
+                                const model::LayerActivations& activations, std::int64_t batch,
+                                std::int64_t sequence, int micro_step_count,
+                                std::int64_t buffer_bytes);
+
+// Each block of a step has a place of its own, a whole number of pages, on the drive that holds
+// the fewest bytes so far.
+class BlockPlaces {
+ public:
+  struct Place {
+    DeviceId device = kNoDevice;
+    std::int64_t offset_bytes = 0;
+  };
+  explicit BlockPlaces(std::int32_t drive_count) : used_bytes_(drive_count) {}
+
+  Place next(std::int64_t size_bytes);
+  void begin_step();
+  std::int64_t used_bytes(DeviceId device) const { return used_bytes_[device]; }
+
+ private:
+  IdVector<DeviceId, std::int64_t> used_bytes_;
+};
+
+// What a step takes on each drive.
+IdVector<DeviceId, std::int64_t> drive_bytes(const ActivationPlan& plan, std::int32_t drive_count);
+
+}  // namespace sluice::activation

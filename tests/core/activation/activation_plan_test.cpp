@@ -1,0 +1,58 @@
+// What of the activations leaves, how much of it, and where to.
+
+#include "core/activation/activation_plan.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/units.h"
+
+using namespace sluice;
+using activation::ActivationPlan;
+using model::Activations;
+
+namespace {
+
+const model::ModelShape kShape{"small", 4, 64, 2, 32, 256};
+
+ActivationPlan plan(const model::LayerActivations& activations, std::int64_t buffer_bytes = 0) {
+  return activation::plan_activations(kShape, activations, 4, 32, 3, buffer_bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a plan that keeps or recomputes everything moves nothing") {
+  CHECK_FALSE(plan(Activations::keep).moves_anything());
+  CHECK_FALSE(plan(Activations::recompute).moves_anything());
+  CHECK(activation::drive_bytes(plan(Activations::keep), 2)[DeviceId{1}] == 0);
+}
+
+TEST_CASE("each layer leaves as it is said, and the embedding keeps nothing") {
+  auto mix = model::LayerActivations::parse("offload:0-1,recompute:2,offload_inputs:3,keep");
+  REQUIRE(mix.ok());
+  const ActivationPlan mixed = plan(*mix);
+  REQUIRE(std::ssize(mixed.layer_blocks) == 6);
+  CHECK(mixed.layer_bytes(LayerId{0}) == 0);
+  CHECK(mixed.layer_bytes(LayerId{1}) > mixed.layer_bytes(LayerId{3}));
+  CHECK(mixed.layer_bytes(LayerId{2}) == 0);
+  CHECK(mixed.layer_bytes(LayerId{3}) == 4 * 32 * 64 * 2);
+  CHECK(mixed.layer_bytes(LayerId{4}) == 0);
+  CHECK(mixed.buffer_bytes == 2 * mixed.layer_bytes(LayerId{1}));
+  CHECK(plan(*mix, 12345).buffer_bytes == 12345);
+}
+
+TEST_CASE("a step's blocks fill the drives evenly, in whole pages, each in a place of its own") {
+  activation::BlockPlaces places(2);
+  const auto first = places.next(1);
+  const auto second = places.next(3 * kPageBytes);
+  const auto third = places.next(1);
+  CHECK(first.device == DeviceId{0});
+  CHECK(second.device == DeviceId{1});
+  CHECK(third.device == DeviceId{0});
+  CHECK(third.offset_bytes == kPageBytes);
+  places.begin_step();
+  CHECK(places.next(1).offset_bytes == 0);
+  const auto bytes = activation::drive_bytes(plan(Activations::offload), 2);
+  CHECK(bytes[DeviceId{0}] > 0);
+  CHECK(bytes[DeviceId{0}] % kPageBytes == 0);
+  CHECK(bytes[DeviceId{1}] > bytes[DeviceId{0}] / 2);
+}
