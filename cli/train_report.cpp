@@ -91,6 +91,14 @@ std::string emulation(const runtime::EmulatedClock& clock) {
   return text;
 }
 
+std::string activation_text(const activation::ActivationCarrier::Counts& counts,
+                            std::int64_t steps) {
+  return fmt::format(
+      "Activations: {} a step to the drives, {} back; at most {} of them in memory.\n",
+      format_bytes(counts.written_bytes / steps), format_bytes(counts.read_bytes / steps),
+      format_bytes(counts.resident_peak_bytes));
+}
+
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
@@ -107,6 +115,10 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
       fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings,
                                           {run.device_description(), run.compute_description()}));
   if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
+  if (run.activations() != nullptr) {
+    text += activation_text(run.activations()->counts(),
+                            static_cast<std::int64_t>(report.losses.size()));
+  }
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
@@ -131,6 +143,14 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
                      {"backward", report.backward_seconds},
                      {"update", report.update_seconds},
                      {"total", report.total_seconds}};
+  if (run.activations() != nullptr) {
+    const activation::ActivationCarrier::Counts& counts = run.activations()->counts();
+    json["activations"] = {{"written_bytes", counts.written_bytes},
+                           {"read_bytes", counts.read_bytes},
+                           {"forwarded", counts.forwarded},
+                           {"cancelled", counts.cancelled},
+                           {"resident_peak_bytes", counts.resident_peak_bytes}};
+  }
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
     const runtime::LinkBytes& bytes = report.link_bytes[i];
     json["bytes"][run.platform().links[i].name] = {

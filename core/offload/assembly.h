@@ -50,6 +50,7 @@ class Assembly {
   Offload& offload() { return *offload_; }
   OffloadMemory& memory() { return *memory_; }
   const UpdateSites& sites() const { return sites_; }
+  Drives& drives() { return drives_; }
   const AssemblyPlan& plan() const { return plan_; }
   // Host and device memory that transfers use, for registration with the I/O engine.
   std::vector<std::span<std::byte>> transfer_regions();

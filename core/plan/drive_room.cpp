@@ -54,10 +54,13 @@ Status check_free(const Volume& volume) {
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
   const offload::GradientFormat format(plan.options, plan.layout, plan.geometry);
   IdVector<DeviceId, DriveNeed> needs;
+  const IdVector<DeviceId, std::int64_t> activation_bytes =
+      activation::drive_bytes(plan.activations, plan.geometry.device_count);
   for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
     const auto subgroup_count = std::ranges::count(plan.device_map, id);
     needs.push_back({state::device_file_bytes(plan.geometry, subgroup_count),
-                     offload::gradient_file_bytes(format, plan.device_map, id, plan.options)});
+                     offload::gradient_file_bytes(format, plan.device_map, id, plan.options),
+                     activation_bytes[id]});
   }
   return needs;
 }
@@ -66,7 +69,8 @@ std::optional<OverfullDrive> overfull_drive(const RunPlan& plan) {
   const IdVector<DeviceId, DriveNeed> needs = drive_needs(plan);
   for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
     const platform::Device& device = plan.platform.devices[static_cast<std::size_t>(index_of(id))];
-    const std::int64_t need_bytes = needs[id].state_bytes + needs[id].gradient_bytes;
+    const std::int64_t need_bytes =
+        needs[id].state_bytes + needs[id].gradient_bytes + needs[id].activation_bytes;
     if (device.capacity_bytes == 0 || need_bytes <= device.capacity_bytes) continue;
     return OverfullDrive{device.name, device.capacity_bytes, need_bytes};
   }
@@ -83,7 +87,8 @@ Status check_drive_room(const RunPlan& wanted, std::span<const std::string> stat
     const std::string& path = state_files[d];
     const std::string gradients = path.substr(0, path.rfind('/') + 1) +
                                   runtime::drive_file_name(runtime::DriveFile::gradients);
-    const auto& [state_bytes, gradient_bytes] = needs[id];
+    // A change of knobs leaves the activations where they are.
+    const auto& [state_bytes, gradient_bytes, activation_bytes] = needs[id];
     struct stat file = {};
     if (stat(path.c_str(), &file) != 0) continue;  // whoever opens it says why
     const std::int64_t more_bytes = std::max<std::int64_t>(0, state_bytes - reserved_bytes(path)) +

@@ -18,6 +18,7 @@ namespace sluice::plan {
 struct DriveNeed {
   std::int64_t state_bytes = 0;  // two versions of its subgroups
   std::int64_t gradient_bytes = 0;
+  std::int64_t activation_bytes = 0;  // of a step
 };
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan);
 

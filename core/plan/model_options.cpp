@@ -7,6 +7,7 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .sequence = config.batch.sequence,
           .micro_step_count = static_cast<int>(config.batch.grad_accum_steps),
           .activations = config.arithmetic.activations,
+          .activation_buffer_bytes = config.arithmetic.activation_buffer_bytes,
           .compute = config.arithmetic.precision,
           .thread_count = static_cast<int>(config.resources.threads)};
 }

@@ -101,7 +101,7 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
   std::vector<LayerCost> costs;
   for (std::int32_t l = 0; l < plan.layout.layer_count(); ++l) {
     const LayerId layer{l};
-    const model::Activations activations = plan.config.arithmetic.activations;
+    const model::Activations activations = plan.config.arithmetic.activations.of(layer);
     costs.push_back(
         {kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence),
                    model::forward_elements(plan.shape, layer, batch.batch, batch.sequence)),
@@ -111,6 +111,16 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
                                       activations))});
   }
   return costs;
+}
+
+Status plan_activations(RunPlan& plan) {
+  const settings::ArithmeticConfig& arithmetic = plan.config.arithmetic;
+  const settings::BatchConfig& batch = plan.config.batch;
+  RETURN_IF_ERROR(arithmetic.activations.check(plan.layout.layer_count()));
+  plan.activations = activation::plan_activations(
+      plan.shape, arithmetic.activations, batch.batch, batch.sequence,
+      static_cast<int>(batch.grad_accum_steps), arithmetic.activation_buffer_bytes);
+  return ok_status();
 }
 
 }  // namespace
@@ -175,6 +185,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
       std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  RETURN_IF_ERROR(plan_activations(plan));
   plan.layer_costs = layer_costs(plan);
   RETURN_IF_ERROR(set_knobs(plan, config));
   return plan;
@@ -190,6 +201,18 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config);
   return ok_status();
+}
+
+Status check_activations(const RunPlan& plan) {
+  const std::string& device = plan.config.resources.device;
+  if (!plan.activations.moves_anything() || model::computes_in_host_memory(device)) {
+    return ok_status();
+  }
+  return make_error(
+      ErrorCode::config,
+      "activations = \"{}\": what layers keep is offloaded from host memory only, and "
+      "device = \"{}\" is an accelerator; use keep or recompute",
+      plan.config.arithmetic.activations.text(), device);
 }
 
 Status check_device_memory(const RunPlan& plan) {

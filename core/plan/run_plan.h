@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "core/activation/activation_plan.h"
 #include "core/model/model_shape.h"
 #include "core/offload/assembly.h"
 #include "core/plan/layer_cost.h"
@@ -25,6 +26,7 @@ struct RunPlan {
   state::DeviceMap device_map;  // where the next version of each subgroup goes
   offload::OffloadOptions options;
   std::vector<LayerCost> layer_costs;
+  activation::ActivationPlan activations;  // what of them leaves memory in a step
 
   std::int64_t device_budget_bytes(const platform::Device& device) const;
 };
@@ -51,6 +53,9 @@ platform::Platform with_needed_accelerator(const platform::Platform& platform,
 // or the one device of the setting `device`.
 Result<platform::Platform> with_real_accelerator(const platform::Platform& platform,
                                                  const settings::RunConfig& config);
+
+// ErrorCode::config if activations are offloaded from where they cannot be: an accelerator.
+Status check_activations(const RunPlan& plan);
 
 // ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
 Status check_device_memory(const RunPlan& plan);

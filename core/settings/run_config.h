@@ -32,7 +32,6 @@ namespace sluice::settings {
 enum class ClockKind : std::uint8_t { real, emulated };
 // What the devices of method=csd are: files and host memory, or cards that XRT drives.
 enum class Backend : std::uint8_t { emulated, xrt };
-using model::Activations;
 using offload::GradientTier;
 using offload::Method;
 using offload::Pipeline;
@@ -68,8 +67,9 @@ struct ScheduleConfig {
 
 struct ArithmeticConfig {
   Float16Kind precision = Float16Kind::bf16;
-  double max_grad_norm = 1.0;  // 0: no clipping
-  Activations activations = Activations::keep;
+  double max_grad_norm = 1.0;                // 0: no clipping
+  model::LayerActivations activations;       // keep
+  std::int64_t activation_buffer_bytes = 0;  // 0: twice the widest layer's
 };
 
 struct ValidationConfig {
@@ -170,7 +170,17 @@ double density_at(std::int64_t step, double density, std::int64_t warmup_steps);
 Result<RunConfig> with_knobs(const RunConfig& config, std::span<const std::string> changes,
                              const std::string& option);
 
-enum class SettingType : std::uint8_t { integer, number, boolean, text, path, bytes, word, shares };
+enum class SettingType : std::uint8_t {
+  integer,
+  number,
+  boolean,
+  text,
+  path,
+  bytes,
+  word,
+  shares,
+  layers
+};
 
 // One setting as people read it: for --help, docs/settings.md and the run database.
 struct SettingInfo {

@@ -111,10 +111,15 @@ const Setting kSettings[] = {
      "", "Loss scale of the first step (fp16 only)."},
     {"loss_scale_growth_interval", "arithmetic", integer, AT(loss_scale.growth_interval),
      between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
-    {"activations", "arithmetic", word,
-     WORDS(arithmetic.activations, WORD("keep", Activations::keep),
-           WORD("recompute", Activations::recompute)),
-     kNone, "", "Keep what forward computed for backward, or compute it again layer by layer."},
+    {"activations", "arithmetic", layers, AT(arithmetic.activations), kNone, "",
+     "What forward computes for backward: keep it, recompute it layer by layer, offload it to the "
+     "drives, or offload_inputs: only the input of each layer, which is recomputed from there. A "
+     "mix names layers, such as offload:1-3,recompute:4-7,keep; the last word is for all others. "
+     "Layer 0 is the embedding, the last one the head."},
+    {"activation_buffer", "arithmetic", bytes, AT(arithmetic.activation_buffer_bytes),
+     between(0, 1e15), "bytes",
+     "Host memory that offloaded activations take on their way to and from the drives, beside the "
+     "layer that is computed; 0 means twice the widest layer's."},
 
     {"validation_every", "validation", integer, AT(validation.every_steps), between(0, 1e9),
      "steps", "Steps between validations; 0 means only at the end."},

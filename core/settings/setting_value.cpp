@@ -78,6 +78,8 @@ const char* type_text(SettingType type) {
       return "one of the words";
     case SettingType::shares:
       return "\"even\" or numbers such as \"3,1,1,1\"";
+    case SettingType::layers:
+      return "a word, or words with layers such as \"offload:1-3,keep\"";
   }
   return "";
 }
@@ -168,6 +170,14 @@ Status store_shares(const Setting& setting, std::string_view text, std::vector<d
   return make_error(ErrorCode::config, "{}: at least one share must be above 0", setting.key);
 }
 
+Status store_layers(const Setting& setting, std::string_view text, model::LayerActivations& into) {
+  auto parsed = model::LayerActivations::parse(text);
+  if (!parsed.ok())
+    return parsed.error().with_context(fmt::format("{} = \"{}\"", setting.key, text));
+  into = *parsed;
+  return ok_status();
+}
+
 std::string shares_text(const std::vector<double>& shares) {
   return shares.empty() ? "even" : fmt::format("{}", fmt::join(shares, ","));
 }
@@ -193,6 +203,7 @@ Result<Value> parse_value(const Setting& setting, std::string_view text) {
     case SettingType::bytes:
     case SettingType::word:
     case SettingType::shares:
+    case SettingType::layers:
       break;
   }
   return Value(std::string(text));
@@ -229,6 +240,9 @@ Status store_value(const Setting& setting, const Value& value, RunConfig& config
     if (auto** shares = std::get_if<std::vector<double>*>(&field)) {
       return store_shares(setting, *text, **shares);
     }
+    if (auto** layers = std::get_if<model::LayerActivations*>(&field)) {
+      return store_layers(setting, *text, **layers);
+    }
     *std::get<std::string*>(field) = *text;
     return ok_status();
   }
@@ -250,6 +264,8 @@ std::string allowed_values(const Setting& setting) {
       return "path";
     case SettingType::shares:
       return "even or shares";
+    case SettingType::layers:
+      return "keep, recompute, offload, offload_inputs, or a mix by layer";
     case SettingType::word: {
       std::vector<std::string> words;
       const Field field = setting.field(config);
@@ -270,6 +286,7 @@ std::string value_text(const Setting& setting, const RunConfig& config) {
   if (const auto* flag = std::get_if<bool*>(&field)) return **flag ? "true" : "false";
   if (const auto* text = std::get_if<std::string*>(&field)) return **text;
   if (const auto* shares = std::get_if<std::vector<double>*>(&field)) return shares_text(**shares);
+  if (const auto* layers = std::get_if<model::LayerActivations*>(&field)) return (*layers)->text();
   const auto& words = std::get<WordField>(field);
   for (const auto& [word, meaning] : words.words) {
     if (meaning == words.current) return word;

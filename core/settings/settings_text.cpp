@@ -113,6 +113,8 @@ const char* type_name(SettingType type) {
       return "word";
     case SettingType::shares:
       return "shares";
+    case SettingType::layers:
+      return "layers";
     case SettingType::text:
     case SettingType::path:
       break;

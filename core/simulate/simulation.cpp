@@ -74,9 +74,19 @@ class Machine {
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
     machine->assembly_->attach(machine->layout_);
+    if (plan.activations.moves_anything()) {
+      machine->activations_.emplace(activation::ActivationCarrier::Parts{
+          machine->runtime_, plan.platform, machine->assembly_->drives(), plan.layout,
+          plan.activations});
+    }
     machine->context_.reset(new train::StepContext{
-        machine->runtime_, plan.platform, machine->offload(), nullptr, plan.layout,
-        plan.layer_costs, plan.config.batch.batch * plan.config.batch.sequence});
+        .runtime = machine->runtime_,
+        .platform = plan.platform,
+        .offload = machine->offload(),
+        .layout = plan.layout,
+        .layer_costs = plan.layer_costs,
+        .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
+        .activations = machine->activations_ ? &*machine->activations_ : nullptr});
     return machine;
   }
 
@@ -100,6 +110,7 @@ class Machine {
   runtime::Runtime runtime_;
   csd::EmulatedFactory factory_;
   std::unique_ptr<offload::Assembly> assembly_;
+  std::optional<activation::ActivationCarrier> activations_;
   std::unique_ptr<train::StepContext> context_;
   const train::StepPlan step_;
 };
@@ -133,6 +144,7 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
 
 Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
+  RETURN_IF_ERROR(plan::check_activations(plan));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));

@@ -49,6 +49,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
     ASSIGN_OR_RETURN(run->plan_.platform,
                      plan::with_real_accelerator(run->plan_.platform, run->config()));
   }
+  RETURN_IF_ERROR(plan::check_activations(run->plan_));
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->plan_memory(*request.factory));
@@ -182,14 +183,35 @@ Status TrainingRun::take_offload() {
 
 Status TrainingRun::attach_offload() {
   RETURN_IF_ERROR(assembly_->attach(*store_, plan_.config.storage.caching));
-  step_context_.reset(new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(),
-                                      plan_.layout, plan_.layer_costs,
-                                      plan_.config.batch.batch * plan_.config.batch.sequence,
-                                      built_.device.get(), device_patience_ns()});
+  RETURN_IF_ERROR(attach_activations());
+  step_context_.reset(
+      new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(), plan_.layout,
+                      plan_.layer_costs, plan_.config.batch.batch * plan_.config.batch.sequence,
+                      built_.device.get(), device_patience_ns(), activations_.get()});
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
   return prepare_gradient_work();
+}
+
+Status TrainingRun::attach_activations() {
+  if (!plan_.activations.moves_anything()) return ok_status();
+  model::KeptBlocks* const blocks = built_.model->kept_blocks();
+  if (blocks == nullptr) {
+    return make_error(ErrorCode::unsupported,
+                      "activations = \"{}\": model {} keeps what it keeps in memory",
+                      plan_.config.arithmetic.activations.text(), plan_.shape.name);
+  }
+  const auto bytes = activation::drive_bytes(plan_.activations, plan_.geometry.device_count);
+  for (const DeviceId device : ids_of(assembly_->drives())) {
+    const std::string folder = fs::path(store_->file(device).path()).parent_path().string();
+    RETURN_IF_ERROR(assembly_->drives()[device]->files().make_unnamed(
+        runtime::DriveFile::activations, folder, plan_.config.storage.caching, bytes[device]));
+  }
+  activations_ =
+      std::make_unique<activation::ActivationCarrier>(activation::ActivationCarrier::Parts{
+          *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks});
+  return ok_status();
 }
 
 Status TrainingRun::open_clock(const Request& request) {
@@ -316,6 +338,7 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
   std::vector<float> residual;
   if (assembly_->memory().has_compress()) residual = compression().take_residual();
   step_context_.reset();
+  activations_.reset();
   RETURN_IF_ERROR(engine_->register_buffers({}));
   assembly_.reset();
   const bool level_changes = planned.run.config.record != plan_.config.record;

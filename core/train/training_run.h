@@ -73,6 +73,8 @@ class TrainingRun {
   model::BuiltModel& built() { return built_; }
   data::Sampler& sampler() { return *sampler_; }
   StepContext& step_context() { return *step_context_; }
+  // Null: nothing of what layers keep leaves memory.
+  const activation::ActivationCarrier* activations() const { return activations_.get(); }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -107,6 +109,7 @@ class TrainingRun {
   Status take_offload();
   void register_buffers();
   Status attach_offload();
+  Status attach_activations();
   std::span<std::uint16_t> parameters();
   offload::ResidualPlace residual();
   Status bring_residual(platform::Direction direction, std::int64_t first,
@@ -139,6 +142,7 @@ class TrainingRun {
   csd::EmulatedFactory emulated_devices_{csd::Payload::real};
   csd::DeviceFactory* device_factory_ = nullptr;
   std::unique_ptr<offload::Assembly> assembly_;
+  std::unique_ptr<activation::ActivationCarrier> activations_;  // null: all stay in memory
   std::unique_ptr<StepContext> step_context_;
 };
 

@@ -21,8 +21,11 @@ class TrainingStep {
  private:
   runtime::Task<Status> forward();
   runtime::Task<Status> forward_layers(LayerTraffic& traffic);
+  runtime::Task<Status> forward_one(LayerId layer, int micro_step);
   runtime::Task<Status> backward();
   runtime::Task<Status> backward_layers(LayerTraffic& traffic);
+  runtime::Task<Status> backward_one(LayerId layer, int micro_step,
+                                     const model::LayerGradient& into, int gradient);
   GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
@@ -88,10 +91,23 @@ runtime::Task<Status> TrainingStep::forward_layers(LayerTraffic& traffic) {
     Status there = co_await traffic.next_layer();
     CO_RETURN_IF_ERROR(there);
     for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
-      Status status = co_await forward_operation(layer, micro_step);
+      Status status = co_await forward_one(layer, micro_step);
       CO_RETURN_IF_ERROR(status);
     }
   }
+  co_return ok_status();
+}
+
+// What a layer keeps leaves memory beside the next one's forward, where it is to.
+runtime::Task<Status> TrainingStep::forward_one(LayerId layer, int micro_step) {
+  activation::ActivationCarrier* const carrier = context_.activations;
+  if (carrier != nullptr) {
+    Status room = co_await carrier->room(layer);
+    CO_RETURN_IF_ERROR(room);
+  }
+  Status status = co_await forward_operation(layer, micro_step);
+  CO_RETURN_IF_ERROR(status);
+  if (carrier != nullptr) carrier->leave(layer, micro_step);
   co_return ok_status();
 }
 
@@ -114,11 +130,24 @@ runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
     CO_RETURN_IF_ERROR(lease);
     const model::LayerGradient into = context_.offload.layer_gradient(*lease, layer);
     for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
-      Status status = co_await backward_operation(layer, micro_step, into, lease->index());
+      Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
     traffic.send_gradient(layer, std::move(*lease));
   }
+  co_return ok_status();
+}
+
+runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
+                                                 const model::LayerGradient& into, int gradient) {
+  activation::ActivationCarrier* const carrier = context_.activations;
+  if (carrier != nullptr) {
+    Status there = co_await carrier->bring_back(layer, micro_step);
+    CO_RETURN_IF_ERROR(there);
+  }
+  Status status = co_await backward_operation(layer, micro_step, into, gradient);
+  CO_RETURN_IF_ERROR(status);
+  if (carrier != nullptr) carrier->done(layer, micro_step);
   co_return ok_status();
 }
 
@@ -208,8 +237,13 @@ runtime::Task<Status> validation_pass(StepContext& context) {
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome) {
   context.runtime.set_step(static_cast<std::int32_t>(plan.position.step));
+  if (context.activations != nullptr) context.activations->begin_step();
   TrainingStep step(context, plan, outcome);
   Status status = co_await step.run();
+  if (context.activations != nullptr) {
+    Status moved = co_await context.activations->finish();
+    if (status.ok()) status = moved;
+  }
   if (!status.ok()) {
     Status drained = co_await context.offload.drain();
     static_cast<void>(drained);  // the first failure is the one to tell

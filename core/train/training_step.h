@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/activation/activation_carrier.h"
 #include "core/model/compute_device.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
@@ -27,6 +28,8 @@ struct StepContext {
   // operations do then. An operation that it has not ended after `device_patience_ns` ends the run.
   model::ComputeDevice* device = nullptr;
   TimeNs device_patience_ns = 0;
+  // Null: what layers keep stays in memory.
+  activation::ActivationCarrier* activations = nullptr;
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};
 };

@@ -26,7 +26,8 @@ FACTORS = {
     "io_bytes": ["4KiB", "1MiB"],
     "io_engine": ["io_uring", "posix"],
     "caching": ["direct", "buffered"],
-    "activations": ["keep", "recompute"],
+    "activations": ["keep", "recompute", "offload", "offload_inputs",
+                    "recompute:1,offload:2-3,keep"],
     "device": ["cpu", "soft", "soft, with its gradients"],
     "worker_threads": [1, 3],
     "record": ["all", "off"],
@@ -61,6 +62,8 @@ def settings_of(row):
         SHARES[row["devices"]] if row["device_map"] == "uneven" else "even")
     settings["device"] = row["device"].split(",")[0]
     settings["gradient_work"] = "host" if settings["device"] == row["device"] else "accelerator"
+    if row["device"] != "cpu" and "offload" in row["activations"]:
+        settings["activations"] = "recompute"  # what leaves, leaves host memory
     if row["clock"] == "emulated":
         settings["time_scale"] = 0.01  # the modelled devices are not what this waits for
     return settings

@@ -23,8 +23,8 @@ struct WordField {
 };
 
 // Where a setting lives. Which alternative it is follows from the setting's type.
-using Field =
-    std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, WordField>;
+using Field = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*,
+                           model::LayerActivations*, WordField>;
 
 // Numbers only. An open end is not itself allowed.
 struct Range {

@@ -91,7 +91,7 @@ class KernelFit {
 
   void add_layer(const OperationTimes& kernel, double charged_seconds, double recorded_seconds) {
     const settings::BatchConfig& batch = plan_.config.batch;
-    const model::Activations activations = plan_.config.arithmetic.activations;
+    const model::Activations activations = plan_.config.arithmetic.activations.of(kernel.layer);
     const bool is_forward = runtime::stage_info(kernel.stage).phase == runtime::StagePhase::forward;
     const double elements =
         is_forward ? model::forward_elements(plan_.shape, kernel.layer, batch.batch, batch.sequence)

@@ -1,24 +1,31 @@
 #pragma once
 // A TrainableModel of plain arithmetic: no libtorch, so the whole training loop runs under the
 // sanitizers. Its gradients depend on every parameter and every token, through a formula that is
-// done in one order; it learns, slowly, to bring its parameters to a fixed pattern.
+// done in one order; it learns, slowly, to bring its parameters to a fixed pattern. What an
+// offloaded layer keeps is what its backward computes from, and leaves memory as blocks.
 
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
+#include "storage/io/page_aligned_buffer.h"
 
 namespace sluice {
 
-class ArithmeticModel final : public model::TrainableModel {
+class ArithmeticModel final : public model::TrainableModel, private model::KeptBlocks {
  public:
   ArithmeticModel(const model::ModelShape& shape, int micro_step_count, Float16Kind kind,
-                  std::span<std::uint16_t> parameters)
+                  std::span<std::uint16_t> parameters, model::LayerActivations activations = {})
       : layout_(shape.flat_layout()),
         vocabulary_(shape.vocabulary),
         kind_(kind),
         parameters_(parameters),
+        activations_(std::move(activations)),
+        kept_(shape.flat_layout().layers.size() * static_cast<std::size_t>(micro_step_count)),
         noise_(static_cast<std::size_t>(micro_step_count)),
         losses_(static_cast<std::size_t>(micro_step_count)) {}
 
@@ -38,6 +45,8 @@ class ArithmeticModel final : public model::TrainableModel {
       sum += (batch.inputs[i] - 96) * static_cast<double>(1 + i % 7);
     }
     noise_[at(micro_step)] = static_cast<float>(sum / static_cast<double>(batch.inputs.size()));
+    for (const LayerId layer : all_ids<LayerId>(layout_.layer_count()))
+      kept_at(layer, micro_step) = {};
     return ok_status();
   }
 
@@ -49,16 +58,19 @@ class ArithmeticModel final : public model::TrainableModel {
       losses_[at(micro_step)] +=
           difference * difference / static_cast<double>(layout_.parameter_count);
     }
-    return ok_status();
+    return keep(layer, micro_step);
   }
 
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const model::LayerGradient& into) override {
     const model::LayerRange& range = layout_.layer(layer);
+    const Kept& kept = kept_at(layer, micro_step);
+    const float* differences = kept.values(0);
+    const float noise = is_kept(layer) ? *kept.values(1) : noise_[at(micro_step)];
     for (std::int64_t i = 0; i < range.count; ++i) {
       const float gradient =
-          (difference_at(range.first + i) +
-           noise_[at(micro_step)] * 1e-3f * static_cast<float>((range.first + i) % 13 - 6)) *
+          ((differences != nullptr ? differences[i] : difference_at(range.first + i)) +
+           noise * 1e-3f * static_cast<float>((range.first + i) % 13 - 6)) *
           static_cast<float>(gradient_scale);
       const std::uint16_t rounded = float16_from_float(kind_, gradient);
       if (into.values_16bit != nullptr) {
@@ -72,7 +84,63 @@ class ArithmeticModel final : public model::TrainableModel {
 
   double loss(int micro_step) const override { return losses_[at(micro_step)]; }
 
+  model::KeptBlocks* kept_blocks() override { return this; }
+
  private:
+  // The differences of a layer that is not recomputed, and the noise. What is away is not there: a
+  // backward that does not wait for it reads address 0.
+  struct Kept {
+    std::array<io::PageAlignedBuffer, 2> buffers;
+    std::array<std::int64_t, 2> size_bytes{};
+    std::vector<model::KeptBlock> blocks;
+    const float* values(std::size_t i) const {
+      return reinterpret_cast<const float*>(buffers[i].bytes().data());
+    }
+  };
+  // The embedding keeps nothing (core/model/kept_bytes.h).
+  bool is_kept(LayerId layer) const {
+    return index_of(layer) > 0 && model::is_offloaded(activations_.of(layer));
+  }
+  Kept& kept_at(LayerId layer, int micro_step) {
+    return kept_[static_cast<std::size_t>(index_of(layer)) * noise_.size() + at(micro_step)];
+  }
+
+  Status keep(LayerId layer, int micro_step) {
+    if (!is_kept(layer)) return ok_status();
+    const model::LayerRange& range = layout_.layer(layer);
+    Kept& kept = kept_at(layer, micro_step);
+    if (!model::is_recomputed(activations_.of(layer))) kept.size_bytes[0] = range.count * 4;
+    kept.size_bytes[1] = 4;
+    RETURN_IF_ERROR(take(kept));
+    for (std::int64_t i = 0; kept.size_bytes[0] > 0 && i < range.count; ++i)
+      reinterpret_cast<float*>(kept.buffers[0].bytes().data())[i] = difference_at(range.first + i);
+    std::memcpy(kept.buffers[1].bytes().data(), &noise_[at(micro_step)], 4);
+    return ok_status();
+  }
+  static Status take(Kept& kept) {
+    kept.blocks.clear();
+    for (std::size_t i = 0; i < kept.buffers.size(); ++i) {
+      if (kept.size_bytes[i] == 0) continue;
+      ASSIGN_OR_RETURN(kept.buffers[i], io::PageAlignedBuffer::allocate(kept.size_bytes[i]));
+      kept.blocks.push_back({kept.buffers[i].bytes().data(), kept.size_bytes[i]});
+    }
+    return ok_status();
+  }
+
+  Result<std::span<const model::KeptBlock>> kept(LayerId layer, int micro_step) override {
+    return std::span<const model::KeptBlock>(kept_at(layer, micro_step).blocks);
+  }
+  Status release(LayerId layer, int micro_step) override {
+    kept_at(layer, micro_step).buffers = {};
+    return ok_status();
+  }
+  Result<std::span<const model::KeptBlock>> make_room(LayerId layer, int micro_step) override {
+    RETURN_IF_ERROR(take(kept_at(layer, micro_step)));
+    return kept(layer, micro_step);
+  }
+  Status restore(LayerId /*layer*/, int /*micro_step*/) override { return ok_status(); }
+  void forget(LayerId layer, int micro_step) override { kept_at(layer, micro_step) = {}; }
+
   static std::size_t at(int micro_step) { return static_cast<std::size_t>(micro_step); }
   float difference_at(std::int64_t i) const {
     const float pattern = static_cast<float>(i % 29 - 14) * 0.01f;
@@ -83,6 +151,8 @@ class ArithmeticModel final : public model::TrainableModel {
   std::int64_t vocabulary_;
   Float16Kind kind_;
   std::span<std::uint16_t> parameters_;
+  model::LayerActivations activations_;
+  std::vector<Kept> kept_;  // by layer and micro-batch
   std::vector<float> noise_;
   std::vector<double> losses_;
 };
@@ -91,8 +161,8 @@ inline model::ModelFactory arithmetic_factory() {
   model::ModelFactory factory;
   factory.make = [](const model::ModelShape& shape, const model::ModelOptions& options,
                     std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
-    return model::BuiltModel{std::make_unique<ArithmeticModel>(shape, options.micro_step_count,
-                                                               options.compute, parameters)};
+    return model::BuiltModel{std::make_unique<ArithmeticModel>(
+        shape, options.micro_step_count, options.compute, parameters, options.activations)};
   };
   factory.memory = [](const model::ModelShape&, const model::ModelOptions&) {
     return MemoryItems{};

@@ -1,0 +1,155 @@
+// A run whose activations leave: the same bits as one that keeps them, drives that fail and lie,
+// nothing left behind.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "storage/io/faulty_engine.h"
+#include "tests/core/train/small_run.h"
+
+using namespace sluice;
+using io::FaultPlan;
+
+namespace {
+
+Result<Trained> run_small(const SmallRun& files, std::vector<std::string> settings,
+                          const WrapEngine& wrap = {}) {
+  return train_small(files, settings, train::StartFrom::new_state, wrap);
+}
+
+// Counts a run's requests, and notes which are for the activations' files.
+class ActivationRequests final : public io::IoEngine {
+ public:
+  struct Counts {
+    std::uint64_t requests = 0;
+    std::vector<std::uint64_t> writes;  // of activations, by their number among all requests
+    std::vector<std::uint64_t> reads;
+  };
+  ActivationRequests(std::unique_ptr<io::IoEngine> inner, Counts& counts)
+      : inner_(std::move(inner)), counts_(counts) {}
+
+  std::size_t submit(std::span<const io::IoRequest> requests) override {
+    const std::size_t count = inner_->submit(requests);
+    for (const io::IoRequest& request : requests.first(count)) {
+      if (request.file->path().ends_with("activations.slc")) {
+        (request.direction == io::IoDirection::write ? counts_.writes : counts_.reads)
+            .push_back(counts_.requests);
+      }
+      counts_.requests += 1;
+    }
+    return count;
+  }
+  std::size_t reap(std::span<io::IoCompletion> completions, std::size_t at_least) override {
+    return inner_->reap(completions, at_least);
+  }
+  int completion_fd() const override { return inner_->completion_fd(); }
+  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
+    return inner_->register_buffers(buffers);
+  }
+  std::size_t inflight_count() const override { return inner_->inflight_count(); }
+  std::size_t queue_depth() const override { return inner_->queue_depth(); }
+  std::string_view name() const override { return inner_->name(); }
+
+ private:
+  std::unique_ptr<io::IoEngine> inner_;
+  Counts& counts_;
+};
+
+}  // namespace
+
+TEST_CASE("whatever is kept, recomputed or offloaded, the numbers are the same to the bit") {
+  for (const std::string micro : {"grad_accum_steps=1", "grad_accum_steps=3"}) {
+    const SmallRun files;
+    const auto plain = run_small(files, {micro});
+    REQUIRE(plain.ok());
+    const std::vector<std::vector<std::string>> variants = {
+        {"activations=offload"},
+        {"activations=offload_inputs", "devices=3"},
+        {"activations=offload:1,recompute:2,keep", "clock=emulated"},
+        {"activations=recompute:1,offload", "method=host", "io_engine=posix"},
+        {"activations=offload", "activation_buffer=4096", "clock=emulated", "time_scale=1"},
+        {"activations=offload:2-3,offload_inputs:1,keep", "activation_buffer=1GiB"},
+    };
+    for (std::vector<std::string> settings : variants) {
+      settings.push_back(micro);
+      const SmallRun fresh;
+      const auto trained = run_small(fresh, settings);
+      INFO(fmt::format("{}", fmt::join(settings, " ")));
+      INFO((trained.ok() ? std::string() : trained.error().message()));
+      REQUIRE(trained.ok());
+      CHECK(trained->losses == plain->losses);
+      CHECK(trained->digest == plain->digest);
+      CHECK_FALSE(std::filesystem::exists(fresh.folder.file("state/activations.slc")));
+    }
+  }
+}
+
+TEST_CASE("with room for everything a plan moves nothing, and makes no file to move it to") {
+  const SmallRun files;
+  ActivationRequests::Counts counts;
+  const auto trained =
+      run_small(files, {"activations=keep"}, [&](std::unique_ptr<io::IoEngine> inner) {
+        return std::make_unique<ActivationRequests>(std::move(inner), counts);
+      });
+  REQUIRE(trained.ok());
+  CHECK(counts.requests > 0);
+  CHECK(counts.writes.empty());
+  CHECK(counts.reads.empty());
+}
+
+TEST_CASE("a drive that fails under activations is named with the layer, or no number changes") {
+  // One layer in memory at a time, so that all of the others come back from the drive.
+  const std::vector<std::string> settings = {"activations=offload", "activation_buffer=4096",
+                                             "devices=1", "steps=2"};
+  ActivationRequests::Counts counts;
+  const SmallRun files;
+  const auto undisturbed = run_small(files, settings, [&](std::unique_ptr<io::IoEngine> inner) {
+    return std::make_unique<ActivationRequests>(std::move(inner), counts);
+  });
+  REQUIRE(undisturbed.ok());
+  using enum FaultPlan::Fault;
+  const std::vector<std::pair<FaultPlan::Fault, ErrorCode>> faults = {
+      {no_space, ErrorCode::no_space},
+      {eio, ErrorCode::io},
+      {cut_transfer, ErrorCode::io},
+      {flip_bit, ErrorCode::corrupt},
+      {short_transfer, ErrorCode{}}};
+  for (const auto& [fault, code] : faults) {
+    // Which request is the n-th depends on what ends first, so not every one hits the activations.
+    int named = 0;
+    int unharmed = 0;
+    const auto& places = fault == no_space ? counts.writes : counts.reads;
+    for (const std::uint64_t place : places) {
+      const SmallRun fresh;
+      const auto trained = run_small(fresh, settings, [&](std::unique_ptr<io::IoEngine> inner) {
+        FaultPlan plan;
+        plan.planned.push_back({place, fault});
+        return io::make_faulty_engine(std::move(inner), plan);
+      });
+      if (trained.ok()) {
+        CHECK(trained->losses == undisturbed->losses);
+        CHECK(trained->digest == undisturbed->digest);
+        unharmed += 1;
+        continue;
+      }
+      const std::string message(trained.error().message());
+      INFO(message);
+      CHECK(fault != short_transfer);
+      if (message.find("activations.slc") == std::string::npos) continue;
+      CHECK(trained.error().code() == code);
+      CHECK_THAT(message, Catch::Contains("layer "));
+      named += 1;
+    }
+    CHECK((fault == short_transfer ? unharmed : named) > 0);
+  }
+}
+
+TEST_CASE("what cannot be offloaded is refused in words") {
+  const SmallRun files;
+  const auto layer = run_small(files, {"activations=offload:7,keep"});
+  REQUIRE_FALSE(layer.ok());
+  CHECK_THAT(layer.error().message(), Catch::Contains("there is no layer 7"));
+  const auto device = run_small(files, {"activations=offload", "device=soft", "clock=emulated"});
+  REQUIRE_FALSE(device.ok());
+  CHECK_THAT(device.error().message(), Catch::Contains("is an accelerator"));
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""What layers keep for backward, on the drives: the numbers of keeping it, bytes that are those of
+the plan in every clock, less memory, no files, and a drive that fills up."""
+
+import os
+import signal
+import sys
+
+from sluice_run import database, main, require, require_equal, require_words, test
+from volume import small_volume
+
+DEEP_MODEL = """\
+name = "deep"
+layers = 8
+hidden = 128
+heads = 4
+sequence = 128
+vocabulary = 256
+"""
+# What a block of DEEP_MODEL keeps, in 16 bits and rows of its width: its input, each LayerNorm's
+# two results, query-key-value, attention's result, the residual stream, the MLP before and after
+# gelu. Two numbers of each LayerNorm a row; in fp32, each head's sums of attention.
+TOKENS = 8 * 128
+BLOCK_BYTES = TOKENS * ((1 + 2 + 3 + 1 + 1 + 2 + 4 + 4) * 128 * 2 + 2 * 2 * 2 + 4 * 4)
+DEEP = {"model": "deep.toml", "batch": 8, "sequence": 128, "sample_tokens": 0,
+        "validation_every": 0, "validation_batches": 1}
+
+
+def deep(place):
+    (place / "deep.toml").write_text(DEEP_MODEL)
+    return DEEP
+
+
+def moved(path):
+    """Bytes a step of activations out and in, by the record."""
+    with database(path) as db:
+        found = dict(db.execute(
+            "SELECT s.value, sum(span.bytes) FROM span JOIN string s ON s.id = span.name_id "
+            "WHERE span.step_id = 1 AND s.value LIKE 'activation_%' GROUP BY s.value"))
+    return found.get("activation_write", 0), found.get("activation_read", 0)
+
+
+def numbers(report):
+    return report["losses"], report["state_digest"]
+
+
+@test
+def twenty_steps_give_the_same_numbers_with_every_mix(place):
+    some = {"grad_accum_steps": 2, "batch": 1}
+    kept = place.train("--json", "--steps", 20, output="keep", **some).json()
+    mixes = ["offload", "offload_inputs", "offload:1,recompute:2,keep",
+             "recompute:1,offload_inputs:2,offload"]
+    for index, mix in enumerate(mixes):
+        for clock in ("real", "emulated"):
+            found = place.train("--json", "--steps", 20, output=f"{clock}{index}", clock=clock,
+                                time_scale=0.01, activations=mix, **some).json()
+            require(numbers(found) == numbers(kept), f"{mix} under the {clock} clock")
+            require(found["activations"]["read_bytes"] + found["activations"]["forwarded"] > 0,
+                    f"nothing left with {mix}")
+
+
+@test
+def bytes_written_are_those_of_the_blocks_in_every_clock(place):
+    settings = {**deep(place), "activations": "offload:1-8,keep", "activation_buffer": "4KiB"}
+    for clock in ("real", "emulated"):
+        place.train("--steps", 2, output=clock, clock=clock, time_scale=0.01, **settings).done()
+        out, back = moved(place / clock / "run.db")
+        # The last block may still be on its way when its backward begins, and is not read then.
+        require_equal(out, 8 * BLOCK_BYTES, f"bytes out, {clock} clock")
+        require(back in (7 * BLOCK_BYTES, 8 * BLOCK_BYTES), f"{back} bytes in, {clock} clock")
+    asked = {key: settings[key] for key in ("batch", "sequence", "activations",
+                                            "activation_buffer")}
+    with database(place.simulate(place / "deep.toml", devices=1, **asked)) as db:
+        found = dict(db.execute(
+            "SELECT s.value, sum(span.bytes) FROM span JOIN string s ON s.id = span.name_id "
+            "WHERE s.value LIKE 'activation_%' GROUP BY s.value"))
+    require_equal(found["activation_write"], 8 * BLOCK_BYTES, "bytes out, simulated")
+
+
+@test
+def eight_layers_take_less_than_53_percent_of_their_activations_memory(place):
+    settings = deep(place)
+    report = place.train("--json", "--steps", 2, activations="offload", **settings).json()
+    peak = report["activations"]["resident_peak_bytes"]
+    require(peak <= 0.53 * 8 * BLOCK_BYTES,
+            f"{peak} of {8 * BLOCK_BYTES} bytes were in memory at once")
+    require(report["host_memory_peak_bytes"] <= report["host_memory_plan_bytes"],
+            "more memory was resident than planned")
+    kept = place.train("--json", "--steps", 2, output="keep", **settings).json()
+    require(report["host_memory_plan_bytes"] < kept["host_memory_plan_bytes"],
+            "the plan of offloading is not smaller")
+
+
+@test
+def keeping_everything_moves_nothing(place):
+    place.train("--steps", 2, activations="keep").done()
+    require_equal(moved(place / "out/run.db"), (0, 0), "bytes out and in")
+
+
+def activation_files(folder):
+    return list(folder.rglob("activations*"))
+
+
+@test
+def no_file_is_seen_while_it_runs_or_after_a_kill(place):
+    run = place.start("--steps", 100_000, activations="offload", output="killed")
+    run.wait_for(lambda: (place / "killed/run.db").exists() and activation_links(run),
+                 "files of activations that are open")
+    require_equal(activation_files(place / "killed"), [], "files while it runs")
+    run.signal(signal.SIGKILL)
+    run.wait()
+    require_equal(activation_files(place / "killed"), [], "files after the kill")
+    again = place.train("--json", "--steps", 2, activations="offload", output="again")
+    require_equal(len(again.json()["losses"]), 2, "losses of the next run")
+    require_equal(activation_files(place / "again"), [], "files after a run")
+
+
+def activation_links(run):
+    """The unlinked files of activations that the process has open."""
+    folder = f"/proc/{run.process.pid}/fd"
+    found = []
+    for name in os.listdir(folder):
+        try:
+            target = os.readlink(f"{folder}/{name}")
+        except OSError:
+            continue
+        if "activations.slc (deleted)" in target:
+            found.append(target)
+    return found
+
+
+@test
+def a_drive_without_room_is_refused_with_the_file_before_the_first_step(place):
+    settings = {**deep(place), "activations": "offload"}
+    with small_volume(place, 80 << 20) as volume:
+        reply = place.train("--steps", 2, **{**settings, "batch": 64,
+                                             "state_dir": volume / "state"})
+        require(reply.code != 0, "a run without room for its activations ran")
+        require_words(reply.err, ["activations.slc", "free"], "the message")
+
+
+@test
+def what_cannot_be_is_refused(place):
+    place.train(activations="offlaod").refused(2, ["offlaod", "offload"])
+    place.train(activations="offload:9,keep").refused(2, ["there is no layer 9", "0", "3"])
+    place.train(activations="offload:1-2,keep:2,keep").refused(2, ["layer 2 is named twice"])
+    place.train(activations="offload", device="soft").refused(2, ["accelerator"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
