@@ -131,21 +131,37 @@ runtime::Task<Status> ActivationCarrier::write(Kept& kept) {
 }
 
 runtime::Task<Status> ActivationCarrier::write_blocks(Kept& kept) {
+  if (has_device()) {
+    Status listed = list(kept);
+    CO_RETURN_IF_ERROR(listed);
+  }
   Status out = co_await cross(kept, Direction::read);
   CO_RETURN_IF_ERROR(out);
   const runtime::Operation summing =
       kernel(Stage::activation_sum, kept, [this, &kept] { return sum(kept); });
   Status summed = co_await summing;
   CO_RETURN_IF_ERROR(summed);
-  std::int64_t size_bytes = 0;
-  for (Block& block : kept.blocks) {
-    size_bytes += block.size_bytes;
-    block.place = places_.next(block.size_bytes);
-  }
-  counts_.written_bytes += size_bytes;
-  change_resident(size_bytes - std::exchange(kept.size_bytes, size_bytes));
+  for (Block& block : kept.blocks) block.place = places_.next(block.size_bytes);
+  note_size(kept);
+  counts_.written_bytes += kept.size_bytes;
   Status written = co_await move_blocks(kept, Direction::write);
   co_return written;
+}
+
+// The bytes that there are may be others than those that were planned with.
+void ActivationCarrier::note_size(Kept& kept) {
+  std::int64_t size_bytes = 0;
+  for (const Block& block : kept.blocks) size_bytes += block.size_bytes;
+  change_resident(size_bytes - std::exchange(kept.size_bytes, size_bytes));
+}
+
+// Where in host memory a device's blocks go.
+Status ActivationCarrier::list(Kept& kept) {
+  ASSIGN_OR_RETURN(const std::span<const model::KeptBlock> blocks,
+                   parts_.blocks->kept(kept.layer, kept.micro_step));
+  take_blocks(kept, blocks);
+  note_size(kept);
+  return ok_status();
 }
 
 // Between host memory and the accelerators, each of which has an even part. Where the machine that
@@ -161,13 +177,33 @@ runtime::Task<Status> ActivationCarrier::cross(const Kept& kept, Direction direc
         direction == Direction::read ? Stage::activation_out : Stage::activation_in;
     operation.label.layer = kept.layer;
     operation.label.accelerator = static_cast<std::int32_t>(a);
-    operation.label.size_bytes = kept.size_bytes * (a + 1) / count - kept.size_bytes * a / count;
+    const std::int64_t first = kept.size_bytes * a / count;
+    const model::BytePart part{first, kept.size_bytes * (a + 1) / count - first};
+    operation.label.size_bytes = part.size_bytes;
     operation.cost.route = routes[static_cast<std::size_t>(a)];
     operation.cost.direction = direction;
+    set_crossing_work(kept, direction, part, operation);
     moves.spawn(awaited(operation));
   }
   Status moved = co_await moves.join();
   co_return moved;
+}
+
+void ActivationCarrier::set_crossing_work(const Kept& kept, Direction direction,
+                                          model::BytePart part,
+                                          runtime::Operation& operation) const {
+  if (!has_device()) return;
+  operation.work.kind = runtime::WorkKind::external;
+  operation.work.patience_ns = parts_.device_patience_ns;
+  operation.work.start = [device = parts_.device, layer = kept.layer, m = kept.micro_step,
+                          goes_out = direction == Direction::read,
+                          part](runtime::Completion completion) {
+    model::WhenDone done = [completion = std::move(completion)](Status ended) {
+      completion.note(std::move(ended));
+    };
+    return goes_out ? device->blocks_out(layer, m, part, std::move(done))
+                    : device->blocks_in(layer, m, part, std::move(done));
+  };
 }
 
 runtime::Task<Status> ActivationCarrier::move_blocks(const Kept& kept, Direction direction) {
@@ -247,6 +283,10 @@ runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
   CO_RETURN_IF_ERROR(checked);
   Status in = co_await cross(kept, Direction::write);
   CO_RETURN_IF_ERROR(in);
+  if (has_device()) {
+    Status restored = parts_.blocks->restore(kept.layer, kept.micro_step);
+    CO_RETURN_IF_ERROR(restored);
+  }
   kept.whereabouts = Whereabouts::here;
   kept.there.set();
   co_return ok_status();
@@ -279,9 +319,11 @@ runtime::Task<Status> ActivationCarrier::finish() {
 
 // Workers call sum() and check(); the blocks are theirs meanwhile.
 Status ActivationCarrier::sum(Kept& kept) {
-  ASSIGN_OR_RETURN(const std::span<const model::KeptBlock> blocks,
-                   parts_.blocks->kept(kept.layer, kept.micro_step));
-  take_blocks(kept, blocks);
+  if (!has_device()) {
+    ASSIGN_OR_RETURN(const std::span<const model::KeptBlock> blocks,
+                     parts_.blocks->kept(kept.layer, kept.micro_step));
+    take_blocks(kept, blocks);
+  }
   for (Block& block : kept.blocks) {
     block.checksum = state::checksum(bytes_of(block.data, block.size_bytes));
   }
@@ -313,7 +355,7 @@ Status ActivationCarrier::check(Kept& kept) {
                       "{}: the {} bytes at offset {} of {} are not what was written there",
                       text_of(kept), block.size_bytes, block.place.offset_bytes, file->path());
   }
-  return parts_.blocks->restore(kept.layer, kept.micro_step);
+  return has_device() ? ok_status() : parts_.blocks->restore(kept.layer, kept.micro_step);
 }
 
 std::string ActivationCarrier::text_of(const Kept& kept) const {

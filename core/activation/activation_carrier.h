@@ -24,6 +24,7 @@
 
 #include "core/activation/activation_plan.h"
 #include "core/csd/drive.h"
+#include "core/model/compute_device.h"
 #include "core/model/flat_layout.h"
 #include "core/model/kept_blocks.h"
 #include "core/platform/platform.h"
@@ -40,6 +41,10 @@ class ActivationCarrier {
     const model::FlatLayout& layout;
     const ActivationPlan& plan;
     model::KeptBlocks* blocks = nullptr;  // null: no payload, and the plan's bytes
+    // Where the model computes, if that is a device with memory of its own: its blocks cross to
+    // host memory and back. What it has not ended after so long ends the run.
+    model::ComputeDevice* device = nullptr;
+    TimeNs device_patience_ns = 0;
   };
   explicit ActivationCarrier(const Parts& parts);
 
@@ -86,7 +91,11 @@ class ActivationCarrier {
   runtime::Event::Awaiter room_changes(LayerId layer);
   runtime::Task<Status> write(Kept& kept);
   runtime::Task<Status> write_blocks(Kept& kept);
+  void note_size(Kept& kept);
+  Status list(Kept& kept);
   runtime::Task<Status> cross(const Kept& kept, platform::Direction direction);
+  void set_crossing_work(const Kept& kept, platform::Direction direction, model::BytePart part,
+                         runtime::Operation& operation) const;
   runtime::Task<Status> move_blocks(const Kept& kept, platform::Direction direction);
   runtime::Task<Status> read(Kept& kept);
   void fetch_ahead();
@@ -94,6 +103,7 @@ class ActivationCarrier {
   void end_write(Kept& kept);
   void drop(Kept& kept);
   void change_resident(std::int64_t change_bytes);
+  bool has_device() const { return parts_.device != nullptr; }
   static void take_blocks(Kept& kept, std::span<const model::KeptBlock> blocks);
   Status make_room(Kept& kept);
   Status check(Kept& kept);

@@ -8,7 +8,9 @@
 //   batch_in(m) for each, once its set_batch() was called;
 //   upwards, layer_in(l), then forward(l, m) for each m; layer_in(l + 1) may begin before;
 //   loss_out(m) after the head's forward;
-//   downwards, layer_in(l), then backward(l, m) for each m, then gradient_out(l).
+//   downwards, layer_in(l), then backward(l, m) for each m, then gradient_out(l);
+//   where a layer's blocks leave, blocks_out(l, m) after forward(l, m), and blocks_in(l, m) before
+//   backward(l, m).
 // Work that reads what other work writes is started once that other work has ended; work of
 // different kinds is otherwise under way at the same time, each kind in the order it was started.
 //
@@ -64,6 +66,11 @@ class ComputeDevice {
                               WhenDone done) = 0;
   // kLossBytes. TrainableModel::loss() says it afterwards.
   virtual Status loss_out(int micro_step, WhenDone done) = 0;
+  // A part of the blocks that the layer keeps (core/model/kept_blocks.h), one behind the other, to
+  // the host's memory that KeptBlocks::kept() has shown, and from what make_room() has. The first
+  // part that comes in takes the device's memory for all of them.
+  virtual Status blocks_out(LayerId layer, int micro_step, BytePart part, WhenDone done) = 0;
+  virtual Status blocks_in(LayerId layer, int micro_step, BytePart part, WhenDone done) = 0;
 
   // In use by tensors, now and at most so far.
   struct MemoryUse {

@@ -4,8 +4,10 @@
 //
 // Calls for one layer and micro-batch: after forward, kept(); then either release(), make_room()
 // and restore() before backward, or none of them (the bytes never left); after backward, and once
-// nobody reads the blocks any more, forget(). A step that is given up calls nothing more: the next
-// set_batch() of the micro-batch forgets all of it.
+// nobody reads the blocks any more, forget(). Where a device with memory of its own computes, the
+// blocks shown are the host's: after kept() ComputeDevice::blocks_out() fills them, and after
+// make_room() blocks_in() takes them, before restore(). A step that is given up calls nothing more:
+// the next set_batch() of the micro-batch forgets all of it.
 //
 // Thread contract: one call at a time for one layer and micro-batch, from any thread, also beside
 // the forward and backward of others. Errors: ErrorCode::internal, naming the layer, if a kept

@@ -203,18 +203,6 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   return ok_status();
 }
 
-Status check_activations(const RunPlan& plan) {
-  const std::string& device = plan.config.resources.device;
-  if (!plan.activations.moves_anything() || model::computes_in_host_memory(device)) {
-    return ok_status();
-  }
-  return make_error(
-      ErrorCode::config,
-      "activations = \"{}\": what layers keep is offloaded from host memory only, and "
-      "device = \"{}\" is an accelerator; use keep or recompute",
-      plan.config.arithmetic.activations.text(), device);
-}
-
 Status check_device_memory(const RunPlan& plan) {
   const std::int64_t set_bytes =
       offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).device_set_bytes;

@@ -54,9 +54,6 @@ platform::Platform with_needed_accelerator(const platform::Platform& platform,
 Result<platform::Platform> with_real_accelerator(const platform::Platform& platform,
                                                  const settings::RunConfig& config);
 
-// ErrorCode::config if activations are offloaded from where they cannot be: an accelerator.
-Status check_activations(const RunPlan& plan);
-
 // ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
 Status check_device_memory(const RunPlan& plan);
 

@@ -144,7 +144,6 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
 
 Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
-  RETURN_IF_ERROR(plan::check_activations(plan));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));

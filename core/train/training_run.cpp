@@ -49,7 +49,6 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
     ASSIGN_OR_RETURN(run->plan_.platform,
                      plan::with_real_accelerator(run->plan_.platform, run->config()));
   }
-  RETURN_IF_ERROR(plan::check_activations(run->plan_));
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->plan_memory(*request.factory));
@@ -210,7 +209,8 @@ Status TrainingRun::attach_activations() {
   }
   activations_ =
       std::make_unique<activation::ActivationCarrier>(activation::ActivationCarrier::Parts{
-          *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks});
+          *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks,
+          built_.device.get(), device_patience_ns()});
   return ok_status();
 }
 

@@ -133,6 +133,28 @@ def only_what_is_sent_crosses(place):
 
 
 @test
+def what_layers_keep_leaves_the_accelerator_and_comes_back(place):
+    common = {"grad_accum_steps": 2}
+    plain = numbers(place.train("--json", "--steps", 5, output="cpu", **common))
+    for activations in ("offload", "offload_inputs", "offload:1,recompute:2,keep"):
+        counted = place / "counted.txt"
+        name = activations.replace(":", "-")
+        soft = numbers(train(place, "--json", "--steps", 5, output=name, activations=activations,
+                             device=f"seed=2;delay_us=150;counters={counted}", **common))
+        require_equal(soft, plain, activations)
+        stages = bytes_of_stages(place / name / "run.db")
+        device = dict(line.split("=") for line in counted.read_text().split())
+        out = stages["gradient_out"] + stages["loss_out"] + stages["activation_out"]
+        into = stages["layer_in"] + stages["batch_in"] + stages.get("activation_in", 0)
+        require_equal((into, out), (int(device["in_bytes"]), int(device["out_bytes"])),
+                      f"bytes in and out of the accelerator, {activations}")
+        require_equal(stages["activation_out"], stages["activation_write"],
+                      "bytes out of the accelerator, and to the drives")
+        require_equal(stages.get("activation_in", 0), stages.get("activation_read", 0),
+                      "bytes from the drives, and into the accelerator")
+
+
+@test
 def gradient_work_fits_under_the_cap_or_is_refused(place):
     common = {"density": 0.05, "error_feedback": "true", "gradient_work": "accelerator",
               "threads": 2}

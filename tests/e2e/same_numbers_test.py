@@ -62,8 +62,6 @@ def settings_of(row):
         SHARES[row["devices"]] if row["device_map"] == "uneven" else "even")
     settings["device"] = row["device"].split(",")[0]
     settings["gradient_work"] = "host" if settings["device"] == row["device"] else "accelerator"
-    if row["device"] != "cpu" and "offload" in row["activations"]:
-        settings["activations"] = "recompute"  # what leaves, leaves host memory
     if row["clock"] == "emulated":
         settings["time_scale"] = 0.01  # the modelled devices are not what this waits for
     return settings

@@ -34,6 +34,7 @@ struct ComputeMemory {
   std::int64_t activation_bytes;
   std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
   std::int64_t tied_gradient_bytes;
+  std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
 };
 ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 

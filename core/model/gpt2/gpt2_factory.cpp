@@ -30,7 +30,7 @@ Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
                            const ModelOptions& options, std::span<std::uint16_t> parameters,
                            const LaunchRegion& region) {
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> gpt2,
-                   make_gpt2(shape, options, parameters, opened.device));
+                   make_gpt2(shape, options, parameters, opened.device, opened.pinned.get()));
   BuiltModel built;
   built.sample = sampler(*gpt2, shape);
   ASSIGN_OR_RETURN(built.device, at_torch_border("setting up the device that computes",
@@ -69,7 +69,8 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
   const ComputeMemory bound = gpt2_memory(shape, options);
   MemoryItems items = {
       {"program and libraries", bound.library_bytes},
-      {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)}};
+      {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)},
+      {"activations on their way", bound.offloaded_bytes}};
   if (!computes_on_processor(opened.device)) return items;
   MemoryItem stand_in{"memory of the " + opened.description, 0};
   for (const MemoryItem& item : device_memory(opened, shape, options))

@@ -145,7 +145,8 @@ ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) 
   return {.library_bytes = widens(options) ? kWideningLibraryBytes : kLibraryBytes,
           .activation_bytes = activation_bytes(shape, options),
           .temporary_bytes = temporary + kSmallBytes,
-          .tied_gradient_bytes = tied_gradient_bytes(shape, options)};
+          .tied_gradient_bytes = tied_gradient_bytes(shape, options),
+          .offloaded_bytes = offloaded_bytes(shape, options)};
 }
 
 }  // namespace sluice::model

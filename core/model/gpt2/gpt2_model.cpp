@@ -23,12 +23,14 @@
 namespace sluice::model {
 
 Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-                     std::span<std::uint16_t> parameters, at::Device device)
+                     std::span<std::uint16_t> parameters, at::Device device,
+                     io::PinnedMemory* pinned)
     : shape_(shape),
       options_(options),
       layout_(shape.flat_layout()),
       parameters_(parameters),
       device_(device),
+      block_memory_{device, pinned, std::as_bytes(parameters), {}},
       host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
       threads_(options.thread_count),
       tied_gradient_(
@@ -63,6 +65,7 @@ Gpt2Model::Room Gpt2Model::make_room() const {
 
 void Gpt2Model::bind(LayerId layer, const at::Tensor& flat) {
   view_layer(layout_, layer, flat, views_);
+  block_memory_.parameters_there.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
 Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
@@ -121,7 +124,7 @@ Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch, BatchUse us
   micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
   micro.numbers.look_at(room(micro_step).numbers.on_device);
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
-  micro.saved.resize(micro.layers.size());
+  for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
   for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
     const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
     micro.head_chunks.push_back({first, count});
@@ -196,15 +199,14 @@ void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
 // The input is the layer's even where its graph does not save it. The output is the next layer's
 // input, and none of this one's; but the head's is what its backward makes logits of.
 at::Tensor Gpt2Model::run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const {
-  const std::span<const std::byte> parameters = std::as_bytes(parameters_);
   SavedBlocks& saved = micro.saved[static_cast<std::size_t>(index_of(layer))];
-  saved.note(input, parameters);
+  saved.note(input);
   at::Tensor output;
   {
-    const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor, parameters); });
+    const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
     output = run_layer(layer, input, micro.window, views_);
   }
-  if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output, parameters);
+  if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
   CHECK(layer == head() || !saved.has(output));
   return output;
 }
@@ -360,7 +362,7 @@ Status Gpt2Model::restore(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.restore(); });
 }
 
-void Gpt2Model::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step) = {}; }
+void Gpt2Model::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step).forget(); }
 
 Status check_options(const ModelShape& shape, const ModelOptions& options) {
   RETURN_IF_ERROR(check_trainable(shape));
@@ -381,22 +383,23 @@ Status check_options(const ModelShape& shape, const ModelOptions& options) {
 }
 
 Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
-                                             std::span<std::uint16_t> parameters,
-                                             at::Device device) {
+                                             std::span<std::uint16_t> parameters, at::Device device,
+                                             io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_options(shape, options));
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
                          [&]() -> Result<std::unique_ptr<Gpt2Model>> {
                            use_tensor_memory();
                            settle_first_calls();
-                           if (device.is_cpu()) watch_saved_tensors();
-                           return std::make_unique<Gpt2Model>(shape, options, parameters, device);
+                           watch_saved_tensors();
+                           return std::make_unique<Gpt2Model>(shape, options, parameters, device,
+                                                              pinned);
                          });
 }
 
 Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOptions& options,
                                          std::span<std::uint16_t> parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> model,
-                   make_gpt2(shape, options, parameters, at::kCPU));
+                   make_gpt2(shape, options, parameters, at::kCPU, nullptr));
   return model;
 }
 

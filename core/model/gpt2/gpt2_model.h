@@ -28,7 +28,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
   Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-            std::span<std::uint16_t> parameters, at::Device device);
+            std::span<std::uint16_t> parameters, at::Device device, io::PinnedMemory* pinned);
 
   const FlatLayout& layout() const override { return layout_; }
   Float16Kind parameter_kind() const override { return options_.compute; }
@@ -39,8 +39,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const LayerGradient& into) override;
   double loss(int micro_step) const override;
-  // In host memory only.
-  KeptBlocks* kept_blocks() override { return device_.is_cpu() ? this : nullptr; }
+  KeptBlocks* kept_blocks() override { return this; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
   void launch_forward(LayerId layer, int micro_step) override;
@@ -49,6 +48,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   const NumbersPlaces& numbers_places(int micro_step) const override;
   const at::Tensor& loss_sum(int micro_step) const override;
   const at::Tensor& loss_sum_in_host_memory(int micro_step) const override;
+  SavedBlocks& saved_blocks(LayerId layer, int micro_step) override;
 
   Result<std::string> sample_text(const SampleOptions& options) override;
 
@@ -110,7 +110,6 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   void forward_embedding(MicroBatch& micro) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
   at::Tensor run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const;
-  SavedBlocks& saved_blocks(LayerId layer, int micro_step);
   template <typename Function>
   auto at_blocks(LayerId layer, int micro_step, Function&& function);
   void forward_head(MicroBatch& micro, at::Tensor& loss_sum) const;
@@ -129,6 +128,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   FlatLayout layout_;
   std::span<std::uint16_t> parameters_;
   at::Device device_;
+  BlockMemory block_memory_;
   FlatViews host_views_;
   FlatViews views_;  // where it computes: the same in host memory
   ComputeThreads threads_;
@@ -137,9 +137,10 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   std::vector<MicroBatch> micro_batches_;
 };
 
+// `pinned`, which outlives the model, is the host's memory beside a device; null in host memory.
 // Errors: ErrorCode::config for what the shape does not have; those of libtorch.
 Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
-                                             std::span<std::uint16_t> parameters,
-                                             at::Device device);
+                                             std::span<std::uint16_t> parameters, at::Device device,
+                                             io::PinnedMemory* pinned);
 
 }  // namespace sluice::model

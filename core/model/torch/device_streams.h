@@ -38,6 +38,10 @@ class DeviceStreams {
   // Has `launch` called by the launching thread, in the order of the calls, since launching a
   // layer's kernels takes long.
   void launch(StreamRole role, std::string what, Launch launch, WhenDone done);
+  // For memory that is taken in another stream and used there.
+  const c10::Stream& compute_stream() const {
+    return streams_[static_cast<std::size_t>(StreamRole::compute)];
+  }
   // Calls `launch` with compute's stream as the current one, and waits for all it launched.
   void now(const Launch& launch);
 

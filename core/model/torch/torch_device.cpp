@@ -11,6 +11,7 @@
 #include "core/model/torch/check.h"
 #include "core/model/torch/dtype.h"
 #include "core/model/torch/products.h"
+#include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/torch_border.h"
 
 namespace sluice::model {
@@ -212,6 +213,23 @@ Status TorchDevice::loss_out(int micro_step, WhenDone done) {
                                        .copy_(layers_.loss_sum(micro_step), /*non_blocking=*/true);
                                  }),
                        std::move(done));
+}
+
+Status TorchDevice::blocks_out(LayerId layer, int micro_step, BytePart part, WhenDone done) {
+  return streams_.copy(
+      StreamRole::out, named("taking activations", layer),
+      in_region(layer, [&] { layers_.saved_blocks(layer, micro_step).copy_out(part); }),
+      std::move(done));
+}
+
+Status TorchDevice::blocks_in(LayerId layer, int micro_step, BytePart part, WhenDone done) {
+  return streams_.copy(
+      StreamRole::in, named("bringing activations", layer),
+      in_region(layer,
+                [&] {
+                  layers_.saved_blocks(layer, micro_step).copy_in(part, streams_.compute_stream());
+                }),
+      std::move(done));
 }
 
 ComputeDevice::MemoryUse TorchDevice::memory_use() const {

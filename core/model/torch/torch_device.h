@@ -43,6 +43,8 @@ class TorchDevice final : public ComputeDevice {
   Status gradient_out(LayerId layer, int gradient, BytePart part, std::byte* layer_gradient,
                       WhenDone done) override;
   Status loss_out(int micro_step, WhenDone done) override;
+  Status blocks_out(LayerId layer, int micro_step, BytePart part, WhenDone done) override;
+  Status blocks_in(LayerId layer, int micro_step, BytePart part, WhenDone done) override;
   MemoryUse memory_use() const override;
   GradientDevice& gradients() override { return gradient_work_; }
 

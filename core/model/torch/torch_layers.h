@@ -13,6 +13,8 @@
 
 namespace sluice::model {
 
+class SavedBlocks;
+
 class TorchLayers {
  public:
   virtual ~TorchLayers() = default;
@@ -34,6 +36,8 @@ class TorchLayers {
   // One fp64 value, there once the last layer has gone forward; and what has come of it.
   virtual const at::Tensor& loss_sum(int micro_step) const = 0;
   virtual const at::Tensor& loss_sum_in_host_memory(int micro_step) const = 0;
+  // What the layer keeps of a micro-batch and may leave the device.
+  virtual SavedBlocks& saved_blocks(LayerId layer, int micro_step) = 0;
 };
 
 }  // namespace sluice::model

@@ -302,6 +302,12 @@ class ArithmeticDevice final : public model::ComputeDevice {
       return ok_status();
     });
   }
+  Status blocks_out(LayerId, int, model::BytePart, model::WhenDone) override {
+    return keeps_no_blocks();
+  }
+  Status blocks_in(LayerId, int, model::BytePart, model::WhenDone) override {
+    return keeps_no_blocks();
+  }
   MemoryUse memory_use() const override { return {1 << 20, 1 << 20, 2 << 20}; }
   model::GradientDevice& gradients() override { return gradient_work_; }
   std::int64_t all_in_bytes() const { return in_bytes + gradient_work_.in_bytes; }
@@ -337,6 +343,9 @@ class ArithmeticDevice final : public model::ComputeDevice {
       }
     });
     return ok_status();
+  }
+  static Status keeps_no_blocks() {
+    return make_error(ErrorCode::unsupported, "the test device keeps no blocks");
   }
   std::size_t first_byte(LayerId layer) const {
     return static_cast<std::size_t>(host_.layout().layer(layer).first) * 2;

@@ -176,8 +176,9 @@ TEST_CASE("eight layers take less than 53 % of the memory when their activations
 TEST_CASE("a value that is changed in place is an error, before and after the write") {
   use_tensor_memory();
   at::Tensor value = at::ones({1000});
-  SavedBlocks saved;
-  saved.note(value, {});
+  const BlockMemory memory;
+  SavedBlocks saved(memory);
+  saved.note(value);
   REQUIRE(saved.kept().ok());
   value.add_(1);
   CHECK_FALSE(saved.release().ok());
@@ -191,9 +192,10 @@ TEST_CASE("a storage is written once, and parameters and foreign memory never") 
   const at::Tensor value = at::ones({10, 10});
   std::vector<float> parameters(100);
   const at::Tensor weights = at::from_blob(parameters.data(), {10, 10});
-  SavedBlocks saved;
+  const BlockMemory memory{.parameters = std::as_bytes(std::span(parameters))};
+  SavedBlocks saved(memory);
   for (const at::Tensor& tensor : {value, value.t(), value.narrow(0, 2, 3), weights, weights.t()})
-    saved.note(tensor, std::as_bytes(std::span(parameters)));
+    saved.note(tensor);
   const auto kept = saved.kept();
   REQUIRE(kept.ok());
   REQUIRE(kept->size() == 1);

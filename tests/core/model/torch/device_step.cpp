@@ -49,6 +49,50 @@ Started DeviceStep::bring(LayerId layer) {
       [&](WhenDone done) { return device().layer_in(layer, {0, size_bytes}, std::move(done)); });
 }
 
+Status DeviceStep::cross(LayerId layer, int micro_step, std::int64_t size_bytes, bool goes_out) {
+  const std::int64_t cut = size_bytes / 3 + 1;
+  std::vector<Started> parts;
+  for (const BytePart part : {BytePart{0, cut}, BytePart{cut, size_bytes - cut}}) {
+    parts.emplace_back([&](WhenDone done) {
+      return goes_out ? device().blocks_out(layer, micro_step, part, std::move(done))
+                      : device().blocks_in(layer, micro_step, part, std::move(done));
+    });
+  }
+  for (Started& part : parts) RETURN_IF_ERROR(part.wait());
+  return ok_status();
+}
+
+Status DeviceStep::leave(LayerId layer, int micro_step) {
+  if (!moves_blocks_) return ok_status();
+  KeptBlocks& blocks = *model().kept_blocks();
+  ASSIGN_OR_RETURN(const std::span<const KeptBlock> kept, blocks.kept(layer, micro_step));
+  if (kept.empty()) return ok_status();
+  std::int64_t size_bytes = 0;
+  for (const KeptBlock& block : kept) size_bytes += block.size_bytes;
+  RETURN_IF_ERROR(cross(layer, micro_step, size_bytes, /*goes_out=*/true));
+  std::vector<std::byte>& away = away_[{layer, micro_step}];
+  away.clear();
+  for (const KeptBlock& block : kept)
+    away.insert(away.end(), block.data, block.data + block.size_bytes);
+  moved_bytes_ += size_bytes;
+  return blocks.release(layer, micro_step);
+}
+
+Status DeviceStep::come_back(LayerId layer, int micro_step) {
+  const auto found = away_.find({layer, micro_step});
+  if (found == away_.end()) return ok_status();
+  KeptBlocks& blocks = *model().kept_blocks();
+  ASSIGN_OR_RETURN(const std::span<const KeptBlock> room, blocks.make_room(layer, micro_step));
+  const std::byte* from = found->second.data();
+  for (const KeptBlock& block : room) {
+    std::memcpy(block.data, from, static_cast<std::size_t>(block.size_bytes));
+    from += block.size_bytes;
+  }
+  RETURN_IF_ERROR(cross(layer, micro_step, std::ssize(found->second), /*goes_out=*/false));
+  away_.erase(found);
+  return blocks.restore(layer, micro_step);
+}
+
 Status DeviceStep::forward(int micro_step_count) {
   const std::int32_t layer_count = model().layout().layer_count();
   const std::int64_t numbers_bytes = batch_bytes(options_.batch * options_.sequence);
@@ -65,6 +109,7 @@ Status DeviceStep::forward(int micro_step_count) {
       RETURN_IF_ERROR(Started([&](WhenDone done) {
                         return device().forward(LayerId{l}, m, std::move(done));
                       }).wait());
+      RETURN_IF_ERROR(leave(LayerId{l}, m));
     }
   }
   for (int m = 0; m < micro_step_count; ++m) {
@@ -95,10 +140,12 @@ Status DeviceStep::backward(int micro_step_count, double gradient_scale,
     RETURN_IF_ERROR(coming.wait());
     coming = l > 0 ? bring(LayerId{l - 1}) : Started();
     for (int m = 0; m < micro_step_count; ++m) {
+      RETURN_IF_ERROR(come_back(LayerId{l}, m));
       RETURN_IF_ERROR(Started([&](WhenDone done) {
                         return device().backward(LayerId{l}, m, gradient_scale, l % 2,
                                                  std::move(done));
                       }).wait());
+      if (moves_blocks_) model().kept_blocks()->forget(LayerId{l}, m);
     }
     RETURN_IF_ERROR(finish_leaving());
     left = l;

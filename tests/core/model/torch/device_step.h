@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,10 @@ class DeviceStep {
              double weight_scale = 1);
 
   Result<StepNumbers> run(const std::vector<Batch>& micro_batches, double gradient_scale);
+  // What layers keep leaves the device after their forward and is back before their backward,
+  // through a file of the host's; and the bytes that left, so far.
+  void move_blocks() { moves_blocks_ = true; }
+  std::int64_t moved_bytes() const { return moved_bytes_; }
   ComputeDevice& device() { return *built_.device; }
   TrainableModel& model() { return *built_.model; }
   // Nothing of it is under way then, as far as the device holds to that.
@@ -51,11 +56,18 @@ class DeviceStep {
   Status forward(int micro_step_count);
   Status backward(int micro_step_count, double gradient_scale, std::vector<std::byte>& gradients);
   Started bring(LayerId layer);
+  Status leave(LayerId layer, int micro_step);
+  Status come_back(LayerId layer, int micro_step);
+  // In two parts, of which the first ends within a block.
+  Status cross(LayerId layer, int micro_step, std::int64_t size_bytes, bool goes_out);
 
   ModelOptions options_;
   io::PinnedBuffer parameters_;
   std::vector<io::PinnedBuffer> layer_gradients_;
   BuiltModel built_;
+  bool moves_blocks_ = false;
+  std::int64_t moved_bytes_ = 0;
+  std::map<std::pair<LayerId, int>, std::vector<std::byte>> away_;
 };
 
 // The same by the model in host memory.

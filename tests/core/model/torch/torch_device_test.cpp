@@ -66,6 +66,25 @@ TEST_CASE("gradients are worked on where they are, with the host's bits") {
   CHECK(kept_error().empty());
 }
 
+TEST_CASE("what layers keep leaves the device and comes back, and nothing changes") {
+  const int micro_steps = GENERATE(1, 3);
+  const Activations activations = GENERATE(Activations::offload, Activations::offload_inputs);
+  const ModelOptions options = options_of(micro_steps, activations, Float16Kind::bf16);
+  const ModelFactory factory = soft_factory("seed=8;delay_us=200;in_rate=5e7;out_rate=5e7");
+  DeviceStep step(kSmall, options, factory, 4);
+  step.move_blocks();
+  for (const std::uint64_t seed : {7U, 20U}) {
+    const auto micro_batches = batches(micro_steps, seed);
+    const StepNumbers expected =
+        step_in_host_memory(kSmall, options_of(micro_steps, Activations::keep, Float16Kind::bf16),
+                            micro_batches, 2.0, 4);
+    CHECK(require_step(step, micro_batches) == expected);
+  }
+  CHECK(step.moved_bytes() > 0);
+  step.give_up_device();
+  CHECK(kept_error().empty());
+}
+
 TEST_CASE("delays of streams and copies change nothing") {
   const ModelOptions options = options_of(1, Activations::keep, Float16Kind::bf16);
   const auto micro_batches = batches(1, 5);
