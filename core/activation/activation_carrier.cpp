@@ -103,8 +103,9 @@ runtime::Event::Awaiter ActivationCarrier::room_changes(LayerId layer) {
 void ActivationCarrier::leave(LayerId layer, int micro_step) {
   Kept* const kept = find(layer, micro_step);
   if (kept == nullptr) return;
-  kept->whereabouts = Whereabouts::leaving;
   change_resident(kept->size_bytes);
+  kept->whereabouts = parts_.plan.stays ? Whereabouts::here : Whereabouts::leaving;
+  if (parts_.plan.stays) return;
   leaving_.spawn(write(*kept));
 }
 
@@ -260,6 +261,7 @@ void ActivationCarrier::fetch_ahead() {
 
 void ActivationCarrier::fetch_next() {
   Kept& kept = kept_[next_++];
+  if (kept.whereabouts == Whereabouts::here) return;
   if (kept.whereabouts == Whereabouts::leaving) {
     kept.is_wanted = true;
     counts_.forwarded += 1;

@@ -13,7 +13,14 @@ std::int64_t ActivationPlan::layer_bytes(LayerId layer) const {
   return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
 }
 
-bool ActivationPlan::moves_anything() const {
+std::int64_t ActivationPlan::step_bytes() const {
+  std::int64_t bytes = 0;
+  for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(layer_blocks.size())))
+    bytes += micro_step_count * layer_bytes(layer);
+  return bytes;
+}
+
+bool ActivationPlan::offloads_anything() const {
   return std::ranges::any_of(layer_blocks, [](const auto& blocks) { return !blocks.empty(); });
 }
 
@@ -31,6 +38,7 @@ ActivationPlan plan_activations(const model::ModelShape& shape,
       plan.buffer_bytes = std::max(plan.buffer_bytes, 2 * plan.layer_bytes(layer));
     }
   }
+  plan.stays = buffer_bytes > 0 && plan.step_bytes() <= buffer_bytes;
   return plan;
 }
 
@@ -51,7 +59,7 @@ void BlockPlaces::begin_step() {
 IdVector<DeviceId, std::int64_t> drive_bytes(const ActivationPlan& plan, std::int32_t drive_count) {
   BlockPlaces places(drive_count);
   for (const auto& blocks : plan.layer_blocks) {
-    for (int m = 0; m < plan.micro_step_count; ++m) {
+    for (int m = 0; !plan.stays && m < plan.micro_step_count; ++m) {
       for (const std::int64_t size_bytes : blocks) places.next(size_bytes);
     }
   }

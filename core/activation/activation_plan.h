@@ -21,12 +21,16 @@ struct ActivationPlan {
   // What has left a layer's forward and is still in memory, or is back before its backward: at most
   // so much of it. The layer that is computed comes on top; one that is wider comes alone.
   std::int64_t buffer_bytes = 0;
+  bool stays = false;  // the buffer that was asked for holds all of it, so nothing moves
 
   std::int64_t layer_bytes(LayerId layer) const;
-  bool moves_anything() const;
+  std::int64_t step_bytes() const;
+  // Whether a step needs a carrier, be it that all stays.
+  bool offloads_anything() const;
 };
 
-// `buffer_bytes` of 0: twice the widest layer's.
+// `buffer_bytes` of 0: twice the widest layer's. More than 0 is memory that the run has anyway: if
+// all that is offloaded fits, it stays.
 ActivationPlan plan_activations(const model::ModelShape& shape,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,

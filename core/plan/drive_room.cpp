@@ -29,11 +29,12 @@ std::int64_t reserved_bytes(const std::string& path) {
 Status check_capacity(const RunPlan& wanted) {
   const auto drive = overfull_drive(wanted);
   if (!drive) return ok_status();
-  return make_error(ErrorCode::config,
-                    "device_map: {} of {} holds {}, and its share would take {} (two versions of "
-                    "the state, and the gradients); give it a smaller share",
-                    drive->name, wanted.platform.source, format_bytes(drive->capacity_bytes),
-                    format_bytes(drive->need_bytes));
+  return make_error(
+      ErrorCode::config,
+      "device_map: {} of {} holds {}, and its share would take {} (two versions of "
+      "the state, the gradients, and activations that leave); give it a smaller share",
+      drive->name, wanted.platform.source, format_bytes(drive->capacity_bytes),
+      format_bytes(drive->need_bytes));
 }
 
 Status check_free(const Volume& volume) {

@@ -1,5 +1,6 @@
 #pragma once
-// Whether the drives have room for a run's state and gradients where its device map puts them.
+// Whether the drives have room for a run's state and gradients where its device map puts them, and
+// for activations that leave.
 //
 // Thread contract: free functions; may be called while the run is live.
 

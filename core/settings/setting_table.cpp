@@ -119,7 +119,8 @@ const Setting kSettings[] = {
     {"activation_buffer", "arithmetic", bytes, AT(arithmetic.activation_buffer_bytes),
      between(0, 1e15), "bytes",
      "Host memory that offloaded activations take on their way to and from the drives, beside the "
-     "layer that is computed; 0 means twice the widest layer's."},
+     "layer that is computed; 0 means twice the widest layer's. If all of them fit into what is "
+     "asked for, nothing moves."},
 
     {"validation_every", "validation", integer, AT(validation.every_steps), between(0, 1e9),
      "steps", "Steps between validations; 0 means only at the end."},

@@ -22,8 +22,8 @@ Status check_capacity(const plan::RunPlan& plan) {
   const auto drive = plan::overfull_drive(plan);
   if (!drive) return ok_status();
   return make_error(ErrorCode::config,
-                    "{}: {} holds {}, and its share of {} takes {} (two versions of the state, and "
-                    "the gradients): use more devices",
+                    "{}: {} holds {}, and its share of {} takes {} (two versions of the state, the "
+                    "gradients, and activations that leave): use more devices",
                     plan.platform.source, drive->name, format_bytes(drive->capacity_bytes),
                     plan.shape.name, format_bytes(drive->need_bytes));
 }
@@ -74,7 +74,7 @@ class Machine {
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
     machine->assembly_->attach(machine->layout_);
-    if (plan.activations.moves_anything()) {
+    if (plan.activations.offloads_anything()) {
       machine->activations_.emplace(activation::ActivationCarrier::Parts{
           machine->runtime_, plan.platform, machine->assembly_->drives(), plan.layout,
           plan.activations});

@@ -194,23 +194,28 @@ Status TrainingRun::attach_offload() {
 }
 
 Status TrainingRun::attach_activations() {
-  if (!plan_.activations.moves_anything()) return ok_status();
+  if (!plan_.activations.offloads_anything()) return ok_status();
   model::KeptBlocks* const blocks = built_.model->kept_blocks();
   if (blocks == nullptr) {
     return make_error(ErrorCode::unsupported,
                       "activations = \"{}\": model {} keeps what it keeps in memory",
                       plan_.config.arithmetic.activations.text(), plan_.shape.name);
   }
+  if (!plan_.activations.stays) RETURN_IF_ERROR(make_activation_files());
+  activations_ =
+      std::make_unique<activation::ActivationCarrier>(activation::ActivationCarrier::Parts{
+          *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks,
+          built_.device.get(), device_patience_ns()});
+  return ok_status();
+}
+
+Status TrainingRun::make_activation_files() {
   const auto bytes = activation::drive_bytes(plan_.activations, plan_.geometry.device_count);
   for (const DeviceId device : ids_of(assembly_->drives())) {
     const std::string folder = fs::path(store_->file(device).path()).parent_path().string();
     RETURN_IF_ERROR(assembly_->drives()[device]->files().make_unnamed(
         runtime::DriveFile::activations, folder, plan_.config.storage.caching, bytes[device]));
   }
-  activations_ =
-      std::make_unique<activation::ActivationCarrier>(activation::ActivationCarrier::Parts{
-          *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks,
-          built_.device.get(), device_patience_ns()});
   return ok_status();
 }
 

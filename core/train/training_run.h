@@ -110,6 +110,7 @@ class TrainingRun {
   void register_buffers();
   Status attach_offload();
   Status attach_activations();
+  Status make_activation_files();
   std::span<std::uint16_t> parameters();
   offload::ResidualPlace residual();
   Status bring_residual(platform::Direction direction, std::int64_t first,

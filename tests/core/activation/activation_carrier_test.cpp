@@ -250,6 +250,18 @@ TEST_CASE("what backward needs while it is leaving is not read, and a queued wri
   CHECK(sums.read_bytes == 0);
 }
 
+TEST_CASE("with room for everything a plan moves nothing") {
+  Setup setup;
+  setup.plan.layer_blocks = {{}, {100'000}, {100'000, 5}, {}};
+  setup.plan.buffer_bytes = 300'000;
+  setup.plan.stays = true;
+  Machine machine(setup);
+  for (int step = 0; step < kSteps; ++step) REQUIRE(machine.take_step(step).ok());
+  CHECK(machine.checker.out_bytes == 0);
+  CHECK(machine.checker.in_bytes == 0);
+  CHECK(machine.carrier->counts().resident_peak_bytes == 200'005);
+}
+
 TEST_CASE("without forwarding all that left is read back, each byte once") {
   Setup setup;
   setup.plan.layer_blocks = {{}, {100'000, 7}, {100'000}, {}};

@@ -21,8 +21,8 @@ ActivationPlan plan(const model::LayerActivations& activations, std::int64_t buf
 }  // namespace
 
 TEST_CASE("a plan that keeps or recomputes everything moves nothing") {
-  CHECK_FALSE(plan(Activations::keep).moves_anything());
-  CHECK_FALSE(plan(Activations::recompute).moves_anything());
+  CHECK_FALSE(plan(Activations::keep).offloads_anything());
+  CHECK_FALSE(plan(Activations::recompute).offloads_anything());
   CHECK(activation::drive_bytes(plan(Activations::keep), 2)[DeviceId{1}] == 0);
 }
 
@@ -38,6 +38,16 @@ TEST_CASE("each layer leaves as it is said, and the embedding keeps nothing") {
   CHECK(mixed.layer_bytes(LayerId{4}) == 0);
   CHECK(mixed.buffer_bytes == 2 * mixed.layer_bytes(LayerId{1}));
   CHECK(plan(*mix, 12345).buffer_bytes == 12345);
+}
+
+TEST_CASE("what fits into the buffer that was asked for stays") {
+  const std::int64_t all = plan(Activations::offload).step_bytes();
+  CHECK_FALSE(plan(Activations::offload).stays);
+  CHECK_FALSE(plan(Activations::offload, all - 1).stays);
+  const ActivationPlan fits = plan(Activations::offload, all);
+  CHECK(fits.stays);
+  CHECK(fits.offloads_anything());
+  CHECK(activation::drive_bytes(fits, 2)[DeviceId{0}] == 0);
 }
 
 TEST_CASE("a step's blocks fill the drives evenly, in whole pages, each in a place of its own") {
