@@ -23,7 +23,7 @@ std::span<float> floats_of(std::span<std::byte> bounce, std::int64_t count) {
 
 runtime::Task<Status> InitialState::create(const FillInitial& fill, StepUpdate& update) {
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {
-    update.next_slot[subgroup] = parts_.versions.current(subgroup);
+    update.next_slot[subgroup] = parts_.versions.committed(subgroup);
   }
   runtime::TaskGroup devices(parts_.kernels.runtime());
   for (const DeviceId device : ids_of(parts_.subgroups_of)) {
@@ -62,7 +62,7 @@ csd::HostTransfer InitialState::chunk(SubgroupId subgroup, std::int32_t variable
                                       std::int64_t first, std::span<std::byte> bounce) const {
   const std::int64_t count = parts_.versions.geometry().element_count(subgroup);
   const std::int64_t begin_bytes =
-      parts_.versions.offset_bytes(parts_.versions.current(subgroup), variable, count);
+      parts_.versions.offset_bytes(parts_.versions.committed(subgroup), variable, count);
   return {begin_bytes + first * 4, bounce, std::min(chunk_elements(), count - first) * 4};
 }
 
@@ -72,7 +72,7 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
       waiting_for("a bounce buffer for the state", kNoDevice, subgroup));
   CO_RETURN_IF_ERROR(lease);
   const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
-  const csd::Drive& drive = *parts_.drives[parts_.versions.current(subgroup).device];
+  const csd::Drive& drive = *parts_.drives[parts_.versions.committed(subgroup).device];
   const state::Geometry& geometry = parts_.versions.geometry();
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
     state::Checksummer checksummer;
@@ -110,7 +110,7 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
       waiting_for("a bounce buffer for the state", kNoDevice, subgroup));
   CO_RETURN_IF_ERROR(lease);
   const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
-  const csd::Drive& drive = *parts_.drives[parts_.versions.current(subgroup).device];
+  const csd::Drive& drive = *parts_.drives[parts_.versions.committed(subgroup).device];
   const state::Geometry& geometry = parts_.versions.geometry();
   state::Checksummer checksummer;
   for (std::int64_t first = 0; first < geometry.element_count(subgroup);

@@ -40,24 +40,25 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
                                             const state::TrainingPosition& position) {
   Status created = co_await initial_state_.create(fill, this_update());
   CO_RETURN_IF_ERROR(created);
-  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update(), position);
+  parts_.versions.end_step(this_update(), position);
+  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update().step);
   co_return committed;
 }
 
 void Offload::begin_step(std::int32_t step, double loss_scale) {
   this_ = 1 - this_;
   StepUpdate& update = this_update();
-  update.begin(step, loss_scale);
-  // Which state moves is known to the layout only once the step before is committed.
+  update.begin(step, loss_scale, parts_.options.commits(step));
+  // Which state moves is known only once the step before has ended.
   const bool reads_ahead = pipeline_->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
   if (reads_ahead) pipeline_->start(update);
 }
 
-// The slots that the step before has replaced are free once it is committed.
+// The step before takes its slots with it when it ends.
 runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead) {
-  Status committed = co_await tail_.join();
-  CO_RETURN_IF_ERROR(committed);
+  Status ended = co_await tail_.join();
+  CO_RETURN_IF_ERROR(ended);
   Status taken = parts_.versions.take_next(update);
   CO_RETURN_IF_ERROR(taken);
   update.started.set();
@@ -105,26 +106,43 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   co_return status;
 }
 
-runtime::Task<Status> Offload::commit(const state::TrainingPosition& position) {
+runtime::Task<Status> Offload::end_step(const state::TrainingPosition& position) {
   if (pipeline_->goes_into_next_step()) {
     tail_.spawn(finish_step(position, this_update()));
     co_return ok_status();
   }
-  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update(), position);
-  co_return committed;
+  Status closed = co_await close_step(position, this_update());
+  co_return closed;
 }
 
 runtime::Task<Status> Offload::finish_step(state::TrainingPosition position, StepUpdate& update) {
   Status written = co_await update.tasks.join();
   CO_RETURN_IF_ERROR(written);
   update.all_read.set();  // of a step that was skipped nothing was
-  Status committed = co_await parts_.versions.commit(parts_.runtime, update, position);
+  Status closed = co_await close_step(position, update);
+  co_return closed;
+}
+
+// All is written.
+runtime::Task<Status> Offload::close_step(const state::TrainingPosition& position,
+                                          StepUpdate& update) {
+  parts_.versions.end_step(update, position);
+  if (!update.commits) co_return ok_status();
+  Status committed = co_await parts_.versions.commit(parts_.runtime, update.step);
   co_return committed;
 }
 
 runtime::Task<Status> Offload::settle() {
   Status status = co_await tail_.join();
   co_return status;
+}
+
+runtime::Task<Status> Offload::commit() {
+  Status settled = co_await tail_.join();
+  CO_RETURN_IF_ERROR(settled);
+  if (!parts_.versions.has_uncommitted()) co_return ok_status();
+  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update().step);
+  co_return committed;
 }
 
 runtime::Task<Status> Offload::drain() {

@@ -1,14 +1,15 @@
 #pragma once
 // The optimizer state of a run, on devices: gradients go down layer by layer while backward runs,
 // each subgroup is read, updated and written in the order that `pipeline` says, parameters come
-// back, and a commit makes the new version current. This is the front; its rooms are
+// back, and every commit_every steps a commit makes the newest version durable. This is the front;
+// its rooms are
 //
 //   step_update.h      all state of one step's update
 //   gradient_sender.h  gradients down, dense or sparse
 //   update_site.h      where subgroups are updated: the host, or a CSD
 //   subgroup_update.h  one subgroup on its site
 //   update_pipeline.h  in which order: serial, handover, nbuffer
-//   state_versions.h   which version is current, and how the next becomes so
+//   state_versions.h   which version is the newest, and how it is committed
 //   initial_state.h    before the first step
 //
 // A step, in order (core/train/training_step.cpp):
@@ -17,12 +18,13 @@
 //   send_gradient(layer)    once a layer, from the last to the first
 //   gradients_sent()        all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
-//   commit(position)        when all is written
+//   end_step(position)      when all is written; commits if the step's number says so
 //
-// With pipeline=nbuffer neither update() nor commit() waits: subgroups are updated and written
+// With pipeline=nbuffer neither update() nor end_step() waits: subgroups are updated and written
 // while the next step's forward follows their parameters up, layer by layer; its backward runs
 // beside the last writes. A subgroup's state is read for the next update as soon as it is written
-// and a buffer is free; that update waits for the commit. settle() waits for all of it.
+// and a buffer is free; that update waits for the commit. settle() waits for all of it, and
+// commit() makes what has ended durable, whatever the step's number.
 //
 // Thread contract: the schedule's thread.
 
@@ -94,9 +96,11 @@ class Offload {
   // divides it out.
   double remaining_loss_scale() const;
   runtime::Task<Status> update(const StepDecision& decision);
-  runtime::Task<Status> commit(const state::TrainingPosition& position);
-  // Waits for what the last step has left to do, its commit too.
+  runtime::Task<Status> end_step(const state::TrainingPosition& position);
+  // Waits for what the last step has left to do, its commit too if it has one.
   runtime::Task<Status> settle();
+  // Between two steps: settles, and commits what is not committed yet.
+  runtime::Task<Status> commit();
   // After a failure: waits until nothing of the step is left, so that buffers and files may go.
   runtime::Task<Status> drain();
 
@@ -106,6 +110,7 @@ class Offload {
  private:
   runtime::Task<Status> start_update(StepUpdate& update, bool reads_ahead);
   runtime::Task<Status> finish_step(state::TrainingPosition position, StepUpdate& update);
+  runtime::Task<Status> close_step(const state::TrainingPosition& position, StepUpdate& update);
   StepUpdate& this_update() { return updates_[this_]; }
 
   Parts parts_;

@@ -45,11 +45,14 @@ struct OffloadOptions {
   bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
+  std::int32_t commit_every = 1;  // steps from one commit to the next
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
 
   // Buffer sets a device.
   std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
+  // Whether the step with this number (0 = the very first) ends with a commit.
+  bool commits(std::int32_t step) const { return (step + 1) % commit_every == 0; }
   bool is_sparse() const { return density < 1; }
   bool has_feedback() const { return is_sparse() && error_feedback; }
   bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }

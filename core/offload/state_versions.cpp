@@ -25,15 +25,23 @@ StateVersions::StateVersions(state::Layout& layout, state::DeviceMap device_map)
 
 bool StateVersions::moves_any() const {
   for (const SubgroupId subgroup : subgroups_of(layout_)) {
-    if (is_moving(subgroup)) return true;
+    if (newest(subgroup).device != device_of(subgroup)) return true;
   }
   return false;
 }
 
-// Until the step before is committed, its next version is the one to update, if it made one.
+// Whether a committed version lies elsewhere than the next one: a commit then moves it.
+bool StateVersions::leaves_any() const {
+  for (const SubgroupId subgroup : subgroups_of(layout_)) {
+    if (committed(subgroup).device != device_of(subgroup)) return true;
+  }
+  return false;
+}
+
+// Until the step before has ended, its next version is the one to update, if it made one.
 state::SlotId StateVersions::source_of(SubgroupId subgroup, const StepUpdate& update) const {
-  const bool is_uncommitted = !update.started.is_set() && update.before->decision.apply;
-  return is_uncommitted ? update.before->next_slot[subgroup] : current(subgroup);
+  const bool is_under_way = !update.started.is_set() && update.before->decision.apply;
+  return is_under_way ? update.before->next_slot[subgroup] : newest(subgroup);
 }
 
 std::int64_t StateVersions::offset_bytes(state::SlotId slot, std::int32_t variable,
@@ -43,31 +51,40 @@ std::int64_t StateVersions::offset_bytes(state::SlotId slot, std::int32_t variab
 
 Status StateVersions::take_next(StepUpdate& update) {
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {
-    update.next_slot[subgroup] = layout_.take_next(subgroup, device_of(subgroup));
+    update.next_slot[subgroup] =
+        has_working_ ? newest(subgroup) : layout_.take_next(subgroup, device_of(subgroup));
   }
   // Reserved by whoever gave the map, so nothing as a rule.
   return moves_any() ? reserve() : ok_status();
 }
 
-runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, const StepUpdate& update,
-                                            const state::TrainingPosition& position) {
+void StateVersions::end_step(const StepUpdate& update, const state::TrainingPosition& position) {
   record_.position = position;
-  if (update.decision.apply) {
-    for (const SubgroupId subgroup : ids_of(update.next_slot)) {
-      record_.subgroups[static_cast<std::size_t>(index_of(subgroup))] = {
-          update.next_slot[subgroup], update.next_checksums[subgroup]};
-    }
-  } else {
-    layout_.abandon();
+  has_uncommitted_ = true;
+  if (!update.decision.apply) {
+    if (!has_working_) layout_.abandon();  // a working version stays what it was
+    return;
   }
+  for (const SubgroupId subgroup : ids_of(update.next_slot)) {
+    record_.subgroups[static_cast<std::size_t>(index_of(subgroup))] = {
+        update.next_slot[subgroup], update.next_checksums[subgroup]};
+  }
+  // The initial state is made in the slots that are current already.
+  has_working_ = update.next_slot[SubgroupId{0}] != committed(SubgroupId{0});
+}
+
+runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, std::int32_t step) {
   runtime::Operation operation;
   operation.runtime = &runtime;
   operation.label.stage = runtime::Stage::commit;
-  operation.label.step = update.step;
+  operation.label.step = step;
   add_commit_work(operation);
   Status written = co_await operation;
   CO_RETURN_IF_ERROR(written);
-  Status finished = finish_commit(update.decision.apply && moves_any());
+  const bool has_moved = has_working_ && leaves_any();
+  has_working_ = false;
+  has_uncommitted_ = false;
+  Status finished = finish_commit(has_moved);
   co_return finished;
 }
 

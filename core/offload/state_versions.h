@@ -1,7 +1,12 @@
 #pragma once
-// The versions of the optimizer state as a step sees them: which slot holds a subgroup's current
-// one, which device updates it and gets the next, and how the next becomes current. Two kinds:
+// The versions of the optimizer state as a step sees them: which slot holds a subgroup's newest
+// one, which device updates it and gets the next, and how the newest is committed. Two kinds:
 // stored in files, and only counted, where there is no payload.
+//
+// With commit_every above 1 a version is whole long before it is committed. The first step after a
+// commit reads the committed slots and writes each subgroup's other one, the working slot; the
+// steps up to the next commit read and write the working slots in place. No step but a commit
+// touches what a crash would go back to.
 //
 // Where the device map gives a subgroup to another device than its state lies on, its next update
 // reads the state there and writes the next version here: it has moved with that commit, and
@@ -30,29 +35,35 @@ class StateVersions {
   DeviceId device_of(SubgroupId subgroup) const {
     return device_map_[static_cast<std::size_t>(index_of(subgroup))];
   }
-  state::SlotId current(SubgroupId subgroup) const { return layout_.current(subgroup); }
-  bool is_moving(SubgroupId subgroup) const {
-    return layout_.device(subgroup) != device_of(subgroup);
+  state::SlotId committed(SubgroupId subgroup) const { return layout_.current(subgroup); }
+  // The version that the last step which has ended left: the working slot, or the committed one.
+  state::SlotId newest(SubgroupId subgroup) const {
+    return has_working_ ? layout_.next(subgroup) : layout_.current(subgroup);
   }
+  // Whether a subgroup's newest version lies on another device than the one that updates it.
   bool moves_any() const;
-  // The slot of the version that a step updates: written by the step before it, committed or not
-  // yet.
+  // The slot of the version that a step updates: written by the step before it, which may not have
+  // ended yet.
   state::SlotId source_of(SubgroupId subgroup, const StepUpdate& update) const;
   // Where a variable's array begins in its device's file.
   virtual std::int64_t offset_bytes(state::SlotId slot, std::int32_t variable,
                                     std::int64_t element_count) const;
-  // The last commit, and the next one while it is made.
+  // What the next commit will say: the position after the last step that has ended, and the newest
+  // versions.
   const state::CommitRecord& record() const { return record_; }
   const state::SubgroupVersion& version(SubgroupId subgroup) const {
     return record_.subgroups[static_cast<std::size_t>(index_of(subgroup))];
   }
 
-  // Takes the slots of a step's next version. The step before must be committed.
+  // Takes the slots of a step's next version. The step before must have ended.
   Status take_next(StepUpdate& update);
-  // What the update has written becomes current, or, if it was not applied, its slots are free
-  // again; `position` becomes the training position either way.
-  runtime::Task<Status> commit(runtime::Runtime& runtime, const StepUpdate& update,
-                               const state::TrainingPosition& position);
+  // What the update has written is the newest version, or, if it was not applied, nothing has
+  // changed; `position` becomes the training position either way. Not durable yet.
+  void end_step(const StepUpdate& update, const state::TrainingPosition& position);
+  // Whether a step has ended since the last commit.
+  bool has_uncommitted() const { return has_uncommitted_; }
+  // The newest versions and the position become durable. `step`: the last one that has ended.
+  runtime::Task<Status> commit(runtime::Runtime& runtime, std::int32_t step);
 
  protected:
   virtual Status reserve() = 0;
@@ -63,7 +74,11 @@ class StateVersions {
   state::CommitRecord record_;
 
  private:
+  bool leaves_any() const;
+
   state::DeviceMap device_map_;
+  bool has_working_ = false;  // the newest versions are in the working slots
+  bool has_uncommitted_ = false;
 };
 
 // In files, made durable by the store.

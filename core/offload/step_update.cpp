@@ -21,8 +21,9 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
   all_read.set();  // no step has begun, so none is being read
 }
 
-void StepUpdate::begin(std::int32_t new_step, double new_loss_scale) {
+void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit) {
   step = new_step;
+  commits = is_to_commit;
   loss_scale = new_loss_scale;
   std::ranges::fill(layer_stats, optimizer::GradientStats{});
   compressed_from = layer_stats.next_id();

@@ -4,8 +4,8 @@
 // one before it is still being updated; each knows the one before it and nothing else of it.
 //
 // The events of a step, in order:
-//   started     the step before is committed: the slots that it replaced are free and the next
-//               version's are taken
+//   started     the step before has ended, and is committed if it was to be: the next version's
+//               slots are taken
 //   decided     the gradients are on the drives, and `decision` says what to do with them
 //   all_read    every subgroup's state and gradient are read: the next step's reads are not in
 //               their way
@@ -36,7 +36,7 @@ struct StepUpdate {
              const IdVector<SubgroupId, std::int32_t>& check_counts);
 
   // For a step that is to come. The one that had this object has ended.
-  void begin(std::int32_t new_step, double new_loss_scale);
+  void begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit);
   // Sum of squares over all layers in order, and whether all are finite; of the layers so far.
   optimizer::GradientStats gradient_stats() const;
 
@@ -55,6 +55,7 @@ struct StepUpdate {
   StepDecision decision;
 
   // The next version.
+  bool commits = true;  // it becomes durable when the step ends
   runtime::TaskGroup starts;
   runtime::Event started;
   IdVector<SubgroupId, state::SlotId> next_slot;

@@ -98,7 +98,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.task.parameter_kind = parts_.options.parameter_kind;
   order.check.expected = parts_.versions.version(subgroup).checksums;
   order.check.gradient = update.gradient_checks[subgroup];
-  const state::SlotId slot = parts_.versions.current(subgroup);
+  const state::SlotId slot = parts_.versions.source_of(subgroup, update);
   order.source.state_file = parts_.drives[slot.device]->files().find(runtime::DriveFile::state);
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
     order.source.state_offset_bytes[static_cast<std::size_t>(v)] =

@@ -22,6 +22,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   options.error_feedback = config.offload.error_feedback;
   options.gradient_work = config.offload.gradient_work;
   options.prefetch = config.offload.prefetch;
+  options.commit_every = static_cast<std::int32_t>(config.offload.commit_every);
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
   options.gradient_kind = config.batch.grad_accum_steps > 1 ? optimizer::GradientKind::fp32

@@ -102,6 +102,7 @@ struct OffloadConfig {
   bool error_feedback = false;
   offload::GradientWork gradient_work = offload::GradientWork::host;
   bool prefetch = true;
+  std::int64_t commit_every = 1;  // steps
   std::int64_t bounce_memory_bytes = 32 << 20;
 };
 

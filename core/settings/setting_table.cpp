@@ -163,7 +163,8 @@ const Setting kSettings[] = {
      "real clock `device` says what computes."},
     {"device_map", "offload", shares, AT(offload.device_shares), kNone, "",
      "Each device's share of the subgroups: even, or one number a device, such as 3,1,1,1. The "
-     "share 0 drains a device: after the next step nothing is left on it, and a resume with fewer "
+     "share 0 drains a device: after the next commit nothing is left on it, and a resume with "
+     "fewer "
      "devices can do without it."},
     {"subgroup_elements", "offload", integer, AT(offload.subgroup_elements),
      between(1, 17179869184.0), "elements", "Size of a subgroup, the unit of transfer and update."},
@@ -189,6 +190,9 @@ const Setting kSettings[] = {
      "accelerator, from which only what is sent comes (docs/accelerator.md)."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
      "Read the first subgroups' state while backward still runs."},
+    {"commit_every", "offload", integer, AT(offload.commit_every), between(1, 1000), "steps",
+     "Steps from one commit of the state to the next; a crash loses those since the last one "
+     "(docs/offload.md)."},
     {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),
      "bytes", "Host memory that gradients wait in until their drives have taken them."},
 
@@ -248,10 +252,10 @@ const Setting* find_setting(std::string_view key) {
 }
 
 std::span<const std::string_view> knob_keys() {
-  static constexpr std::array<std::string_view, 13> kKnobs = {
-      "method",        "pipeline", "buffers",        "device_map", "wire",
-      "gradient_tier", "density",  "error_feedback", "prefetch",   "bounce_memory",
-      "queue_depth",   "io_bytes", "record"};
+  static constexpr std::array<std::string_view, 14> kKnobs = {
+      "method",        "pipeline",    "buffers",        "device_map", "wire",
+      "gradient_tier", "density",     "error_feedback", "prefetch",   "commit_every",
+      "bounce_memory", "queue_depth", "io_bytes",       "record"};
   return kKnobs;
 }
 

@@ -56,8 +56,8 @@ constexpr int kShownOfVarying = 6;  // twice a cycle of three, three times one o
 
 bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <= b_ns; }
 
-// Each simulated step is the first: what the update computes with does not change how long it
-// takes.
+// What the update computes with does not change how long it takes, so every simulated step is one
+// of the first: by number the steps from one commit to the next.
 train::StepPlan step_plan(const plan::RunPlan& plan) {
   train::StepPlan step;
   step.update = plan.config.update;
@@ -95,7 +95,9 @@ class Machine {
   const offload::UpdateSites& sites() const { return assembly_->sites(); }
 
   Status take_step(train::StepOutcome& outcome) {
-    return runtime_.run(train::training_step(*context_, step_, outcome));
+    RETURN_IF_ERROR(runtime_.run(train::training_step(*context_, step_, outcome)));
+    step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
+    return ok_status();
   }
   Status settle() { return runtime_.run(offload().settle()); }
 
@@ -112,11 +114,25 @@ class Machine {
   std::unique_ptr<offload::Assembly> assembly_;
   std::optional<activation::ActivationCarrier> activations_;
   std::unique_ptr<train::StepContext> context_;
-  const train::StepPlan step_;
+  train::StepPlan step_;
 };
+
+// Where steps differ by where they stand between two commits, whole rounds of them are taken, and
+// whole rounds are shown.
+Result<int> warm_up_in_rounds(const plan::RunPlan& plan, Machine& machine) {
+  const bool is_overlapped = plan.options.pipeline == offload::Pipeline::nbuffer;
+  const int round = plan.options.commit_every;
+  const int warm_ups = static_cast<int>(round_up(is_overlapped ? kWarmUpsMax : 1, round));
+  for (int i = 0; i < warm_ups; ++i) {
+    train::StepOutcome outcome;
+    RETURN_IF_ERROR(machine.take_step(outcome));
+  }
+  return static_cast<int>(round_up(is_overlapped ? kShownOfVarying : 1, round));
+}
 
 // Takes steps until one has taken as long as the one before it. How many are shown then.
 Result<int> warm_up(const plan::RunPlan& plan, Machine& machine) {
+  if (plan.options.commit_every > 1) return warm_up_in_rounds(plan, machine);
   if (plan.options.pipeline != offload::Pipeline::nbuffer) return 1;
   TimeNs before_ns = 0;
   TimeNs dur_ns = 0;

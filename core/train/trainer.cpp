@@ -38,7 +38,9 @@ class Trainer {
   double mean_loss() const;
   void report_step(const StepPlan& plan, const StepOutcome& outcome, double loss);
   void record_step(const StepReport& step, TimeNs start_ns);
-  Status settle();
+  Status settle() { return finish_step(&TrainingRun::settle); }
+  Status commit() { return finish_step(&TrainingRun::commit); }
+  Status finish_step(Status (TrainingRun::*finish)());
   Status validate();
   Status validate_in_host_memory(std::int64_t batch_count, double& sum);
   Status validate_on_device(std::int64_t batch_count, double& sum);
@@ -72,7 +74,7 @@ Result<TrainReport> Trainer::train() {
     if (is_last || (every > 0 && position_.step % every == 0)) RETURN_IF_ERROR(validate());
     report_.stopped = !is_last && wants_stop();
   }
-  RETURN_IF_ERROR(settle());
+  RETURN_IF_ERROR(commit());
   RETURN_IF_ERROR(keep_snapshot());
   finish_report();
   RETURN_IF_ERROR(run_.keep_residual());
@@ -90,7 +92,7 @@ Status Trainer::keep_snapshot() {
   const bool is_wanted = std::ranges::any_of(
       hooks_.requests, [](TrainRequests* requests) { return requests->wants_snapshot(); });
   if (!is_wanted) return ok_status();
-  RETURN_IF_ERROR(settle());
+  RETURN_IF_ERROR(commit());
   const Result<KeptSnapshot> kept = run_.save_snapshot();
   for (TrainObserver* observer : hooks_.observers) observer->on_snapshot(kept);
   return ok_status();
@@ -122,7 +124,7 @@ Status Trainer::change_as_asked(const AskedChange& asked) {
   if (!wanted.ok()) return refuse(asked, wanted.error());
   const Result<plan::PlannedKnobs> planned = plan::plan_knobs(run_.live_plan(), wanted->now);
   if (!planned.ok()) return refuse(asked, planned.error());
-  RETURN_IF_ERROR(settle());
+  RETURN_IF_ERROR(commit());
   const Status room = run_.make_room(*planned);
   if (!room.ok()) return refuse(asked, room.error());
   return put_in_force(*wanted, *planned, &asked);
@@ -132,7 +134,7 @@ Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::Pla
                              const AskedChange* asked) {
   const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted.now);
   if (!changes.empty()) {
-    RETURN_IF_ERROR(settle());
+    RETURN_IF_ERROR(commit());
     RETURN_IF_ERROR(run_.apply(planned));
     if (!report_.losses.empty()) report_.knobs_changed = true;
   }
@@ -154,9 +156,9 @@ Status Trainer::refuse(const AskedChange& asked, const Error& why) {
 }
 
 // What the last step still has to do is its update's time.
-Status Trainer::settle() {
+Status Trainer::finish_step(Status (TrainingRun::*finish)()) {
   const TimeNs from_ns = run_.runtime().now_ns();
-  RETURN_IF_ERROR(run_.settle());
+  RETURN_IF_ERROR((run_.*finish)());
   const double waited_seconds = seconds(run_.runtime().now_ns() - from_ns);
   report_.update_seconds += waited_seconds;
   report_.total_seconds += waited_seconds;
@@ -206,7 +208,7 @@ Status Trainer::take_step() {
     runtime::reserve_frames();
   }
   if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
-    RETURN_IF_ERROR(settle());
+    RETURN_IF_ERROR(commit());
     return make_error(
         ErrorCode::internal,
         "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "

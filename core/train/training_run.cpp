@@ -78,6 +78,12 @@ Status TrainingRun::settle() {
   return settled;
 }
 
+Status TrainingRun::commit() {
+  Status committed = runtime_->run(offload().commit());
+  if (recording_) recording_->record_counters();
+  return committed;
+}
+
 // The text's bytes are its tokens.
 Status TrainingRun::check_text() const {
   constexpr std::int64_t kByteValues = 256;

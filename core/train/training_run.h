@@ -86,8 +86,10 @@ class TrainingRun {
   Status make_room(const plan::PlannedKnobs& planned);
   // Carries the change out, on the same state, clock, model and data. An error ends the run.
   Status apply(const plan::PlannedKnobs& planned);
-  // After the last step: it is committed.
+  // Between two steps: waits until nothing of the last one is under way.
   Status settle();
+  // And commits what is not committed yet.
+  Status commit();
   // Between two steps that are committed: keeps the last commit, with the residual of error
   // feedback, as OUTPUT/snapshots/step-NNNNNN. On any error the run is as it was.
   Result<KeptSnapshot> save_snapshot();

@@ -72,8 +72,8 @@ runtime::Task<Status> TrainingStep::run() {
   // update -> parameters back: every subgroup on its device, or none.
   Status updated = co_await offload.update(decision);
   CO_RETURN_IF_ERROR(updated);
-  Status committed = co_await offload.commit(outcome_.position);
-  CO_RETURN_IF_ERROR(committed);
+  Status ended = co_await offload.end_step(outcome_.position);
+  CO_RETURN_IF_ERROR(ended);
   outcome_.end_ns = now_ns();
   co_return ok_status();
 }

@@ -44,7 +44,7 @@ struct StepOutcome {
   TimeNs parameters_up_ns = 0;  // of the step before; start_ns if they were up
   TimeNs forward_end_ns = 0;
   TimeNs backward_end_ns = 0;  // gradients checked and on their drives
-  TimeNs end_ns = 0;           // committed; pipeline=nbuffer: the next step may begin
+  TimeNs end_ns = 0;  // written, and committed if due; pipeline=nbuffer: the next step may begin
 
   TimeNs forward_ns() const { return forward_end_ns - parameters_up_ns; }
   TimeNs backward_ns() const { return backward_end_ns - forward_end_ns; }

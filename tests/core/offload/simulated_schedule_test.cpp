@@ -2,8 +2,9 @@
 // completed out of order, and in half of them one that fails. What must hold in every one: no
 // deadlock, no extent read or written while another operation writes it, no more subgroups in
 // flight than there are buffers, no layer computed with before its parameters are up, and after a
-// failure nothing is committed. In some of them subgroups move to other devices with their next
-// version: all of them with the first commit, or none.
+// failure nothing more is committed. In some of them subgroups move to other devices with their
+// next version: all of them with the first commit, or none. In some only every second or third step
+// commits: then no step writes where the last commit lies.
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -27,6 +28,8 @@ constexpr std::uint64_t kSeedCount = 2'000;  // each step takes ten times as lon
 constexpr std::uint64_t kSeedCount = 10'000;
 #endif
 
+constexpr int kSteps = 3;
+
 // Watches every operation of a step.
 class Checker final : public runtime::OperationSink {
  public:
@@ -37,6 +40,8 @@ class Checker final : public runtime::OperationSink {
     bool share_one_set;
     state::Geometry geometry;
     state::DeviceMap device_map;  // which device updates what
+    std::int32_t commit_every;
+    const state::Layout& layout;  // what is committed
   };
   explicit Checker(const Limits& limits) : limits_(limits) {}
 
@@ -51,8 +56,11 @@ class Checker final : public runtime::OperationSink {
     }
     if (limits_.share_one_set && label.place_bytes >= 0) enter_buffer(label);
     if (label.stage == Stage::state_read) check_version(label);
-    // Its slot holds what is valid until the step before is committed.
-    if (label.stage == Stage::state_write) REQUIRE(committed >= label.step);
+    if (label.stage == Stage::state_write) check_slot(label);
+    const bool is_last = label.step == kSteps - 1;
+    if (label.stage == Stage::commit && !is_last) {
+      REQUIRE((label.step + 1) % limits_.commit_every == 0);
+    }
   }
 
   void on_finish(const runtime::OperationState& state) override {
@@ -95,6 +103,14 @@ class Checker final : public runtime::OperationSink {
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
     return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
+  }
+  // A step does not write before what was to be committed is, and never where it lies.
+  void check_slot(const runtime::OperationLabel& label) {
+    REQUIRE(committed >= label.step / limits_.commit_every);
+    const state::SlotId kept = limits_.layout.current(label.subgroup);
+    const state::SlotId written{
+        label.device, static_cast<std::int32_t>(label.place_bytes / limits_.geometry.slot_bytes())};
+    REQUIRE_FALSE(written == kept);
   }
   // A step reads what the one before it has written, all of it, where it is.
   void check_version(const runtime::OperationLabel& label) {
@@ -244,24 +260,23 @@ struct Setup {
   std::int32_t devices = 2;
   std::int32_t accelerators = 0;
   std::int64_t subgroup_elements = 3000;
+  std::int32_t commit_every = 1;
   bool moves = false;  // to devices in the opposite shares, with the first step
   runtime::Disturbance disturbance;
 };
 
-Checker::Limits limits_of(const Setup& setup, const state::Geometry& geometry,
-                          const state::DeviceMap& device_map) {
+Checker::Limits limits_of(const Setup& setup, const state::DeviceMap& device_map,
+                          const state::Layout& layout) {
   switch (setup.pipeline) {
     case offload::Pipeline::serial:
-      return {1, true, geometry, device_map};
+      return {1, true, layout.geometry(), device_map, setup.commit_every, layout};
     case offload::Pipeline::handover:
-      return {2, true, geometry, device_map};
+      return {2, true, layout.geometry(), device_map, setup.commit_every, layout};
     case offload::Pipeline::nbuffer:
       break;
   }
-  return {setup.buffers, false, geometry, device_map};
+  return {setup.buffers, false, layout.geometry(), device_map, setup.commit_every, layout};
 }
-
-constexpr int kSteps = 3;
 
 struct Outcome {
   bool ok = false;
@@ -317,10 +332,11 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   options.density = setup.density;
   options.prefetch = setup.prefetch;
   options.buffers = setup.buffers;
+  options.commit_every = setup.commit_every;
   options.bounce_bytes = 8192;
   options.bounce_count = 3;
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
-  Checker checker(limits_of(setup, geometry, device_map));
+  Checker checker(limits_of(setup, device_map, state_layout));
   runtime.add_sink(&checker);
   ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0);
   runtime.add_sink(&watch);
@@ -357,8 +373,12 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   }
   const Status settled = runtime.run(offload.settle());
   if (status.ok()) status = settled;
-  REQUIRE((checker.committed == kSteps) == status.ok());
-  // Copy-on-write: with every commit all of the subgroups are in another slot, or none.
+  REQUIRE(checker.committed <= kSteps / setup.commit_every);
+  if (status.ok()) status = runtime.run(offload.commit());  // what is left of steps between commits
+  REQUIRE((checker.committed == (kSteps + setup.commit_every - 1) / setup.commit_every) ==
+          status.ok());
+  // Copy-on-write: with every commit all of the subgroups are in another slot, or none. After two
+  // they may be back where they were.
   std::int32_t moved_count = 0;
   Outcome result{status.ok(), checker.submitted, runtime.now_ns()};
   for (std::size_t s = 0; s < device_map.size(); ++s) {
@@ -367,7 +387,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
     REQUIRE(state_layout.device(subgroup) == (checker.committed > 0 ? device_map : lies_on)[s]);
     if (device_map[s] != lies_on[s]) result.moved_elements += geometry.element_count(subgroup);
   }
-  if (result.moved_elements == 0) {
+  if (result.moved_elements == 0 && (checker.committed == 0 || checker.committed % 2 == 1)) {
     REQUIRE(moved_count == (checker.committed % 2 == 1 ? geometry.subgroup_count() : 0));
   }
   result.read_elsewhere_bytes = checker.read_elsewhere_bytes;
@@ -407,6 +427,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.devices = 1 + static_cast<std::int32_t>(seed / 4 % 3);
     setup.accelerators = static_cast<std::int32_t>(seed / 3 % 4);
     setup.moves = seed % 4 == 3;
+    setup.commit_every = 1 + static_cast<std::int32_t>(seed / 8 % 3);
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {
@@ -458,6 +479,7 @@ TEST_CASE("a state goes through a hundred random changes of the knobs, step by s
       setup.wire = one_of(offload::Wire::fp32, offload::Wire::native);
       setup.density = one_of(1.0, 1.0, 0.05);
       setup.prefetch = one_of(true, false);
+      setup.commit_every = one_of(1, 1, 2, 3);
       setup.buffers = one_of(1, 2, 5);
       setup.gradient_tier =
           setup.method == offload::Method::host

@@ -52,3 +52,6 @@ TEST_CASE("no step after the first ones takes memory: compressed") {
 TEST_CASE("no step after the first ones takes memory: host, posix I/O") {
   check_steps({"method=host", "io_engine=posix", "buffers=3"});
 }
+TEST_CASE("no step after the first ones takes memory: a commit every third step") {
+  check_steps({"method=csd", "commit_every=3"});
+}

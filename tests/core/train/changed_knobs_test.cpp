@@ -33,6 +33,27 @@ TEST_CASE("knobs that change between steps move no bit of a dense run") {
   }
 }
 
+TEST_CASE("knobs that change between commits move no bit: what has ended is committed first") {
+  const SmallRun files;
+  const auto plain = train_small(files, {});
+  REQUIRE(plain.ok());
+  const std::vector<std::vector<train::PlannedChange>> variants = {
+      {{1, {"pipeline=serial"}}, {2, {"method=host"}}, {4, {"method=csd", "pipeline=handover"}}},
+      {{1, {"device_map=3,1"}}, {2, {"device_map=0,1"}}, {5, {"device_map=even"}}},
+      {{2, {"commit_every=1"}}, {4, {"commit_every=5"}}},
+  };
+  for (const auto& changes : variants) {
+    const SmallRun fresh;
+    const auto trained =
+        train_small(fresh, {"commit_every=4"}, train::StartFrom::new_state, {}, changes);
+    INFO(fmt::format("{}", fmt::join(changes[0].settings, " ")));
+    INFO((trained.ok() ? std::string() : trained.error().message()));
+    REQUIRE(trained.ok());
+    CHECK(trained->losses == plain->losses);
+    CHECK(trained->digest == plain->digest);
+  }
+}
+
 TEST_CASE("what moves in a step that is skipped stays, and moves with the next") {
   const std::vector<std::string> fp16 = {"precision=fp16", "initial_loss_scale=4294967296"};
   const SmallRun files;
@@ -41,15 +62,17 @@ TEST_CASE("what moves in a step that is skipped stays, and moves with the next")
   REQUIRE(plain->steps[0].skipped);
   REQUIRE(plain->steps[1].skipped);
   for (const char* pipeline : {"pipeline=serial", "pipeline=handover", "pipeline=nbuffer"}) {
-    const SmallRun fresh;
-    std::vector<std::string> settings = fp16;
-    settings.emplace_back(pipeline);
-    const auto moved = train_small(fresh, settings, train::StartFrom::new_state, {},
-                                   std::vector<train::PlannedChange>{{1, {"device_map=0,1"}}});
-    INFO(pipeline);
-    REQUIRE(moved.ok());
-    CHECK(moved->losses == plain->losses);
-    CHECK(moved->digest == plain->digest);
+    for (const char* commits : {"commit_every=1", "commit_every=3"}) {
+      const SmallRun fresh;
+      std::vector<std::string> settings = fp16;
+      settings.insert(settings.end(), {pipeline, commits});
+      const auto moved = train_small(fresh, settings, train::StartFrom::new_state, {},
+                                     std::vector<train::PlannedChange>{{1, {"device_map=0,1"}}});
+      INFO(pipeline << " " << commits);
+      REQUIRE(moved.ok());
+      CHECK(moved->losses == plain->losses);
+      CHECK(moved->digest == plain->digest);
+    }
   }
 }
 
