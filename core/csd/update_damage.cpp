@@ -18,8 +18,9 @@ Status check_state(const UpdateOrder& order, std::span<const std::uint64_t> foun
     if (found[v] == order.check.expected[v]) continue;
     return make_error(
         ErrorCode::corrupt,
-        "{}: {} of subgroup {} at offset {} is not what was committed: the bytes were changed, or "
-        "the drive returns others. `sluice state DIR --verify` lists all damage",
+        "{}: {} of subgroup {} at offset {} is not what was written there: the bytes were changed, "
+        "or the drive, or the memory that keeps them (state_cache), returns others. A resume goes "
+        "on from the last commit; `sluice state DIR --verify` lists all damage to that",
         order.source.state_file->path(), optimizer::rule_info(order.task.scalars).state_names[v],
         index_of(order.task.subgroup), order.source.state_offset_bytes[v]);
   }

@@ -10,7 +10,8 @@ Assembly::Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
       runtime_(runtime),
       parameters_(parameters),
       kernels_(runtime, *plan.platform, plan.payload),
-      format_(plan.options, *plan.layout, plan.geometry) {}
+      format_(plan.options, *plan.layout, plan.geometry),
+      cache_(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
 
 Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
                                                  runtime::Runtime& runtime,
@@ -40,8 +41,8 @@ Status Assembly::take_memory() {
 
 // The one place that knows what the two methods are made of.
 Status Assembly::make_device(DeviceId device, csd::DeviceFactory& factory) {
-  const SiteParts parts{plan_.options, plan_.geometry, kernels_,   drives_,
-                        *memory_,      *bounces_,      parameters_};
+  const SiteParts parts{plan_.options, plan_.geometry, kernels_, drives_,
+                        *memory_,      *bounces_,      cache_,   parameters_};
   if (plan_.options.method == Method::host) {
     drives_.push_back(std::make_unique<csd::Drive>(runtime_, plan_.platform->device(device), device,
                                                    plan_.drive));
@@ -82,9 +83,9 @@ void Assembly::attach(state::Layout& layout) {
 
 void Assembly::make_offload(std::unique_ptr<StateVersions> versions) {
   versions_ = std::move(versions);
-  offload_ = std::make_unique<Offload>(Offload::Parts{runtime_, *plan_.layout, plan_.options,
-                                                      kernels_, format_, *memory_, *bounces_,
-                                                      drives_, sites_, *versions_, parameters_});
+  offload_ = std::make_unique<Offload>(
+      Offload::Parts{runtime_, *plan_.layout, plan_.options, kernels_, format_, *memory_, *bounces_,
+                     drives_, sites_, *versions_, cache_, parameters_});
 }
 
 std::vector<std::span<std::byte>> Assembly::transfer_regions() {

@@ -21,7 +21,8 @@ struct AssemblyPlan {
   const platform::Platform* platform = nullptr;  // outlives the assembly, as the layout does
   const model::FlatLayout* layout = nullptr;
   state::Geometry geometry;
-  // Which device updates each subgroup and gets its next version; empty: the one it lies on.
+  // Which device updates each subgroup and gets its next version; empty: the one it lies on, which
+  // options.state_cache_bytes do not go with.
   state::DeviceMap device_map;
   csd::DriveOptions drive;
   IdVector<DeviceId, std::int64_t> device_memory_bytes;  // budgets
@@ -69,6 +70,7 @@ class Assembly {
   GradientFormat format_;
   std::unique_ptr<OffloadMemory> memory_;
   std::optional<BufferPool> bounces_;
+  StateCache cache_;
   std::vector<csd::CsdDevice*> csds_;  // those of drives_ that are
   Drives drives_;
   UpdateSites sites_;  // their sets lie in the drives' devices

@@ -14,19 +14,27 @@
 namespace sluice::offload {
 namespace {
 
+using StateArrays = std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays>;
+
 // One subgroup's arrays; `parameters` with wire=native alone.
 struct DeviceSet {
-  std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays> state;
+  StateArrays state;
   csd::DeviceBuffer gradient;
   csd::DeviceBuffer parameters;
 };
 
-Result<DeviceSet> take_set(const SetSizes& sizes, csd::DeviceMemory& memory) {
-  DeviceSet set;
+Result<StateArrays> take_state(const SetSizes& sizes, csd::DeviceMemory& memory) {
+  StateArrays state;
   for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
-    ASSIGN_OR_RETURN(set.state[static_cast<std::size_t>(v)],
+    ASSIGN_OR_RETURN(state[static_cast<std::size_t>(v)],
                      memory.allocate(sizes.variable_bytes, csd::Placement::state));
   }
+  return state;
+}
+
+Result<DeviceSet> take_set(const SetSizes& sizes, csd::DeviceMemory& memory) {
+  DeviceSet set;
+  ASSIGN_OR_RETURN(set.state, take_state(sizes, memory));
   if (sizes.gradient_bytes > 0) {
     ASSIGN_OR_RETURN(set.gradient, memory.allocate(sizes.gradient_bytes, csd::Placement::gradient));
   }
@@ -39,11 +47,13 @@ Result<DeviceSet> take_set(const SetSizes& sizes, csd::DeviceMemory& memory) {
 
 class DeviceSite final : public UpdateSite {
  public:
-  DeviceSite(const SiteParts& parts, csd::CsdDevice& csd, std::vector<DeviceSet> sets)
+  DeviceSite(const SiteParts& parts, csd::CsdDevice& csd, std::vector<DeviceSet> sets,
+             std::vector<StateArrays> kept)
       : UpdateSite(parts.kernels.runtime(), csd.id(), parts.options.set_count()),
         parts_(parts),
         csd_(csd),
-        sets_(std::move(sets)) {}
+        sets_(std::move(sets)),
+        kept_(std::move(kept)) {}
 
   runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) override {
     if (transfers.front().lies_on != device()) {
@@ -70,10 +80,11 @@ class DeviceSite final : public UpdateSite {
   runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
                             csd::UpdatedChecksums& updated) override {
     const DeviceSet& arrays = set_at(set);
+    const StateArrays& state = state_at(order.task.subgroup, set);
     csd::UpdateBuffers buffers;
     for (std::int32_t v = 0; v < parts_.geometry.variable_count; ++v) {
       const auto at = static_cast<std::size_t>(v);
-      buffers.state[at] = &arrays.state[at];
+      buffers.state[at] = &state[at];
     }
     buffers.gradient = &arrays.gradient;
     if (!arrays.parameters.empty()) buffers.parameters = &arrays.parameters;
@@ -108,8 +119,13 @@ class DeviceSite final : public UpdateSite {
 
  private:
   const DeviceSet& set_at(std::int32_t set) const { return sets_[static_cast<std::size_t>(set)]; }
+  const StateArrays& state_at(SubgroupId subgroup, std::int32_t set) const {
+    const std::int32_t place = parts_.cache.place_of(subgroup);
+    return place < 0 ? set_at(set).state : kept_[static_cast<std::size_t>(place)];
+  }
   const csd::DeviceBuffer& array(const StateTransfer& transfer) const {
-    return set_at(transfer.set).state[static_cast<std::size_t>(transfer.variable)];
+    return state_at(transfer.label.subgroup,
+                    transfer.set)[static_cast<std::size_t>(transfer.variable)];
   }
   csd::DeviceTransfer device_transfer(const StateTransfer& transfer) const {
     return {transfer.offset_bytes, &array(transfer), transfer.element_count * 4};
@@ -157,7 +173,7 @@ class DeviceSite final : public UpdateSite {
     Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(
         waiting_for("a bounce buffer for parameters", device(), label.subgroup));
     CO_RETURN_IF_ERROR(lease);
-    const csd::DeviceRange master_weights{&set_at(set).state[0], first * 4};
+    const csd::DeviceRange master_weights{&state_at(label.subgroup, set)[0], first * 4};
     Status up = co_await csd_.sync_from_device(label, master_weights, parts_.bounces.bytes(*lease),
                                                count * 4);
     CO_RETURN_IF_ERROR(up);
@@ -186,6 +202,7 @@ class DeviceSite final : public UpdateSite {
   SiteParts parts_;
   csd::CsdDevice& csd_;
   std::vector<DeviceSet> sets_;
+  std::vector<StateArrays> kept_;  // by StateCache::place_of
 };
 
 }  // namespace
@@ -197,7 +214,13 @@ Result<std::unique_ptr<UpdateSite>> make_device_site(const SiteParts& parts,
     ASSIGN_OR_RETURN(DeviceSet set, take_set(parts.memory.set_sizes(), device.memory()));
     sets.push_back(std::move(set));
   }
-  return std::unique_ptr<UpdateSite>(std::make_unique<DeviceSite>(parts, device, std::move(sets)));
+  std::vector<StateArrays> kept;
+  for (std::size_t i = 0; i < parts.cache.kept()[device.id()].size(); ++i) {
+    ASSIGN_OR_RETURN(StateArrays state, take_state(parts.memory.set_sizes(), device.memory()));
+    kept.push_back(std::move(state));
+  }
+  return std::unique_ptr<UpdateSite>(
+      std::make_unique<DeviceSite>(parts, device, std::move(sets), std::move(kept)));
 }
 
 }  // namespace sluice::offload

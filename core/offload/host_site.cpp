@@ -8,19 +8,28 @@
 namespace sluice::offload {
 namespace {
 
-// One subgroup's arrays. Without payload the buffers are empty.
+// Without payload the buffers are empty.
+using StateArrays = std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays>;
+
+// One subgroup's arrays.
 struct HostSet {
-  std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays> state;
+  StateArrays state;
   io::PageAlignedBuffer gradient;
 };
+
+Result<StateArrays> take_state(const SiteParts& parts) {
+  const SetSizes& sizes = parts.memory.set_sizes();
+  StateArrays state;
+  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
+    ASSIGN_OR_RETURN(state[static_cast<std::size_t>(v)], parts.memory.take(sizes.variable_bytes));
+  }
+  return state;
+}
 
 Result<HostSet> take_set(const SiteParts& parts) {
   const SetSizes& sizes = parts.memory.set_sizes();
   HostSet set;
-  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
-    ASSIGN_OR_RETURN(set.state[static_cast<std::size_t>(v)],
-                     parts.memory.take(sizes.variable_bytes));
-  }
+  ASSIGN_OR_RETURN(set.state, take_state(parts));
   if (sizes.gradient_bytes > 0) {
     ASSIGN_OR_RETURN(set.gradient, parts.memory.take(sizes.gradient_bytes));
   }
@@ -29,10 +38,12 @@ Result<HostSet> take_set(const SiteParts& parts) {
 
 class HostSite final : public UpdateSite {
  public:
-  HostSite(const SiteParts& parts, DeviceId device, std::vector<HostSet> sets)
+  HostSite(const SiteParts& parts, DeviceId device, std::vector<HostSet> sets,
+           std::vector<StateArrays> kept)
       : UpdateSite(parts.kernels.runtime(), device, parts.options.set_count()),
         parts_(parts),
-        sets_(std::move(sets)) {}
+        sets_(std::move(sets)),
+        kept_(std::move(kept)) {}
 
   runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) override {
     std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
@@ -74,6 +85,7 @@ class HostSite final : public UpdateSite {
     co_return ok_status();
   }
 
+  // Not what stays: it is large, and transferred seldom.
   std::vector<std::span<std::byte>> transfer_regions() override {
     std::vector<std::span<std::byte>> regions;
     for (HostSet& set : sets_) {
@@ -89,22 +101,26 @@ class HostSite final : public UpdateSite {
     if (one.size_bytes() > 0) regions.push_back(one.bytes());
   }
   HostSet& set_at(std::int32_t set) { return sets_[static_cast<std::size_t>(set)]; }
+  StateArrays& state_at(SubgroupId subgroup, std::int32_t set) {
+    const std::int32_t place = parts_.cache.place_of(subgroup);
+    return place < 0 ? set_at(set).state : kept_[static_cast<std::size_t>(place)];
+  }
 
   csd::HostTransfer host_transfer(const StateTransfer& transfer) {
-    return {transfer.offset_bytes,
-            set_at(transfer.set).state[static_cast<std::size_t>(transfer.variable)].bytes(),
+    StateArrays& state = state_at(transfer.label.subgroup, transfer.set);
+    return {transfer.offset_bytes, state[static_cast<std::size_t>(transfer.variable)].bytes(),
             transfer.element_count * 4};
   }
 
   csd::UpdateMemory memory_of(const csd::UpdateOrder& order, std::int32_t set) {
-    HostSet& arrays = set_at(set);
+    StateArrays& state = state_at(order.task.subgroup, set);
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < arrays.state.size(); ++v) {
-      memory.state[v] = reinterpret_cast<float*>(arrays.state[v].bytes().data());
+    for (std::size_t v = 0; v < state.size(); ++v) {
+      memory.state[v] = reinterpret_cast<float*>(state[v].bytes().data());
     }
     const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
     memory.gradient =
-        is_in_memory ? parts_.memory.gradient(order.task.subgroup) : arrays.gradient.bytes();
+        is_in_memory ? parts_.memory.gradient(order.task.subgroup) : set_at(set).gradient.bytes();
     if (!parts_.parameters.empty()) {
       memory.parameters =
           parts_.parameters.data() + parts_.geometry.first_element(order.task.subgroup);
@@ -114,6 +130,7 @@ class HostSite final : public UpdateSite {
 
   SiteParts parts_;
   std::vector<HostSet> sets_;
+  std::vector<StateArrays> kept_;  // by StateCache::place_of
 };
 
 }  // namespace
@@ -124,7 +141,13 @@ Result<std::unique_ptr<UpdateSite>> make_host_site(const SiteParts& parts, Devic
     ASSIGN_OR_RETURN(HostSet set, take_set(parts));
     sets.push_back(std::move(set));
   }
-  return std::unique_ptr<UpdateSite>(std::make_unique<HostSite>(parts, device, std::move(sets)));
+  std::vector<StateArrays> kept;
+  for (std::size_t i = 0; i < parts.cache.kept()[device].size(); ++i) {
+    ASSIGN_OR_RETURN(StateArrays state, take_state(parts));
+    kept.push_back(std::move(state));
+  }
+  return std::unique_ptr<UpdateSite>(
+      std::make_unique<HostSite>(parts, device, std::move(sets), std::move(kept)));
 }
 
 }  // namespace sluice::offload

@@ -5,6 +5,8 @@
 namespace sluice::offload {
 namespace {
 
+constexpr std::int32_t kBeforeSteps = -1;
+
 IdVector<DeviceId, std::vector<SubgroupId>> subgroups_by_device(const StateVersions& versions) {
   const state::Geometry& geometry = versions.geometry();
   IdVector<DeviceId, std::vector<SubgroupId>> of_device(geometry.device_count);
@@ -26,7 +28,8 @@ Offload::Offload(const Parts& parts)
       arrival_(parts.runtime, parts.layout, parts.versions.geometry()),
       initial_state_({parts.options, parts.versions, parts.kernels, parts.drives, parts.bounces,
                       parts.parameters, subgroups_of_}),
-      subgroups_({parts.runtime, parts.options, parts.versions, store_, parts.drives, parts.sites}),
+      subgroups_({parts.runtime, parts.options, parts.versions, store_, parts.drives, parts.sites,
+                  parts.cache}),
       pipeline_(make_pipeline({parts.runtime, parts.options, parts.versions.geometry(), subgroups_,
                                parts.sites, arrival_, subgroups_of_})),
       updates_{StepUpdate(parts.runtime, parts.layout.layer_count(), sender_.check_counts()),
@@ -41,7 +44,7 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
   Status created = co_await initial_state_.create(fill, this_update());
   CO_RETURN_IF_ERROR(created);
   parts_.versions.end_step(this_update(), position);
-  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update().step);
+  Status committed = co_await parts_.versions.commit(parts_.runtime, kBeforeSteps);
   co_return committed;
 }
 
@@ -128,7 +131,19 @@ runtime::Task<Status> Offload::close_step(const state::TrainingPosition& positio
                                           StepUpdate& update) {
   parts_.versions.end_step(update, position);
   if (!update.commits) co_return ok_status();
-  Status committed = co_await parts_.versions.commit(parts_.runtime, update.step);
+  Status committed = co_await make_durable(update.step);
+  co_return committed;
+}
+
+// What of the newest versions is in memory alone goes to the drives first.
+runtime::Task<Status> Offload::make_durable(std::int32_t step) {
+  runtime::TaskGroup devices(parts_.runtime);
+  for (const std::vector<SubgroupId>& kept : parts_.cache.kept()) {
+    if (!kept.empty()) devices.spawn(subgroups_.write_unwritten(kept, step));
+  }
+  Status written = co_await devices.join();
+  CO_RETURN_IF_ERROR(written);
+  Status committed = co_await parts_.versions.commit(parts_.runtime, step);
   co_return committed;
 }
 
@@ -141,7 +156,7 @@ runtime::Task<Status> Offload::commit() {
   Status settled = co_await tail_.join();
   CO_RETURN_IF_ERROR(settled);
   if (!parts_.versions.has_uncommitted()) co_return ok_status();
-  Status committed = co_await parts_.versions.commit(parts_.runtime, this_update().step);
+  Status committed = co_await make_durable(this_update().step);
   co_return committed;
 }
 

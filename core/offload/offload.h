@@ -10,6 +10,7 @@
 //   subgroup_update.h  one subgroup on its site
 //   update_pipeline.h  in which order: serial, handover, nbuffer
 //   state_versions.h   which version is the newest, and how it is committed
+//   state_cache.h      whose state stays in memory between steps
 //   initial_state.h    before the first step
 //
 // A step, in order (core/train/training_step.cpp):
@@ -50,6 +51,7 @@ class Offload {
     const Drives& drives;
     UpdateSites& sites;
     StateVersions& versions;
+    StateCache& cache;
     std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
   };
   explicit Offload(const Parts& parts);
@@ -111,6 +113,7 @@ class Offload {
   runtime::Task<Status> start_update(StepUpdate& update, bool reads_ahead);
   runtime::Task<Status> finish_step(state::TrainingPosition position, StepUpdate& update);
   runtime::Task<Status> close_step(const state::TrainingPosition& position, StepUpdate& update);
+  runtime::Task<Status> make_durable(std::int32_t step);
   StepUpdate& this_update() { return updates_[this_]; }
 
   Parts parts_;

@@ -46,6 +46,9 @@ struct OffloadOptions {
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;
   std::int32_t commit_every = 1;  // steps from one commit to the next
+  // Memory for state that stays between steps: the host's in all (method=host), or each device's
+  // (method=csd).
+  std::int64_t state_cache_bytes = 0;
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
 

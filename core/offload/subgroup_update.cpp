@@ -3,12 +3,16 @@
 #include "base/check.h"
 
 namespace sluice::offload {
+namespace {
 
-StateTransfer SubgroupUpdate::transfer_of(const StepUpdate& update, runtime::Stage stage,
-                                          state::SlotId slot, SubgroupId subgroup,
+constexpr std::int32_t kNoSet = -1;  // of a subgroup that stays in memory, between two steps
+
+}  // namespace
+
+StateTransfer SubgroupUpdate::transfer_of(const csd::TransferLabel& label, state::SlotId slot,
                                           std::int32_t variable, std::int32_t set) const {
-  const std::int64_t count = parts_.versions.geometry().element_count(subgroup);
-  return {.label = label_of(update, stage, subgroup),
+  const std::int64_t count = parts_.versions.geometry().element_count(label.subgroup);
+  return {.label = label,
           .lies_on = slot.device,
           .offset_bytes = parts_.versions.offset_bytes(slot, variable, count),
           .variable = variable,
@@ -18,12 +22,13 @@ StateTransfer SubgroupUpdate::transfer_of(const StepUpdate& update, runtime::Sta
 
 StateTransfer SubgroupUpdate::read_of(const StepUpdate& update, SubgroupId subgroup,
                                       std::int32_t variable, std::int32_t set) const {
-  return transfer_of(update, runtime::Stage::state_read,
-                     parts_.versions.source_of(subgroup, update), subgroup, variable, set);
+  return transfer_of(label_of(update, runtime::Stage::state_read, subgroup),
+                     parts_.versions.source_of(subgroup, update), variable, set);
 }
 
 runtime::Task<Status> SubgroupUpdate::read_state(StepUpdate& update, SubgroupId subgroup,
                                                  std::int32_t set) {
+  if (parts_.cache.has_all(subgroup)) co_return ok_status();
   UpdateSite& site = site_of(subgroup);
   Result<runtime::Pool::Lease> reader = co_await site.reader().acquire(
       waiting_for("the subgroup before it to be read", site.device(), subgroup));
@@ -35,13 +40,17 @@ runtime::Task<Status> SubgroupUpdate::read_state(StepUpdate& update, SubgroupId 
   }
   Status status =
       co_await site.read_state(std::span(reads).first(static_cast<std::size_t>(variable_count)));
-  co_return status;
+  CO_RETURN_IF_ERROR(status);
+  for (std::int32_t v = 0; v < variable_count; ++v) parts_.cache.on_read(subgroup, v);
+  co_return ok_status();
 }
 
 runtime::Task<Status> SubgroupUpdate::read_variable(StepUpdate& update, SubgroupId subgroup,
                                                     std::int32_t variable, std::int32_t set) {
+  if (parts_.cache.has(subgroup, variable)) co_return ok_status();
   const StateTransfer read = read_of(update, subgroup, variable, set);
   Status status = co_await site_of(subgroup).read_state(std::span(&read, 1));
+  if (status.ok()) parts_.cache.on_read(subgroup, variable);
   co_return status;
 }
 
@@ -67,18 +76,43 @@ runtime::Task<Status> SubgroupUpdate::read_all(StepUpdate& update, SubgroupId su
   co_return status;
 }
 
-runtime::Operation SubgroupUpdate::write_variable(StepUpdate& update, SubgroupId subgroup,
-                                                  std::int32_t variable, std::int32_t set) {
-  return site_of(subgroup).write_state(transfer_of(
-      update, runtime::Stage::state_write, update.next_slot[subgroup], subgroup, variable, set));
+runtime::Task<Status> SubgroupUpdate::write_variable(StepUpdate& update, SubgroupId subgroup,
+                                                     std::int32_t variable, std::int32_t set) {
+  if (!is_written_by(update, subgroup)) co_return ok_status();
+  Status status = co_await site_of(subgroup).write_state(
+      transfer_of(label_of(update, runtime::Stage::state_write, subgroup),
+                  update.next_slot[subgroup], variable, set));
+  co_return status;
 }
 
 runtime::Task<Status> SubgroupUpdate::write_state(StepUpdate& update, SubgroupId subgroup,
                                                   std::int32_t set) {
+  if (!is_written_by(update, subgroup)) co_return ok_status();
+  Status status = co_await write_all(label_of(update, runtime::Stage::state_write, subgroup),
+                                     update.next_slot[subgroup], set);
+  co_return status;
+}
+
+runtime::Task<Status> SubgroupUpdate::write_unwritten(std::span<const SubgroupId> subgroups,
+                                                      std::int32_t step) {
+  for (const SubgroupId subgroup : subgroups) {
+    if (!parts_.cache.is_unwritten(subgroup)) continue;
+    Status status = co_await write_all({runtime::Stage::state_write, subgroup, kNoLayer, step},
+                                       parts_.versions.newest(subgroup), kNoSet);
+    CO_RETURN_IF_ERROR(status);
+    parts_.cache.on_written(subgroup);
+  }
+  co_return ok_status();
+}
+
+// All variables at once.
+runtime::Task<Status> SubgroupUpdate::write_all(csd::TransferLabel label, state::SlotId slot,
+                                                std::int32_t set) {
+  UpdateSite& site = site_of(label.subgroup);
   const std::int32_t variable_count = parts_.versions.geometry().variable_count;
   std::array<runtime::Operation, optimizer::kMaxStateArrays> writes;
   for (std::int32_t v = 0; v < variable_count; ++v) {
-    writes[static_cast<std::size_t>(v)] = write_variable(update, subgroup, v, set);
+    writes[static_cast<std::size_t>(v)] = site.write_state(transfer_of(label, slot, v, set));
   }
   Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
       std::span(writes).first(static_cast<std::size_t>(variable_count)));
@@ -114,6 +148,7 @@ runtime::Task<Status> SubgroupUpdate::run_kernel(StepUpdate& update, SubgroupId 
                                                  std::int32_t set) {
   const csd::UpdateOrder order = order_of(update, subgroup);
   Status status = co_await site_of(subgroup).update(order, set, update.next_checksums[subgroup]);
+  if (status.ok()) parts_.cache.on_updated(subgroup, is_written_by(update, subgroup));
   co_return status;
 }
 

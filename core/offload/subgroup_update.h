@@ -1,6 +1,8 @@
 #pragma once
 // What is done with one subgroup, on the site that updates it: read its state and its gradient,
-// update, write the next version, bring the parameters up. The pipelines put these in order.
+// update, write the next version, bring the parameters up. The pipelines put these in order. The
+// state of a subgroup that stays in memory is read if it is not there yet, and written by steps
+// that commit; the pipelines need not know.
 //
 // Thread contract: the schedule's thread.
 
@@ -17,6 +19,7 @@ class SubgroupUpdate {
     const GradientStore& gradients;
     const Drives& drives;
     UpdateSites& sites;
+    StateCache& cache;
   };
   explicit SubgroupUpdate(const Parts& parts) : parts_(parts) {}
 
@@ -31,8 +34,11 @@ class SubgroupUpdate {
   runtime::Task<Status> read_all(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
   runtime::Task<Status> run_kernel(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
   runtime::Task<Status> write_state(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
-  runtime::Operation write_variable(StepUpdate& update, SubgroupId subgroup, std::int32_t variable,
-                                    std::int32_t set);
+  runtime::Task<Status> write_variable(StepUpdate& update, SubgroupId subgroup,
+                                       std::int32_t variable, std::int32_t set);
+  // Before a commit: the newest versions that are in memory alone, of all `subgroups`, which one
+  // site updates; one after the other. `step`: the last one that has ended.
+  runtime::Task<Status> write_unwritten(std::span<const SubgroupId> subgroups, std::int32_t step);
   runtime::Task<Status> parameters_up(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
 
  private:
@@ -40,11 +46,15 @@ class SubgroupUpdate {
                                      SubgroupId subgroup) {
     return {stage, subgroup, kNoLayer, update.step};
   }
+  bool is_written_by(const StepUpdate& update, SubgroupId subgroup) const {
+    return update.commits || !parts_.cache.keeps(subgroup);
+  }
   UpdateSite& site_of(SubgroupId subgroup) const {
     return *parts_.sites[parts_.versions.device_of(subgroup)];
   }
-  StateTransfer transfer_of(const StepUpdate& update, runtime::Stage stage, state::SlotId slot,
-                            SubgroupId subgroup, std::int32_t variable, std::int32_t set) const;
+  StateTransfer transfer_of(const csd::TransferLabel& label, state::SlotId slot,
+                            std::int32_t variable, std::int32_t set) const;
+  runtime::Task<Status> write_all(csd::TransferLabel label, state::SlotId slot, std::int32_t set);
   StateTransfer read_of(const StepUpdate& update, SubgroupId subgroup, std::int32_t variable,
                         std::int32_t set) const;
   csd::UpdateOrder order_of(const StepUpdate& update, SubgroupId subgroup) const;

@@ -1,7 +1,9 @@
 #pragma once
 // Where the subgroups of one device are updated: in host memory, behind a plain drive, or in the
 // memory of a CSD. The site owns the buffer sets that subgroups are in while they are read, updated
-// and written; what of it is host or device memory nobody else knows.
+// and written; what of it is host or device memory nobody else knows. The state of a subgroup that
+// stays in memory (state_cache.h) has arrays of its own, and of its buffer set the subgroup uses
+// the rest alone.
 //
 // Thread contract: the schedule's thread; operations are awaited before the site goes.
 
@@ -14,6 +16,7 @@
 #include "core/offload/gradient_store.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/state_cache.h"
 
 namespace sluice::offload {
 
@@ -85,6 +88,7 @@ struct SiteParts {
   const Drives& drives;  // of all devices
   OffloadMemory& memory;
   BufferPool& bounces;
+  const StateCache& cache;
   std::span<std::uint16_t> parameters;  // the 16-bit copy of the whole model; empty: no payload
 };
 

@@ -23,6 +23,7 @@ Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig&
   planned.memory = plan_memory(planned.run, live.model);
   // What is available does not count what the run itself has taken.
   if (wanted.resources.host_memory_bytes == 0) planned.memory.cap_bytes += live.memory.total_bytes;
+  fill_state_cache(planned.run, planned.memory);
   RETURN_IF_ERROR(check_plan(planned.memory));
   if (!live.model.accelerator.empty()) {
     RETURN_IF_ERROR(check_plan(plan_accelerator_memory(planned.run, live.model)));

@@ -1,12 +1,15 @@
 #include "core/plan/memory_plan.h"
 
+#include <algorithm>
 #include <fstream>
+#include <limits>
 #include <string_view>
 
 #include "base/figure_text.h"
 #include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/model_options.h"
+#include "core/offload/state_cache.h"
 
 namespace sluice::plan {
 namespace {
@@ -39,7 +42,62 @@ MemoryItems gradient_work_items(const RunPlan& run, const ModelMemory& model) {
                              offload::device_selection(run.options, run.layout, run.geometry));
 }
 
+offload::DeviceMemoryIs device_memory_of(const RunPlan& run) {
+  return run.config.offload.backend == settings::Backend::emulated ? offload::DeviceMemoryIs::host
+                                                                   : offload::DeviceMemoryIs::own;
+}
+
+bool is_kept_in_host_memory(const RunPlan& run) {
+  return run.options.method == offload::Method::host ||
+         device_memory_of(run) == offload::DeviceMemoryIs::host;
+}
+
+StateCacheShare cache_of(const RunPlan& run) {
+  const std::int64_t kept_count =
+      offload::count_of(offload::choose_kept(run.options, run.geometry, run.device_map));
+  StateCacheShare cache;
+  cache.subgroup_bytes = offload::kept_subgroup_bytes(run.geometry);
+  if (is_kept_in_host_memory(run)) cache.size_bytes = kept_count * cache.subgroup_bytes;
+  if (run.options.method == offload::Method::csd) cache.memory_count = run.geometry.device_count;
+  return cache;
+}
+
+void add_cache(MemoryPlan& plan, const RunPlan& run) {
+  plan.cache = cache_of(run);
+  add(plan, {{fmt::format("state of {} of {} subgroups (state_cache)",
+                          plan.cache.size_bytes / plan.cache.subgroup_bytes,
+                          run.geometry.subgroup_count()),
+              plan.cache.size_bytes}});
+}
+
+bool is_automatic(const RunPlan& run) {
+  return run.config.offload.state_cache_bytes == settings::kAutomatic;
+}
+
+// What the devices' own memory leaves for each device.
+std::int64_t left_on_devices_bytes(const RunPlan& run) {
+  const std::int64_t set_bytes =
+      offload::plan_offload_memory(run.options, run.geometry, run.layout).device_set_bytes;
+  std::int64_t left_bytes = std::numeric_limits<std::int64_t>::max();
+  for (const platform::Device& device : run.platform.devices) {
+    left_bytes = std::min(left_bytes, run.device_budget_bytes(device) - set_bytes);
+  }
+  return left_bytes;
+}
+
+// No more than there is to keep.
+void set_state_cache(RunPlan& run, std::int64_t size_bytes) {
+  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(run.geometry);
+  const std::int64_t count =
+      std::clamp<std::int64_t>(size_bytes / subgroup_bytes, 0, run.geometry.subgroup_count());
+  run.options.state_cache_bytes = count * subgroup_bytes;
+}
+
 }  // namespace
+
+std::int64_t StateCacheShare::largest_bytes(std::int64_t left_bytes) const {
+  return std::max<std::int64_t>(0, left_bytes) / memory_count / subgroup_bytes * subgroup_bytes;
+}
 
 std::int64_t available_memory_bytes() { return procfs_kilobytes("/proc/meminfo", "MemAvailable:"); }
 std::int64_t peak_resident_memory_bytes() {
@@ -71,14 +129,32 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
   add(plan, {{"16-bit parameters", run.layout.parameter_count * 2}});
   add(plan,
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
-                            run.options, run.geometry.device_count,
-                            run.config.offload.backend == settings::Backend::emulated
-                                ? offload::DeviceMemoryIs::host
-                                : offload::DeviceMemoryIs::own));
+                            run.options, run.geometry.device_count, device_memory_of(run)));
+  add_cache(plan, run);
   add(plan, {{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();
   return plan;
+}
+
+void fill_state_cache(RunPlan& run, MemoryPlan& plan) {
+  if (!is_automatic(run)) return;
+  const bool is_cap_given = run.config.resources.host_memory_bytes > 0;
+  const std::int64_t spare_bytes = is_cap_given ? 0 : plan.cap_bytes / 10;
+  const std::int64_t left_bytes = plan.cap_bytes - spare_bytes - plan.total_bytes;
+  std::int64_t size_bytes = std::numeric_limits<std::int64_t>::max();
+  if (is_kept_in_host_memory(run)) size_bytes = cache_of(run).largest_bytes(left_bytes);
+  if (run.options.method == offload::Method::csd) {
+    size_bytes = std::min(size_bytes, left_on_devices_bytes(run));
+  }
+  set_state_cache(run, size_bytes);
+  add_cache(plan, run);
+}
+
+void fill_state_cache(RunPlan& run, std::int64_t left_bytes) {
+  if (!is_automatic(run)) return;
+  const bool is_on_host = run.options.method == offload::Method::host;
+  set_state_cache(run, is_on_host ? left_bytes : left_on_devices_bytes(run));
 }
 
 MemoryPlan plan_accelerator_memory(const RunPlan& run, const ModelMemory& model) {
@@ -98,6 +174,16 @@ Status check_plan(const MemoryPlan& plan) {
                       "accelerator_memory that would do is {}. Lower batch or sequence, or set "
                       "activations=recompute\n{}",
                       plan.of, format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes),
+                      size_text(plan.total_bytes), describe(plan));
+  }
+  if (plan.total_bytes - plan.cache.size_bytes <= plan.cap_bytes) {
+    const std::int64_t left_bytes = plan.cap_bytes - (plan.total_bytes - plan.cache.size_bytes);
+    return make_error(ErrorCode::memory,
+                      "the memory plan needs {}, {} of it for state_cache, and the cap is {}: the "
+                      "largest state_cache that fits is {}, and the smallest host_memory that "
+                      "would do is {}\n{}",
+                      format_bytes(plan.total_bytes), format_bytes(plan.cache.size_bytes),
+                      format_bytes(plan.cap_bytes), plan.cache.largest_bytes(left_bytes),
                       size_text(plan.total_bytes), describe(plan));
   }
   return make_error(
@@ -124,9 +210,10 @@ void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
                    const offload::UpdateSites& sites, TimeNs now_ns) {
   std::vector<std::int64_t> device_bytes;
   for (const auto& site : sites) device_bytes.push_back(site->device_memory_used_bytes());
-  recording.record_memory(
-      offload::plan_offload_memory(run.options, run.geometry, run.layout).host_bytes(),
-      device_bytes, now_ns);
+  std::int64_t host_bytes =
+      offload::plan_offload_memory(run.options, run.geometry, run.layout).host_bytes();
+  if (run.options.method == offload::Method::host) host_bytes += cache_of(run).size_bytes;
+  recording.record_memory(host_bytes, device_bytes, now_ns);
 }
 
 }  // namespace sluice::plan

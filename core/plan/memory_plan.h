@@ -21,11 +21,23 @@
 
 namespace sluice::plan {
 
+// What of a plan state_cache may take, in whole subgroups: of the host's memory, or of that of each
+// emulated device, which is the host's.
+struct StateCacheShare {
+  std::int64_t size_bytes = 0;      // in all
+  std::int64_t subgroup_bytes = 0;  // of one
+  std::int32_t memory_count = 1;    // host, or emulated devices
+
+  // The largest state_cache that takes no more than `left_bytes` in all.
+  std::int64_t largest_bytes(std::int64_t left_bytes) const;
+};
+
 struct MemoryPlan {
   std::string of = {};  // an accelerator's description; empty: the process's
   MemoryItems items;
   std::int64_t total_bytes = 0;
   std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
+  StateCacheShare cache;
 };
 
 // What a model takes while it computes, as its factory says.
@@ -42,11 +54,21 @@ struct ModelMemory {
 };
 ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run);
 
+// With state_cache=auto nothing is kept yet.
 MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
 // The memory of the accelerator, beside the plan of the process. There is one.
 MemoryPlan plan_accelerator_memory(const RunPlan& run, const ModelMemory& model);
 
-// ErrorCode::memory if the plan exceeds its cap, with the smallest cap that would do.
+// state_cache=auto: as much as is left under the plan's cap and in the devices' memory, in whole
+// subgroups; into run.options and the plan. Without host_memory, a tenth of the memory that is
+// available stays free. Does nothing with another state_cache.
+void fill_state_cache(RunPlan& run, MemoryPlan& plan);
+// The same for devices that have their memory for themselves, as simulated ones do. `left_bytes`:
+// of host memory.
+void fill_state_cache(RunPlan& run, std::int64_t left_bytes);
+
+// ErrorCode::memory if the plan exceeds its cap, with the smallest cap, or the largest state_cache,
+// that would do.
 Status check_plan(const MemoryPlan& plan);
 
 // A table, a line an item.

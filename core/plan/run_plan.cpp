@@ -6,6 +6,7 @@
 #include "core/model/device_name.h"
 #include "core/model/flop.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/state_cache.h"
 #include "core/runtime/kernel_cost.h"
 
 namespace sluice::plan {
@@ -23,6 +24,8 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   options.gradient_work = config.offload.gradient_work;
   options.prefetch = config.offload.prefetch;
   options.commit_every = static_cast<std::int32_t>(config.offload.commit_every);
+  // fill_state_cache() sets it where it is what the memory plan leaves.
+  options.state_cache_bytes = std::max<std::int64_t>(0, config.offload.state_cache_bytes);
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
   options.gradient_kind = config.batch.grad_accum_steps > 1 ? optimizer::GradientKind::fp32
@@ -192,7 +195,19 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   return plan;
 }
 
+// A cache that nothing fits into would do nothing, and not say so.
+Status check_state_cache(const RunPlan& plan, const settings::RunConfig& config) {
+  const std::int64_t asked_bytes = config.offload.state_cache_bytes;
+  const std::int64_t least_bytes = offload::kept_subgroup_bytes(plan.geometry);
+  if (asked_bytes <= 0 || asked_bytes >= least_bytes) return ok_status();
+  return make_error(ErrorCode::config,
+                    "state_cache={} keeps nothing: the state of one subgroup takes {}; give that "
+                    "at least, or lower subgroup_elements, or state_cache=0",
+                    asked_bytes, size_text(least_bytes));
+}
+
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
+  RETURN_IF_ERROR(check_state_cache(plan, config));
   RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
   RETURN_IF_ERROR(require_accelerator(plan.platform, config.offload.gradient_work));
   RETURN_IF_ERROR(require_rates(plan.platform, config));
@@ -205,11 +220,25 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
 }
 
 Status check_device_memory(const RunPlan& plan) {
+  if (plan.options.method == offload::Method::host) return ok_status();
   const std::int64_t set_bytes =
       offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).device_set_bytes;
-  for (const platform::Device& device : plan.platform.devices) {
+  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.geometry);
+  const offload::KeptSubgroups kept =
+      offload::choose_kept(plan.options, plan.geometry, plan.device_map);
+  for (const DeviceId id : ids_of(kept)) {
+    const platform::Device& device = plan.platform.device(id);
     const std::int64_t budget_bytes = plan.device_budget_bytes(device);
-    if (set_bytes <= budget_bytes) continue;
+    const std::int64_t kept_bytes = std::ssize(kept[id]) * subgroup_bytes;
+    if (set_bytes + kept_bytes <= budget_bytes) continue;
+    if (set_bytes <= budget_bytes) {
+      return make_error(ErrorCode::memory,
+                        "{} has {} of memory, its buffer sets take {}, and the state that "
+                        "state_cache={} keeps {}: the largest state_cache that fits is {}",
+                        device.name, format_bytes(budget_bytes), format_bytes(set_bytes),
+                        plan.options.state_cache_bytes, format_bytes(kept_bytes),
+                        (budget_bytes - set_bytes) / subgroup_bytes * subgroup_bytes);
+    }
     return make_error(ErrorCode::memory,
                       "{} has {} of memory, and {} buffer sets for subgroups of {} elements take "
                       "{}: the smallest device_memory that would do is {}. Or lower buffers or "

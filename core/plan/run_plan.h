@@ -54,7 +54,8 @@ platform::Platform with_needed_accelerator(const platform::Platform& platform,
 Result<platform::Platform> with_real_accelerator(const platform::Platform& platform,
                                                  const settings::RunConfig& config);
 
-// ErrorCode::memory if a device's buffer sets exceed its memory, with the smallest that would do.
+// ErrorCode::memory if a device's buffer sets and the state that it keeps exceed its memory, with
+// the smallest memory, or the largest state_cache, that would do.
 Status check_device_memory(const RunPlan& plan);
 
 }  // namespace sluice::plan

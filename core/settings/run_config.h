@@ -29,6 +29,9 @@
 
 namespace sluice::settings {
 
+// What "auto" is among sizes in bytes.
+inline constexpr std::int64_t kAutomatic = -1;
+
 enum class ClockKind : std::uint8_t { real, emulated };
 // What the devices of method=csd are: files and host memory, or cards that XRT drives.
 enum class Backend : std::uint8_t { emulated, xrt };
@@ -103,6 +106,8 @@ struct OffloadConfig {
   offload::GradientWork gradient_work = offload::GradientWork::host;
   bool prefetch = true;
   std::int64_t commit_every = 1;  // steps
+  // kAutomatic: what the memory plan leaves. All in all (method=host), or for each device (csd).
+  std::int64_t state_cache_bytes = 0;
   std::int64_t bounce_memory_bytes = 32 << 20;
 };
 

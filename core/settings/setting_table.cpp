@@ -14,6 +14,9 @@ constexpr std::int64_t kMebi = 1 << 20;
 
 constexpr Range between(double min, double max) { return {.min = min, .max = max}; }
 constexpr Range at_least(double min) { return {.min = min, .max = kUnbounded}; }
+constexpr Range auto_or_at_least(double min) {
+  return {.min = min, .max = kUnbounded, .automatic = true};
+}
 constexpr Range above(double min) { return {.min = min, .max = kUnbounded, .open_min = true}; }
 constexpr Range from_to_below(double min, double max) {
   return {.min = min, .max = max, .open_max = true};
@@ -193,6 +196,11 @@ const Setting kSettings[] = {
     {"commit_every", "offload", integer, AT(offload.commit_every), between(1, 1000), "steps",
      "Steps from one commit of the state to the next; a crash loses those since the last one "
      "(docs/offload.md)."},
+    {"state_cache", "offload", bytes, AT(offload.state_cache_bytes), auto_or_at_least(0), "bytes",
+     "Memory that keeps optimizer state between steps: of the host in all (method=host), or of "
+     "each "
+     "device (method=csd). auto is what the memory plan leaves under host_memory and device_memory "
+     "(docs/offload.md)."},
     {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),
      "bytes", "Host memory that gradients wait in until their drives have taken them."},
 
@@ -252,10 +260,10 @@ const Setting* find_setting(std::string_view key) {
 }
 
 std::span<const std::string_view> knob_keys() {
-  static constexpr std::array<std::string_view, 14> kKnobs = {
-      "method",        "pipeline",    "buffers",        "device_map", "wire",
-      "gradient_tier", "density",     "error_feedback", "prefetch",   "commit_every",
-      "bounce_memory", "queue_depth", "io_bytes",       "record"};
+  static constexpr std::array<std::string_view, 15> kKnobs = {
+      "method",        "pipeline",      "buffers",        "device_map", "wire",
+      "gradient_tier", "density",       "error_feedback", "prefetch",   "commit_every",
+      "state_cache",   "bounce_memory", "queue_depth",    "io_bytes",   "record"};
   return kKnobs;
 }
 

@@ -10,6 +10,8 @@
 namespace sluice::settings::detail {
 namespace {
 
+constexpr const char* kAutoWord = "auto";
+
 // With the unit that makes it shortest and keeps it exact: what parse_bytes reads back as the same.
 std::string bytes_text(std::int64_t bytes) {
   struct Unit {
@@ -37,7 +39,7 @@ std::string limit_text(const Setting& setting, double limit) {
   return setting.type == SettingType::bytes ? bytes_text(whole) : fmt::format("{}", whole);
 }
 
-std::string range_text(const Setting& setting) {
+std::string number_range_text(const Setting& setting) {
   const Range& range = setting.range;
   const std::string min = limit_text(setting, range.min);
   if (std::isinf(range.max)) {
@@ -53,6 +55,10 @@ std::string range_text(const Setting& setting) {
   return fmt::format("{} to {}", min, max);
 }
 
+std::string range_text(const Setting& setting) {
+  return (setting.range.automatic ? "auto, or " : "") + number_range_text(setting);
+}
+
 template <typename Number>
 bool is_inside(const Range& range, Number value) {
   const auto number = static_cast<double>(value);
@@ -61,8 +67,8 @@ bool is_inside(const Range& range, Number value) {
   return range.open_max ? number < range.max : number <= range.max;
 }
 
-const char* type_text(SettingType type) {
-  switch (type) {
+const char* type_text(const Setting& setting) {
+  switch (setting.type) {
     case SettingType::integer:
       return "an integer";
     case SettingType::number:
@@ -73,7 +79,8 @@ const char* type_text(SettingType type) {
     case SettingType::path:
       return "a string";
     case SettingType::bytes:
-      return "a number of bytes, such as 4096 or \"2GiB\"";
+      return setting.range.automatic ? "\"auto\", or a number of bytes such as 4096 or \"2GiB\""
+                                     : "a number of bytes, such as 4096 or \"2GiB\"";
     case SettingType::word:
       return "one of the words";
     case SettingType::shares:
@@ -92,8 +99,8 @@ struct ShownValue {
 };
 
 Error wrong_type(const Setting& setting, const std::string& shown) {
-  return make_error(ErrorCode::config, "{} must be {}{}{}, got {}", setting.key,
-                    type_text(setting.type), setting.type == SettingType::word ? " " : "",
+  return make_error(ErrorCode::config, "{} must be {}{}{}, got {}", setting.key, type_text(setting),
+                    setting.type == SettingType::word ? " " : "",
                     setting.type == SettingType::word ? allowed_values(setting) : "", shown);
 }
 
@@ -118,6 +125,8 @@ Result<std::int64_t> bytes_of(const Setting& setting, const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return wrong_type(setting, std::visit(ShownValue(), value));
   auto bytes = parse_bytes(*text);
+  if (!bytes.ok() && setting.range.automatic)
+    return wrong_type(setting, fmt::format("'{}'", *text));
   if (!bytes.ok()) return bytes.error().with_context(setting.key);
   return *bytes;
 }
@@ -214,6 +223,10 @@ Status store_value(const Setting& setting, const Value& value, RunConfig& config
   const auto* text = std::get_if<std::string>(&value);
   const auto* whole = std::get_if<std::int64_t>(&value);
   if (auto** into = std::get_if<std::int64_t*>(&field)) {
+    if (setting.range.automatic && text != nullptr && *text == kAutoWord) {
+      **into = kAutomatic;
+      return ok_status();
+    }
     if (setting.type == SettingType::bytes) {
       ASSIGN_OR_RETURN(const std::int64_t size_bytes, bytes_of(setting, value));
       return store_integer(setting, size_bytes, **into);
@@ -280,6 +293,7 @@ std::string value_text(const Setting& setting, const RunConfig& config) {
   // A field is a place to read from and to write to; here it is read.
   const Field field = setting.field(const_cast<RunConfig&>(config));
   if (const auto* whole = std::get_if<std::int64_t*>(&field)) {
+    if (setting.range.automatic && **whole == kAutomatic) return kAutoWord;
     return setting.type == SettingType::bytes ? bytes_text(**whole) : fmt::format("{}", **whole);
   }
   if (const auto* number = std::get_if<double*>(&field)) return fmt::format("{}", **number);

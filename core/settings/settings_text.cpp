@@ -131,15 +131,15 @@ std::vector<control::Knob> knobs(const RunConfig& config) {
     const Setting& setting = *detail::find_setting(key);
     control::Knob knob;
     knob.key = key;
-    knob.type = type_name(setting.type);
+    knob.type = setting.range.automatic ? "text" : type_name(setting.type);
     knob.values = detail::allowed_values(setting);
     knob.unit = setting.unit;
     knob.default_value = detail::value_text(setting, defaults);
     knob.help = setting.help;
     knob.value = detail::value_text(setting, config);
-    const bool is_number = setting.type == SettingType::integer ||
-                           setting.type == SettingType::number ||
-                           setting.type == SettingType::bytes;
+    const bool is_number = !setting.range.automatic && (setting.type == SettingType::integer ||
+                                                        setting.type == SettingType::number ||
+                                                        setting.type == SettingType::bytes);
     if (is_number) knob.min = setting.range.min;
     if (is_number && std::isfinite(setting.range.max)) knob.max = setting.range.max;
     const detail::Field field = setting.field(fields_of);

@@ -28,13 +28,50 @@ Status check_capacity(const plan::RunPlan& plan) {
                     plan.shape.name, format_bytes(drive->need_bytes));
 }
 
-// The 16-bit parameters and what the offload takes; what computing takes is not known here.
+// The 16-bit parameters and what the offload takes, without state that stays in memory; what
+// computing takes is not known here.
+std::int64_t host_bytes(const plan::RunPlan& plan) {
+  return plan.layout.parameter_count * 2 +
+         offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).host_bytes();
+}
+
+std::int64_t kept_host_bytes(const plan::RunPlan& plan) {
+  if (plan.options.method == offload::Method::csd) return 0;
+  return offload::count_of(offload::choose_kept(plan.options, plan.geometry, plan.device_map)) *
+         offload::kept_subgroup_bytes(plan.geometry);
+}
+
+// With state_cache=auto the plan is that of what host and devices have.
+Result<plan::RunPlan> with_filled_cache(const plan::RunPlan& plan) {
+  plan::RunPlan filled = plan;
+  const std::int64_t asked_bytes = plan.config.resources.host_memory_bytes;
+  const std::int64_t has_bytes = asked_bytes > 0 ? asked_bytes : plan.platform.host_memory_bytes;
+  const bool is_automatic = plan.config.offload.state_cache_bytes == settings::kAutomatic;
+  if (is_automatic && plan.options.method == offload::Method::host && has_bytes == 0) {
+    return make_error(ErrorCode::config,
+                      "state_cache=auto: {} does not say how much memory the host has; say "
+                      "host_memory",
+                      plan.platform.source);
+  }
+  plan::fill_state_cache(filled, has_bytes - host_bytes(plan));
+  return filled;
+}
+
 Status check_host_memory(const plan::RunPlan& plan) {
   const offload::OffloadMemoryPlan memory =
       offload::plan_offload_memory(plan.options, plan.geometry, plan.layout);
-  const std::int64_t size_bytes = plan.layout.parameter_count * 2 + memory.host_bytes();
+  const std::int64_t size_bytes = host_bytes(plan);
   const std::int64_t has_bytes = plan.platform.host_memory_bytes;
-  if (has_bytes == 0 || size_bytes <= has_bytes) return ok_status();
+  if (has_bytes == 0 || size_bytes + kept_host_bytes(plan) <= has_bytes) return ok_status();
+  if (size_bytes <= has_bytes) {
+    const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.geometry);
+    return make_error(ErrorCode::memory,
+                      "{}: the host has {} of memory, and parameters, gradients and buffers of {} "
+                      "take {}: the largest state_cache that fits is {}",
+                      plan.platform.source, format_bytes(has_bytes), plan.shape.name,
+                      format_bytes(size_bytes),
+                      (has_bytes - size_bytes) / subgroup_bytes * subgroup_bytes);
+  }
   return make_error(
       ErrorCode::memory,
       "{}: the host has {} of memory, and parameters, gradients and buffers of {} take "
@@ -133,7 +170,11 @@ Result<int> warm_up_in_rounds(const plan::RunPlan& plan, Machine& machine) {
 // Takes steps until one has taken as long as the one before it. How many are shown then.
 Result<int> warm_up(const plan::RunPlan& plan, Machine& machine) {
   if (plan.options.commit_every > 1) return warm_up_in_rounds(plan, machine);
-  if (plan.options.pipeline != offload::Pipeline::nbuffer) return 1;
+  if (plan.options.pipeline != offload::Pipeline::nbuffer) {
+    train::StepOutcome outcome;  // it reads what stays in memory from then on
+    if (plan.options.state_cache_bytes > 0) RETURN_IF_ERROR(machine.take_step(outcome));
+    return 1;
+  }
   TimeNs before_ns = 0;
   TimeNs dur_ns = 0;
   for (int i = 0; i < kWarmUpsMax && (i < kWarmUpsMin || !are_alike(before_ns, dur_ns)); ++i) {
@@ -158,8 +199,10 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
   return settings::parse_run_config(assumed, "simulate", overrides);
 }
 
-Result<SimulatedStep> simulate_step(const plan::RunPlan& plan, const SimulationRecording* recording,
+Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
+                                    const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
+  ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));

@@ -295,6 +295,7 @@ Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
                       "device=cuda or soft, or leave the gradients' work to the host");
   }
   RETURN_IF_ERROR(plan_for_density_warmup());
+  plan::fill_state_cache(plan_, memory_plan_);
   RETURN_IF_ERROR(plan::check_plan(memory_plan_));
   RETURN_IF_ERROR(plan::check_device_memory(plan_));
   return has_accelerator ? plan::check_plan(*accelerator_memory_plan_) : ok_status();

@@ -69,6 +69,7 @@ def dense_knobs():
              "wire": ["fp32", "native"], "error_feedback": ["true", "false"],
              "prefetch": ["true", "false"], "queue_depth": [1, 4, 64, 200],
              "io_bytes": ["4KiB", "64KiB", "1MiB"], "bounce_memory": ["8MiB", "32MiB"],
+             "commit_every": [1, 2, 5], "state_cache": ["0", "70KB", "auto"],
              "record": ["steps", "transfers", "all"]}
 
 

@@ -8,8 +8,8 @@ import os
 import random
 import sys
 
-from sluice_run import (SAMPLES, database, main, require, require_equal, sample_text,
-                        setting_arguments, sluice, test)
+from sluice_run import (NANO_PARAMETERS, SAMPLES, database, main, require, require_equal,
+                        sample_text, setting_arguments, sluice, test)
 
 # What must not change a digit. 100 and 1000 elements are less than a page, 4096 is whole pages,
 # 34,687 leaves one element over, and a million is more than the model has. None divides 34,688.
@@ -30,6 +30,8 @@ FACTORS = {
                     "recompute:1,offload:2-3,keep"],
     "device": ["cpu", "soft", "soft, with its gradients"],
     "worker_threads": [1, 3],
+    "commit_every": [1, 3],
+    "state_cache": [0, "half", "auto"],
     "record": ["all", "off"],
 }
 SHARES = {1: "5", 2: "3,1", 3: "1,0,2.5", 10: "1,2,3,4,5,0,7,8,9,1"}
@@ -56,12 +58,22 @@ def pairwise(factors, seed):
     return rows
 
 
+def half_of_the_state(row):
+    """Bytes for half of the subgroups, or for one: of the host, or of each device."""
+    elements = min(row["subgroup_elements"], NANO_PARAMETERS)
+    subgroup_bytes = 3 * -(-elements * 4 // 4096) * 4096
+    count = -(-NANO_PARAMETERS // elements) // 2
+    return subgroup_bytes * max(1, count // (row["devices"] if row["method"] == "csd" else 1))
+
+
 def settings_of(row):
     settings = dict(row)
     settings["device_map"] = (
         SHARES[row["devices"]] if row["device_map"] == "uneven" else "even")
     settings["device"] = row["device"].split(",")[0]
     settings["gradient_work"] = "host" if settings["device"] == row["device"] else "accelerator"
+    if row["state_cache"] == "half":
+        settings["state_cache"] = half_of_the_state(row)
     if row["clock"] == "emulated":
         settings["time_scale"] = 0.01  # the modelled devices are not what this waits for
     return settings

@@ -18,6 +18,7 @@ def resumed(place, kept, steps, **settings):
 @test
 def a_resume_from_a_snapshot_has_the_losses_that_the_run_had(place):
     for i, settings in enumerate(({}, {"method": "host", "pipeline": "serial", "devices": 3},
+                                  {"commit_every": 3, "state_cache": "auto"},
                                   {"density": "0.1", "error_feedback": "true",
                                    "pipeline": "handover"})):
         run, database = started(place, **settings)

@@ -33,6 +33,7 @@ struct Range {
   bool open_min = false;
   bool open_max = false;
   std::int64_t multiple = 1;
+  bool automatic = false;  // the word "auto" is a value too, kept as kAutomatic (bytes only)
 };
 
 struct Setting {

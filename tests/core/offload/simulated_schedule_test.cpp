@@ -4,7 +4,8 @@
 // flight than there are buffers, no layer computed with before its parameters are up, and after a
 // failure nothing more is committed. In some of them subgroups move to other devices with their
 // next version: all of them with the first commit, or none. In some only every second or third step
-// commits: then no step writes where the last commit lies.
+// commits: then no step writes where the last commit lies. In some the state of subgroups
+// stays in memory: it is read once, and written before a commit.
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -42,6 +43,7 @@ class Checker final : public runtime::OperationSink {
     state::DeviceMap device_map;  // which device updates what
     std::int32_t commit_every;
     const state::Layout& layout;  // what is committed
+    std::set<SubgroupId> kept;    // whose state stays in memory
   };
   explicit Checker(const Limits& limits) : limits_(limits) {}
 
@@ -61,6 +63,7 @@ class Checker final : public runtime::OperationSink {
     if (label.stage == Stage::commit && !is_last) {
       REQUIRE((label.step + 1) % limits_.commit_every == 0);
     }
+    if (label.stage == Stage::commit) check_all_written();
   }
 
   void on_finish(const runtime::OperationState& state) override {
@@ -73,8 +76,13 @@ class Checker final : public runtime::OperationSink {
     if (label.stage == Stage::state_write) {
       occupant_[{updater_of(label), variable_of(label)}] = kNoSubgroup;
       Version& version = versions_[{label.subgroup, variable_of(label)}];
-      if (state.status.ok()) version = {version.written_count + 1, label.device, label.place_bytes};
+      if (state.status.ok()) {
+        version = {updates_[label.subgroup], label.device, label.place_bytes};
+        written_bytes += label.size_bytes;
+      }
     }
+    if (label.stage == Stage::update && state.status.ok()) updates_[label.subgroup] += 1;
+    if (label.stage == Stage::state_read) read_bytes += label.size_bytes;
     if (label.stage == Stage::commit && state.status.ok()) committed += 1;
     if (label.stage == Stage::move_state) {
       (label.place_bytes >= 0 ? read_elsewhere_bytes : brought_bytes) += label.size_bytes;
@@ -85,6 +93,8 @@ class Checker final : public runtime::OperationSink {
   int committed = 0;
   std::int64_t read_elsewhere_bytes = 0;  // of state, from drives of other devices
   std::int64_t brought_bytes = 0;         // and into the memory of those that update it
+  std::int64_t read_bytes = 0;            // of state, from the drive of the device that updates it
+  std::int64_t written_bytes = 0;
 
  private:
   struct Range {
@@ -104,6 +114,17 @@ class Checker final : public runtime::OperationSink {
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
     return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
   }
+  bool is_kept(const runtime::OperationLabel& label) const {
+    return limits_.kept.contains(label.subgroup);
+  }
+  // What a commit names is on the drives: every version that was made last.
+  void check_all_written() {
+    for (const auto& [subgroup, count] : updates_) {
+      for (std::int64_t v = 0; v < limits_.geometry.variable_count; ++v) {
+        REQUIRE(versions_[{subgroup, v}].update_count == count);
+      }
+    }
+  }
   // A step does not write before what was to be committed is, and never where it lies.
   void check_slot(const runtime::OperationLabel& label) {
     REQUIRE(committed >= label.step / limits_.commit_every);
@@ -111,17 +132,21 @@ class Checker final : public runtime::OperationSink {
     const state::SlotId written{
         label.device, static_cast<std::int32_t>(label.place_bytes / limits_.geometry.slot_bytes())};
     REQUIRE_FALSE(written == kept);
+    const bool commits = (label.step + 1) % limits_.commit_every == 0 || label.step == kSteps - 1;
+    REQUIRE((commits || !is_kept(label)));
   }
   // A step reads what the one before it has written, all of it, where it is.
   void check_version(const runtime::OperationLabel& label) {
     const Version& version = versions_[{label.subgroup, variable_of(label)}];
-    REQUIRE(version.written_count == label.step);
-    if (version.written_count == 0) return;
+    REQUIRE(version.update_count == label.step);
+    if (version.update_count == 0) return;
+    REQUIRE_FALSE(is_kept(label));
     REQUIRE(version.device == label.device);
     REQUIRE(version.place_bytes == label.place_bytes);
   }
   // A subgroup's data is in a variable's buffer from its read to the end of its write.
   void enter_buffer(const runtime::OperationLabel& label) {
+    if (is_kept(label)) return;  // in arrays of its own
     const bool reads = label.stage == Stage::state_read || label.stage == Stage::move_state;
     if (!reads && label.stage != Stage::state_write) return;
     const auto [place, is_new] =
@@ -161,7 +186,7 @@ class Checker final : public runtime::OperationSink {
   }
 
   struct Version {
-    int written_count = 0;
+    int update_count = 0;  // that made it
     DeviceId device = kNoDevice;
     std::int64_t place_bytes = -1;
   };
@@ -169,6 +194,7 @@ class Checker final : public runtime::OperationSink {
   Limits limits_;
   std::map<std::pair<DeviceId, std::int64_t>, SubgroupId> occupant_;
   std::map<std::pair<SubgroupId, std::int64_t>, Version> versions_;  // by subgroup and variable
+  std::map<SubgroupId, int> updates_;
   std::vector<Range> in_flight_;
   std::map<DeviceId, std::map<SubgroupId, int>> updating_;
 };
@@ -261,21 +287,40 @@ struct Setup {
   std::int32_t accelerators = 0;
   std::int64_t subgroup_elements = 3000;
   std::int32_t commit_every = 1;
+  std::int64_t state_cache_bytes = 0;
   bool moves = false;  // to devices in the opposite shares, with the first step
   runtime::Disturbance disturbance;
 };
 
+offload::OffloadOptions options_of(const Setup& setup) {
+  offload::OffloadOptions options;
+  options.method = setup.method;
+  options.pipeline = setup.pipeline;
+  options.wire = setup.wire;
+  options.gradient_tier = setup.gradient_tier;
+  options.density = setup.density;
+  options.prefetch = setup.prefetch;
+  options.buffers = setup.buffers;
+  options.commit_every = setup.commit_every;
+  options.state_cache_bytes = setup.state_cache_bytes;
+  options.bounce_bytes = 8192;
+  options.bounce_count = 3;
+  return options;
+}
+
 Checker::Limits limits_of(const Setup& setup, const state::DeviceMap& device_map,
                           const state::Layout& layout) {
-  switch (setup.pipeline) {
-    case offload::Pipeline::serial:
-      return {1, true, layout.geometry(), device_map, setup.commit_every, layout};
-    case offload::Pipeline::handover:
-      return {2, true, layout.geometry(), device_map, setup.commit_every, layout};
-    case offload::Pipeline::nbuffer:
-      break;
+  std::set<SubgroupId> kept;
+  for (const auto& of_device :
+       offload::choose_kept(options_of(setup), layout.geometry(), device_map)) {
+    kept.insert(of_device.begin(), of_device.end());
   }
-  return {setup.buffers, false, layout.geometry(), device_map, setup.commit_every, layout};
+  const bool shares_one_set = setup.pipeline != offload::Pipeline::nbuffer;
+  const std::int32_t subgroups = setup.pipeline == offload::Pipeline::serial     ? 1
+                                 : setup.pipeline == offload::Pipeline::handover ? 2
+                                                                                 : setup.buffers;
+  return {subgroups, shares_one_set, layout.geometry(), device_map, setup.commit_every, layout,
+          kept};
 }
 
 struct Outcome {
@@ -316,6 +361,24 @@ state::Geometry geometry_of(const Setup& setup) {
           optimizer::rule_info(setup.rule).state_count(), setup.devices};
 }
 
+// The state of a subgroup that stays in memory is read once and written with each commit; any other
+// is read and written in each step.
+void check_bytes(const Checker& checker, const Checker::Limits& limits, const Setup& setup) {
+  const std::int64_t commits = (kSteps + setup.commit_every - 1) / setup.commit_every;
+  std::int64_t read_elements = 0;
+  std::int64_t written_elements = 0;
+  for (const SubgroupId subgroup : all_ids<SubgroupId>(limits.geometry.subgroup_count())) {
+    const std::int64_t count = limits.geometry.element_count(subgroup);
+    const bool is_kept = limits.kept.contains(subgroup);
+    read_elements += count * (is_kept ? 1 : kSteps);
+    written_elements += count * (is_kept ? commits : kSteps);
+  }
+  const std::int64_t element_bytes = 4 * limits.geometry.variable_count;
+  // With method=host state that moves is read like any other.
+  REQUIRE(checker.read_bytes + checker.read_elsewhere_bytes == element_bytes * read_elements);
+  REQUIRE(checker.written_bytes == element_bytes * written_elements);
+}
+
 // Some steps of a small model without payload, on a state that lies where `state_layout` says.
 Outcome run_steps(const Setup& setup, state::Layout& state_layout,
                   const state::DeviceMap& device_map) {
@@ -324,23 +387,13 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   const state::Geometry& geometry = state_layout.geometry();
   const state::DeviceMap lies_on = devices_of(state_layout);
 
-  offload::OffloadOptions options;
-  options.method = setup.method;
-  options.pipeline = setup.pipeline;
-  options.wire = setup.wire;
-  options.gradient_tier = setup.gradient_tier;
-  options.density = setup.density;
-  options.prefetch = setup.prefetch;
-  options.buffers = setup.buffers;
-  options.commit_every = setup.commit_every;
-  options.bounce_bytes = 8192;
-  options.bounce_count = 3;
   runtime::Runtime runtime(std::make_unique<runtime::SimulatedClock>(platform, setup.disturbance));
-  Checker checker(limits_of(setup, device_map, state_layout));
+  const Checker::Limits limits = limits_of(setup, device_map, state_layout);
+  Checker checker(limits);
   runtime.add_sink(&checker);
   ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0);
   runtime.add_sink(&watch);
-  offload::AssemblyPlan assembled{.options = options,
+  offload::AssemblyPlan assembled{.options = options_of(setup),
                                   .platform = &platform,
                                   .layout = &layout,
                                   .geometry = geometry,
@@ -377,6 +430,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   if (status.ok()) status = runtime.run(offload.commit());  // what is left of steps between commits
   REQUIRE((checker.committed == (kSteps + setup.commit_every - 1) / setup.commit_every) ==
           status.ok());
+  if (status.ok()) check_bytes(checker, limits, setup);
   // Copy-on-write: with every commit all of the subgroups are in another slot, or none. After two
   // they may be back where they were.
   std::int32_t moved_count = 0;
@@ -428,6 +482,7 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.accelerators = static_cast<std::int32_t>(seed / 3 % 4);
     setup.moves = seed % 4 == 3;
     setup.commit_every = 1 + static_cast<std::int32_t>(seed / 8 % 3);
+    setup.state_cache_bytes = static_cast<std::int64_t>(seed / 6 % 4) * 80'000;
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {
@@ -480,6 +535,7 @@ TEST_CASE("a state goes through a hundred random changes of the knobs, step by s
       setup.density = one_of(1.0, 1.0, 0.05);
       setup.prefetch = one_of(true, false);
       setup.commit_every = one_of(1, 1, 2, 3);
+      setup.state_cache_bytes = one_of(0, 40'000, 150'000, 1'000'000);
       setup.buffers = one_of(1, 2, 5);
       setup.gradient_tier =
           setup.method == offload::Method::host

@@ -194,6 +194,21 @@ TEST_CASE("a device map is even or has one share a device") {
   CHECK(error_of_set("device_map=nan").find("out of range") != std::string::npos);
 }
 
+TEST_CASE("a size may be left to the memory plan where the table says so") {
+  for (const char* text : {"auto", "0", "64MiB"}) {
+    const auto config = parse(kRequired, {std::string("state_cache=") + text});
+    REQUIRE(config.ok());
+    CHECK(value_of(*config, "state_cache") == text);
+  }
+  CHECK(parse(kRequired + "state_cache = 'auto'\n")->offload.state_cache_bytes == kAutomatic);
+  for (const char* wrong : {"state_cache=most", "state_cache=-1"}) {
+    CHECK(error_of_set(wrong).find("must be \"auto\", or a number of bytes") != std::string::npos);
+  }
+  CHECK(error_of_line("state_cache = -1").find("it must be auto, or at least 0") !=
+        std::string::npos);
+  CHECK(error_of_set("bounce_memory=auto") != "no error");
+}
+
 TEST_CASE("settings that contradict one another are refused at the key's place") {
   CHECK(error_of_line("lr = 0.1\nmin_lr = 0.2") ==
         "runs/try.toml:5: min_lr = 0.2 is above lr = 0.1");
