@@ -8,8 +8,8 @@
 #include "base/figure_text.h"
 #include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
-#include "core/plan/model_options.h"
 #include "core/offload/state_cache.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::plan {
 namespace {
