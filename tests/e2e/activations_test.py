@@ -147,7 +147,6 @@ def what_cannot_be_is_refused(place):
     place.train(activations="offlaod").refused(2, ["offlaod", "offload"])
     place.train(activations="offload:9,keep").refused(2, ["there is no layer 9", "0", "3"])
     place.train(activations="offload:1-2,keep:2,keep").refused(2, ["layer 2 is named twice"])
-    place.train(activations="offload", device="soft").refused(2, ["accelerator"])
 
 
 if __name__ == "__main__":
