@@ -30,7 +30,7 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
       layout_(shape.flat_layout()),
       parameters_(parameters),
       device_(device),
-      block_memory_{device, pinned, std::as_bytes(parameters), {}},
+      block_memory_{device, nullptr, std::as_bytes(parameters), {}},
       host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
       threads_(options.thread_count),
       tied_gradient_(
@@ -39,6 +39,7 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
           head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
   if (device.is_cpu()) views_ = host_views_;
+  if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
   for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
 }
 

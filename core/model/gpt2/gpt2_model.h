@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -128,6 +129,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   FlatLayout layout_;
   std::span<std::uint16_t> parameters_;
   at::Device device_;
+  std::optional<StagingMemory> staging_;  // beside a device
   BlockMemory block_memory_;
   FlatViews host_views_;
   FlatViews views_;  // where it computes: the same in host memory

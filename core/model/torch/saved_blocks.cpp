@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/units.h"
 #include "core/model/kept_bytes.h"
@@ -132,7 +133,7 @@ Status SavedBlocks::take_room() {
   for (const Storage& one : storages_) {
     if (!is_small(one)) size_bytes += round_up(one.size_bytes, kPageBytes);
   }
-  ASSIGN_OR_RETURN(staged_, memory_->pinned->allocate(size_bytes));
+  ASSIGN_OR_RETURN(staged_, memory_->staging->take(size_bytes));
   return ok_status();
 }
 
@@ -152,8 +153,7 @@ Result<std::span<const KeptBlock>> SavedBlocks::kept() {
 Status SavedBlocks::release() {
   RETURN_IF_ERROR(check_unchanged());
   for (const Storage& one : storages_) take_data(one.storage);
-  gathered_ = {};
-  staged_ = {};
+  give_room_back();
   return ok_status();
 }
 
@@ -174,12 +174,19 @@ Status SavedBlocks::restore() {
       std::memcpy(data_of(one.storage), from, static_cast<std::size_t>(one.size_bytes));
     });
   }
-  gathered_ = {};
-  staged_ = {};
+  give_room_back();
   return ok_status();
 }
 
-void SavedBlocks::forget() { *this = SavedBlocks(*memory_); }
+void SavedBlocks::give_room_back() {
+  gathered_ = {};
+  if (memory_->staging != nullptr) memory_->staging->give_back(std::exchange(staged_, {}));
+}
+
+void SavedBlocks::forget() {
+  give_room_back();
+  *this = SavedBlocks(*memory_);
+}
 
 void SavedBlocks::copy_out(BytePart part) const {
   for_each_place([&](const Storage& one, std::int64_t first, std::byte* into) {

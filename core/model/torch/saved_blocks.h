@@ -18,6 +18,7 @@
 
 #include "core/model/compute_device.h"
 #include "core/model/kept_blocks.h"
+#include "core/model/torch/staging_memory.h"
 #include "storage/io/page_aligned_buffer.h"
 
 namespace sluice::model {
@@ -25,7 +26,7 @@ namespace sluice::model {
 // Whose storages are noted, and whose not.
 struct BlockMemory {
   at::Device device = at::kCPU;
-  io::PinnedMemory* pinned = nullptr;              // beside a device
+  StagingMemory* staging = nullptr;                // beside a device
   std::span<const std::byte> parameters;           // in host memory
   std::vector<const void*> parameters_there = {};  // storages of them on the device
 };
@@ -64,6 +65,7 @@ class SavedBlocks {
   bool is_small(const Storage& one) const;
   Status check_unchanged() const;
   Status take_room();
+  void give_room_back();
   void list_blocks();
   // Each storage, where it lies among the blocks: `use(storage, first byte, its bytes there)`.
   template <typename Use>

@@ -1,0 +1,30 @@
+#pragma once
+// Pinned memory between a device and the drives, used over and over: taking it from the system is
+// slow. What was given back stays for the next who takes as much or less.
+//
+// Thread contract: any thread.
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/io/page_aligned_buffer.h"
+
+namespace sluice::model {
+
+class StagingMemory {
+ public:
+  explicit StagingMemory(io::PinnedMemory& pinned) : pinned_(pinned) {}
+
+  // What it holds is of no meaning. Errors: ErrorCode::memory.
+  Result<io::PinnedBuffer> take(std::int64_t size_bytes);
+  void give_back(io::PinnedBuffer buffer);
+
+ private:
+  io::PinnedMemory& pinned_;
+  std::mutex mutex_;
+  std::vector<io::PinnedBuffer> free_;  // ascending by size
+};
+
+}  // namespace sluice::model
