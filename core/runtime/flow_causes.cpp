@@ -33,15 +33,22 @@ const FlowCauses::Known* FlowCauses::earlier(const StageTrigger& trigger,
   return nullptr;
 }
 
+bool FlowCauses::may_cause(const StageTrigger& trigger, const Known& known,
+                           const OperationState& state) {
+  return known.span != record::kNoSpan &&
+         (trigger.of != SetOffBy::layer || known.step == state.step);
+}
+
 std::span<const record::SpanRef> FlowCauses::causes_of(const OperationState& state) {
   const OperationLabel& label = state.operation.label;
   cause_count_ = 0;
   for (const StageTrigger& trigger : stage_info(label.stage).set_off_by) {
     if (trigger.stage == Stage::count_) break;
     const Known* known = latest(trigger, label);
-    if (known == nullptr || known->span == record::kNoSpan) continue;
+    if (known == nullptr || !may_cause(trigger, *known, state)) continue;
     if (known->end_ns > state.start_ns) known = earlier(trigger, label, state.start_ns);
-    if (known != nullptr) causes_[cause_count_++] = known->span;
+    if (known == nullptr || !may_cause(trigger, *known, state)) continue;
+    causes_[cause_count_++] = known->span;
   }
   return std::span(causes_).first(cause_count_);
 }
@@ -49,7 +56,7 @@ std::span<const record::SpanRef> FlowCauses::causes_of(const OperationState& sta
 void FlowCauses::remember(const OperationState& state, record::SpanRef span) {
   const OperationLabel& label = state.operation.label;
   const std::size_t stage = index_of(label.stage);
-  const Known known{span, state.end_ns};
+  const Known known{span, state.end_ns, state.step};
   const auto put = [&](std::vector<ByStage>& by_key, std::int32_t key) {
     if (key < 0) return;
     if (by_key.size() <= static_cast<std::size_t>(key)) {

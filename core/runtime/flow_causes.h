@@ -1,7 +1,8 @@
 #pragma once
 // Which recorded spans are the cause of an operation: a layer's gradients of their compression, a
 // subgroup's update of its writes. What sets a stage off is said in core/runtime/stage.h; here it
-// is looked up by subgroup and by layer.
+// is looked up by subgroup and by layer. What a layer does sets off what the same step does with
+// it; a subgroup's update may be set off by the step before.
 //
 // Thread contract: owner thread only. Allocates only for subgroups and layers that it has not seen.
 
@@ -26,6 +27,7 @@ class FlowCauses {
   struct Known {
     record::SpanRef span = record::kNoSpan;
     TimeNs end_ns = 0;
+    std::int32_t step = -1;
   };
   using ByStage = std::array<Known, kStageCount>;
 
@@ -38,6 +40,9 @@ class FlowCauses {
   static constexpr std::size_t kLookedBack = 64;
 
   const Known* latest(const StageTrigger& trigger, const OperationLabel& label) const;
+  // A layer's is of the same step.
+  static bool may_cause(const StageTrigger& trigger, const Known& known,
+                        const OperationState& state);
   // The last that ended by then; null: none of those that are looked back to.
   const Known* earlier(const StageTrigger& trigger, const OperationLabel& label,
                        TimeNs by_ns) const;

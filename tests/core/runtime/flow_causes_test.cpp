@@ -51,3 +51,19 @@ TEST_CASE("what begins before all that could set it off has no cause") {
   CHECK(causes.causes_of(operation(Stage::gradient_down, 2, 15, 40)).empty());
   CHECK(causes.causes_of(operation(Stage::state_read, 3, 15, 40)).empty());
 }
+
+TEST_CASE("what a layer did in the step before sets nothing off in this one") {
+  const auto of_layer = [](Stage stage, std::int32_t step, TimeNs start_ns, TimeNs end_ns) {
+    OperationState state = operation(stage, -1, start_ns, end_ns);
+    state.operation.label.layer = LayerId{2};
+    state.step = step;
+    return state;
+  };
+  FlowCauses causes;
+  // Checked on the host once it has come, or where it was before it comes.
+  causes.remember(of_layer(Stage::gradient, 4, 0, 10), record::span_ref(0, 1));
+  causes.remember(of_layer(Stage::backward, 5, 20, 30), record::span_ref(0, 2));
+  CHECK(cause_of(causes, of_layer(Stage::gradient_out, 5, 30, 40)) == record::span_ref(0, 2));
+  causes.remember(of_layer(Stage::gradient, 5, 30, 35), record::span_ref(0, 3));
+  CHECK(causes.causes_of(of_layer(Stage::gradient_out, 5, 35, 40)).size() == 2);
+}
