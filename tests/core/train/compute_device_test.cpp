@@ -20,6 +20,43 @@ Result<Trained> train_on_device(const SmallRun& files, std::vector<std::string> 
   return train_small(files, settings, start, {}, changes, nullptr, arithmetic_device_factory(how));
 }
 
+// A whole run, and its device.
+struct RunOnDevice {
+  ArithmeticDevice* device = nullptr;  // of the run
+  std::unique_ptr<train::TrainingRun> run;
+  train::TrainReport report;
+
+  const runtime::LinkBytes& crossed() const { return run->bytes().links()[link()]; }
+  const runtime::LinkBytes& crossed_in_steps() const { return report.link_bytes[link()]; }
+
+ private:
+  std::size_t link() const {
+    return static_cast<std::size_t>(
+        platform::index_of(run->platform().accelerator_routes.front().back()));
+  }
+};
+
+RunOnDevice run_on_device(const settings::RunConfig& config) {
+  RunOnDevice ran;
+  const model::ModelFactory factory = arithmetic_device_factory({}, &ran.device);
+  train::TrainingRun::Request request;
+  request.config = &config;
+  request.factory = &factory;
+  auto run = train::TrainingRun::open(request);
+  REQUIRE(run.ok());
+  ran.run = std::move(*run);
+  REQUIRE(ran.run->prepare(train::StartFrom::new_state).ok());
+  Quiet observer;
+  const auto report = train::train(*ran.run, {{&observer}, {}}, {});
+  REQUIRE(report.ok());
+  ran.report = *report;
+  return ran;
+}
+
+std::int64_t bytes_of(const runtime::LinkBytes& bytes, platform::Direction direction) {
+  return bytes.size_bytes[static_cast<std::size_t>(direction)];
+}
+
 std::string message_of(const Result<Trained>& trained) {
   return trained.ok() ? std::string() : trained.error().message();
 }
@@ -76,32 +113,16 @@ TEST_CASE("what crosses to a device and back is what it counts, validations incl
   const SmallRun files;
   const auto config = files.config({"device=soft", "validation_every=3", "grad_accum_steps=2"});
   REQUIRE(config.ok());
-  ArithmeticDevice* device = nullptr;
-  const model::ModelFactory factory = arithmetic_device_factory({}, &device);
-  train::TrainingRun::Request request;
-  request.config = &*config;
-  request.factory = &factory;
-  const auto run = train::TrainingRun::open(request);
-  REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
-  Quiet observer;
-  const auto report = train::train(**run, {{&observer}, {}}, {});
-  REQUIRE(report.ok());
-  const platform::LinkId link = (*run)->platform().accelerator_routes.front().back();
-  const auto index = static_cast<std::size_t>(platform::index_of(link));
-  const runtime::LinkBytes crossed = (*run)->bytes().links()[index];
-  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::write)] ==
-        device->all_in_bytes());
-  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
-        device->all_out_bytes());
+  const RunOnDevice ran = run_on_device(*config);
+  CHECK(bytes_of(ran.crossed(), platform::Direction::write) == ran.device->all_in_bytes());
+  CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   // A step brings each layer twice and takes its fp32 gradients; validations are no step's.
-  const std::int64_t parameters = (*run)->layout().parameter_count;
+  const std::int64_t parameters = ran.run->layout().parameter_count;
   const std::int64_t tokens = config->batch.batch * config->batch.sequence;
-  const auto steps = static_cast<std::int64_t>(report->losses.size());
-  CHECK(
-      report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::write)] ==
-      steps * (4 * parameters + 2 * model::batch_bytes(tokens)));
-  CHECK(report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
+  const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
+  CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::write) ==
+        steps * (4 * parameters + 2 * model::batch_bytes(tokens)));
+  CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::read) ==
         steps * (4 * parameters + 2 * model::kLossBytes));
 }
 
@@ -175,32 +196,17 @@ TEST_CASE("only what is sent crosses where an accelerator selects") {
   const auto config = files.config({"device=soft", "gradient_work=accelerator",
                                     "error_feedback=true", density, "validation_every=0"});
   REQUIRE(config.ok());
-  ArithmeticDevice* device = nullptr;
-  const model::ModelFactory factory = arithmetic_device_factory({}, &device);
-  train::TrainingRun::Request request;
-  request.config = &*config;
-  request.factory = &factory;
-  const auto run = train::TrainingRun::open(request);
-  REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
-  Quiet observer;
-  const auto report = train::train(**run, {{&observer}, {}}, {});
-  REQUIRE(report.ok());
-  REQUIRE((*run)->keep_residual().ok());
-  const platform::LinkId link = (*run)->platform().accelerator_routes.front().back();
-  const auto index = static_cast<std::size_t>(platform::index_of(link));
-  const runtime::LinkBytes crossed = (*run)->bytes().links()[index];
-  CHECK(crossed.size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
-        device->all_out_bytes());
+  const RunOnDevice ran = run_on_device(*config);
+  REQUIRE(ran.run->keep_residual().ok());
+  CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   std::int64_t sent = model::kLossBytes;
-  for (const LayerId layer : all_ids<LayerId>((*run)->layout().layer_count())) {
-    const std::int64_t count = (*run)->layout().layer(layer).count;
+  for (const LayerId layer : all_ids<LayerId>(ran.run->layout().layer_count())) {
+    const std::int64_t count = ran.run->layout().layer(layer).count;
     sent += 8 * optimizer::norm_block_count(count);
-    sent += config->offload.density < 1 ? 8 * (*run)->offload().kept_count(layer) : 2 * count;
+    sent += config->offload.density < 1 ? 8 * ran.run->offload().kept_count(layer) : 2 * count;
   }
-  const auto steps = static_cast<std::int64_t>(report->losses.size());
-  CHECK(report->link_bytes[index].size_bytes[static_cast<std::size_t>(platform::Direction::read)] ==
-        steps * sent);
+  const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
+  CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::read) == steps * sent);
 }
 
 TEST_CASE("gradient work on an accelerator is refused where none computes") {
