@@ -1,7 +1,6 @@
 #include "core/model/torch/saved_blocks.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -12,6 +11,7 @@
 #include "base/units.h"
 #include "core/model/kept_bytes.h"
 #include "core/model/torch/check.h"
+#include "core/model/torch/host_bytes.h"
 #include "core/model/torch/tensor_memory.h"
 
 namespace sluice::model {
@@ -30,10 +30,6 @@ void take_data(const c10::Storage& storage) {
 
 void give_data(const c10::Storage& storage) {
   storage.set_data_ptr_noswap(c10::GetAllocator(storage.device_type())->allocate(storage.nbytes()));
-}
-
-at::Tensor bytes_in_host_memory(std::byte* data, std::int64_t size_bytes) {
-  return at::from_blob(data, {size_bytes}, at::kByte);
 }
 
 // A part of a storage's bytes.

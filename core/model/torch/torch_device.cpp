@@ -1,7 +1,6 @@
 #include "core/model/torch/torch_device.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
@@ -10,6 +9,7 @@
 #include "core/model/torch/autograd_regions.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/dtype.h"
+#include "core/model/torch/host_bytes.h"
 #include "core/model/torch/products.h"
 #include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/torch_border.h"
@@ -32,10 +32,6 @@ at::Tensor over(const at::Tensor& memory, at::ScalarType dtype, std::int64_t fir
   at::Tensor tensor = at::empty({0}, memory.options().dtype(dtype));
   tensor.set_(memory.storage(), first, {count}, {1});
   return tensor;
-}
-
-at::Tensor bytes_in_host_memory(const std::byte* data, std::int64_t size_bytes) {
-  return at::from_blob(const_cast<std::byte*>(data), {size_bytes}, at::kByte);
 }
 
 std::int64_t largest_after_first(const FlatLayout& layout) {

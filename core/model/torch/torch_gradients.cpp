@@ -1,7 +1,6 @@
 #include "core/model/torch/torch_gradients.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "base/units.h"
 #include "core/model/torch/devices.h"
 #include "core/model/torch/gradient_kernels.h"
+#include "core/model/torch/host_bytes.h"
 #include "core/model/torch/torch_border.h"
 #include "core/optimizer/gradient_stats.h"
 
@@ -38,10 +38,6 @@ std::int64_t selection_bytes(const DeviceSelection& selection) {
 }
 
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view(at::kByte); }
-
-at::Tensor bytes_in_host_memory(const void* data, std::int64_t size_bytes) {
-  return at::from_blob(const_cast<void*>(data), {size_bytes}, at::kByte);
-}
 
 // What `part` of two arrays, one behind the other, has of the first and of the second.
 std::array<BytePart, 2> halves_of(BytePart part, std::int64_t half_bytes) {

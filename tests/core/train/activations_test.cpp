@@ -4,8 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "storage/io/faulty_engine.h"
-#include "tests/core/train/small_run.h"
+#include "tests/core/train/failing_run.h"
 
 using namespace sluice;
 using io::FaultPlan;
@@ -18,7 +17,7 @@ Result<Trained> run_small(const SmallRun& files, std::vector<std::string> settin
 }
 
 // Counts a run's requests, and notes which are for the activations' files.
-class ActivationRequests final : public io::IoEngine {
+class ActivationRequests final : public ForwardingEngine {
  public:
   struct Counts {
     std::uint64_t requests = 0;
@@ -26,10 +25,10 @@ class ActivationRequests final : public io::IoEngine {
     std::vector<std::uint64_t> reads;
   };
   ActivationRequests(std::unique_ptr<io::IoEngine> inner, Counts& counts)
-      : inner_(std::move(inner)), counts_(counts) {}
+      : ForwardingEngine(std::move(inner)), counts_(counts) {}
 
   std::size_t submit(std::span<const io::IoRequest> requests) override {
-    const std::size_t count = inner_->submit(requests);
+    const std::size_t count = ForwardingEngine::submit(requests);
     for (const io::IoRequest& request : requests.first(count)) {
       if (request.file->path().ends_with("activations.slc")) {
         (request.direction == io::IoDirection::write ? counts_.writes : counts_.reads)
@@ -39,19 +38,8 @@ class ActivationRequests final : public io::IoEngine {
     }
     return count;
   }
-  std::size_t reap(std::span<io::IoCompletion> completions, std::size_t at_least) override {
-    return inner_->reap(completions, at_least);
-  }
-  int completion_fd() const override { return inner_->completion_fd(); }
-  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->register_buffers(buffers);
-  }
-  std::size_t inflight_count() const override { return inner_->inflight_count(); }
-  std::size_t queue_depth() const override { return inner_->queue_depth(); }
-  std::string_view name() const override { return inner_->name(); }
 
  private:
-  std::unique_ptr<io::IoEngine> inner_;
   Counts& counts_;
 };
 

@@ -1,10 +1,8 @@
 // commit_every: how often the state becomes durable, and that nothing else depends on it.
 
 #include <catch2/catch.hpp>
-#include <set>
 
-#include "storage/io/faulty_engine.h"
-#include "tests/core/train/small_run.h"
+#include "tests/core/train/failing_run.h"
 
 using namespace sluice;
 
@@ -14,15 +12,6 @@ std::int64_t committed_step(const SmallRun& files) {
   const auto store = state::StateStore::open_read_only({files.folder.file("state")});
   REQUIRE(store.ok());
   return (*store)->committed().position.step;
-}
-
-// The engine's transfers fail once, `request_index` requests after the first.
-WrapEngine failing(std::uint64_t request_index) {
-  return [=](std::unique_ptr<io::IoEngine> inner) {
-    io::FaultPlan plan;
-    plan.planned.push_back({request_index, io::FaultPlan::Fault::eio});
-    return io::make_faulty_engine(std::move(inner), plan);
-  };
 }
 
 }  // namespace
@@ -60,28 +49,8 @@ TEST_CASE("after a failure the last commit stands, and a resume ends as an undis
   for (const char* pipeline : {"pipeline=serial", "pipeline=handover", "pipeline=nbuffer"}) {
     for (const char* method : {"method=host", "method=csd"}) {
       const std::vector<std::string> settings = {pipeline, method, "commit_every=3", "steps=8"};
-      const SmallRun undisturbed;
-      const auto whole = train_small(undisturbed, settings);
-      REQUIRE(whole.ok());
-      std::set<std::int64_t> committed;
-      for (std::uint64_t request = 60; request < 1200; request += 97) {
-        const SmallRun files;
-        const auto failed =
-            train_small(files, settings, train::StartFrom::new_state, failing(request));
-        if (failed.ok()) continue;  // it made fewer requests
-        const auto store = state::StateStore::open_read_only({files.folder.file("state")});
-        if (!store.ok()) continue;  // the initial state was not whole yet
-        const std::int64_t step = (*store)->committed().position.step;
-        committed.insert(step);
-        CHECK(step % 3 == 0);
-        const auto rest = train_small(files, settings, train::StartFrom::last_commit);
-        INFO(pipeline << " " << method << " request " << request << " step " << step);
-        REQUIRE(rest.ok());
-        CHECK(rest->losses ==
-              std::vector<double>(whole->losses.begin() + step, whole->losses.end()));
-        CHECK(rest->digest == whole->digest);
-      }
-      CHECK(committed.size() > 1);
+      INFO(pipeline << " " << method);
+      check_last_commit_stands(settings, {.first = 60, .end = 1200, .by = 97});
     }
   }
 }

@@ -57,6 +57,14 @@ std::int64_t bytes_of(const runtime::LinkBytes& bytes, platform::Direction direc
   return bytes.size_bytes[static_cast<std::size_t>(direction)];
 }
 
+// A run in two pieces has the numbers of a whole one.
+void check_pieces(const Trained& first, const Trained& rest, const Trained& whole) {
+  std::vector<double> losses = first.losses;
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  CHECK(losses == whole.losses);
+  CHECK(rest.digest == whole.digest);
+}
+
 std::string message_of(const Result<Trained>& trained) {
   return trained.ok() ? std::string() : trained.error().message();
 }
@@ -103,10 +111,7 @@ TEST_CASE("a model on a device goes on after a resume, and after live changes") 
                       {.seed = 4}, train::StartFrom::last_commit);
   INFO(message_of(rest));
   REQUIRE(rest.ok());
-  std::vector<double> losses = first->losses;
-  losses.insert(losses.end(), rest->losses.begin(), rest->losses.end());
-  CHECK(losses == plain->losses);
-  CHECK(rest->digest == plain->digest);
+  check_pieces(*first, *rest, *plain);
 }
 
 TEST_CASE("what crosses to a device and back is what it counts, validations included") {
@@ -184,10 +189,7 @@ TEST_CASE("a residual on a device goes on after a resume, and after live changes
       train_on_device(device_files, with({"steps=9"}), {.seed = 4}, train::StartFrom::last_commit);
   INFO(message_of(rest));
   REQUIRE(rest.ok());
-  std::vector<double> losses = first->losses;
-  losses.insert(losses.end(), rest->losses.begin(), rest->losses.end());
-  CHECK(losses == plain->losses);
-  CHECK(rest->digest == plain->digest);
+  check_pieces(*first, *rest, *plain);
 }
 
 TEST_CASE("only what is sent crosses where an accelerator selects") {

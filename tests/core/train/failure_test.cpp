@@ -3,8 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/io/faulty_engine.h"
-#include "tests/core/train/small_run.h"
+#include "tests/core/train/failing_run.h"
 
 using namespace sluice;
 using io::FaultPlan;
@@ -12,29 +11,18 @@ using io::FaultPlan;
 namespace {
 
 // Counts the requests of the engine it wraps.
-class CountingEngine final : public io::IoEngine {
+class CountingEngine final : public ForwardingEngine {
  public:
   CountingEngine(std::unique_ptr<io::IoEngine> inner, std::uint64_t* request_count)
-      : inner_(std::move(inner)), request_count_(request_count) {}
+      : ForwardingEngine(std::move(inner)), request_count_(request_count) {}
 
   std::size_t submit(std::span<const io::IoRequest> requests) override {
-    const std::size_t count = inner_->submit(requests);
+    const std::size_t count = ForwardingEngine::submit(requests);
     *request_count_ += count;
     return count;
   }
-  std::size_t reap(std::span<io::IoCompletion> completions, std::size_t at_least) override {
-    return inner_->reap(completions, at_least);
-  }
-  int completion_fd() const override { return inner_->completion_fd(); }
-  Status register_buffers(std::span<const std::span<std::byte>> buffers) override {
-    return inner_->register_buffers(buffers);
-  }
-  std::size_t inflight_count() const override { return inner_->inflight_count(); }
-  std::size_t queue_depth() const override { return inner_->queue_depth(); }
-  std::string_view name() const override { return inner_->name(); }
 
  private:
-  std::unique_ptr<io::IoEngine> inner_;
   std::uint64_t* request_count_;
 };
 

@@ -2,11 +2,9 @@
 // that others move just the part that it should not.
 
 #include <catch2/catch.hpp>
-#include <set>
 
-#include "storage/io/faulty_engine.h"
+#include "tests/core/train/failing_run.h"
 #include "tests/core/train/offload_ways.h"
-#include "tests/core/train/small_run.h"
 
 using namespace sluice;
 
@@ -20,14 +18,6 @@ OffloadWay with(OffloadWay way, const OffloadWay& more) {
 // In subgroups of this many elements, whose arrays are whole pages.
 constexpr std::int64_t kElements = 1024;
 constexpr std::int64_t kSubgroupBytes = 3 * 4 * kElements;
-
-WrapEngine failing(std::uint64_t request_index) {
-  return [=](std::unique_ptr<io::IoEngine> inner) {
-    io::FaultPlan plan;
-    plan.planned.push_back({request_index, io::FaultPlan::Fault::eio});
-    return io::make_faulty_engine(std::move(inner), plan);
-  };
-}
 
 }  // namespace
 
@@ -138,27 +128,8 @@ TEST_CASE("kept state is read once and written with each commit, to the byte, by
 TEST_CASE("after a failure the last commit stands, with what was in memory gone") {
   for (const char* method : {"method=host", "method=csd"}) {
     const OffloadWay settings = {method, "commit_every=3", "steps=8", "state_cache=60KB"};
-    const SmallRun undisturbed;
-    const auto whole = train_small(undisturbed, settings);
-    REQUIRE(whole.ok());
-    std::set<std::int64_t> committed;
-    for (std::uint64_t request = 40; request < 900; request += 61) {
-      const SmallRun files;
-      const auto failed =
-          train_small(files, settings, train::StartFrom::new_state, failing(request));
-      if (failed.ok()) continue;  // it made fewer requests
-      const auto store = state::StateStore::open_read_only({files.folder.file("state")});
-      if (!store.ok()) continue;  // the initial state was not whole yet
-      const std::int64_t step = (*store)->committed().position.step;
-      committed.insert(step);
-      CHECK(step % 3 == 0);
-      const auto rest = train_small(files, settings, train::StartFrom::last_commit);
-      INFO(method << " request " << request << " step " << step);
-      REQUIRE(rest.ok());
-      CHECK(rest->losses == std::vector<double>(whole->losses.begin() + step, whole->losses.end()));
-      CHECK(rest->digest == whole->digest);
-    }
-    CHECK(committed.size() > 1);
+    INFO(method);
+    check_last_commit_stands(settings, {.first = 40, .end = 900, .by = 61});
   }
 }
 
