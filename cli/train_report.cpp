@@ -99,6 +99,17 @@ std::string activation_text(const activation::ActivationCarrier::Counts& counts,
       format_bytes(counts.resident_peak_bytes));
 }
 
+std::string overlap_text(train::TrainingRun& run, const train::TrainReport& report) {
+  const auto steps = static_cast<double>(std::max<std::size_t>(1, report.losses.size()));
+  const double all = steps * run.plan().geometry.subgroup_count();
+  return fmt::format(
+      "Overlap: {:.1f} % of the update began before its step's decision, {:.1f} % was done again "
+      "({} of {} steps).\n",
+      100 * static_cast<double>(report.ahead_count) / all,
+      100 * static_cast<double>(report.refuted_count) / all, report.refuted_step_count,
+      report.losses.size());
+}
+
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
@@ -119,6 +130,7 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += activation_text(run.activations()->counts(),
                             static_cast<std::int64_t>(report.losses.size()));
   }
+  if (run.config().offload.overlap != offload::Overlap::off) text += overlap_text(run, report);
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
@@ -150,6 +162,12 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
                            {"forwarded", counts.forwarded},
                            {"cancelled", counts.cancelled},
                            {"resident_peak_bytes", counts.resident_peak_bytes}};
+  }
+  if (run.config().offload.overlap != offload::Overlap::off) {
+    json["overlap"] = {{"subgroups", run.plan().geometry.subgroup_count()},
+                       {"ahead", report.ahead_count},
+                       {"refuted", report.refuted_count},
+                       {"refuted_steps", report.refuted_step_count}};
   }
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
     const runtime::LinkBytes& bytes = report.link_bytes[i];

@@ -46,6 +46,7 @@ class DenseRoute final : public GradientRoute {
             part_of(parts_.store.memory(chunk.subgroup), chunk.first * bytes_of(wire_));
         Status staged = co_await stage(layer, chunk, gradient, place, update);
         CO_RETURN_IF_ERROR(staged);
+        update.speculation.on_chunk_down(chunk.subgroup);
         continue;
       }
       Result<runtime::Pool::Lease> bounce =
@@ -53,7 +54,7 @@ class DenseRoute final : public GradientRoute {
       CO_RETURN_IF_ERROR(bounce);
       Status staged = co_await stage(layer, chunk, gradient, bounces_.bytes(*bounce), update);
       CO_RETURN_IF_ERROR(staged);
-      writes.spawn(write(chunk, std::move(*bounce)));
+      writes.spawn(write(chunk, std::move(*bounce), update));
     }
     if (plan.carry_count > 0) {
       Status carried = co_await carry(layer, plan, gradient);
@@ -111,10 +112,12 @@ class DenseRoute final : public GradientRoute {
     });
   }
 
-  runtime::Task<Status> write(const GradientChunk& chunk, runtime::Pool::Lease bounce) {
+  runtime::Task<Status> write(const GradientChunk& chunk, runtime::Pool::Lease bounce,
+                              StepUpdate& update) {
     Status status =
         co_await parts_.store.write(chunk.subgroup, chunk.first * bytes_of(wire_),
                                     bounces_.bytes(bounce), chunk.count * bytes_of(wire_));
+    if (status.ok()) update.speculation.on_chunk_down(chunk.subgroup);
     co_return status;
   }
 

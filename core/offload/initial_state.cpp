@@ -44,13 +44,27 @@ runtime::Task<Status> InitialState::create_on(DeviceId device, const FillInitial
 
 runtime::Task<Status> InitialState::load() {
   runtime::TaskGroup devices(parts_.kernels.runtime());
-  for (const DeviceId device : ids_of(parts_.subgroups_of)) devices.spawn(load_from(device));
+  for (const DeviceId device : ids_of(parts_.subgroups_of)) {
+    devices.spawn(load_of(device, parts_.subgroups_of[device]));
+  }
   Status status = co_await devices.join();
   co_return status;
 }
 
-runtime::Task<Status> InitialState::load_from(DeviceId device) {
-  for (const SubgroupId subgroup : parts_.subgroups_of[device]) {
+runtime::Task<Status> InitialState::load(const std::vector<SubgroupId>& subgroups) {
+  runtime::TaskGroup devices(parts_.kernels.runtime());
+  for (const DeviceId device : ids_of(parts_.subgroups_of)) {
+    devices.spawn(load_of(device, subgroups));
+  }
+  Status status = co_await devices.join();
+  co_return status;
+}
+
+// Those of `subgroups` that the device updates.
+runtime::Task<Status> InitialState::load_of(DeviceId device,
+                                            const std::vector<SubgroupId>& subgroups) {
+  for (const SubgroupId subgroup : subgroups) {
+    if (parts_.versions.device_of(subgroup) != device) continue;
     Status loaded = co_await load_subgroup(subgroup);
     CO_RETURN_IF_ERROR(loaded);
   }
@@ -133,7 +147,8 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     CO_RETURN_IF_ERROR(taken);
   }
   const state::SubgroupVersion& committed = parts_.versions.version(subgroup);
-  if (checksummer.digest() == committed.checksums[0]) co_return ok_status();
+  const bool has_payload = !parts_.parameters.empty();
+  if (!has_payload || checksummer.digest() == committed.checksums[0]) co_return ok_status();
   co_return make_error(ErrorCode::corrupt,
                        "{}: master_weights of subgroup {} at offset {} are not what was "
                        "committed; `sluice state DIR --verify` lists all damage",

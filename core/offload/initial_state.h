@@ -1,7 +1,7 @@
 #pragma once
 // Before the first step: write a new state, or read the 16-bit copy out of a committed one. Both go
 // through bounce buffers, subgroup by subgroup, so that no part of the state is in memory as a
-// whole. Always with payload.
+// whole. A step that is skipped after some of it was updated reads these subgroups once more.
 //
 // Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.
 
@@ -32,12 +32,14 @@ class InitialState {
   runtime::Task<Status> create(const FillInitial& fill, StepUpdate& update);
   // Errors: ErrorCode::corrupt where master weights are not those of the commit.
   runtime::Task<Status> load();
+  // The same of some subgroups, which live until awaited.
+  runtime::Task<Status> load(const std::vector<SubgroupId>& subgroups);
 
  private:
   runtime::Task<Status> create_on(DeviceId device, const FillInitial& fill, StepUpdate& update);
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
                                         StepUpdate& update);
-  runtime::Task<Status> load_from(DeviceId device);
+  runtime::Task<Status> load_of(DeviceId device, const std::vector<SubgroupId>& subgroups);
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,
                           std::span<std::byte> bounce) const;

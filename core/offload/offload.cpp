@@ -48,10 +48,13 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
   co_return committed;
 }
 
-void Offload::begin_step(std::int32_t step, double loss_scale) {
+void Offload::begin_step(std::int32_t step, double loss_scale,
+                         const std::optional<optimizer::UpdateScalars>& expected) {
   this_ = 1 - this_;
   StepUpdate& update = this_update();
   update.begin(step, loss_scale, parts_.options.commits(step));
+  // After a step without commit the version that is updated is where the next one goes.
+  update.speculation.begin(update.before->commits ? expected : std::nullopt);
   // Which state moves is known only once the step before has ended.
   const bool reads_ahead = pipeline_->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
@@ -91,22 +94,38 @@ model::KeptPlace Offload::kept_place(LayerId layer) {
   return {room.indices, room.values};
 }
 
-double Offload::remaining_loss_scale() const {
-  return parts_.options.has_feedback() ? 1 : updates_[this_].loss_scale;
-}
-
 runtime::Task<Status> Offload::update(const StepDecision& decision) {
   StepUpdate& update = this_update();
   Status started = co_await update.starts.join();
   CO_RETURN_IF_ERROR(started);
-  update.decision = decision;
   const bool is_left_to_next_step = pipeline_->goes_into_next_step() && decision.apply;
   if (is_left_to_next_step) arrival_.expect_all();  // forward is over: nobody waits for the last
-  update.decided.set();
-  if (is_left_to_next_step) co_return ok_status();
+  update.decide(decision);
+  if (is_left_to_next_step) {
+    for (const SubgroupId subgroup : ids_of(update.next_slot)) {
+      const bool is_up = update.speculation.is_up(subgroup);
+      if (is_up && !update.speculation.is_refuted(subgroup)) arrival_.arrived(subgroup);
+    }
+    co_return ok_status();
+  }
   Status status = co_await update.tasks.join();
-  if (status.ok() && !decision.apply) status = co_await sender_.take_back(update);
+  if (status.ok() && !decision.apply) status = co_await skip(update);
   co_return status;
+}
+
+// What was updated already is as if it had not been: the old version is whole on its drive, and the
+// 16-bit parameters are made of it again.
+runtime::Task<Status> Offload::skip(StepUpdate& update) {
+  std::vector<SubgroupId> refuted;
+  for (const SubgroupId subgroup : ids_of(update.next_slot)) {
+    if (!update.speculation.is_refuted(subgroup)) continue;
+    parts_.cache.forget(subgroup);
+    refuted.push_back(subgroup);
+  }
+  Status restored = co_await initial_state_.load(refuted);
+  CO_RETURN_IF_ERROR(restored);
+  Status taken_back = co_await sender_.take_back(update);
+  co_return taken_back;
 }
 
 runtime::Task<Status> Offload::end_step(const state::TrainingPosition& position) {

@@ -8,6 +8,7 @@
 //   gradient_sender.h  gradients down, dense or sparse
 //   update_site.h      where subgroups are updated: the host, or a CSD
 //   subgroup_update.h  one subgroup on its site
+//   speculation.h      what of an update comes before the decision (overlap=exact)
 //   update_pipeline.h  in which order: serial, handover, nbuffer
 //   state_versions.h   which version is the newest, and how it is committed
 //   state_cache.h      whose state stays in memory between steps
@@ -61,8 +62,10 @@ class Offload {
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters() { return initial_state_.load(); }
 
-  // The loss scale is that of the gradients to come; the residual is kept without it.
-  void begin_step(std::int32_t step, double loss_scale);
+  // The loss scale is that of the gradients to come; the residual is kept without it. `expected`:
+  // what the decision will nearly surely be, with overlap=exact; it is used where can_speculate().
+  void begin_step(std::int32_t step, double loss_scale,
+                  const std::optional<optimizer::UpdateScalars>& expected = std::nullopt);
   // Waits until this layer and all below have the parameters of the last update.
   runtime::Event::Awaiter parameters_up(LayerId layer) { return arrival_.wait(layer); }
   const ParameterArrival& arrival() const { return arrival_; }
@@ -94,9 +97,13 @@ class Offload {
   LayerId selected_from() const { return updates_[this_].compressed_from; }
   // The gradients of this step contain it.
   double loss_scale() const { return updates_[this_].loss_scale; }
-  // The loss scale still contained in the gradients on the drives; 1 with error feedback, which
-  // divides it out.
-  double remaining_loss_scale() const;
+  // Of gradients with this loss scale what is still contained in those on the drives; 1 with error
+  // feedback, which divides it out.
+  double remaining_loss_scale(double loss_scale) const {
+    return parts_.options.has_feedback() ? 1 : loss_scale;
+  }
+  // Of the step under way, after update(): what was updated before its decision.
+  const Speculation& speculation() const { return updates_[this_].speculation; }
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> end_step(const state::TrainingPosition& position);
   // Waits for what the last step has left to do, its commit too if it has one.
@@ -110,6 +117,7 @@ class Offload {
   const OffloadOptions& options() const { return parts_.options; }
 
  private:
+  runtime::Task<Status> skip(StepUpdate& update);
   runtime::Task<Status> start_update(StepUpdate& update, bool reads_ahead);
   runtime::Task<Status> finish_step(state::TrainingPosition position, StepUpdate& update);
   runtime::Task<Status> close_step(const state::TrainingPosition& position, StepUpdate& update);

@@ -33,6 +33,11 @@ enum class GradientWork : std::uint8_t {
   accelerator,  // does so where they are, and what is sent comes to the host
 };
 
+enum class Overlap : std::uint8_t {
+  off,    // a subgroup's update waits for the gradients of all
+  exact,  // it begins as soon as its own are final, by the decision that is expected
+};
+
 struct OffloadOptions {
   Method method = Method::csd;
   Pipeline pipeline = Pipeline::nbuffer;
@@ -42,6 +47,7 @@ struct OffloadOptions {
   double density = 1;  // part of the gradient's elements that is sent; 1: all, uncompressed
   bool error_feedback = false;  // density < 1: what is not sent is added to the next gradient
   GradientWork gradient_work = GradientWork::host;
+  Overlap overlap = Overlap::off;
   bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
   Float16Kind parameter_kind = Float16Kind::bf16;

@@ -17,7 +17,7 @@ constexpr std::int32_t kOnlySet = 0;
 
 class HandoverPipeline final : public UpdatePipeline {
  public:
-  explicit HandoverPipeline(const PipelineParts& parts) : parts_(parts) {
+  explicit HandoverPipeline(const PipelineParts& parts) : parts_(parts), rounds_(parts) {
     for (const DeviceId device : ids_of(parts.sites)) {
       std::vector<std::unique_ptr<runtime::Pool>>& of_device = variables_.emplace_back();
       for (std::int32_t v = 0; v < parts.geometry.variable_count; ++v) {
@@ -32,22 +32,25 @@ class HandoverPipeline final : public UpdatePipeline {
   using Leases = std::array<runtime::Pool::Lease, optimizer::kMaxStateArrays>;
 
   runtime::Task<Status> run(StepUpdate& update) {
-    Status decided = co_await update.decided.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
-    CO_RETURN_IF_ERROR(decided);
-    if (!update.decision.apply) co_return ok_status();
     runtime::TaskGroup lazy(parts_.runtime);
-    Status status;
-    for (std::size_t round = 0; status.ok() && round < parts_.round_count(); ++round) {
-      runtime::TaskGroup urgent(parts_.runtime);
-      for (const DeviceId device : ids_of(parts_.sites)) {
-        if (!parts_.takes_part(device, round)) continue;
-        urgent.spawn(run_subgroup(update, device, parts_.subgroups_of[device][round], lazy));
-      }
-      status = co_await urgent.join();
-    }
+    const Rounds::Run run_round = [this, &lazy](StepUpdate& of, const Rounds::Members& members) {
+      return run_members(of, members, lazy);
+    };
+    Status status = co_await rounds_.run(update, run_round);
     Status written = co_await lazy.join();
     if (!status.ok()) co_return status;
     co_return written;
+  }
+
+  runtime::Task<Status> run_members(StepUpdate& update, const Rounds::Members& members,
+                                    runtime::TaskGroup& lazy) {
+    runtime::TaskGroup urgent(parts_.runtime);
+    for (const DeviceId device : ids_of(members)) {
+      if (members[device] == kNoSubgroup) continue;
+      urgent.spawn(run_subgroup(update, device, members[device], lazy));
+    }
+    Status status = co_await urgent.join();
+    co_return status;
   }
 
   runtime::Task<Status> run_subgroup(StepUpdate& update, DeviceId device, SubgroupId subgroup,
@@ -65,6 +68,7 @@ class HandoverPipeline final : public UpdatePipeline {
       Status read = co_await parts_.subgroups.read_variable(update, subgroup, v, kOnlySet);
       CO_RETURN_IF_ERROR(read);
     }
+    if (update.is_skipped()) co_return ok_status();
     Status updated = co_await parts_.subgroups.run_kernel(update, subgroup, kOnlySet);
     CO_RETURN_IF_ERROR(updated);
 
@@ -87,6 +91,7 @@ class HandoverPipeline final : public UpdatePipeline {
   }
 
   PipelineParts parts_;
+  Rounds rounds_;
   // A buffer for each variable of a device.
   IdVector<DeviceId, std::vector<std::unique_ptr<runtime::Pool>>> variables_;
 };

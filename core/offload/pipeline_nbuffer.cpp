@@ -9,6 +9,9 @@
 // writes is taken only once step n is committed (update.started), so the last commit stays whole;
 // and reads ahead begin when step n has read everything (before->all_read), so they are never in
 // the way of the step that forward waits for.
+//
+// With overlap=exact subgroups are taken from the last on while backward runs, each updated when
+// its own gradients are final; from the decision on the rest is taken from the first.
 
 #include "core/offload/update_pipeline.h"
 
@@ -35,19 +38,45 @@ class NbufferPipeline final : public UpdatePipeline {
         waiting_for("the step before it to be read", device, kNoSubgroup));
     CO_RETURN_IF_ERROR(read);
     runtime::TaskGroup subgroups(parts_.runtime);
-    Status stopped;
-    for (const SubgroupId subgroup : parts_.subgroups_of[device]) {
-      Result<runtime::Pool::Lease> set = co_await parts_.sites[device]->set_turns().acquire(
-          waiting_for("a free buffer set", device, subgroup));
-      if (!set.ok()) {
-        stopped = set.error();
-        break;
-      }
-      subgroups.spawn(run_subgroup(update, device, subgroup, std::move(*set)));
-    }
+    Status taken;
+    if (update.speculation.is_on()) taken = co_await take_ahead(update, device, subgroups);
+    if (taken.ok()) taken = co_await take_left(update, device, subgroups);
     Status status = co_await subgroups.join();
     if (!status.ok()) co_return status;
-    co_return stopped;
+    co_return taken;
+  }
+
+  // From the last, as their gradients become final, until the decision is made.
+  runtime::Task<Status> take_ahead(StepUpdate& update, DeviceId device,
+                                   runtime::TaskGroup& subgroups) {
+    const std::vector<SubgroupId>& own = parts_.subgroups_of[device];
+    for (auto at = own.rbegin(); at != own.rend(); ++at) {
+      Result<runtime::Pool::Lease> set = co_await free_set(device, *at);
+      CO_RETURN_IF_ERROR(set);
+      if (update.decided.is_set()) break;
+      update.speculation.on_taken(*at);
+      subgroups.spawn(run_subgroup(update, device, *at, std::move(*set)));
+    }
+    Status decided = co_await update.decided.wait(waiting_for("gradients", device, kNoSubgroup));
+    co_return decided;
+  }
+
+  // From the first, since forward needs that soonest.
+  runtime::Task<Status> take_left(StepUpdate& update, DeviceId device,
+                                  runtime::TaskGroup& subgroups) {
+    for (const SubgroupId subgroup : parts_.subgroups_of[device]) {
+      if (update.is_skipped()) break;
+      if (!update.speculation.is_left(subgroup)) continue;
+      Result<runtime::Pool::Lease> set = co_await free_set(device, subgroup);
+      CO_RETURN_IF_ERROR(set);
+      subgroups.spawn(run_subgroup(update, device, subgroup, std::move(*set)));
+    }
+    co_return ok_status();
+  }
+
+  runtime::Pool::Awaiter free_set(DeviceId device, SubgroupId subgroup) {
+    return parts_.sites[device]->set_turns().acquire(
+        waiting_for("a free buffer set", device, subgroup));
   }
 
   runtime::Task<Status> run_subgroup(StepUpdate& update, DeviceId device, SubgroupId subgroup,
@@ -56,8 +85,8 @@ class NbufferPipeline final : public UpdatePipeline {
     Result<runtime::Pool::Lease> turn = co_await state_turns_[subgroup]->acquire(
         waiting_for("its state to be written", device, subgroup));
     CO_RETURN_IF_ERROR(turn);
-    const bool is_skipped = update.decided.is_set() && !update.decision.apply;
-    if (is_skipped) co_return ok_status();  // nothing to read for
+    if (update.is_skipped()) co_return ok_status();  // nothing to read for
+    parts_.subgroups.take(update, subgroup);
     if (parts_.options.prefetch) {
       Status state_read = co_await parts_.subgroups.read_state(update, subgroup, set);
       CO_RETURN_IF_ERROR(state_read);
@@ -65,19 +94,21 @@ class NbufferPipeline final : public UpdatePipeline {
     Status started = co_await update.started.wait(
         waiting_for("the step before it to be committed", device, subgroup));
     CO_RETURN_IF_ERROR(started);
-    Status decided = co_await update.decided.wait(waiting_for("gradients", device, subgroup));
-    CO_RETURN_IF_ERROR(decided);
-    if (!update.decision.apply) co_return ok_status();
+    Status ready = co_await parts_.subgroups.gradients(update, subgroup);
+    CO_RETURN_IF_ERROR(ready);
+    if (update.is_skipped()) co_return ok_status();
     if (!parts_.options.prefetch) {
       Status state_read = co_await parts_.subgroups.read_state(update, subgroup, set);
       CO_RETURN_IF_ERROR(state_read);
     }
     Status gradient_read = co_await parts_.subgroups.read_gradient(update, subgroup, set);
     CO_RETURN_IF_ERROR(gradient_read);
-    if (--update.unread_count == 0) update.all_read.set();
+    update.on_read();
+    if (update.is_skipped()) co_return ok_status();  // meanwhile
 
     Status updated = co_await parts_.subgroups.run_kernel(update, subgroup, set);
     CO_RETURN_IF_ERROR(updated);
+    if (update.speculation.is_refuted(subgroup)) co_return ok_status();  // it is done again
 
     runtime::TaskGroup leaving(parts_.runtime);
     leaving.spawn(bring_parameters(update, subgroup, set));
@@ -90,7 +121,11 @@ class NbufferPipeline final : public UpdatePipeline {
                                          std::int32_t set) {
     Status up = co_await parts_.subgroups.parameters_up(update, subgroup, set);
     CO_RETURN_IF_ERROR(up);
-    parts_.arrival.arrived(subgroup);
+    if (!update.decided.is_set()) {
+      update.speculation.on_parameters_up(subgroup);
+    } else if (!update.speculation.is_refuted(subgroup)) {
+      parts_.arrival.arrived(subgroup);
+    }
     co_return ok_status();
   }
 

@@ -13,31 +13,25 @@ namespace {
 class SerialPipeline final : public UpdatePipeline {
  public:
   explicit SerialPipeline(const PipelineParts& parts)
-      : parts_(parts), round_sets_(parts.sites.count()) {}
+      : parts_(parts),
+        rounds_(parts),
+        run_round_([this](StepUpdate& update, const Rounds::Members& members) {
+          return run_round(update, members);
+        }),
+        round_sets_(parts.sites.count()) {}
 
-  void start(StepUpdate& update) override { update.tasks.spawn(run(update)); }
+  void start(StepUpdate& update) override { update.tasks.spawn(rounds_.run(update, run_round_)); }
 
  private:
-  runtime::Task<Status> run(StepUpdate& update) {
-    Status decided = co_await update.decided.wait(waiting_for("gradients", kNoDevice, kNoSubgroup));
-    CO_RETURN_IF_ERROR(decided);
-    if (!update.decision.apply) co_return ok_status();
-    for (std::size_t round = 0; round < parts_.round_count(); ++round) {
-      Status status = co_await run_round(update, round);
-      CO_RETURN_IF_ERROR(status);
-    }
-    co_return ok_status();
-  }
-
-  runtime::Task<Status> run_round(StepUpdate& update, std::size_t round) {
-    for (const DeviceId device : ids_of(parts_.sites)) {
-      if (!parts_.takes_part(device, round)) continue;
+  runtime::Task<Status> run_round(StepUpdate& update, const Rounds::Members& members) {
+    for (const DeviceId device : ids_of(members)) {
+      if (members[device] == kNoSubgroup) continue;
       Result<runtime::Pool::Lease> set = co_await parts_.sites[device]->set_turns().acquire(
-          waiting_for("a buffer set", device, parts_.subgroups_of[device][round]));
+          waiting_for("a buffer set", device, members[device]));
       CO_RETURN_IF_ERROR(set);
       round_sets_[device] = std::move(*set);
     }
-    Status status = co_await run_stripes(update, round);
+    Status status = co_await run_stripes(update, members);
     for (runtime::Pool::Lease& set : round_sets_) set.release();
     co_return status;
   }
@@ -47,10 +41,11 @@ class SerialPipeline final : public UpdatePipeline {
       &SubgroupUpdate::read_all, &SubgroupUpdate::run_kernel, &SubgroupUpdate::write_state,
       &SubgroupUpdate::parameters_up};
 
-  runtime::Task<Status> run_stripes(StepUpdate& update, std::size_t round) {
+  runtime::Task<Status> run_stripes(StepUpdate& update, const Rounds::Members& members) {
     for (const Phase phase : kPhases) {
+      if (update.is_skipped()) break;
       runtime::TaskGroup stripes(parts_.runtime);
-      start_stripes(stripes, phase, update, round);
+      start_stripes(stripes, phase, update, members);
       Status status = co_await stripes.join();
       CO_RETURN_IF_ERROR(status);
     }
@@ -60,15 +55,17 @@ class SerialPipeline final : public UpdatePipeline {
   // No part of the coroutine: with sanitizers g++ 12 loses the object of a call through a pointer
   // to a member there.
   void start_stripes(runtime::TaskGroup& stripes, Phase phase, StepUpdate& update,
-                     std::size_t round) {
-    for (const DeviceId device : ids_of(parts_.sites)) {
-      if (!parts_.takes_part(device, round)) continue;
-      stripes.spawn((parts_.subgroups.*phase)(update, parts_.subgroups_of[device][round],
-                                              round_sets_[device].index()));
+                     const Rounds::Members& members) {
+    for (const DeviceId device : ids_of(members)) {
+      if (members[device] == kNoSubgroup) continue;
+      stripes.spawn(
+          (parts_.subgroups.*phase)(update, members[device], round_sets_[device].index()));
     }
   }
 
   PipelineParts parts_;
+  Rounds rounds_;
+  Rounds::Run run_round_;
   IdVector<DeviceId, runtime::Pool::Lease> round_sets_;  // of the round under way
 };
 

@@ -80,6 +80,7 @@ class SparseRoute final : public GradientRoute {
                                       runtime::TaskGroup& writes) {
     if (parts_.store.is_in_memory()) {
       Status encoded = co_await encode(subgroup, parts_.store.memory(subgroup), update);
+      if (encoded.ok()) update.speculation.on_chunk_down(subgroup);
       co_return encoded;
     }
     Result<runtime::Pool::Lease> buffer = co_await buffers_.acquire(
@@ -87,7 +88,7 @@ class SparseRoute final : public GradientRoute {
     CO_RETURN_IF_ERROR(buffer);
     Status encoded = co_await encode(subgroup, buffers_.bytes(*buffer), update);
     CO_RETURN_IF_ERROR(encoded);
-    writes.spawn(write(subgroup, std::move(*buffer)));
+    writes.spawn(write(subgroup, std::move(*buffer), update));
     co_return ok_status();
   }
 
@@ -107,9 +108,11 @@ class SparseRoute final : public GradientRoute {
     });
   }
 
-  runtime::Task<Status> write(SubgroupId subgroup, runtime::Pool::Lease buffer) {
+  runtime::Task<Status> write(SubgroupId subgroup, runtime::Pool::Lease buffer,
+                              StepUpdate& update) {
     Status status = co_await parts_.store.write(subgroup, 0, buffers_.bytes(buffer),
                                                 parts_.format.size_bytes(subgroup));
+    if (status.ok()) update.speculation.on_chunk_down(subgroup);
     co_return status;
   }
 

@@ -76,6 +76,11 @@ bool StateCache::has_all(SubgroupId subgroup) const {
   return entries_[subgroup].read == (1u << variable_count_) - 1;
 }
 
+void StateCache::forget(SubgroupId subgroup) {
+  entries_[subgroup].read = 0;
+  entries_[subgroup].is_unwritten = false;
+}
+
 void StateCache::on_read(SubgroupId subgroup, std::int32_t variable) {
   if (keeps(subgroup)) entries_[subgroup].read |= 1u << variable;
 }

@@ -49,6 +49,8 @@ class StateCache {
   void on_updated(SubgroupId subgroup, bool is_written) {
     entries_[subgroup].is_unwritten = keeps(subgroup) && !is_written;
   }
+  // What is in memory is not the newest version, which the drives have: it is to be read again.
+  void forget(SubgroupId subgroup);
   // Whether its newest version is in memory alone.
   bool is_unwritten(SubgroupId subgroup) const { return entries_[subgroup].is_unwritten; }
   void on_written(SubgroupId subgroup) { entries_[subgroup].is_unwritten = false; }

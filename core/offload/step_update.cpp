@@ -9,6 +9,7 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
     : layer_stats(layer_count),
       sends(runtime),
       decided(runtime),
+      speculation(runtime, check_counts),
       starts(runtime),
       started(runtime),
       next_slot(check_counts.count()),
@@ -31,6 +32,19 @@ void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_
   started.reset();
   unread_count = next_slot.count();
   all_read.reset();
+}
+
+void StepUpdate::decide(const StepDecision& made) {
+  decision = made;
+  speculation.decide(made);
+  if (made.apply) unread_count += speculation.refuted_count();
+  decided.set();
+  if (unread_count == 0) all_read.set();
+}
+
+void StepUpdate::on_read() {
+  unread_count -= 1;
+  if (unread_count == 0 && decided.is_set()) all_read.set();
 }
 
 optimizer::GradientStats StepUpdate::gradient_stats() const {

@@ -7,8 +7,8 @@
 //   started     the step before has ended, and is committed if it was to be: the next version's
 //               slots are taken
 //   decided     the gradients are on the drives, and `decision` says what to do with them
-//   all_read    every subgroup's state and gradient are read: the next step's reads are not in
-//               their way
+//   all_read    every subgroup's state and gradient are read, for good: the next step's reads are
+//               not in their way
 //
 // Thread contract: the schedule's thread, but for layer_stats, gradient_checks and next_checksums,
 // whose elements workers write while the operation that writes them is awaited.
@@ -18,17 +18,11 @@
 #include "base/id_vector.h"
 #include "base/ids.h"
 #include "core/csd/update_task.h"
+#include "core/offload/speculation.h"
 #include "core/optimizer/gradient_stats.h"
-#include "core/runtime/sync.h"
 #include "storage/state/state_layout.h"
 
 namespace sluice::offload {
-
-// What the update does with the gradients that have gone down.
-struct StepDecision {
-  bool apply = true;  // false: overflow, nothing is updated
-  optimizer::UpdateScalars scalars;
-};
 
 struct StepUpdate {
   // `check_counts`: how many chunks each subgroup's gradient goes down in.
@@ -37,6 +31,15 @@ struct StepUpdate {
 
   // For a step that is to come. The one that had this object has ended.
   void begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit);
+  // The gradients are known: wakes who waits for that.
+  void decide(const StepDecision& made);
+  // State and gradient of one more subgroup are read for its update.
+  void on_read();
+  bool is_skipped() const { return decided.is_set() && !decision.apply; }
+  // What a subgroup's kernel is to be given now: the decision, or what is expected.
+  const optimizer::UpdateScalars& scalars() const {
+    return decided.is_set() ? decision.scalars : speculation.expected();
+  }
   // Sum of squares over all layers in order, and whether all are finite; of the layers so far.
   optimizer::GradientStats gradient_stats() const;
 
@@ -53,6 +56,7 @@ struct StepUpdate {
   // The decision.
   runtime::Event decided;
   StepDecision decision;
+  Speculation speculation;  // its events are those of the gradients
 
   // The next version.
   bool commits = true;  // it becomes durable when the step ends
@@ -60,7 +64,7 @@ struct StepUpdate {
   runtime::Event started;
   IdVector<SubgroupId, state::SlotId> next_slot;
   IdVector<SubgroupId, csd::UpdatedChecksums> next_checksums;
-  std::int32_t unread_count = 0;  // subgroups
+  std::int32_t unread_count = 0;  // subgroups; those that are updated once more count again
   runtime::Event all_read;
   runtime::TaskGroup tasks;  // of the pipeline
 };

@@ -67,6 +67,25 @@ runtime::Task<Status> SubgroupUpdate::read_gradient(StepUpdate& update, Subgroup
   co_return status;
 }
 
+// What was refuted is in the buffers that stay, too: the version that is still whole is on the
+// drive.
+void SubgroupUpdate::take(StepUpdate& update, SubgroupId subgroup) {
+  if (!update.decided.is_set()) update.speculation.on_taken(subgroup);
+  if (!update.speculation.is_refuted(subgroup)) return;
+  update.speculation.on_again(subgroup);
+  parts_.cache.forget(subgroup);
+}
+
+runtime::Task<Status> SubgroupUpdate::gradients(StepUpdate& update, SubgroupId subgroup) {
+  const DeviceId device = parts_.versions.device_of(subgroup);
+  if (update.speculation.is_on()) {
+    Status final = co_await update.speculation.gradients_final(subgroup);
+    co_return final;
+  }
+  Status decided = co_await update.decided.wait(waiting_for("gradients", device, subgroup));
+  co_return decided;
+}
+
 runtime::Task<Status> SubgroupUpdate::read_all(StepUpdate& update, SubgroupId subgroup,
                                                std::int32_t set) {
   runtime::TaskGroup reads(parts_.runtime);
@@ -124,7 +143,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   csd::UpdateOrder order;
   order.step = update.step;
   order.task.subgroup = subgroup;
-  order.task.scalars = update.decision.scalars;
+  order.task.scalars = update.scalars();
   CHECK_EQ(optimizer::rule_info(order.task.scalars).state_count(), geometry.variable_count);
   order.task.element_count = geometry.element_count(subgroup);
   order.task.is_sparse = parts_.options.is_sparse();
@@ -147,6 +166,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
 runtime::Task<Status> SubgroupUpdate::run_kernel(StepUpdate& update, SubgroupId subgroup,
                                                  std::int32_t set) {
   const csd::UpdateOrder order = order_of(update, subgroup);
+  if (!update.decided.is_set()) update.speculation.on_ahead(subgroup);
   Status status = co_await site_of(subgroup).update(order, set, update.next_checksums[subgroup]);
   if (status.ok()) parts_.cache.on_updated(subgroup, is_written_by(update, subgroup));
   co_return status;

@@ -30,6 +30,11 @@ class SubgroupUpdate {
   runtime::Task<Status> read_variable(StepUpdate& update, SubgroupId subgroup,
                                       std::int32_t variable, std::int32_t set);
   runtime::Task<Status> read_gradient(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
+  // The subgroup is taken on: ahead of the decision, or after it, perhaps once more.
+  void take(StepUpdate& update, SubgroupId subgroup);
+  // Waits until the subgroup may be updated: for the decision, or for its own gradients where the
+  // decision is expected to be a certain one (speculation.h).
+  runtime::Task<Status> gradients(StepUpdate& update, SubgroupId subgroup);
   // State and gradient.
   runtime::Task<Status> read_all(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
   runtime::Task<Status> run_kernel(StepUpdate& update, SubgroupId subgroup, std::int32_t set);

@@ -4,6 +4,7 @@
 //
 // Thread contract: the schedule's thread.
 
+#include <functional>
 #include <memory>
 
 #include "core/offload/parameter_arrival.h"
@@ -28,13 +29,31 @@ struct PipelineParts {
   SubgroupUpdate& subgroups;
   UpdateSites& sites;
   ParameterArrival& arrival;
-  const IdVector<DeviceId, std::vector<SubgroupId>>& subgroups_of;  // in order of their update
+  const IdVector<DeviceId, std::vector<SubgroupId>>& subgroups_of;  // in flat order
+};
 
-  // Where devices go in rounds, a subgroup of each: rounds, and who has a subgroup in one.
-  std::size_t round_count() const;
-  bool takes_part(DeviceId device, std::size_t round) const {
-    return round < subgroups_of[device].size();
-  }
+// Where devices go in step: rounds, with a subgroup of each device.
+class Rounds {
+ public:
+  // By device; kNoSubgroup: the device has none.
+  using Members = IdVector<DeviceId, SubgroupId>;
+  using Run = std::function<runtime::Task<Status>(StepUpdate& update, const Members& members)>;
+
+  explicit Rounds(const PipelineParts& parts);
+
+  // Calls `run_round` for each round, one after the other: before the decision from the last, as
+  // the gradients of all its subgroups become final (speculation.h); after it from the first, with
+  // what is left. `run_round` leaves off where the step turns out to be skipped.
+  runtime::Task<Status> run(StepUpdate& update, const Run& run_round);
+
+ private:
+  runtime::Task<Status> run_ahead(StepUpdate& update, const Run& run_round);
+  runtime::Task<Status> gradients(StepUpdate& update, std::size_t round);
+  const Members& take(StepUpdate& update, std::size_t round);
+
+  PipelineParts parts_;
+  std::size_t count_ = 0;
+  Members members_;  // of the round under way
 };
 
 std::unique_ptr<UpdatePipeline> make_pipeline(const PipelineParts& parts);

@@ -96,6 +96,7 @@ struct AdamWScalars {
   float minus_step_size;
   float inverse_sqrt_bias2;
   float eps;
+  bool operator==(const AdamWScalars&) const = default;
 };
 
 struct SgdScalars {
@@ -103,6 +104,7 @@ struct SgdScalars {
   float weight_decay;
   float momentum;
   float minus_lr;
+  bool operator==(const SgdScalars&) const = default;
 };
 
 struct AdaGradScalars {
@@ -110,6 +112,7 @@ struct AdaGradScalars {
   float weight_decay;
   float minus_lr;
   float eps;
+  bool operator==(const AdaGradScalars&) const = default;
 };
 
 // The constants of one step, computed in double and rounded once, by the host for every kernel and

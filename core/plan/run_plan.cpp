@@ -23,6 +23,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   options.error_feedback = config.offload.error_feedback;
   options.gradient_work = config.offload.gradient_work;
   options.prefetch = config.offload.prefetch;
+  options.overlap = config.offload.overlap;
   options.commit_every = static_cast<std::int32_t>(config.offload.commit_every);
   // fill_state_cache() sets it where it is what the memory plan leaves.
   options.state_cache_bytes = std::max<std::int64_t>(0, config.offload.state_cache_bytes);

@@ -193,6 +193,12 @@ const Setting kSettings[] = {
      "accelerator, from which only what is sent comes (docs/accelerator.md)."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
      "Read the first subgroups' state while backward still runs."},
+    {"overlap", "offload", word,
+     WORDS(offload.overlap, WORD("off", offload::Overlap::off),
+           WORD("exact", offload::Overlap::exact)),
+     kNone, "",
+     "Update during backward: exact updates a subgroup as soon as its own gradients are final, and "
+     "once more where the step turns out to be clipped or skipped (docs/offload.md)."},
     {"commit_every", "offload", integer, AT(offload.commit_every), between(1, 1000), "steps",
      "Steps from one commit of the state to the next; a crash loses those since the last one "
      "(docs/offload.md)."},
@@ -260,10 +266,10 @@ const Setting* find_setting(std::string_view key) {
 }
 
 std::span<const std::string_view> knob_keys() {
-  static constexpr std::array<std::string_view, 15> kKnobs = {
-      "method",        "pipeline",      "buffers",        "device_map", "wire",
-      "gradient_tier", "density",       "error_feedback", "prefetch",   "commit_every",
-      "state_cache",   "bounce_memory", "queue_depth",    "io_bytes",   "record"};
+  static constexpr std::array<std::string_view, 16> kKnobs = {
+      "method",        "pipeline",       "buffers",  "device_map", "wire",         "gradient_tier",
+      "density",       "error_feedback", "prefetch", "overlap",    "commit_every", "state_cache",
+      "bounce_memory", "queue_depth",    "io_bytes", "record"};
   return kKnobs;
 }
 

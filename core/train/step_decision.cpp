@@ -11,6 +11,10 @@ offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradie
               optimizer::update_scalars(plan.update, plan.position.optimizer_step + 1, grad_scale)};
 }
 
+offload::StepDecision expected_decision(const StepPlan& plan, double remaining_loss_scale) {
+  return decide(plan, {.norm = 0, .finite = true}, remaining_loss_scale);
+}
+
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients) {
   state::TrainingPosition next = plan.position;
   next.step += 1;

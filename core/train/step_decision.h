@@ -39,6 +39,9 @@ struct StepPlan {
 offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
                              double remaining_loss_scale);
 
+// What decide() says where nothing is clipped and nothing overflows.
+offload::StepDecision expected_decision(const StepPlan& plan, double remaining_loss_scale);
+
 // The training position once the decision is carried out and committed.
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients);
 

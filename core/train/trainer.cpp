@@ -233,6 +233,9 @@ void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, doub
   step.update_ns = outcome.update_ns();
   step.total_ns = outcome.total_ns();
   report_.losses.push_back(loss);
+  report_.ahead_count += outcome.ahead_count;
+  report_.refuted_count += outcome.refuted_count;
+  report_.refuted_step_count += outcome.refuted_count > 0 ? 1 : 0;
   report_.forward_seconds += seconds(step.forward_ns);
   report_.backward_seconds += seconds(step.backward_ns);
   report_.update_seconds += seconds(step.update_ns);

@@ -26,6 +26,11 @@ struct TrainReport {
   double backward_seconds = 0;
   double update_seconds = 0;
   double total_seconds = 0;
+  // overlap=exact: subgroups that were updated before their step's decision, and those of them that
+  // it refuted; sums over the steps.
+  std::int64_t ahead_count = 0;
+  std::int64_t refuted_count = 0;
+  std::int64_t refuted_step_count = 0;         // steps with any
   std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
 };
 

@@ -26,6 +26,8 @@ class TrainingStep {
   runtime::Task<Status> backward_layers(LayerTraffic& traffic);
   runtime::Task<Status> backward_one(LayerId layer, int micro_step,
                                      const model::LayerGradient& into, int gradient);
+  std::optional<optimizer::UpdateScalars> expected_update() const;
+  void note_speculation(const offload::StepDecision& decision);
   GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
@@ -45,7 +47,8 @@ runtime::Task<Status> TrainingStep::run() {
   const auto now_ns = [this] { return context_.runtime.now_ns(); };
   outcome_.start_ns = now_ns();
   // State may be read ahead from here on.
-  offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale);
+  offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
+                     expected_update());
 
   // model: each layer as its parameters come up.
   Status forwarded = co_await forward();
@@ -62,7 +65,7 @@ runtime::Task<Status> TrainingStep::run() {
 
   outcome_.gradients = summary();
   const offload::StepDecision decision =
-      decide(plan_, outcome_.gradients, offload.remaining_loss_scale());
+      decide(plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
   outcome_.position = position_after(plan_, outcome_.gradients);
   if (!decision.apply) {
     Status back = co_await GradientWork(context_).put_back();
@@ -72,6 +75,7 @@ runtime::Task<Status> TrainingStep::run() {
   // update -> parameters back: every subgroup on its device, or none.
   Status updated = co_await offload.update(decision);
   CO_RETURN_IF_ERROR(updated);
+  note_speculation(decision);
   Status ended = co_await offload.end_step(outcome_.position);
   CO_RETURN_IF_ERROR(ended);
   outcome_.end_ns = now_ns();
@@ -149,6 +153,23 @@ runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
   CO_RETURN_IF_ERROR(status);
   if (carrier != nullptr) carrier->done(layer, micro_step);
   co_return ok_status();
+}
+
+// overlap=exact: what most decisions come to, apply and clip nothing.
+std::optional<optimizer::UpdateScalars> TrainingStep::expected_update() const {
+  const offload::Offload& offload = context_.offload;
+  const bool is_wanted = offload.options().overlap == offload::Overlap::exact;
+  if (!is_wanted || !context_.speculation.speculates()) return std::nullopt;
+  return expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale)).scalars;
+}
+
+void TrainingStep::note_speculation(const offload::StepDecision& decision) {
+  const offload::Offload& offload = context_.offload;
+  const offload::StepDecision expected =
+      expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+  context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
+  outcome_.ahead_count = offload.speculation().ahead_count();
+  outcome_.refuted_count = offload.speculation().refuted_count();
 }
 
 GradientSummary TrainingStep::summary() const {

@@ -11,6 +11,7 @@
 #include "core/offload/offload.h"
 #include "core/plan/layer_cost.h"
 #include "core/runtime/runtime.h"
+#include "core/train/speculation_policy.h"
 #include "core/train/step_decision.h"
 
 namespace sluice::train {
@@ -30,6 +31,8 @@ struct StepContext {
   TimeNs device_patience_ns = 0;
   // Null: what layers keep stays in memory.
   activation::ActivationCarrier* activations = nullptr;
+  // overlap=exact: whether the next step is updated ahead of its decision.
+  SpeculationPolicy speculation = SpeculationPolicy();
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};
 };
@@ -40,6 +43,9 @@ struct StepContext {
 struct StepOutcome {
   GradientSummary gradients;
   state::TrainingPosition position;  // after the step
+  // Subgroups that were updated before the decision, and those of them that it refuted.
+  std::int32_t ahead_count = 0;
+  std::int32_t refuted_count = 0;
   TimeNs start_ns = 0;
   TimeNs parameters_up_ns = 0;  // of the step before; start_ns if they were up
   TimeNs forward_end_ns = 0;

@@ -1,0 +1,85 @@
+#pragma once
+// What of a step's update happens before its decision (overlap=exact). The decision needs the norm
+// of all gradients, but nearly always it is the one that is expected: apply, and clip nothing. So
+// a subgroup is updated by that as soon as its own gradients are final, while backward computes the
+// layers below it, and its new version goes to the slot that is not committed. If the decision is
+// another one, what was done is *refuted*: the subgroup is updated once more from the version that
+// is still whole, or, where the step is skipped, its 16-bit parameters are read back.
+//
+// Only a step right after a commit speculates: later ones up to the next commit update their
+// versions in place (state_versions.h).
+//
+// Thread contract: the schedule's thread.
+
+#include <deque>
+#include <optional>
+
+#include "base/id_vector.h"
+#include "base/ids.h"
+#include "core/optimizer/update_rule.h"
+#include "core/runtime/sync.h"
+
+namespace sluice::offload {
+
+// What the update does with the gradients that have gone down.
+struct StepDecision {
+  bool apply = true;  // false: overflow, nothing is updated
+  optimizer::UpdateScalars scalars;
+};
+
+class Speculation {
+ public:
+  // `chunk_counts`: how many chunks each subgroup's gradient goes down in.
+  Speculation(runtime::Runtime& runtime, const IdVector<SubgroupId, std::int32_t>& chunk_counts);
+
+  // For a step that is to come; without `expected` every subgroup waits for the decision.
+  void begin(const std::optional<optimizer::UpdateScalars>& expected);
+  bool is_on() const { return expected_.has_value(); }
+  const optimizer::UpdateScalars& expected() const { return *expected_; }
+
+  // One more chunk of the subgroup's gradient waits for its update.
+  void on_chunk_down(SubgroupId subgroup);
+  // Waits for all of them, or for the decision. Then nobody reads the subgroup's 16-bit parameters
+  // any more in this step: backward of all its layers has ended.
+  runtime::Event::Awaiter gradients_final(SubgroupId subgroup);
+
+  // The pipeline has taken the subgroup on before the decision.
+  void on_taken(SubgroupId subgroup) { of_[subgroup].is_taken = true; }
+  // Its kernel is given what is expected.
+  void on_ahead(SubgroupId subgroup);
+  // Its parameters are in the 16-bit copy; to be told of once there is a decision.
+  void on_parameters_up(SubgroupId subgroup) { of_[subgroup].is_up = true; }
+  bool is_up(SubgroupId subgroup) const { return of_[subgroup].is_up; }
+  // After the decision: whether the pipeline still has the subgroup to update.
+  bool is_left(SubgroupId subgroup) const {
+    return !of_[subgroup].is_taken || is_refuted(subgroup);
+  }
+
+  // The gradients are all known. A decision to skip refutes, too.
+  void decide(const StepDecision& decision);
+  // Whether it was updated by what turned out not to be the decision.
+  bool is_refuted(SubgroupId subgroup) const { return is_wrong_ && of_[subgroup].is_ahead; }
+  // It is about to be updated once more.
+  void on_again(SubgroupId subgroup) { of_[subgroup].is_ahead = false; }
+
+  // Subgroups updated before the decision, and those of them that it refuted.
+  std::int32_t ahead_count() const { return ahead_count_; }
+  std::int32_t refuted_count() const { return is_wrong_ ? ahead_count_ : 0; }
+
+ private:
+  struct Subgroup {
+    std::int32_t chunks_to_come = 0;
+    bool is_taken = false;
+    bool is_ahead = false;
+    bool is_up = false;
+  };
+
+  IdVector<SubgroupId, std::int32_t> chunk_counts_;
+  std::optional<optimizer::UpdateScalars> expected_;
+  IdVector<SubgroupId, Subgroup> of_;
+  std::deque<runtime::Event> is_final_;  // by subgroup
+  std::int32_t ahead_count_ = 0;
+  bool is_wrong_ = false;
+};
+
+}  // namespace sluice::offload
