@@ -120,6 +120,7 @@ nlohmann::ordered_json kernels_json(const calibrate::Calibration& measured) {
         json_of(measured.update[static_cast<std::size_t>(rule)]);
   }
   json["stage"] = json_of(measured.stage);
+  json["checksum"] = json_of(measured.checksum);
   json["compress"] = json_of(measured.compress);
   json["decompress"] = json_of(measured.decompress);
   json["memory_copy_bytes_per_s"] = json_of(measured.memory_copy);

@@ -27,12 +27,12 @@ struct RateGroup {
   double change() const { return (after_low + after_high) / (before_low + before_high) - 1; }
 };
 
-std::string unit_of(const std::string& key) {
-  if (key == "read" || key == "write") return "B/s";
-  return key == "matmul" ? "FLOP/s" : "elem/s";
-}
+bool is_link(const FittedRate& rate) { return rate.key == "read" || rate.key == "write"; }
 
-bool is_link(const FittedRate& rate) { return unit_of(rate.key) == "B/s"; }
+std::string unit_of(const FittedRate& rate) {
+  if (is_link(rate) || rate.key == "checksum") return "B/s";
+  return rate.key == "matmul" ? "FLOP/s" : "elem/s";
+}
 
 // "drive link", "engine", "host"
 std::string owner_text(const PlatformFit& fit, const FittedRate& rate) {
@@ -46,8 +46,7 @@ std::vector<RateGroup> fitted_groups(const PlatformFit& fit) {
     const std::string name = owner_text(fit, rate) + " " + rate.key;
     auto group = std::ranges::find(groups, name, &RateGroup::name);
     if (group == groups.end()) {
-      groups.push_back(
-          {name, unit_of(rate.key), 0, rate.before, rate.before, rate.after, rate.after});
+      groups.push_back({name, unit_of(rate), 0, rate.before, rate.before, rate.after, rate.after});
       group = groups.end() - 1;
     }
     group->count += 1;

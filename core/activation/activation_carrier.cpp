@@ -16,8 +16,15 @@ using runtime::Stage;
 // One is summed while the other is written.
 constexpr std::int32_t kWritesAtOnce = 2;
 
-// The rate `stage` counts fp32 elements.
-constexpr double kElementBytes = 4;
+// A platform that says no rate of checksums has that of `stage`, which counts fp32 elements.
+runtime::Cost checksum_cost(platform::EngineId id, const platform::Engine& engine,
+                            std::int64_t size_bytes) {
+  constexpr double kElementBytes = 4;
+  const auto bytes = static_cast<double>(size_bytes);
+  return engine.rate.contains("checksum")
+             ? runtime::kernel_cost(id, engine, "checksum", bytes)
+             : runtime::kernel_cost(id, engine, "stage", bytes / kElementBytes);
+}
 
 runtime::Waiting waiting_for(const char* what, LayerId layer) {
   runtime::Waiting waiting;
@@ -372,8 +379,7 @@ runtime::Operation ActivationCarrier::kernel(Stage stage, const Kept& kept,
   operation.runtime = &parts_.runtime;
   operation.label.stage = stage;
   operation.label.layer = kept.layer;
-  operation.cost = runtime::kernel_cost(host, parts_.platform.engine(host), "stage",
-                                        static_cast<double>(kept.size_bytes) / kElementBytes);
+  operation.cost = checksum_cost(host, parts_.platform.engine(host), kept.size_bytes);
   if (parts_.blocks == nullptr) return operation;
   operation.work.kind = runtime::WorkKind::function;
   operation.work.function = work;

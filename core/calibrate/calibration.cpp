@@ -178,6 +178,7 @@ void Measurement::plan_kernels() {
     });
   }
   add("staging of gradients", [this, kernels] { result_.stage = measure_stage(kernels); });
+  add("checksums", [this, kernels] { result_.checksum = measure_checksum(kernels); });
   add("compression", [this, kernels] { result_.compress = measure_compress(kernels); });
   add("decompression", [this, kernels] { result_.decompress = measure_decompress(kernels); });
   add("copying of memory", [this, kernels] { result_.memory_copy = measure_memory_copy(kernels); });

@@ -94,6 +94,7 @@ struct Calibration {
   std::optional<TogetherFigures> together;  // of two drives or more
   std::array<Figure, 3> update;             // by optimizer::RuleKind
   Figure stage;
+  Figure checksum;  // bytes a second
   Figure compress;
   Figure decompress;
   Figure memory_copy;

@@ -157,6 +157,14 @@ Figure measure_stage(const KernelOptions& options) {
   });
 }
 
+Figure measure_checksum(const KernelOptions& options) {
+  // Beyond the caches, as what layers keep is.
+  std::vector<float> block(std::size_t{16} << 20, 1.0f);
+  const auto size_bytes = static_cast<double>(block.size() * sizeof(float));
+  return rate_of(options, 1, size_bytes,
+                 [&](int) { CHECK(state::checksum(bytes_of(block)) != 0); });
+}
+
 Figure measure_compress(const KernelOptions& options) {
   const std::int64_t k = compress::kept_count(kDensity, kElements);
   const std::vector<float> gradient = made_gradient(kElements, 1);

@@ -23,6 +23,8 @@ Figure measure_update(optimizer::RuleKind rule, const KernelOptions& options);
 // staged (widened, and checksummed), and so is what is measured. One thread, as in a run, which
 // stages one layer after the other.
 Figure measure_stage(const KernelOptions& options);
+// Checksums (XXH3-64) of what layers keep, in bytes a second. One thread.
+Figure measure_checksum(const KernelOptions& options);
 // Elements of gradient a second: checked, widened, and the hundredth that is largest selected, with
 // error feedback. One thread, as for staging.
 Figure measure_compress(const KernelOptions& options);

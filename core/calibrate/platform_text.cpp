@@ -114,10 +114,11 @@ std::string wake_lines(const Wake& wake) {
 }
 
 std::string host_table(const Calibration& calibration) {
-  return fmt::format("\n[host]  # {} threads; stage: one\nmemory = \"{} B\"\n",
+  return fmt::format("\n[host]  # {} threads; stage and checksum: one\nmemory = \"{} B\"\n",
                      calibration.thread_count, calibration.machine.memory_bytes) +
          update_lines(calibration) + rate_line("compress", calibration.compress, "elem/s") +
          rate_line("stage", calibration.stage, "elem/s") +
+         rate_line("checksum", calibration.checksum, "B/s") +
          fmt::format("# copying memory: {}  {}\n", rate_text(calibration.memory_copy.value, "B/s"),
                      spread(calibration.memory_copy, "B/s"));
 }

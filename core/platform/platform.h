@@ -143,8 +143,8 @@ struct Platform {
 };
 
 // Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad", "decompress" on
-// the host and on devices, "stage" on the host, "compress" on the host and in compute, "matmul"
-// and "elementwise" in compute. An engine has those that its file gives.
+// the host and on devices, "stage" and "checksum" on the host, "compress" on the host and in
+// compute, "matmul" and "elementwise" in compute. An engine has those that its file gives.
 //
 // Errors (ErrorCode::config) name file, line and key, and for a misspelt key the nearest right one.
 // A file that cannot be read is ErrorCode::not_found or io.

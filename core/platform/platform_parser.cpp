@@ -13,12 +13,13 @@ namespace {
 
 const std::array<KernelKey, 4> kDeviceKernels = {
     {{"adamw", "elem/s"}, {"sgd", "elem/s"}, {"adagrad", "elem/s"}, {"decompress", "elem/s"}}};
-const std::array<KernelKey, 6> kHostKernels = {{{"adamw", "elem/s"},
+const std::array<KernelKey, 7> kHostKernels = {{{"adamw", "elem/s"},
                                                 {"sgd", "elem/s"},
                                                 {"adagrad", "elem/s"},
                                                 {"decompress", "elem/s"},
                                                 {"compress", "elem/s"},
-                                                {"stage", "elem/s"}}};
+                                                {"stage", "elem/s"},
+                                                {"checksum", "B/s"}}};
 const std::array<KernelKey, 3> kComputeKernels = {
     {{"matmul", "FLOP/s"}, {"elementwise", "elem/s"}, {"compress", "elem/s"}}};
 

@@ -20,7 +20,7 @@ inline constexpr std::int64_t kAcceleratorCountMax = 64;
 
 struct KernelKey {
   std::string name;
-  std::string unit;  // "elem/s" or "FLOP/s"
+  std::string unit;  // "elem/s", "FLOP/s" or "B/s"
 };
 
 class PlatformParser {

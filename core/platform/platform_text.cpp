@@ -8,6 +8,10 @@
 namespace sluice::platform {
 namespace {
 
+const char* unit_of(std::string_view kernel) {
+  return kernel == "matmul" ? "FLOP/s" : kernel == "checksum" ? "B/s" : "elem/s";
+}
+
 std::string rate(double per_second, std::string_view unit) {
   return '"' + rate_text(per_second, unit, 6) + '"';
 }
@@ -51,8 +55,7 @@ std::string link_lines(const Link& link) {
 std::string engine_lines(const Platform& platform, const Engine& engine, double count = 1) {
   std::string text;
   for (const auto& [kernel, per_second] : engine.rate) {
-    text += fmt::format("{} = {}\n", kernel,
-                        rate(per_second / count, kernel == "matmul" ? "FLOP/s" : "elem/s"));
+    text += fmt::format("{} = {}\n", kernel, rate(per_second / count, unit_of(kernel)));
   }
   if (engine.launch_ns > 0) text += fmt::format("launch = \"{} ns\"\n", engine.launch_ns);
   if (engine.compute_units > 1) text += fmt::format("compute_units = {}\n", engine.compute_units);

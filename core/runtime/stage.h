@@ -77,7 +77,7 @@ enum class StagePhase : std::uint8_t { none, forward, backward, parameters };
 enum class StageCause : std::uint8_t { by_track, compression, commit };
 
 // Which rate of its engine a kernel is charged by (docs/platform_format.md).
-enum class StageRate : std::uint8_t { none, layer, stage, compress, rule };
+enum class StageRate : std::uint8_t { none, layer, stage, checksum, compress, rule };
 
 // The latest operation of this stage sets one off: of the same subgroup, of the same layer, or any.
 enum class SetOffBy : std::uint8_t { subgroup, layer, any };
@@ -144,7 +144,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .name = "activation_sum",
        .colour = colour::kHostKernel,
        .set_off_by = {{{forward, layer}, {activation_out, layer}}},
-       .rate = StageRate::stage},
+       .rate = StageRate::checksum},
       {.stage = activation_write,
        .name = "activation_write",
        .kind = transfer,
@@ -163,7 +163,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .name = "activation_check",
        .colour = colour::kHostKernel,
        .set_off_by = {{{activation_read, layer}}},
-       .rate = StageRate::stage},
+       .rate = StageRate::checksum},
       {.stage = activation_in,
        .name = "activation_in",
        .kind = transfer,

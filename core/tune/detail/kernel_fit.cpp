@@ -81,6 +81,7 @@ class KernelFit {
 
   std::string rate_key(runtime::StageRate rate, const platform::Engine& of) const {
     if (rate == runtime::StageRate::compress) return "compress";
+    if (rate == runtime::StageRate::checksum && of.rate.contains("checksum")) return "checksum";
     if (rate != runtime::StageRate::rule) return "stage";
     const std::string rule = optimizer::rule_info(plan_.config.update.rule).name;
     const auto decompress = of.rate.find("decompress");

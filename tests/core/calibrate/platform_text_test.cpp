@@ -38,6 +38,7 @@ Calibration made_calibration(int drive_count) {
   }
   made.update = {about(6e8), about(8e8), about(1e9)};
   made.stage = about(2.5e9);
+  made.checksum = about(11e9);
   made.compress = about(1.1e9);
   made.memory_copy = about(12e9);
   made.compute_samples = {{"wide, forward", 64e9, 130e6, 0.3}};
@@ -86,6 +87,7 @@ TEST_CASE("what was measured is what the file gives when it is read again") {
   const platform::Engine& host = engine(platform, platform.host_engine);
   CHECK(host.rate.at("adamw") == Approx(6e8));
   CHECK(host.rate.at("stage") == Approx(2.5e9));
+  CHECK(host.rate.at("checksum") == Approx(11e9));
   const platform::Engine& compute = engine(platform, platform.compute_engine);
   CHECK(compute.rate.at("matmul") == Approx(290e9));
   CHECK(compute.rate.at("elementwise") == Approx(1.7e9));
