@@ -89,6 +89,8 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
   add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
   add("host_name", system.nodename);
   for (const auto& [key, value] : settings::setting_values(plan.config)) add(key, value);
+  add("activation_layers",
+      activation::layers_text(plan.activations, plan.config.arithmetic.activations));
   if (clock == ModeClock::simulated) add("clock", "simulated");
   // So that a run can be simulated later, whatever has become of the files.
   add("model_text", text_of_file(plan.config.files.model));

@@ -17,6 +17,7 @@
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/advice.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/step_verdicts.h"
@@ -38,6 +39,7 @@ struct Shown {
   std::vector<rundb::StepRow> steps;
   std::vector<rundb::SpanTotals> spans;
   std::vector<rundb::LinkTotals> links;
+  std::vector<analyze::LayerWaits> waits;  // for activations
   std::vector<rundb::StatRow> losses;
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
@@ -68,6 +70,7 @@ Result<Shown> read_run(const ShowArguments& arguments) {
   ASSIGN_OR_RETURN(shown.spans, reader->span_totals());
   ASSIGN_OR_RETURN(shown.links, reader->link_totals());
   ASSIGN_OR_RETURN(shown.losses, reader->losses());
+  ASSIGN_OR_RETURN(shown.waits, analyze::activation_waits(*reader));
   ASSIGN_OR_RETURN(shown.info, analyze::load_run_info(*reader));
   ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
   ASSIGN_OR_RETURN(shown.stretches, analyze::stretches_of(*reader, shown.info, shown.steps));
@@ -234,6 +237,42 @@ void print_links(const Shown& shown, int columns) {
                      columns - 2, "  "));
 }
 
+// "48 ms a step for activations to leave (layer 3: 20 ms, layer 2: 15 ms and 2 more)".
+std::string waits_of_layers(std::vector<analyze::LayerWaits> layers,
+                            TimeNs analyze::LayerWaits::* ns, std::size_t steps) {
+  constexpr std::size_t kNamed = 3;
+  std::erase_if(layers, [ns](const analyze::LayerWaits& layer) { return layer.*ns == 0; });
+  std::ranges::stable_sort(layers, std::greater<>(), ns);
+  const auto a_step = [steps](TimeNs sum_ns) {
+    return format_duration(sum_ns / static_cast<TimeNs>(std::max<std::size_t>(1, steps)));
+  };
+  TimeNs sum_ns = 0;
+  std::string named;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    sum_ns += layers[i].*ns;
+    if (i < kNamed) {
+      named +=
+          fmt::format("{}layer {}: {}", i == 0 ? "" : ", ", layers[i].layer, a_step(layers[i].*ns));
+    }
+  }
+  if (layers.size() > kNamed) named += fmt::format(" and {} more", layers.size() - kNamed);
+  return sum_ns == 0 ? "0 s a step" : fmt::format("{} a step ({})", a_step(sum_ns), named);
+}
+
+void print_activations(const Shown& shown, int columns) {
+  const std::string layers = shown.meta_value("activation_layers");
+  if (layers != "?") print_lines("\n" + wrapped("Activations of layers: " + layers, columns, "  "));
+  if (shown.waits.empty()) return;
+  print_lines("  " + wrapped("Waited for them to leave: " +
+                                 waits_of_layers(shown.waits, &analyze::LayerWaits::out_ns,
+                                                 shown.steps.size()),
+                             columns - 2, "    "));
+  print_lines("  " + wrapped("Waited for them to come back: " +
+                                 waits_of_layers(shown.waits, &analyze::LayerWaits::back_ns,
+                                                 shown.steps.size()),
+                             columns - 2, "    "));
+}
+
 // Where a run changed its mode; a run in one has said it in its first line.
 void print_modes(const Shown& shown, int columns) {
   if (shown.info.mode.stretches.size() < 2) return;
@@ -282,6 +321,7 @@ void print_text(const Shown& shown, std::int64_t last) {
   print_steps(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
+  print_activations(shown, columns);
 }
 
 nlohmann::ordered_json shares_json(const std::array<double, analyze::kCauseCount>& shares) {
@@ -358,6 +398,14 @@ void print_json(const Shown& shown) {
                              {"bytes", link.bytes},
                              {"padding_bytes", link.padding_bytes},
                              {"bytes_per_step", link.bytes_per_step_mean}});
+  }
+  json["activation_waits"] = nlohmann::ordered_json::array();
+  for (const analyze::LayerWaits& layer : shown.waits) {
+    json["activation_waits"].push_back({{"layer", layer.layer},
+                                        {"out_count", layer.out_count},
+                                        {"out_ns", layer.out_ns},
+                                        {"back_count", layer.back_count},
+                                        {"back_ns", layer.back_ns}});
   }
   json["verdict"] = verdict_json(shown.analysis, shown.predicted);
   json["answers"] = answers_json(shown.answers());

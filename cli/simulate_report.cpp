@@ -61,6 +61,17 @@ std::string phase_lines(const plan::RunPlan& plan, const simulate::SimulatedStep
   return text;
 }
 
+// Where forward or backward waited for activations.
+std::string wait_lines(const simulate::SimulatedStep& step) {
+  const auto& [out, back] = step.activation_wait_seconds;
+  if (out + back <= 0) return "";
+  const auto text_of = [](double seconds) {
+    return format_duration(static_cast<TimeNs>(seconds * 1e9));
+  };
+  return fmt::format("Waits for activations: {} for them to leave, {} for them to come back.\n",
+                     text_of(out), text_of(back));
+}
+
 std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   std::map<std::string, std::array<std::int64_t, 2>> by_kind;
   for (const simulate::LinkUse& link : step.links) {
@@ -176,7 +187,7 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
   text +=
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
-  text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + "\n" +
+  text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
           byte_lines(plan, step) + wear_lines(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
@@ -192,6 +203,8 @@ std::string simulate_report_json(const plan::RunPlan& plan, const simulate::Simu
   for (const simulate::StepTimes& times : step.steps) {
     json["steps"].push_back(static_cast<double>(times.end_ns - times.start_ns) / 1e9);
   }
+  json["activation_wait_seconds"] = {{"out", step.activation_wait_seconds[0]},
+                                     {"back", step.activation_wait_seconds[1]}};
   for (const simulate::LinkUse& link : step.links) {
     json["bytes"][link.name] = phases_json(link);
     json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);

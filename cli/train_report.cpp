@@ -91,12 +91,26 @@ std::string emulation(const runtime::EmulatedClock& clock) {
   return text;
 }
 
+// "3.2 ms a step (layer 5 the most: 1.1 ms)".
+std::string wait_text(const activation::ActivationCarrier::Counts& counts,
+                      runtime::ActivationWait why, std::int64_t steps) {
+  const auto of_layer = [why](const auto& waits) { return waits[index_of(why)]; };
+  const auto most = std::ranges::max_element(counts.layer_wait_ns, {}, of_layer);
+  if (most == counts.layer_wait_ns.end() || of_layer(*most) == 0) return "nothing";
+  return fmt::format("{} a step (layer {} the most: {})",
+                     format_duration(counts.wait_ns(why) / steps),
+                     most - counts.layer_wait_ns.begin(), format_duration(of_layer(*most) / steps));
+}
+
 std::string activation_text(const activation::ActivationCarrier::Counts& counts,
                             std::int64_t steps) {
   return fmt::format(
-      "Activations: {} a step to the drives, {} back; at most {} of them in memory.\n",
+      "Activations: {} a step to the drives, {} back; at most {} of them in memory.\n"
+      "  Waited for them to leave: {}; to come back: {}.\n",
       format_bytes(counts.written_bytes / steps), format_bytes(counts.read_bytes / steps),
-      format_bytes(counts.resident_peak_bytes));
+      format_bytes(counts.resident_peak_bytes),
+      wait_text(counts, runtime::ActivationWait::room, steps),
+      wait_text(counts, runtime::ActivationWait::block, steps));
 }
 
 std::string overlap_text(train::TrainingRun& run, const train::TrainReport& report) {
@@ -161,7 +175,15 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
                            {"read_bytes", counts.read_bytes},
                            {"forwarded", counts.forwarded},
                            {"cancelled", counts.cancelled},
-                           {"resident_peak_bytes", counts.resident_peak_bytes}};
+                           {"resident_peak_bytes", counts.resident_peak_bytes},
+                           {"wait_out_ns", counts.wait_ns(runtime::ActivationWait::room)},
+                           {"wait_back_ns", counts.wait_ns(runtime::ActivationWait::block)}};
+    for (const auto& waits : counts.layer_wait_ns) {
+      json["activations"]["layer_wait_out_ns"].push_back(
+          waits[index_of(runtime::ActivationWait::room)]);
+      json["activations"]["layer_wait_back_ns"].push_back(
+          waits[index_of(runtime::ActivationWait::block)]);
+    }
   }
   if (run.config().offload.overlap != offload::Overlap::off) {
     json["overlap"] = {{"subgroups", run.plan().geometry.subgroup_count()},

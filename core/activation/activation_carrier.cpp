@@ -11,6 +11,8 @@ namespace sluice::activation {
 namespace {
 
 using platform::Direction;
+using runtime::ActivationTier;
+using runtime::ActivationWait;
 using runtime::Stage;
 
 // One is summed while the other is written.
@@ -52,6 +54,7 @@ ActivationCarrier::ActivationCarrier(const Parts& parts)
       leaving_(parts.runtime),
       coming_(parts.runtime) {
   const auto layer_count = static_cast<std::int32_t>(parts.plan.layer_blocks.size());
+  counts_.layer_wait_ns.resize(parts.plan.layer_blocks.size());
   at_.assign(static_cast<std::size_t>(layer_count * parts.plan.micro_step_count), -1);
   for (std::int32_t l = layer_count; l-- > 0;) {
     const auto& blocks = parts.plan.layer_blocks[static_cast<std::size_t>(l)];
@@ -74,6 +77,7 @@ ActivationCarrier::Kept* ActivationCarrier::find(LayerId layer, int micro_step) 
 
 void ActivationCarrier::begin_step() {
   CHECK_EQ(resident_bytes_, 0);
+  for (const std::int64_t live_bytes : live_bytes_) CHECK_EQ(live_bytes, 0);
   places_.begin_step();
   next_ = 0;
   goes_backward_ = false;
@@ -92,13 +96,38 @@ void ActivationCarrier::change_resident(std::int64_t change_bytes) {
   if (goes_backward_) fetch_ahead();
 }
 
+void ActivationCarrier::hold(Kept& kept, ActivationTier tier, std::int64_t size_bytes) {
+  std::int64_t& held_bytes = kept.held_bytes[index_of(tier)];
+  change_live(tier, size_bytes - std::exchange(held_bytes, size_bytes));
+}
+
+void ActivationCarrier::change_live(ActivationTier tier, std::int64_t change_bytes) {
+  if (change_bytes == 0) return;
+  std::int64_t& live_bytes = live_bytes_[index_of(tier)];
+  live_bytes += change_bytes;
+  parts_.runtime.tell_activation_bytes(tier, live_bytes);
+}
+
+void ActivationCarrier::note_wait(ActivationWait why, LayerId layer, TimeNs from_ns) {
+  counts_.layer_wait_ns[static_cast<std::size_t>(index_of(layer))][index_of(why)] +=
+      parts_.runtime.tell_activation_wait(why, layer, from_ns);
+}
+
+TimeNs ActivationCarrier::Counts::wait_ns(ActivationWait why) const {
+  TimeNs sum_ns = 0;
+  for (const auto& waits : layer_wait_ns) sum_ns += waits[index_of(why)];
+  return sum_ns;
+}
+
 // ---- after forward
 
 runtime::Task<Status> ActivationCarrier::room(LayerId layer) {
+  const TimeNs from_ns = parts_.runtime.now_ns();
   while (resident_bytes_ > parts_.plan.buffer_bytes) {
     Status status = co_await room_changes(layer);
     CO_RETURN_IF_ERROR(status);
   }
+  note_wait(ActivationWait::room, layer, from_ns);
   co_return ok_status();
 }
 
@@ -109,7 +138,8 @@ runtime::Event::Awaiter ActivationCarrier::room_changes(LayerId layer) {
 
 void ActivationCarrier::leave(LayerId layer, int micro_step) {
   Kept* const kept = find(layer, micro_step);
-  if (kept == nullptr) return;
+  if (kept == nullptr) return change_live(here(), parts_.plan.layer_staying_bytes(layer));
+  hold(*kept, here(), kept->size_bytes);
   change_resident(kept->size_bytes);
   kept->whereabouts = parts_.plan.stays ? Whereabouts::here : Whereabouts::leaving;
   if (parts_.plan.stays) return;
@@ -145,6 +175,7 @@ runtime::Task<Status> ActivationCarrier::write_blocks(Kept& kept) {
   }
   Status out = co_await cross(kept, Direction::read);
   CO_RETURN_IF_ERROR(out);
+  hold(kept, ActivationTier::host, kept.size_bytes);
   const runtime::Operation summing =
       kernel(Stage::activation_sum, kept, [this, &kept] { return sum(kept); });
   Status summed = co_await summing;
@@ -160,6 +191,9 @@ runtime::Task<Status> ActivationCarrier::write_blocks(Kept& kept) {
 void ActivationCarrier::note_size(Kept& kept) {
   std::int64_t size_bytes = 0;
   for (const Block& block : kept.blocks) size_bytes += block.size_bytes;
+  for (const ActivationTier tier : {ActivationTier::accelerator, ActivationTier::host}) {
+    if (kept.held_bytes[index_of(tier)] > 0) hold(kept, tier, size_bytes);
+  }
   change_resident(size_bytes - std::exchange(kept.size_bytes, size_bytes));
 }
 
@@ -228,6 +262,9 @@ void ActivationCarrier::end_write(Kept& kept) {
     return;
   }
   kept.whereabouts = Whereabouts::away;
+  hold(kept, ActivationTier::drives, kept.size_bytes);
+  hold(kept, ActivationTier::host, 0);
+  hold(kept, ActivationTier::accelerator, 0);
   change_resident(-kept.size_bytes);
 }
 
@@ -241,16 +278,20 @@ runtime::Task<Status> ActivationCarrier::bring_back(LayerId layer, int micro_ste
     co_return ok_status();
   }
   // Nothing that lies behind it is back yet, so what is in memory is on its way out.
+  const TimeNs from_ns = parts_.runtime.now_ns();
   while (kept->whereabouts == Whereabouts::away && resident_bytes_ > parts_.plan.buffer_bytes) {
     Status has_room = co_await room_changes(layer);
     CO_RETURN_IF_ERROR(has_room);
   }
+  note_wait(ActivationWait::room, layer, from_ns);
   if (next_ < kept_.size() && kept == &kept_[next_]) fetch_next();
   computing_bytes_ = kept->size_bytes;
   fetch_ahead();
   if (kept->whereabouts == Whereabouts::coming) {
+    const TimeNs asked_ns = parts_.runtime.now_ns();
     Status there = co_await kept->there.wait(waiting_for("its activations", layer));
     CO_RETURN_IF_ERROR(there);
+    note_wait(ActivationWait::block, layer, asked_ns);
   }
   co_return ok_status();
 }
@@ -283,6 +324,7 @@ void ActivationCarrier::fetch_next() {
 runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
   Status room = make_room(kept);
   CO_RETURN_IF_ERROR(room);
+  hold(kept, ActivationTier::host, kept.size_bytes);
   counts_.read_bytes += kept.size_bytes;
   Status moved = co_await move_blocks(kept, Direction::read);
   CO_RETURN_IF_ERROR(moved);
@@ -290,12 +332,15 @@ runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
       kernel(Stage::activation_check, kept, [this, &kept] { return check(kept); });
   Status checked = co_await checking;
   CO_RETURN_IF_ERROR(checked);
+  hold(kept, ActivationTier::drives, 0);
   Status in = co_await cross(kept, Direction::write);
   CO_RETURN_IF_ERROR(in);
+  hold(kept, here(), kept.size_bytes);
   if (has_device()) {
     Status restored = parts_.blocks->restore(kept.layer, kept.micro_step);
     CO_RETURN_IF_ERROR(restored);
   }
+  if (crosses()) hold(kept, ActivationTier::host, 0);
   kept.whereabouts = Whereabouts::here;
   kept.there.set();
   co_return ok_status();
@@ -303,7 +348,7 @@ runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
 
 void ActivationCarrier::done(LayerId layer, int micro_step) {
   Kept* const kept = find(layer, micro_step);
-  if (kept == nullptr) return;
+  if (kept == nullptr) return change_live(here(), -parts_.plan.layer_staying_bytes(layer));
   computing_bytes_ = 0;
   if (kept->is_being_written) {
     kept->is_used = true;
@@ -315,6 +360,9 @@ void ActivationCarrier::done(LayerId layer, int micro_step) {
 void ActivationCarrier::drop(Kept& kept) {
   if (parts_.blocks != nullptr) parts_.blocks->forget(kept.layer, kept.micro_step);
   kept.whereabouts = Whereabouts::nowhere;
+  for (std::size_t t = 0; t < runtime::kActivationTierCount; ++t) {
+    hold(kept, static_cast<ActivationTier>(t), 0);
+  }
   change_resident(-kept.size_bytes);
 }
 

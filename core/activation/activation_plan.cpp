@@ -20,9 +20,29 @@ std::int64_t ActivationPlan::step_bytes() const {
   return bytes;
 }
 
+std::int64_t ActivationPlan::layer_staying_bytes(LayerId layer) const {
+  const auto at = static_cast<std::size_t>(index_of(layer));
+  return at < staying_bytes.size() ? staying_bytes[at] : 0;
+}
+
 bool ActivationPlan::offloads_anything() const {
   return std::ranges::any_of(layer_blocks, [](const auto& blocks) { return !blocks.empty(); });
 }
+
+namespace {
+
+// Of a layer that nothing leaves: as much as would leave of it.
+std::int64_t kept_in_place_bytes(const model::ModelShape& shape, LayerId layer, std::int64_t batch,
+                                 std::int64_t sequence, model::Activations choice) {
+  if (model::is_offloaded(choice)) return 0;
+  const auto blocks =
+      model::kept_block_bytes(shape, layer, batch, sequence,
+                              model::is_recomputed(choice) ? model::Activations::offload_inputs
+                                                           : model::Activations::offload);
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+}
+
+}  // namespace
 
 ActivationPlan plan_activations(const model::ModelShape& shape,
                                 const model::LayerActivations& activations, std::int64_t batch,
@@ -34,12 +54,37 @@ ActivationPlan plan_activations(const model::ModelShape& shape,
   for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(shape.layers) + 2)) {
     plan.layer_blocks.push_back(
         model::kept_block_bytes(shape, layer, batch, sequence, activations.of(layer)));
+    plan.staying_bytes.push_back(
+        kept_in_place_bytes(shape, layer, batch, sequence, activations.of(layer)));
     if (buffer_bytes == 0) {
       plan.buffer_bytes = std::max(plan.buffer_bytes, 2 * plan.layer_bytes(layer));
     }
   }
   plan.stays = buffer_bytes > 0 && plan.step_bytes() <= buffer_bytes;
   return plan;
+}
+
+std::string layers_text(const ActivationPlan& plan, const model::LayerActivations& activations) {
+  const auto count = static_cast<std::int32_t>(plan.layer_blocks.size());
+  const auto words_of = [&](std::int32_t layer) {
+    const std::int64_t size_bytes =
+        plan.layer_bytes(LayerId{layer}) + plan.layer_staying_bytes(LayerId{layer});
+    if (size_bytes == 0) return std::string("nothing");
+    const model::LayerActivations choice(activations.of(LayerId{layer}));
+    return fmt::format("{}, {} a micro-batch", choice.text(), format_bytes(size_bytes));
+  };
+  std::string text;
+  for (std::int32_t first = 0; first < count;) {
+    const std::string words = words_of(first);
+    std::int32_t end = first + 1;
+    while (end < count && words_of(end) == words) end += 1;
+    const std::string layers =
+        end == first + 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, end - 1);
+    text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", layers, words,
+                        end == first + 1 || words == "nothing" ? "" : " each");
+    first = end;
+  }
+  return text;
 }
 
 BlockPlaces::Place BlockPlaces::next(std::int64_t size_bytes) {

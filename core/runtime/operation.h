@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "core/platform/platform.h"
+#include "core/runtime/activation_events.h"
 #include "core/runtime/completion.h"
 #include "core/runtime/inline_function.h"
 #include "core/runtime/stage.h"
@@ -119,6 +120,11 @@ class OperationSink {
   virtual void on_found(const OperationState& /*state*/) {}
   // How many buffers of a device are in use from now on.
   virtual void on_buffers(DeviceId /*device*/, std::int32_t /*in_use*/, TimeNs /*now_ns*/) {}
+  // When the wait is over.
+  virtual void on_activation_wait(const ActivationWaited& /*waited*/) {}
+  // How many bytes of activations are alive in a tier from now on.
+  virtual void on_activation_bytes(ActivationTier /*tier*/, std::int64_t /*size_bytes*/,
+                                   TimeNs /*now_ns*/) {}
 };
 
 }  // namespace sluice::runtime

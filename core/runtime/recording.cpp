@@ -14,6 +14,10 @@ constexpr std::size_t kRingRecords = 1 << 16;
 
 constexpr platform::EngineId kNoEngine{-1};
 
+// By ActivationWait.
+constexpr std::array<const char*, kActivationWaitCount> kWaitNames = {"activations out",
+                                                                      "activations back"};
+
 // "csd0 state_read over drive, internal": of links below the place only their own names; "csd0
 // update on unit 1".
 std::string name_of_way(const std::string& place, const OperationState& state,
@@ -56,7 +60,7 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
   }
   counters_.emplace(
       recorder, ring_, platform,
-      RunCounters::Tracks{host_, devices,
+      RunCounters::Tracks{compute_, host_, devices,
                           accelerators_.empty() ? record::kNoTrack : accelerators_.front().track});
 }
 
@@ -132,6 +136,27 @@ void RecordingSink::on_finish(const OperationState& state) {
     ring_.try_push(record::FlowRecord{.from = cause, .to = ref});
   }
   flow_causes_.remember(state, ref);
+}
+
+void RecordingSink::on_activation_wait(const ActivationWaited& waited) {
+  counters_->on_activation_wait(waited);
+  if (recorder_.level() < record::Level::transfers) return;
+  if (waiting_ == record::kNoTrack) begin_waiting();
+  record::SpanRecord span;
+  span.layer = static_cast<std::int16_t>(index_of(waited.layer));
+  span.name = wait_names_[index_of(waited.why)];
+  span.track = waiting_;
+  span.step = waited.step;
+  span.submit_ts = span.ts = waited.from_ns;
+  span.dur = waited.to_ns - waited.from_ns;
+  ring_.try_push_span(span);
+}
+
+void RecordingSink::begin_waiting() {
+  waiting_ = recorder_.add_track(compute_, "waiting", "waiting");
+  for (std::size_t why = 0; why < kActivationWaitCount; ++why) {
+    wait_names_[why] = recorder_.intern(kWaitNames[why]);
+  }
 }
 
 // What a layer takes and gives back shows where its operations end.

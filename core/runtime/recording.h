@@ -1,6 +1,8 @@
 #pragma once
 // Every operation becomes a span: on the track of its stage and device, with its bytes and times;
-// and a flow from what caused it. What is under way becomes counters (run_counters.h).
+// and a flow from what caused it. What is under way becomes counters (run_counters.h). A wait for
+// activations becomes a span of its layer on the track "waiting", with the name of what a verdict
+// calls it (profiler/analyze/cause.h).
 //
 // Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
 // device and each accelerator one track for each stage and route, or for each compute unit that the
@@ -9,7 +11,7 @@
 // bytes really took, whatever was changed meanwhile.
 //
 // Thread contract: made before the run; called on the owner thread, whose ring it is. Allocates
-// when an operation takes a route that none took before.
+// when an operation takes a route that none took before, and at the first wait for activations.
 
 #include <array>
 #include <functional>
@@ -36,6 +38,10 @@ class RecordingSink final : public OperationSink {
   void on_found(const OperationState& state) override { counters_->on_submit(state); }
   void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) override {
     counters_->on_buffers(device, in_use, now_ns);
+  }
+  void on_activation_wait(const ActivationWaited& waited) override;
+  void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns) override {
+    counters_->on_activation_bytes(tier, size_bytes, now_ns);
   }
   // What buffers take: in host memory, and of each device's memory.
   void record_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
@@ -72,6 +78,7 @@ class RecordingSink final : public OperationSink {
   record::Recorder& recorder_;
   record::Ring& ring_;
   void note_accelerator_memory(const OperationState& state);
+  void begin_waiting();
   record::TrackId track_of(const OperationState& state);
   Place* place_of(const Operation& operation);
   record::TrackId add_way(const Place& place, const OperationState& state);
@@ -80,7 +87,9 @@ class RecordingSink final : public OperationSink {
   FlowCauses flow_causes_;
   std::optional<RunCounters> counters_;  // made once there are tracks to put them under
   std::array<record::NameId, kStageCount> names_{};
+  std::array<record::NameId, kActivationWaitCount> wait_names_{};  // once `waiting_` is made
   record::TrackId compute_;
+  record::TrackId waiting_ = record::kNoTrack;  // made when there is something to stand on it
   record::TrackId host_;
   IdVector<platform::LinkId, std::string> link_names_;
   IdVector<DeviceId, Place> devices_;

@@ -7,6 +7,11 @@ namespace sluice::runtime {
 namespace {
 
 constexpr const char* kDirectionNames[] = {"reads", "writes"};  // by platform::Direction
+constexpr std::array<const char*, kActivationWaitCount> kWaitNames = {
+    "activations out: waited (ns)", "activations back: waited (ns)"};
+constexpr std::array<const char*, kActivationTierCount> kTierNames = {
+    "accelerators: live activations (bytes)", "host: live activations (bytes)",
+    "drives: live activations (bytes)"};
 
 bool crosses(const platform::Device& device, platform::LinkId link) {
   const auto has = [link](const std::vector<platform::LinkId>& route) {
@@ -34,7 +39,8 @@ RunCounters::RunCounters(record::Recorder& recorder, record::Ring& ring,
     : recorder_(recorder),
       ring_(ring),
       devices_(static_cast<std::int32_t>(platform.devices.size())),
-      links_(static_cast<std::int32_t>(platform.links.size())) {
+      links_(static_cast<std::int32_t>(platform.links.size())),
+      compute_(tracks.compute) {
   const auto add = [&](Counter& counter, record::TrackId parent, const std::string& name) {
     counter.track = recorder.add_track(parent, "counter", name);
   };
@@ -74,6 +80,8 @@ void RunCounters::for_each(Visit&& visit) {
   for (LinkBytes& link : links_) {
     for (Counter& counter : link) visit(counter);
   }
+  for (Counter& counter : activation_waits_) visit(counter);
+  for (Counter& counter : activation_bytes_) visit(counter);
 }
 
 void RunCounters::move(const OperationState& state, std::int64_t sign, TimeNs now_ns) {
@@ -112,8 +120,30 @@ void RunCounters::on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns) 
   set(accelerator_bytes_, used_bytes, now_ns);
 }
 
+void RunCounters::on_activation_wait(const ActivationWaited& waited) {
+  follow_level(waited.to_ns);
+  Counter& counter = activation_waits_[index_of(waited.why)];
+  begin(counter, kWaitNames[index_of(waited.why)], waited.from_ns);
+  set(counter, counter.value + waited.to_ns - waited.from_ns, waited.to_ns);
+}
+
+void RunCounters::on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns) {
+  follow_level(now_ns);
+  Counter& counter = activation_bytes_[index_of(tier)];
+  begin(counter, kTierNames[index_of(tier)], now_ns);
+  set(counter, size_bytes, now_ns);
+}
+
+// At 0, if it has not begun.
+void RunCounters::begin(Counter& counter, const char* name, TimeNs now_ns) {
+  if (counter.track != record::kNoTrack) return;
+  counter.track = recorder_.add_track(compute_, "counter", name);
+  counter.since_ns = now_ns;
+}
+
 // Ends that a worker stamped may be handed over out of order; a counter's time never goes back.
 void RunCounters::set(Counter& counter, std::int64_t value, TimeNs now_ns) {
+  if (counter.track == record::kNoTrack) return;
   now_ns = std::max(now_ns, counter.since_ns);
   if (!counter.is_written && is_on_ && now_ns - counter.since_ns >= kShortestNs) write(counter);
   counter.value = value;
@@ -144,7 +174,7 @@ void RunCounters::follow_level(TimeNs now_ns) {
 void RunCounters::write_pending() {
   if (!is_on_ || recorder_.level() < record::Level::all) return;
   for_each([this](Counter& counter) {
-    if (!counter.is_written) write(counter);
+    if (!counter.is_written && counter.track != record::kNoTrack) write(counter);
   });
 }
 

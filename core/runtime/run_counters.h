@@ -1,6 +1,7 @@
 #pragma once
 // Numbers over time that follow from what passes the runtime: transfers under way and buffers in
-// use by device, bytes in flight by link and direction, and the memory that was taken. They are
+// use by device, bytes in flight by link and direction, the memory that was taken, activations that
+// are alive by tier, and how long they were waited for. They are
 // kept as operations come and go, without asking anybody, and written as counters at level `all`.
 //
 // What is written is exact: at a sample's time the number was its value. What held for less than
@@ -9,7 +10,7 @@
 // latest.
 //
 // Thread contract: made before the run; called on the owner thread, whose ring it is. Allocates
-// when it is made.
+// when it is made, and when activations are first told of.
 
 #include <array>
 #include <span>
@@ -28,6 +29,7 @@ class RunCounters {
 
   // Tracks that the counters stand under; links get their own.
   struct Tracks {
+    record::TrackId compute;
     record::TrackId host;
     std::span<const record::TrackId> devices;
     record::TrackId accelerator = record::kNoTrack;  // the first; kNoTrack: none
@@ -43,13 +45,16 @@ class RunCounters {
   void on_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
                  TimeNs now_ns);
   void on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns);
+  // Sums since this was made.
+  void on_activation_wait(const ActivationWaited& waited);
+  void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns);
 
   // What has no sample yet gets one, however short it has held.
   void write_pending();
 
  private:
   struct Counter {
-    record::TrackId track{};
+    record::TrackId track = record::kNoTrack;  // kNoTrack: it has nothing to say yet
     std::int64_t value = 0;
     TimeNs since_ns = 0;
     std::int64_t written_value = -1;  // of the last sample; none of them is ever negative
@@ -63,6 +68,7 @@ class RunCounters {
   using LinkBytes = std::array<Counter, 2>;
 
   void move(const OperationState& state, std::int64_t sign, TimeNs now_ns);
+  void begin(Counter& counter, const char* name, TimeNs now_ns);
   void set(Counter& counter, std::int64_t value, TimeNs now_ns);
   void write(Counter& counter);
   void follow_level(TimeNs now_ns);
@@ -74,8 +80,12 @@ class RunCounters {
   bool is_on_ = false;  // at level `all`, when it was last looked at
   IdVector<DeviceId, Device> devices_;
   IdVector<platform::LinkId, LinkBytes> links_;
+  record::TrackId compute_;
   Counter host_bytes_;
   Counter accelerator_bytes_;  // without a track where there is no accelerator
+  // A run in which they have nothing to say does not have them.
+  std::array<Counter, kActivationWaitCount> activation_waits_;
+  std::array<Counter, kActivationTierCount> activation_bytes_;
 };
 
 }  // namespace sluice::runtime

@@ -43,6 +43,19 @@ void Runtime::watch_buffers(DeviceId device) {
   if (buffers_in_use_.count() < count) buffers_in_use_.resize(count);
 }
 
+TimeNs Runtime::tell_activation_wait(ActivationWait why, LayerId layer, TimeNs from_ns) {
+  const ActivationWaited waited{why, layer, step_, from_ns, now_ns()};
+  const TimeNs dur_ns = waited.to_ns - waited.from_ns;
+  if (dur_ns <= 0) return 0;
+  for (OperationSink* sink : sinks_) sink->on_activation_wait(waited);
+  return dur_ns;
+}
+
+void Runtime::tell_activation_bytes(ActivationTier tier, std::int64_t size_bytes) {
+  const TimeNs now = now_ns();
+  for (OperationSink* sink : sinks_) sink->on_activation_bytes(tier, size_bytes, now);
+}
+
 void Runtime::change_buffers(DeviceId device, std::int32_t change) {
   std::int32_t& in_use = buffers_in_use_[device];
   in_use += change;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/runtime/activation_events.h"
 #include "core/simulate/phases.h"
 
 namespace sluice::simulate {
@@ -40,6 +41,8 @@ struct SimulatedStep {
   std::vector<LinkUse> links;
   std::vector<EngineUse> engines;
   std::int64_t operation_count = 0;
+  // How long forward and backward waited for activations, by runtime::ActivationWait.
+  std::array<double, runtime::kActivationWaitCount> activation_wait_seconds{};
 };
 
 }  // namespace sluice::simulate

@@ -111,11 +111,9 @@ class Machine {
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
     machine->assembly_->attach(machine->layout_);
-    if (plan.activations.offloads_anything()) {
-      machine->activations_.emplace(activation::ActivationCarrier::Parts{
-          machine->runtime_, plan.platform, machine->assembly_->drives(), plan.layout,
-          plan.activations});
-    }
+    machine->activations_.emplace(activation::ActivationCarrier::Parts{
+        machine->runtime_, plan.platform, machine->assembly_->drives(), plan.layout,
+        plan.activations});
     machine->context_.reset(new train::StepContext{
         .runtime = machine->runtime_,
         .platform = plan.platform,
@@ -123,7 +121,7 @@ class Machine {
         .layout = plan.layout,
         .layer_costs = plan.layer_costs,
         .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
-        .activations = machine->activations_ ? &*machine->activations_ : nullptr});
+        .activations = &*machine->activations_});
     return machine;
   }
 

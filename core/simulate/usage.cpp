@@ -53,6 +53,10 @@ void UsageSink::on_finish(const runtime::OperationState& state) {
   }
 }
 
+void UsageSink::on_activation_wait(const runtime::ActivationWaited& waited) {
+  activation_wait_ns_[index_of(waited.why)] += waited.to_ns - waited.from_ns;
+}
+
 void UsageSink::on_step_end() {
   const ByPhase seconds = phase_seconds(outcome_);
   for (std::size_t p = 0; p < kPhaseCount; ++p) seconds_[p] += seconds[p];
@@ -85,6 +89,9 @@ SimulatedStep UsageSink::mean_step() const {
   }
   step.total_seconds = total_seconds_ / count;
   step.operation_count = operation_count_ / std::ssize(steps_);
+  for (std::size_t why = 0; why < runtime::kActivationWaitCount; ++why) {
+    step.activation_wait_seconds[why] = static_cast<double>(activation_wait_ns_[why]) / 1e9 / count;
+  }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     step.links.push_back(mean_use(platform_.links[i], links_[i], step.seconds));
   }

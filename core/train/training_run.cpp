@@ -200,14 +200,14 @@ Status TrainingRun::attach_offload() {
 }
 
 Status TrainingRun::attach_activations() {
-  if (!plan_.activations.offloads_anything()) return ok_status();
   model::KeptBlocks* const blocks = built_.model->kept_blocks();
-  if (blocks == nullptr) {
+  if (blocks == nullptr && plan_.activations.offloads_anything()) {
     return make_error(ErrorCode::unsupported,
                       "activations = \"{}\": model {} keeps what it keeps in memory",
                       plan_.config.arithmetic.activations.text(), plan_.shape.name);
   }
-  if (!plan_.activations.stays) RETURN_IF_ERROR(make_activation_files());
+  if (plan_.activations.offloads_anything() && !plan_.activations.stays)
+    RETURN_IF_ERROR(make_activation_files());
   activations_ =
       std::make_unique<activation::ActivationCarrier>(activation::ActivationCarrier::Parts{
           *runtime_, plan_.platform, assembly_->drives(), plan_.layout, plan_.activations, blocks,

@@ -73,8 +73,10 @@ class TrainingRun {
   model::BuiltModel& built() { return built_; }
   data::Sampler& sampler() { return *sampler_; }
   StepContext& step_context() { return *step_context_; }
-  // Null: nothing of what layers keep leaves memory.
-  const activation::ActivationCarrier* activations() const { return activations_.get(); }
+  // Null: nothing of what layers keep is to leave memory.
+  const activation::ActivationCarrier* activations() const {
+    return plan_.activations.offloads_anything() ? activations_.get() : nullptr;
+  }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -145,7 +147,7 @@ class TrainingRun {
   csd::EmulatedFactory emulated_devices_{csd::Payload::real};
   csd::DeviceFactory* device_factory_ = nullptr;
   std::unique_ptr<offload::Assembly> assembly_;
-  std::unique_ptr<activation::ActivationCarrier> activations_;  // null: all stay in memory
+  std::unique_ptr<activation::ActivationCarrier> activations_;
   std::unique_ptr<StepContext> step_context_;
 };
 

@@ -86,6 +86,15 @@ std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
   return knobs;
 }
 
+// A wait of the schedule has the name and the colour of what a verdict calls it.
+std::optional<std::uint32_t> wait_colour(const analyze::RunInfo& info, std::string_view name) {
+  const bool has_waits =
+      std::ranges::any_of(info.tracks, [](const auto& track) { return track.second.is_waiting(); });
+  const auto cause = analyze::cause_named(name);
+  if (!has_waits || !cause) return std::nullopt;
+  return analyze::cause_colour(*cause).dark;
+}
+
 Result<std::vector<std::int64_t>> load_device_subgroups(rundb::Reader& reader,
                                                         const analyze::RunInfo& info) {
   std::vector<std::int64_t> counts(info.devices.size(), 0);
@@ -116,7 +125,7 @@ const std::string& RunFacts::string_of(std::int64_t name_id) const {
 
 std::optional<std::uint32_t> RunFacts::stage_colour(std::int64_t name_id) const {
   const auto stage = info.stages.find(name_id);
-  if (stage == info.stages.end()) return std::nullopt;
+  if (stage == info.stages.end()) return wait_colour(info, string_of(name_id));
   return parse_colour(stage->second.colour);
 }
 

@@ -39,6 +39,10 @@ bool is_of_link(Cause cause) {
   return cause == Cause::host_link || cause == Cause::read || cause == Cause::write;
 }
 
+bool is_wait_for_activations(Cause cause) {
+  return cause == Cause::activations_out || cause == Cause::activations_back;
+}
+
 // "csd0.drive reads at 1.06 GB/s of 2.77 GB/s when active (24 % of the step)".
 std::string link_words(const LinkLoad& load, TimeNs step_dur) {
   return fmt::format("{} {}s at {} of {} {} ({} of the step)", load.name,
@@ -61,6 +65,16 @@ Finding main_finding(const RunAnalysis& analysis, Cause cause) {
       fmt::format("{} % of a step is {} ({})", whole_percents(analysis.share)[index_of(cause)],
                   cause_phrase(cause),
                   format_duration(static_cast<TimeNs>(share * static_cast<double>(analysis.dur))));
+  if (is_wait_for_activations(cause)) {
+    const std::string busiest = analysis.waits.busiest(cause);
+    if (busiest.empty()) return {text + ".", false};
+    return {
+        fmt::format("{}: {}.", text, busiest), false,
+        fmt::format("{}: {}.",
+                    cause == Cause::activations_out ? "Forward waits for activations to leave"
+                                                    : "Backward waits for activations to come back",
+                    busiest)};
+  }
   const LinkLoad* load = is_of_link(cause) ? fullest(analysis, cause) : nullptr;
   if (load == nullptr) return {text + ".", false};
   return {text + "; " + link_words(*load, analysis.dur) + ".", false,
@@ -157,6 +171,10 @@ class Suggesting {
       case Cause::buffers:
         more_buffers(cause);
         break;
+      case Cause::activations_out:
+      case Cause::activations_back:
+        more_devices(cause);
+        break;
       case Cause::update_engine:
         overlap_more(cause);
         more_devices(cause);
@@ -227,8 +245,10 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
     return found;
   }
   const std::vector<Cause> causes = by_share(analysis);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (analysis.share[index_of(causes[i])] >= kSuggestFrom) {
+  // A wait says what to turn, so it is told beside the largest two.
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const bool is_told = i < 2 || is_wait_for_activations(causes[i]);
+    if (is_told && analysis.share[index_of(causes[i])] >= kSuggestFrom) {
       found.push_back(main_finding(analysis, causes[i]));
     }
   }

@@ -16,17 +16,19 @@
 namespace sluice::analyze {
 
 enum class Cause : std::uint8_t {
-  compute,        // forward, backward
-  host_link,      // transfers over links that devices share, or to accelerators
-  read,           // out of a drive, to what updates its state
-  write,          // the other way
-  update_engine,  // the optimizer's kernel on a device
-  compression,    // selecting the largest gradients
-  processor,      // the host's kernels: checks, staging, updates of method=host, parameters in
-  buffers,        // waiting for a buffer while the link had nothing else to do
-  commit,         // the commit, and what waited for it
-  recorder,       // the recorder's own cost
-  other,          // nothing recorded was running
+  compute,           // forward, backward
+  host_link,         // transfers over links that devices share, or to accelerators
+  read,              // out of a drive, to what updates its state
+  write,             // the other way
+  update_engine,     // the optimizer's kernel on a device
+  compression,       // selecting the largest gradients
+  processor,         // the host's kernels: checks, staging, updates of method=host, parameters in
+  activations_out,   // forward, or what follows it, waits for activations to leave
+  activations_back,  // backward waits for activations to come back
+  buffers,           // waiting for a buffer while the link had nothing else to do
+  commit,            // the commit, and what waited for it
+  recorder,          // the recorder's own cost
+  other,             // nothing recorded was running
   count_,
 };
 inline constexpr std::size_t kCauseCount = static_cast<std::size_t>(Cause::count_);

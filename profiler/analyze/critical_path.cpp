@@ -3,6 +3,8 @@
 // The walk goes backwards from the step's end. The span that it has reached is charged with its
 // time, to what it ran on, and the walk goes on with what let that span begin:
 // - if it waited after it was asked for, the span that held its link or engine until it began;
+// - else a wait of the schedule that ended then: the wait is charged, not what was waited for, so
+//   that what went on beside earlier work is not charged as well;
 // - else its recorded cause, if it was asked for when that cause ended;
 // - else the span that ended last before it was asked for.
 // A gap before the next span's end is charged to `other`. So each nanosecond of the step is charged
@@ -23,6 +25,7 @@ namespace {
 // What a span's own time is spent on. The time of a transfer over several links is spent on the
 // link that is fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
+  if (span.track->is_waiting()) return cause_named(*span.name).value_or(Cause::other);
   if (!span.track->links.empty()) {
     const std::optional<LinkLoad> fullest = use.fullest(*span.track);
     if (!fullest || !fullest->is_of_drive) return Cause::host_link;
@@ -134,6 +137,7 @@ class Walk {
 
   int relation(const Span& cause, const Span* effect) const {
     if (effect == nullptr) return 0;
+    if (cause.track->is_waiting() && effect->layer == cause.layer) return 4;
     if (is_flow(cause, *effect)) return 3;
     if (cause.device >= 0 && cause.device == effect->device) return 2;
     return cause.track == effect->track ? 1 : 0;
@@ -150,6 +154,7 @@ class Walk {
     }
     const TimeNs asked_ts = std::min(span.submit_ts, span.ts);
     const Span* latest = latest_ended(asked_ts, &span);
+    if (latest != nullptr && latest->track->is_waiting()) return latest;
     const Span* flow = latest_cause(span, asked_ts);
     if (flow == nullptr || latest == nullptr) return flow != nullptr ? flow : latest;
     // What was asked for when its cause ended waited for that; asked for later, for something else.

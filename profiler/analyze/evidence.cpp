@@ -33,7 +33,7 @@ std::string why_no_operations(const RunInfo& info) {
 void add_evidence(const StepData& step, Evidence& evidence) {
   evidence.flows += step.flows.size();
   for (const Span& span : step.spans) {
-    if (span.track->is_beside_schedule()) continue;
+    if (span.track->is_beside_schedule() || span.track->is_waiting()) continue;
     evidence.operations += 1;
     if (moves_bytes(span) && !crosses_known_links(span, *step.info)) {
       evidence.unlinked_transfers += 1;

@@ -20,7 +20,7 @@ Overlap overlap_of(const StepData& step) {
     const auto [begin, end] = inside(step, span);
     if (!span.track->links.empty()) {
       transfer.add(begin, end);
-    } else if (!span.track->is_beside_schedule() &&
+    } else if (!span.track->is_beside_schedule() && !span.track->is_waiting() &&
                span.stage_cause() != cause_name(Cause::commit)) {
       compute.add(begin, end);
     }

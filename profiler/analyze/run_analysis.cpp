@@ -61,6 +61,7 @@ class Analysis {
   void forget_operations() {
     result_.share = {};
     result_.links.clear();
+    result_.waits = {};
     result_.overlap = {};
     result_.devices.clear();
     for (OutlierStep& outlier : result_.outliers) {
@@ -129,6 +130,7 @@ class Analysis {
     dur_ns_ += static_cast<double>(row.dur);
     const LinkUse use(step);
     for (const LinkLoad& load : use.loads()) add(load, row.dur);
+    result_.waits.add(step);
     const Overlap overlap = overlap_of(step);
     result_.overlap.compute_ns += overlap.compute_ns;
     result_.overlap.transfer_ns += overlap.transfer_ns;

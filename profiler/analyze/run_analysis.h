@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/critical_path.h"
 #include "profiler/analyze/link_use.h"
@@ -48,6 +49,7 @@ struct RunAnalysis {
   // By cause: the one of them that spent the largest share on it; none: none did.
   std::array<std::optional<std::int64_t>, kCauseCount> step_of_most{};
   std::vector<LinkLoad> links;             // means
+  WaitUse waits;                           // sums
   Overlap overlap;                         // sums
   std::vector<DeviceUse> devices;          // sums
   Trend trend;                             // of all steps' seconds

@@ -29,6 +29,9 @@ struct TrackInfo {
   std::vector<std::int64_t> links;
   rundb::Direction direction = rundb::Direction::read;  // over those links
 
+  // Time in which the schedule could do nothing but wait, named by the cause: no operation, but on
+  // the path of a verdict.
+  bool is_waiting() const { return kind == "waiting"; }
   // Not an operation of the schedule: the recorder's own work, or what a GPU did within operations.
   bool is_beside_schedule() const { return kind == "recorder" || kind == "cuda"; }
 };

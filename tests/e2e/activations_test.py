@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from sluice_run import database, main, require, require_equal, require_words, test
+from sluice_run import database, main, require, require_equal, require_words, sluice, test
 from volume import small_volume
 
 DEEP_MODEL = """\
@@ -140,6 +140,115 @@ def a_drive_without_room_is_refused_with_the_file_before_the_first_step(place):
                                              "state_dir": volume / "state"})
         require(reply.code != 0, "a run without room for its activations ran")
         require_words(reply.err, ["activations.slc", "free"], "the message")
+
+
+# One drive before a processor that computes a TFLOP/s; the state moves behind backward.
+STALL_PLATFORM = """\
+name = "one drive"
+[[link]]
+name = "host"
+read = "1 TB/s"
+write = "1 TB/s"
+duplex = "full"
+[host]
+memory = "64 GB"
+adamw = "1 Gelem/s"
+stage = "50 Gelem/s"
+[compute]
+matmul = "1 TFLOP/s"
+[[device]]
+name = "drive"
+via = ["host"]
+[device.drive]
+duplex = "full"
+read = "RATE B/s"
+write = "RATE B/s"
+"""
+STALL_MODEL = DEEP_MODEL.replace("128", "512", 1).replace("heads = 4", "heads = 8")
+STALL = {"method": "host", "pipeline": "serial", "devices": 1, "batch": 32, "sequence": 128,
+         "prefetch": "false", "gradient_tier": "memory", "subgroup_elements": 4_000_000}
+
+
+def stalled(place, name, rate, activations="offload"):
+    """What `show` says of a simulated step with a drive of that rate, and the last value of each of
+    its counters."""
+    (place / "stall.toml").write_text(STALL_MODEL)
+    (place / f"{name}.toml").write_text(STALL_PLATFORM.replace("RATE", str(round(rate))))
+    path = place.simulate(place / "stall.toml", name=f"{name}.db",
+                          platform=place / f"{name}.toml", **STALL, activations=activations)
+    shown = sluice("show", path, "--json", "--no-predict").json()
+    with database(path) as db:
+        counters = dict(db.execute(
+            "SELECT name, value FROM counter JOIN track ON track.id = track_id "
+            "GROUP BY track_id HAVING counter.rowid = max(counter.rowid)"))
+    return shown, counters, path
+
+
+def seconds_of(path, stage):
+    with database(path) as db:
+        return db.execute("SELECT sum(dur) / 1e9 FROM span JOIN string ON string.id = name_id "
+                          "WHERE value = ?", (stage,)).fetchone()[0]
+
+
+@test
+def a_stall_is_counted_by_layer_and_the_verdict_names_it(place):
+    _, _, kept = stalled(place, "keep", 1e12, "keep")
+    _, _, fast = stalled(place, "fast", 1e12)
+    needed = moved_by_stage(fast)["activation_write"] / seconds_of(kept, "forward")
+    out, back = "activations out: waited (ns)", "activations back: waited (ns)"
+
+    shown, counters, _ = stalled(place, "enough", 1.25 * needed)
+    waited = counters.get(out, 0) + counters.get(back, 0)
+    require(waited <= 0.01 * shown["steps"][0]["dur"], f"{waited} ns at 1.25 times the bandwidth")
+
+    shown, counters, path = stalled(place, "slow", 0.6 * needed)
+    dur = shown["steps"][0]["dur"]
+    stalled_ns = counters[out] + counters.get(back, 0)
+    pass_ns = 1e9 * (seconds_of(path, "forward") + seconds_of(path, "backward"))
+    require(stalled_ns > 0.1 * pass_ns,
+            f"{stalled_ns} ns beside {pass_ns} of forward and backward at 0.6 times the bandwidth")
+    layers = shown["activation_waits"]
+    require(len(layers) > 3, f"only {layers} waited")
+    require_equal(sum(layer["out_ns"] for layer in layers), counters[out], "by layer, out")
+    require_equal(sum(layer["back_ns"] for layer in layers), counters.get(back, 0), "by layer, back")
+    share = shown["verdict"]["share"]
+    require(abs(share["activations out"] * dur - counters[out]) <= 1e-3 * dur,
+            f"the verdict says {share['activations out']}, the counter {counters[out] / dur}")
+    require(abs(share["activations back"] * dur - counters.get(back, 0)) <= 1e-3 * dur,
+            f"the verdict says {share['activations back']}, the counter {counters.get(back, 0) / dur}")
+    require(any("forward waiting for activations to leave" in text and "drive writes" in text
+                for text in shown["verdict"]["findings"]), f"{shown['verdict']['findings']}")
+    text = sluice("show", path, "--no-predict").done().out
+    require_words(text, ["activations out", "Waited for them to leave", "Activations of layers",
+                         "offload,"], "show")
+
+
+def moved_by_stage(path):
+    with database(path) as db:
+        return dict(db.execute("SELECT value, sum(bytes) FROM span "
+                               "JOIN string ON string.id = name_id GROUP BY value"))
+
+
+@test
+def live_bytes_of_each_tier_rise_and_fall_with_the_blocks(place):
+    settings = {**deep(place), "activations": "offload:1-4,keep", "activation_buffer": "4KiB"}
+    place.train("--steps", 2, clock="emulated", time_scale=1, **settings).done()
+    with database(place / "out/run.db") as db:
+        peaks = dict(db.execute(
+            "SELECT name, max(value) FROM counter JOIN track ON track.id = track_id "
+            "WHERE name LIKE '%: live activations%' GROUP BY name"))
+        last = dict(db.execute(
+            "SELECT name, value FROM counter JOIN track ON track.id = track_id "
+            "WHERE name LIKE '%: live activations%' GROUP BY name "
+            "HAVING counter.rowid = max(counter.rowid)"))
+    there, host, drives = (f"{where}: live activations (bytes)"
+                           for where in ("accelerators", "host", "drives"))
+    require_equal(set(peaks), {there, host, drives}, "tiers of a machine with accelerators")
+    require_equal(peaks[drives], 4 * BLOCK_BYTES, "bytes on the drives at once")
+    # Four layers keep, and one or two are on their way.
+    require(4 * BLOCK_BYTES < peaks[there] < 7 * BLOCK_BYTES, f"{peaks[there]} bytes there")
+    require(peaks[host] <= 2 * BLOCK_BYTES, f"{peaks[host]} bytes in host memory")
+    require_equal(set(last.values()), {0}, "bytes that are left after a step")
 
 
 @test

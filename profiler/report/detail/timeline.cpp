@@ -69,7 +69,7 @@ class Timeline {
         name.erase(0, group.name.size() + 1);
       rows.push_back({{"group", group.name},
                       {"name", &group == track ? "" : name},
-                      {"kind", group.kind},
+                      {"kind", track->is_waiting() ? track->kind : group.kind},
                       {"order", order.at(track->id)},
                       {"limit", limit_bytes_per_s(*track) / info_.time_scale()}});
     }

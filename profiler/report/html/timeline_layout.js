@@ -22,6 +22,7 @@ function spanOf(run,
 function colourOf(span) {
   const { name, track } = span;
   if (stageColours.has(name)) return stageColours.get(name);
+  if (track.kind === 'waiting') return causeColours.get(name) || unknownColour;
   if (track.kind !== 'cuda') return unknownColour;
   if (/^(memcpy|memset)/.test(name)) return causeColours.get('host link');
   if (track.group === 'synchronization' || track.group === 'CUPTI overhead') return unknownColour;
@@ -34,6 +35,7 @@ function colourOf(span) {
 function counterValue(name, value) {
   if (/byte|memory/i.test(name)) return bytes(value);
   if (/share/i.test(name)) return perCent(value);
+  if (/\(ns\)$/.test(name)) return time(value);
   return Number.isInteger(value) ? grouped(value) : threeDigits(value);
 }
 

@@ -27,6 +27,7 @@ constexpr int kSteps = 2;
 struct Setup {
   ActivationPlan plan;
   std::int32_t devices = 2;
+  int accelerators = 0;
   TimeNs forward_ns = 30'000;
   runtime::Disturbance disturbance;
 };
@@ -79,6 +80,21 @@ class Checker final : public runtime::OperationSink {
     (label.stage == Stage::activation_write ? out_bytes : in_bytes) += label.size_bytes;
   }
 
+  void on_activation_wait(const runtime::ActivationWaited& waited) override {
+    REQUIRE(waited.to_ns > waited.from_ns);
+    wait_ns[index_of(waited.why)] += waited.to_ns - waited.from_ns;
+  }
+  void on_activation_bytes(runtime::ActivationTier tier, std::int64_t size_bytes,
+                           TimeNs /*now_ns*/) override {
+    REQUIRE(size_bytes >= 0);
+    live_bytes[index_of(tier)] = size_bytes;
+    std::int64_t& peak = peak_bytes[index_of(tier)];
+    peak = std::max(peak, size_bytes);
+  }
+
+  std::array<TimeNs, runtime::kActivationWaitCount> wait_ns{};
+  std::array<std::int64_t, runtime::kActivationTierCount> live_bytes{};
+  std::array<std::int64_t, runtime::kActivationTierCount> peak_bytes{};
   int micro_steps = 1;
   std::int64_t submitted = 0;
   std::int64_t out_bytes = 0;
@@ -99,7 +115,7 @@ class Machine {
  public:
   explicit Machine(const Setup& setup)
       : setup_(setup),
-        platform_(test_platform(setup.devices)),
+        platform_(test_platform(setup.devices, setup.accelerators)),
         runtime_(std::make_unique<runtime::SimulatedClock>(platform_, setup.disturbance)) {
     for (const DeviceId device : all_ids<DeviceId>(setup.devices)) {
       drives_.push_back(std::make_unique<csd::Drive>(runtime_, platform_.device(device), device,
@@ -182,6 +198,11 @@ Setup random_setup(std::uint64_t seed) {
   const std::int64_t widest = widest_bytes(setup.plan);
   setup.plan.buffer_bytes = static_cast<std::int64_t>(random() % 5) * widest / 2;
   setup.forward_ns = static_cast<TimeNs>(random() % 300'000);
+  setup.accelerators = static_cast<int>(random() % 3);
+  const auto layer_count = static_cast<std::int32_t>(setup.plan.layer_blocks.size());
+  for (std::int32_t layer = 0; layer < layer_count; ++layer) {
+    setup.plan.staying_bytes.push_back(static_cast<std::int64_t>(random() % 5'000));
+  }
   setup.disturbance.seed = seed;
   setup.disturbance.delay_max_ns = seed % 5 == 0 ? 0 : 200'000;
   return setup;
@@ -207,6 +228,11 @@ void check_steps(const Setup& setup, Sums& sums) {
     REQUIRE_THAT(status.error().message(), !Catch::Contains("stuck"));
     return;
   }
+  for (const runtime::ActivationWait why :
+       {runtime::ActivationWait::room, runtime::ActivationWait::block}) {
+    REQUIRE(machine.checker.wait_ns[index_of(why)] == counts.wait_ns(why));
+  }
+  for (const std::int64_t live_bytes : machine.checker.live_bytes) REQUIRE(live_bytes == 0);
   REQUIRE(machine.checker.out_bytes == counts.written_bytes);
   REQUIRE(machine.checker.in_bytes == counts.read_bytes);
   REQUIRE(counts.read_bytes <= counts.written_bytes);
@@ -287,4 +313,28 @@ TEST_CASE("what is needed next comes while a layer is computed, as far as the bu
   CHECK(ahead_ns < step_ns(0));
   // Twelve operations of 20 ms, and nothing that they wait for but the writes of the last forward.
   CHECK(ahead_ns < 12 * 20'000'000 + 5'000'000);
+}
+
+TEST_CASE("forward waits for what leaves, backward for what comes back, each by its layer") {
+  Setup setup;
+  setup.plan.layer_blocks = {{}, {400'000}, {400'000}, {400'000}};
+  setup.plan.buffer_bytes = 0;
+  setup.forward_ns = 1'000'000;
+  setup.devices = 1;
+  Machine machine(setup);
+  REQUIRE(machine.take_step(0).ok());
+  const auto& waits = machine.carrier->counts().layer_wait_ns;
+  const auto of = [&](std::size_t layer, runtime::ActivationWait why) {
+    return waits[layer][index_of(why)];
+  };
+  CHECK(of(1, runtime::ActivationWait::room) == 0);          // nothing left before it
+  CHECK(of(2, runtime::ActivationWait::room) >= 2'000'000);  // 400 kB at 200 MB/s
+  CHECK(of(3, runtime::ActivationWait::room) >= 2'000'000);
+  CHECK(of(3, runtime::ActivationWait::block) == 0);          // it was still leaving
+  CHECK(of(1, runtime::ActivationWait::block) >= 1'000'000);  // 400 kB at 400 MB/s
+  // Six operations of a millisecond, and what the counter says was waited for; the last write may
+  // end behind them.
+  CHECK(machine.now_ns() >= 6'000'000 +
+                                machine.carrier->counts().wait_ns(runtime::ActivationWait::room) +
+                                machine.carrier->counts().wait_ns(runtime::ActivationWait::block));
 }

@@ -66,3 +66,19 @@ TEST_CASE("a step's blocks fill the drives evenly, in whole pages, each in a pla
   CHECK(bytes[DeviceId{0}] % kPageBytes == 0);
   CHECK(bytes[DeviceId{1}] > bytes[DeviceId{0}] / 2);
 }
+
+TEST_CASE("what layers keep is said by layer, alike ones together") {
+  auto mix = model::LayerActivations::parse("offload:1-2,recompute:3,keep");
+  REQUIRE(mix.ok());
+  const ActivationPlan mixed = plan(*mix);
+  CHECK(mixed.layer_staying_bytes(LayerId{0}) == 0);
+  CHECK(mixed.layer_staying_bytes(LayerId{1}) == 0);
+  CHECK(mixed.layer_staying_bytes(LayerId{3}) == 4 * 32 * 64 * 2);
+  CHECK(mixed.layer_staying_bytes(LayerId{4}) == mixed.layer_bytes(LayerId{1}));
+  const std::string block = format_bytes(mixed.layer_bytes(LayerId{1}));
+  CHECK(activation::layers_text(mixed, *mix) ==
+        "0: nothing; 1 to 2: offload, " + block + " a micro-batch each; 3: recompute, " +
+            format_bytes(4 * 32 * 64 * 2) + " a micro-batch; 4: keep, " + block +
+            " a micro-batch; 5: keep, " + format_bytes(mixed.layer_staying_bytes(LayerId{5})) +
+            " a micro-batch");
+}

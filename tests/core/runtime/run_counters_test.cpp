@@ -216,3 +216,37 @@ TEST_CASE("a recording that begins in the middle counts what is under way") {
   CHECK(reads[1].second == 1);
   CHECK(reads[2].second == 0);
 }
+
+TEST_CASE("waits for activations add up by cause, and live bytes are those that were told") {
+  Counted run;
+  run.sink.on_activation_wait({ActivationWait::room, LayerId{3}, 0, 10 * kMs, 14 * kMs});
+  run.sink.on_activation_wait({ActivationWait::room, LayerId{4}, 0, 20 * kMs, 21 * kMs});
+  run.sink.on_activation_bytes(ActivationTier::drives, 5000, 12 * kMs);
+  run.sink.on_activation_bytes(ActivationTier::drives, 0, 22 * kMs);
+  run.sink.record_counters();
+  const auto samples = samples_of(run.recorder);
+  const double ms = kMs;
+  CHECK(samples.at("activations out: waited (ns)") ==
+        Samples{{10 * kMs, 0}, {14 * kMs, 4 * ms}, {21 * kMs, 5 * ms}});
+  CHECK(samples.at("drives: live activations (bytes)") == Samples{{12 * kMs, 5000}, {22 * kMs, 0}});
+  // What has nothing to say has no track.
+  CHECK_FALSE(samples.contains("activations back: waited (ns)"));
+  CHECK_FALSE(samples.contains("host: live activations (bytes)"));
+}
+
+TEST_CASE("a wait for activations is a span of its layer, named by what a verdict calls it") {
+  Counted run;
+  run.sink.on_activation_wait({ActivationWait::block, LayerId{3}, 7, 10 * kMs, 14 * kMs});
+  std::vector<record::Record> records;
+  for (record::Ring* ring : run.recorder.rings()) ring->drain(records, ring->capacity());
+  const auto span = std::ranges::find_if(records, [](const record::Record& record) {
+    return record.kind() == record::RecordKind::span;
+  });
+  REQUIRE(span != records.end());
+  CHECK(span->span.layer == 3);
+  CHECK(span->span.step == 7);
+  CHECK(span->span.ts == 10 * kMs);
+  CHECK(span->span.dur == 4 * kMs);
+  CHECK(run.recorder.tracks_since(0)[static_cast<std::size_t>(span->span.track)].kind == "waiting");
+  CHECK(span->span.name == run.recorder.intern("activations back"));
+}

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "profiler/analyze/activation_waits.h"
 #include "tests/profiler/analyze/made_step.h"
 
 namespace sluice::analyze {
@@ -345,6 +346,27 @@ TEST_CASE("24: a step without length has no shares") {
   const StepVerdict verdict = verdict_of(made.data());
   CHECK(verdict.path.empty());
   CHECK(std::accumulate(verdict.share.begin(), verdict.share.end(), 0.0) == 0);
+}
+
+TEST_CASE("a wait for activations is charged alone, not what went on beside forward and backward") {
+  MadeStep made(100);
+  const auto first = made.add("forward", 0, 20, {.layer = 1});
+  made.add("forward", 20, 40, {.layer = 2});
+  const auto out = made.add("activation_write", 20, 55, {.device = 0, .layer = 1});
+  made.flow(first, out);
+  made.add("activations out", 40, 55, {.layer = 3});
+  made.add("forward", 55, 65, {.layer = 3});
+  const auto back = made.add("activation_read", 60, 75, {.device = 0, .layer = 2});
+  made.add("activations back", 65, 75, {.layer = 2});
+  const auto backward = made.add("backward", 75, 100, {.layer = 2});
+  made.flow(back, backward);
+  check(made,
+        {{Cause::compute, 0.75}, {Cause::activations_out, 0.15}, {Cause::activations_back, 0.1}});
+  WaitUse use;
+  use.add(made.data());
+  CHECK(use.busiest(Cause::activations_out) == "drive writes");
+  CHECK(use.busiest(Cause::activations_back) == "drive reads");
+  CHECK(WaitUse().busiest(Cause::activations_out).empty());
 }
 
 }  // namespace sluice::analyze

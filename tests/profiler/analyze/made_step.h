@@ -94,13 +94,14 @@ class MadeStep {
   }
 
   const TrackInfo& track_of(const std::string& stage, std::int32_t device) {
-    const bool is_of_drive =
-        stage == "state_read" || stage == "gradient_read" || stage == "state_write";
+    const bool is_of_drive = stage == "state_read" || stage == "gradient_read" ||
+                             stage == "state_write" || stage.starts_with("activation_");
     const bool is_of_host_link = stage == "gradient_down" || stage == "parameters_up";
     TrackInfo made;
     made.kind = "host";
     if (stage == "forward" || stage == "backward") made.kind = "compute";
     if (stage == "collect") made.kind = "recorder";
+    if (stage.starts_with("activations ")) made.kind = "waiting";  // named by its cause
     if (device >= 0) made.kind = "device";
     made.name = made.kind + (made.kind == "device" ? std::to_string(device) + stage : "");
     if (is_of_drive) made.links = {device + 1};
@@ -110,8 +111,8 @@ class MadeStep {
       made.name += stage;
     }
     if (stage == "kernel") made.name = made.kind = "cuda";
-    made.direction = stage == "state_write" || stage == "gradient_down" ? rundb::Direction::write
-                                                                        : rundb::Direction::read;
+    made.direction = stage.ends_with("_write") || stage == "gradient_down" ? rundb::Direction::write
+                                                                           : rundb::Direction::read;
     for (const TrackInfo& known : tracks_) {
       if (known.name == made.name) return known;
     }
