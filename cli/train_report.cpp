@@ -105,10 +105,14 @@ std::string wait_text(const activation::ActivationCarrier::Counts& counts,
 std::string activation_text(const activation::ActivationCarrier::Counts& counts,
                             std::int64_t steps) {
   return fmt::format(
-      "Activations: {} a step to the drives, {} back; at most {} of them in memory.\n"
+      "Activations: {} a step to the drives, {} back{}; at most {} of them {}.\n"
       "  Waited for them to leave: {}; to come back: {}.\n",
       format_bytes(counts.written_bytes / steps), format_bytes(counts.read_bytes / steps),
+      counts.host_bytes == 0
+          ? ""
+          : fmt::format(", {} to host memory", format_bytes(counts.host_bytes / steps)),
       format_bytes(counts.resident_peak_bytes),
+      counts.host_bytes == 0 ? "in memory" : "on the accelerator",
       wait_text(counts, runtime::ActivationWait::room, steps),
       wait_text(counts, runtime::ActivationWait::block, steps));
 }
@@ -173,6 +177,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
     const activation::ActivationCarrier::Counts& counts = run.activations()->counts();
     json["activations"] = {{"written_bytes", counts.written_bytes},
                            {"read_bytes", counts.read_bytes},
+                           {"host_bytes", counts.host_bytes},
                            {"forwarded", counts.forwarded},
                            {"cancelled", counts.cancelled},
                            {"resident_peak_bytes", counts.resident_peak_bytes},

@@ -63,6 +63,7 @@ ActivationCarrier::ActivationCarrier(const Parts& parts)
           static_cast<std::int32_t>(kept_.size());
       Kept& kept = kept_.emplace_back(parts.runtime, LayerId{l}, m);
       kept.size_bytes = parts.plan.layer_bytes(LayerId{l});
+      kept.is_in_host = parts.plan.is_in_host(LayerId{l}, m);
       for (const std::int64_t size_bytes : blocks)
         kept.blocks.push_back({.size_bytes = size_bytes});
     }
@@ -160,12 +161,19 @@ runtime::Task<Status> ActivationCarrier::write(Kept& kept) {
   kept.is_being_written = false;
   CO_RETURN_IF_ERROR(written);
   // A value that was changed meanwhile may have been written as it was, or as it is.
-  if (!kept.is_wanted && parts_.blocks != nullptr) {
-    Status released = parts_.blocks->release(kept.layer, kept.micro_step);
+  if (!kept.is_wanted) {
+    Status released = release(kept);
     CO_RETURN_IF_ERROR(released);
   }
   end_write(kept);
   co_return ok_status();
+}
+
+Status ActivationCarrier::release(Kept& kept) {
+  if (parts_.blocks == nullptr) return ok_status();
+  if (!kept.is_in_host) return parts_.blocks->release(kept.layer, kept.micro_step);
+  // What computes in host memory has them there already.
+  return has_device() ? parts_.blocks->release_device(kept.layer, kept.micro_step) : ok_status();
 }
 
 runtime::Task<Status> ActivationCarrier::write_blocks(Kept& kept) {
@@ -176,6 +184,10 @@ runtime::Task<Status> ActivationCarrier::write_blocks(Kept& kept) {
   Status out = co_await cross(kept, Direction::read);
   CO_RETURN_IF_ERROR(out);
   hold(kept, ActivationTier::host, kept.size_bytes);
+  if (kept.is_in_host) {
+    counts_.host_bytes += kept.size_bytes;
+    co_return ok_status();
+  }
   const runtime::Operation summing =
       kernel(Stage::activation_sum, kept, [this, &kept] { return sum(kept); });
   Status summed = co_await summing;
@@ -262,8 +274,10 @@ void ActivationCarrier::end_write(Kept& kept) {
     return;
   }
   kept.whereabouts = Whereabouts::away;
-  hold(kept, ActivationTier::drives, kept.size_bytes);
-  hold(kept, ActivationTier::host, 0);
+  if (!kept.is_in_host) {
+    hold(kept, ActivationTier::drives, kept.size_bytes);
+    hold(kept, ActivationTier::host, 0);
+  }
   hold(kept, ActivationTier::accelerator, 0);
   change_resident(-kept.size_bytes);
 }
@@ -322,6 +336,25 @@ void ActivationCarrier::fetch_next() {
 }
 
 runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
+  if (!kept.is_in_host) {
+    Status there = co_await read_blocks(kept);
+    CO_RETURN_IF_ERROR(there);
+  }
+  Status in = co_await cross(kept, Direction::write);
+  CO_RETURN_IF_ERROR(in);
+  hold(kept, here(), kept.size_bytes);
+  if (has_device()) {
+    Status restored = parts_.blocks->restore(kept.layer, kept.micro_step);
+    CO_RETURN_IF_ERROR(restored);
+  }
+  if (crosses()) hold(kept, ActivationTier::host, 0);
+  kept.whereabouts = Whereabouts::here;
+  kept.there.set();
+  co_return ok_status();
+}
+
+// To host memory.
+runtime::Task<Status> ActivationCarrier::read_blocks(Kept& kept) {
   Status room = make_room(kept);
   CO_RETURN_IF_ERROR(room);
   hold(kept, ActivationTier::host, kept.size_bytes);
@@ -333,16 +366,6 @@ runtime::Task<Status> ActivationCarrier::read(Kept& kept) {
   Status checked = co_await checking;
   CO_RETURN_IF_ERROR(checked);
   hold(kept, ActivationTier::drives, 0);
-  Status in = co_await cross(kept, Direction::write);
-  CO_RETURN_IF_ERROR(in);
-  hold(kept, here(), kept.size_bytes);
-  if (has_device()) {
-    Status restored = parts_.blocks->restore(kept.layer, kept.micro_step);
-    CO_RETURN_IF_ERROR(restored);
-  }
-  if (crosses()) hold(kept, ActivationTier::host, 0);
-  kept.whereabouts = Whereabouts::here;
-  kept.there.set();
   co_return ok_status();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Moves what layers keep for their backward to the drives and back, as the schedule of a step:
+// Moves what layers keep for their backward to the drives and back, or from an accelerator to host
+// memory and back where the plan says so, as the schedule of a step:
 //
 //   begin_step()
 //   for each layer up, each micro-batch:
@@ -63,8 +64,9 @@ class ActivationCarrier {
   struct Counts {
     std::int64_t written_bytes = 0;
     std::int64_t read_bytes = 0;
-    std::int64_t forwarded = 0;  // kept that backward found in memory though they were leaving
-    std::int64_t cancelled = 0;  // of these, those whose write had not begun and was not made
+    std::int64_t host_bytes = 0;  // that went to host memory and no further
+    std::int64_t forwarded = 0;   // kept that backward found in memory though they were leaving
+    std::int64_t cancelled = 0;   // of these, those whose write had not begun and was not made
     std::int64_t resident_peak_bytes = 0;  // of what is offloaded, with the layer that is computed
     // How long forward or backward of each layer waited, by runtime::ActivationWait.
     std::vector<std::array<TimeNs, runtime::kActivationWaitCount>> layer_wait_ns;
@@ -85,6 +87,7 @@ class ActivationCarrier {
         : layer(of_layer), micro_step(of_micro_step), there(runtime) {}
     LayerId layer;
     int micro_step;
+    bool is_in_host = false;  // it goes no further than host memory
     Whereabouts whereabouts = Whereabouts::nowhere;
     bool is_being_written = false;
     bool is_wanted = false;  // by backward, while it is leaving
@@ -106,6 +109,8 @@ class ActivationCarrier {
                          runtime::Operation& operation) const;
   runtime::Task<Status> move_blocks(const Kept& kept, platform::Direction direction);
   runtime::Task<Status> read(Kept& kept);
+  runtime::Task<Status> read_blocks(Kept& kept);
+  Status release(Kept& kept);
   void fetch_ahead();
   void fetch_next();
   void end_write(Kept& kept);

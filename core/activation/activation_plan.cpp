@@ -25,6 +25,21 @@ std::int64_t ActivationPlan::layer_staying_bytes(LayerId layer) const {
   return at < staying_bytes.size() ? staying_bytes[at] : 0;
 }
 
+bool ActivationPlan::is_in_host(LayerId layer, int micro_step) const {
+  const auto at = static_cast<std::size_t>(index_of(layer) * micro_step_count + micro_step);
+  return at < in_host.size() && in_host[at];
+}
+
+std::int64_t ActivationPlan::host_bytes() const {
+  std::int64_t bytes = 0;
+  for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(layer_blocks.size()))) {
+    for (int m = 0; m < micro_step_count; ++m) {
+      if (is_in_host(layer, m)) bytes += layer_bytes(layer);
+    }
+  }
+  return bytes;
+}
+
 bool ActivationPlan::offloads_anything() const {
   return std::ranges::any_of(layer_blocks, [](const auto& blocks) { return !blocks.empty(); });
 }
@@ -42,12 +57,26 @@ std::int64_t kept_in_place_bytes(const model::ModelShape& shape, LayerId layer, 
   return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
 }
 
+// In the order in which backward needs them, up to the first that does not fit.
+void choose_in_host(ActivationPlan& plan, std::int64_t host_bytes) {
+  const auto layer_count = static_cast<std::int32_t>(plan.layer_blocks.size());
+  plan.in_host.assign(static_cast<std::size_t>(layer_count * plan.micro_step_count), false);
+  for (std::int32_t l = layer_count; l-- > 0;) {
+    const std::int64_t size_bytes = plan.layer_bytes(LayerId{l});
+    for (int m = 0; size_bytes > 0 && m < plan.micro_step_count; ++m) {
+      if (size_bytes > host_bytes) return;
+      host_bytes -= size_bytes;
+      plan.in_host[static_cast<std::size_t>(l * plan.micro_step_count + m)] = true;
+    }
+  }
+}
+
 }  // namespace
 
 ActivationPlan plan_activations(const model::ModelShape& shape,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,
-                                std::int64_t buffer_bytes) {
+                                std::int64_t buffer_bytes, std::int64_t host_bytes) {
   ActivationPlan plan;
   plan.micro_step_count = micro_step_count;
   plan.buffer_bytes = buffer_bytes;
@@ -61,6 +90,7 @@ ActivationPlan plan_activations(const model::ModelShape& shape,
     }
   }
   plan.stays = buffer_bytes > 0 && plan.step_bytes() <= buffer_bytes;
+  if (!plan.stays) choose_in_host(plan, host_bytes);
   return plan;
 }
 
@@ -103,9 +133,10 @@ void BlockPlaces::begin_step() {
 
 IdVector<DeviceId, std::int64_t> drive_bytes(const ActivationPlan& plan, std::int32_t drive_count) {
   BlockPlaces places(drive_count);
-  for (const auto& blocks : plan.layer_blocks) {
-    for (int m = 0; !plan.stays && m < plan.micro_step_count; ++m) {
-      for (const std::int64_t size_bytes : blocks) places.next(size_bytes);
+  for (std::size_t l = 0; !plan.stays && l < plan.layer_blocks.size(); ++l) {
+    for (int m = 0; m < plan.micro_step_count; ++m) {
+      if (plan.is_in_host(LayerId{static_cast<std::int32_t>(l)}, m)) continue;
+      for (const std::int64_t size_bytes : plan.layer_blocks[l]) places.next(size_bytes);
     }
   }
   IdVector<DeviceId, std::int64_t> bytes;

@@ -24,21 +24,27 @@ struct ActivationPlan {
   // What has left a layer's forward and is still in memory, or is back before its backward: at most
   // so much of it. The layer that is computed comes on top; one that is wider comes alone.
   std::int64_t buffer_bytes = 0;
+  // Whether what a layer keeps of a micro-batch goes no further than host memory, by layer and
+  // micro-batch; empty: nothing does.
+  std::vector<bool> in_host;
   bool stays = false;  // the buffer that was asked for holds all of it, so nothing moves
 
   std::int64_t layer_bytes(LayerId layer) const;
   std::int64_t step_bytes() const;
   std::int64_t layer_staying_bytes(LayerId layer) const;
+  bool is_in_host(LayerId layer, int micro_step) const;
+  std::int64_t host_bytes() const;  // of a step, that go no further
   // Whether something is to leave, be it that there is room for all of it.
   bool offloads_anything() const;
 };
 
 // `buffer_bytes` of 0: twice the widest layer's. More than 0 is memory that the run has anyway: if
-// all that is offloaded fits, it stays.
+// all that is offloaded fits, it stays. Of what leaves, as much as `host_bytes` holds goes no
+// further than host memory: what backward needs first.
 ActivationPlan plan_activations(const model::ModelShape& shape,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,
-                                std::int64_t buffer_bytes);
+                                std::int64_t buffer_bytes, std::int64_t host_bytes);
 
 // What is kept of each layer, and where: "0: nothing; 1 to 8: offload, 27.5 MB a micro-batch each;
 // 9: keep, 2.1 MB a micro-batch".

@@ -6,8 +6,9 @@
 // and restore() before backward, or none of them (the bytes never left); after backward, and once
 // nobody reads the blocks any more, forget(). Where a device with memory of its own computes, the
 // blocks shown are the host's: after kept() ComputeDevice::blocks_out() fills them, and after
-// make_room() blocks_in() takes them, before restore(). A step that is given up calls nothing more:
-// the next set_batch() of the micro-batch forgets all of it.
+// make_room() blocks_in() takes them, before restore(). There, release_device() in place of
+// release() leaves the bytes in the blocks: blocks_in() and restore() follow. A step that is given
+// up calls nothing more: the next set_batch() of the micro-batch forgets all of it.
 //
 // Thread contract: one call at a time for one layer and micro-batch, from any thread, also beside
 // the forward and backward of others. Errors: ErrorCode::internal, naming the layer, if a kept
@@ -39,6 +40,8 @@ class KeptBlocks {
   virtual Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) = 0;
   // The bytes are elsewhere: their memory is free.
   virtual Status release(LayerId layer, int micro_step) = 0;
+  // The bytes are in the blocks: the device's memory is free. Only where a device computes.
+  virtual Status release_device(LayerId layer, int micro_step) = 0;
   // Memory for the same blocks.
   virtual Result<std::span<const KeptBlock>> make_room(LayerId layer, int micro_step) = 0;
   // The bytes are back in it.

@@ -131,6 +131,7 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
                             run.options, run.geometry.device_count, device_memory_of(run)));
   add_cache(plan, run);
+  add(plan, {{"activations that stay (activation_host)", run.activations.host_bytes()}});
   add(plan, {{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();

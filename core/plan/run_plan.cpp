@@ -124,8 +124,15 @@ Status plan_activations(RunPlan& plan) {
   RETURN_IF_ERROR(arithmetic.activations.check(plan.layout.layer_count()));
   plan.activations = activation::plan_activations(
       plan.shape, arithmetic.activations, batch.batch, batch.sequence,
-      static_cast<int>(batch.grad_accum_steps), arithmetic.activation_buffer_bytes);
-  return ok_status();
+      static_cast<int>(batch.grad_accum_steps), arithmetic.activation_buffer_bytes,
+      arithmetic.activation_host_bytes);
+  if (arithmetic.activation_host_bytes == 0 || !plan.platform.accelerator_routes.empty()) {
+    return ok_status();
+  }
+  return make_error(ErrorCode::config,
+                    "activation_host={}: no accelerator computes, so what layers keep is in host "
+                    "memory already; activation_buffer says how much of it stays there",
+                    arithmetic.activation_host_bytes);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ struct ArithmeticConfig {
   double max_grad_norm = 1.0;                // 0: no clipping
   model::LayerActivations activations;       // keep
   std::int64_t activation_buffer_bytes = 0;  // 0: twice the widest layer's
+  std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory
 };
 
 struct ValidationConfig {

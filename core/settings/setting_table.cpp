@@ -124,6 +124,11 @@ const Setting kSettings[] = {
      "Host memory that offloaded activations take on their way to and from the drives, beside the "
      "layer that is computed; 0 means twice the widest layer's. If all of them fit into what is "
      "asked for, nothing moves."},
+    {"activation_host", "arithmetic", bytes, AT(arithmetic.activation_host_bytes), between(0, 1e15),
+     "bytes",
+     "Host memory for offloaded activations that go no further: what backward needs first stays in "
+     "it, up to so much, and the rest goes to the drives. Needs an accelerator: what the processor "
+     "computes is in host memory already."},
 
     {"validation_every", "validation", integer, AT(validation.every_steps), between(0, 1e9),
      "steps", "Steps between validations; 0 means only at the end."},

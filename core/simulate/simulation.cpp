@@ -31,7 +31,7 @@ Status check_capacity(const plan::RunPlan& plan) {
 // The 16-bit parameters and what the offload takes, without state that stays in memory; what
 // computing takes is not known here.
 std::int64_t host_bytes(const plan::RunPlan& plan) {
-  return plan.layout.parameter_count * 2 +
+  return plan.layout.parameter_count * 2 + plan.activations.host_bytes() +
          offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).host_bytes();
 }
 

@@ -155,6 +155,27 @@ def what_layers_keep_leaves_the_accelerator_and_comes_back(place):
 
 
 @test
+def what_stays_in_host_memory_comes_back_from_there(place):
+    common = {"grad_accum_steps": 2, "activation_buffer": "4KiB"}
+    plain = numbers(place.train("--json", "--steps", 5, output="cpu", **common))
+    stayed = []
+    for host in ("60KiB", "1GiB"):
+        counted = place / "counted.txt"
+        found = train(place, "--json", "--steps", 5, output=host, activations="offload",
+                      activation_host=host, device=f"seed=2;delay_us=150;counters={counted}",
+                      **common)
+        require_equal(numbers(found), plain, f"{host} in host memory")
+        moved = found.json()["activations"]
+        stages = bytes_of_stages(place / host / "run.db")
+        require_equal(stages["activation_out"], moved["host_bytes"] + moved["written_bytes"],
+                      "bytes out of the accelerator: in host memory and on the drives")
+        require_equal(stages.get("activation_write", 0), moved["written_bytes"], "to the drives")
+        stayed.append((moved["host_bytes"], moved["written_bytes"]))
+    require(0 < stayed[0][0] < stayed[1][0] and stayed[0][1] > 0 and stayed[1][1] == 0,
+            f"bytes in host memory and on the drives: {stayed}")
+
+
+@test
 def gradient_work_fits_under_the_cap_or_is_refused(place):
     common = {"density": 0.05, "error_feedback": "true", "gradient_work": "accelerator",
               "threads": 2}

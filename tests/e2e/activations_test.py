@@ -252,7 +252,28 @@ def live_bytes_of_each_tier_rise_and_fall_with_the_blocks(place):
 
 
 @test
+def host_memory_takes_what_leaves_an_accelerator_first(place):
+    (place / "deep.toml").write_text(DEEP_MODEL)
+    common = {"batch": 8, "sequence": 128, "activations": "offload:1-8,keep",
+              "activation_buffer": "4KiB"}
+    for blocks in (0, 3, 8):
+        path = place.simulate(place / "deep.toml", name=f"host{blocks}.db", devices=1, **common,
+                              activation_host=blocks * BLOCK_BYTES + 1)
+        stages = moved_by_stage(path)
+        require_equal(stages["activation_out"], 8 * BLOCK_BYTES, "bytes off the accelerator")
+        require_equal(stages.get("activation_write", 0), (8 - blocks) * BLOCK_BYTES,
+                      f"bytes to drives with {blocks} blocks in host memory")
+        require_equal(stages.get("activation_read", 0) + blocks * BLOCK_BYTES,
+                      stages["activation_in"], "bytes back")
+
+
+@test
 def what_cannot_be_is_refused(place):
+    (place / "stall.toml").write_text(STALL_MODEL)
+    (place / "drive.toml").write_text(STALL_PLATFORM.replace("RATE", "1000000000"))
+    sluice("simulate", place / "stall.toml", "--platform", place / "drive.toml", "--set",
+           "method=host", "--set", "activation_host=1MiB").refused(
+        2, ["activation_host", "no accelerator computes", "activation_buffer"])
     place.train(activations="offlaod").refused(2, ["offlaod", "offload"])
     place.train(activations="offload:9,keep").refused(2, ["there is no layer 9", "0", "3"])
     place.train(activations="offload:1-2,keep:2,keep").refused(2, ["layer 2 is named twice"])

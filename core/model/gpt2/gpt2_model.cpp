@@ -355,6 +355,10 @@ Status Gpt2Model::release(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release(); });
 }
 
+Status Gpt2Model::release_device(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release_device(); });
+}
+
 Result<std::span<const KeptBlock>> Gpt2Model::make_room(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.make_room(); });
 }

@@ -56,6 +56,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
  private:
   Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) override;
   Status release(LayerId layer, int micro_step) override;
+  Status release_device(LayerId layer, int micro_step) override;
   Result<std::span<const KeptBlock>> make_room(LayerId layer, int micro_step) override;
   Status restore(LayerId layer, int micro_step) override;
   void forget(LayerId layer, int micro_step) override;

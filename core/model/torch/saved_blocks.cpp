@@ -147,9 +147,14 @@ Result<std::span<const KeptBlock>> SavedBlocks::kept() {
 }
 
 Status SavedBlocks::release() {
+  RETURN_IF_ERROR(release_device());
+  give_room_back();
+  return ok_status();
+}
+
+Status SavedBlocks::release_device() {
   RETURN_IF_ERROR(check_unchanged());
   for (const Storage& one : storages_) take_data(one.storage);
-  give_room_back();
   return ok_status();
 }
 

@@ -44,6 +44,7 @@ class SavedBlocks {
   // KeptBlocks's, of this layer and micro-batch.
   Result<std::span<const KeptBlock>> kept();
   Status release();
+  Status release_device();
   Result<std::span<const KeptBlock>> make_room();
   Status restore();
   void forget();

@@ -200,6 +200,9 @@ Setup random_setup(std::uint64_t seed) {
   setup.forward_ns = static_cast<TimeNs>(random() % 300'000);
   setup.accelerators = static_cast<int>(random() % 3);
   const auto layer_count = static_cast<std::int32_t>(setup.plan.layer_blocks.size());
+  for (std::int32_t i = 0; i < layer_count * setup.plan.micro_step_count; ++i) {
+    setup.plan.in_host.push_back(setup.accelerators > 0 && random() % 3 == 0);
+  }
   for (std::int32_t layer = 0; layer < layer_count; ++layer) {
     setup.plan.staying_bytes.push_back(static_cast<std::int64_t>(random() % 5'000));
   }
@@ -236,9 +239,12 @@ void check_steps(const Setup& setup, Sums& sums) {
   REQUIRE(machine.checker.out_bytes == counts.written_bytes);
   REQUIRE(machine.checker.in_bytes == counts.read_bytes);
   REQUIRE(counts.read_bytes <= counts.written_bytes);
-  REQUIRE(counts.written_bytes <= kSteps * step_bytes(setup.plan));
+  REQUIRE(counts.host_bytes <= kSteps * setup.plan.host_bytes());
+  REQUIRE(counts.written_bytes + counts.host_bytes <= kSteps * step_bytes(setup.plan));
   REQUIRE(counts.cancelled <= counts.forwarded);
-  if (counts.cancelled == 0) REQUIRE(counts.written_bytes == kSteps * step_bytes(setup.plan));
+  if (counts.cancelled == 0) {
+    REQUIRE(counts.written_bytes + counts.host_bytes == kSteps * step_bytes(setup.plan));
+  }
   if (counts.forwarded == 0) REQUIRE(counts.read_bytes == counts.written_bytes);
   sums.forwarded += counts.forwarded;
   sums.cancelled += counts.cancelled;
@@ -313,6 +319,27 @@ TEST_CASE("what is needed next comes while a layer is computed, as far as the bu
   CHECK(ahead_ns < step_ns(0));
   // Twelve operations of 20 ms, and nothing that they wait for but the writes of the last forward.
   CHECK(ahead_ns < 12 * 20'000'000 + 5'000'000);
+}
+
+TEST_CASE("what stays in host memory crosses to it and back, and no drive has it") {
+  Setup setup;
+  setup.plan.layer_blocks = {{}, {100'000}, {100'000, 7}, {}};
+  setup.plan.in_host = {false, false, true, false};
+  setup.plan.staying_bytes = {0, 0, 0, 4'000};
+  setup.plan.buffer_bytes = 0;
+  setup.forward_ns = 100'000'000;
+  setup.accelerators = 1;
+  Machine machine(setup);
+  REQUIRE(machine.take_step(0).ok());
+  CHECK(machine.carrier->counts().host_bytes == 100'007);
+  CHECK(machine.carrier->counts().written_bytes == 100'000);
+  CHECK(machine.checker.out_bytes == 100'000);
+  CHECK(machine.checker.in_bytes == 100'000);
+  using runtime::ActivationTier;
+  const auto& peak = machine.checker.peak_bytes;
+  CHECK(peak[index_of(ActivationTier::drives)] == 100'000);
+  CHECK(peak[index_of(ActivationTier::host)] == 100'007);
+  CHECK(peak[index_of(ActivationTier::accelerator)] == 100'007);
 }
 
 TEST_CASE("forward waits for what leaves, backward for what comes back, each by its layer") {

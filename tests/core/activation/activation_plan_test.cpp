@@ -14,8 +14,9 @@ namespace {
 
 const model::ModelShape kShape{"small", 4, 64, 2, 32, 256};
 
-ActivationPlan plan(const model::LayerActivations& activations, std::int64_t buffer_bytes = 0) {
-  return activation::plan_activations(kShape, activations, 4, 32, 3, buffer_bytes);
+ActivationPlan plan(const model::LayerActivations& activations, std::int64_t buffer_bytes = 0,
+                    std::int64_t host_bytes = 0) {
+  return activation::plan_activations(kShape, activations, 4, 32, 3, buffer_bytes, host_bytes);
 }
 
 }  // namespace
@@ -65,6 +66,29 @@ TEST_CASE("a step's blocks fill the drives evenly, in whole pages, each in a pla
   CHECK(bytes[DeviceId{0}] > 0);
   CHECK(bytes[DeviceId{0}] % kPageBytes == 0);
   CHECK(bytes[DeviceId{1}] > bytes[DeviceId{0}] / 2);
+}
+
+TEST_CASE("host memory takes what backward needs first, up to so much, and drives the rest") {
+  const ActivationPlan without = plan(Activations::offload);
+  CHECK(without.host_bytes() == 0);
+  const std::int64_t head = without.layer_bytes(LayerId{5});
+  const std::int64_t block = without.layer_bytes(LayerId{4});
+  // The head of three micro-batches, the last block of two, and no room for a third.
+  const ActivationPlan some = plan(Activations::offload, 0, 3 * head + 3 * block - 1);
+  CHECK(some.is_in_host(LayerId{5}, 2));
+  CHECK(some.is_in_host(LayerId{4}, 1));
+  CHECK_FALSE(some.is_in_host(LayerId{4}, 2));
+  CHECK_FALSE(some.is_in_host(LayerId{3}, 0));
+  CHECK(some.host_bytes() == 3 * head + 2 * block);
+  CHECK(some.step_bytes() == without.step_bytes());
+  const auto drive = [](const ActivationPlan& of) {
+    return activation::drive_bytes(of, 1)[DeviceId{0}];
+  };
+  CHECK(drive(some) < drive(without));
+  const ActivationPlan all = plan(Activations::offload, 0, without.step_bytes());
+  CHECK(all.host_bytes() == without.step_bytes());
+  CHECK(drive(all) == 0);
+  CHECK_FALSE(all.stays);
 }
 
 TEST_CASE("what layers keep is said by layer, alike ones together") {

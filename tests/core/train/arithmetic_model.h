@@ -134,6 +134,7 @@ class ArithmeticModel final : public model::TrainableModel, private model::KeptB
     kept_at(layer, micro_step).buffers = {};
     return ok_status();
   }
+  Status release_device(LayerId /*layer*/, int /*micro_step*/) override { return ok_status(); }
   Result<std::span<const model::KeptBlock>> make_room(LayerId layer, int micro_step) override {
     RETURN_IF_ERROR(take(kept_at(layer, micro_step)));
     return kept(layer, micro_step);

@@ -70,18 +70,26 @@ Status DeviceStep::leave(LayerId layer, int micro_step) {
   std::int64_t size_bytes = 0;
   for (const KeptBlock& block : kept) size_bytes += block.size_bytes;
   RETURN_IF_ERROR(cross(layer, micro_step, size_bytes, /*goes_out=*/true));
+  moved_bytes_ += size_bytes;
+  if (index_of(layer) % 2 == 1) {  // every other layer's stay in the blocks
+    in_host_bytes_[{layer, micro_step}] = size_bytes;
+    return blocks.release_device(layer, micro_step);
+  }
   std::vector<std::byte>& away = away_[{layer, micro_step}];
   away.clear();
   for (const KeptBlock& block : kept)
     away.insert(away.end(), block.data, block.data + block.size_bytes);
-  moved_bytes_ += size_bytes;
   return blocks.release(layer, micro_step);
 }
 
 Status DeviceStep::come_back(LayerId layer, int micro_step) {
+  KeptBlocks& blocks = *model().kept_blocks();
+  if (const auto stays = in_host_bytes_.extract({layer, micro_step}); !stays.empty()) {
+    RETURN_IF_ERROR(cross(layer, micro_step, stays.mapped(), /*goes_out=*/false));
+    return blocks.restore(layer, micro_step);
+  }
   const auto found = away_.find({layer, micro_step});
   if (found == away_.end()) return ok_status();
-  KeptBlocks& blocks = *model().kept_blocks();
   ASSIGN_OR_RETURN(const std::span<const KeptBlock> room, blocks.make_room(layer, micro_step));
   const std::byte* from = found->second.data();
   for (const KeptBlock& block : room) {

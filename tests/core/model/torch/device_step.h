@@ -68,6 +68,7 @@ class DeviceStep {
   bool moves_blocks_ = false;
   std::int64_t moved_bytes_ = 0;
   std::map<std::pair<LayerId, int>, std::vector<std::byte>> away_;
+  std::map<std::pair<LayerId, int>, std::int64_t> in_host_bytes_;
 };
 
 // The same by the model in host memory.
