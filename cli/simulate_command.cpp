@@ -15,6 +15,7 @@
 #include "cli/terminal.h"
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
+#include "core/simulate/batch_order.h"
 #include "core/tune/recorded_run.h"
 #include "storage/rundb/reader.h"
 
@@ -145,10 +146,14 @@ Status simulate_once(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments));
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, plan));
+  std::optional<simulate::SimulatedStep> other_order;
+  if (simulate::why_no_other_order(plan).empty()) {
+    ASSIGN_OR_RETURN(other_order, simulate::simulate_by_batches(plan));
+  }
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
-  print_lines(arguments.json
-                  ? simulate_report_json(plan, step) + "\n"
-                  : fitted(simulate_report_text(plan, step, dur_ns), terminal_columns()));
+  print_lines(arguments.json ? simulate_report_json(plan, step, other_order) + "\n"
+                             : fitted(simulate_report_text(plan, step, other_order, dur_ns),
+                                      terminal_columns()));
   return ok_status();
 }
 

@@ -72,6 +72,18 @@ std::string wait_lines(const simulate::SimulatedStep& step) {
                      text_of(out), text_of(back));
 }
 
+std::string other_order_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
+                              const std::optional<simulate::SimulatedStep>& other) {
+  if (!other) return "";
+  const std::int64_t count = plan.config.batch.grad_accum_steps;
+  return fmt::format(
+      "\nIn the other order (each micro-batch through all layers before the next one): {}, "
+      "{:+.0f} %.\nParameters cross to what computes {} times in place of 2, gradients {} times "
+      "in place of one.\n",
+      format_duration(static_cast<TimeNs>(other->total_seconds * 1e9)),
+      100 * (other->total_seconds / step.total_seconds - 1), 2 * count, count);
+}
+
 std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   std::map<std::string, std::array<std::int64_t, 2>> by_kind;
   for (const simulate::LinkUse& link : step.links) {
@@ -174,6 +186,7 @@ std::string varying(const simulate::SimulatedStep& step) {
 }
 
 std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
+                                 const std::optional<simulate::SimulatedStep>& other_order,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
   std::string text = fmt::format(
@@ -188,12 +201,14 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
   text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
-          byte_lines(plan, step) + wear_lines(plan, step);
+          byte_lines(plan, step) + wear_lines(plan, step) +
+          other_order_lines(plan, step, other_order);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
 }
 
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
+std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
+                                 const std::optional<simulate::SimulatedStep>& other_order) {
   nlohmann::ordered_json json;
   json["simulated"] = true;
   for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
@@ -205,6 +220,12 @@ std::string simulate_report_json(const plan::RunPlan& plan, const simulate::Simu
   }
   json["activation_wait_seconds"] = {{"out", step.activation_wait_seconds[0]},
                                      {"back", step.activation_wait_seconds[1]}};
+  if (other_order) {
+    json["other_order"]["seconds"] = other_order->total_seconds;
+    for (const simulate::LinkUse& link : other_order->links) {
+      json["other_order"]["bytes"][link.name] = phases_json(link);
+    }
+  }
   for (const simulate::LinkUse& link : step.links) {
     json["bytes"][link.name] = phases_json(link);
     json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);

@@ -3,6 +3,7 @@
 //
 // Thread contract: free functions.
 
+#include <optional>
 #include <string>
 
 #include "base/units.h"
@@ -10,10 +11,13 @@
 
 namespace sluice::cli {
 
+// `other_order`: core/simulate/batch_order.h; none: it makes no difference.
 std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
+                                 const std::optional<simulate::SimulatedStep>& other_order,
                                  TimeNs dur_ns);
 // What bounds the longest phase, by how much, and what would come next.
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
+std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
+                                 const std::optional<simulate::SimulatedStep>& other_order);
 
 }  // namespace sluice::cli

@@ -11,6 +11,7 @@
 #include "core/plan/memory_plan.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/runtime.h"
+#include "core/simulate/batch_order.h"
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/usage.h"
 #include "core/train/training_step.h"
@@ -105,8 +106,10 @@ train::StepPlan step_plan(const plan::RunPlan& plan) {
 // A plan's machine in virtual time, which takes steps.
 class Machine {
  public:
-  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan) {
-    std::unique_ptr<Machine> machine(new Machine(plan));
+  using TakeStep = decltype(&train::training_step);
+
+  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, TakeStep how) {
+    std::unique_ptr<Machine> machine(new Machine(plan, how));
     ASSIGN_OR_RETURN(machine->assembly_,
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
@@ -130,19 +133,21 @@ class Machine {
   const offload::UpdateSites& sites() const { return assembly_->sites(); }
 
   Status take_step(train::StepOutcome& outcome) {
-    RETURN_IF_ERROR(runtime_.run(train::training_step(*context_, step_, outcome)));
+    RETURN_IF_ERROR(runtime_.run(take_step_(*context_, step_, outcome)));
     step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
     return ok_status();
   }
   Status settle() { return runtime_.run(offload().settle()); }
 
  private:
-  explicit Machine(const plan::RunPlan& plan)
-      : layout_(plan.geometry, plan.device_map),
+  Machine(const plan::RunPlan& plan, TakeStep how)
+      : take_step_(how),
+        layout_(plan.geometry, plan.device_map),
         runtime_(std::make_unique<runtime::SimulatedClock>(plan.platform, runtime::Disturbance{})),
         factory_(csd::Payload::none),
         step_(step_plan(plan)) {}
 
+  TakeStep take_step_;
   state::Layout layout_;
   runtime::Runtime runtime_;
   csd::EmulatedFactory factory_;
@@ -183,28 +188,14 @@ Result<int> warm_up(const plan::RunPlan& plan, Machine& machine) {
   return are_alike(before_ns, dur_ns) ? 1 : kShownOfVarying;
 }
 
-}  // namespace
-
-Result<settings::RunConfig> simulation_config(const std::string& model_path,
-                                              const std::string& platform_path,
-                                              std::span<const std::string> overrides) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
-  const std::string assumed = fmt::format(
-      "name = '{}'\nmodel = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
-      "activations = 'recompute'\nsubgroup_elements = 85_000_000\nbounce_memory = '6.4GB'\n",
-      shape.name, std::filesystem::absolute(model_path).string(),
-      std::filesystem::absolute(platform_path).string(), shape.sequence);
-  return settings::parse_run_config(assumed, "simulate", overrides);
-}
-
-Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
-                                    const SimulationRecording* recording,
-                                    runtime::OperationSink* listener) {
+Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
+                                     const SimulationRecording* recording,
+                                     runtime::OperationSink* listener) {
   ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how));
   ASSIGN_OR_RETURN(const int shown_count, warm_up(plan, *machine));
   train::StepOutcome outcome;
   UsageSink usage(plan.platform, machine->offload(), outcome);
@@ -225,6 +216,34 @@ Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
   const SimulatedStep simulated = usage.mean_step();  // without what is left to write
   RETURN_IF_ERROR(machine->settle());
   return simulated;
+}
+
+}  // namespace
+
+Result<settings::RunConfig> simulation_config(const std::string& model_path,
+                                              const std::string& platform_path,
+                                              std::span<const std::string> overrides) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
+  const std::string assumed = fmt::format(
+      "name = '{}'\nmodel = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
+      "activations = 'recompute'\nsubgroup_elements = 85_000_000\nbounce_memory = '6.4GB'\n",
+      shape.name, std::filesystem::absolute(model_path).string(),
+      std::filesystem::absolute(platform_path).string(), shape.sequence);
+  return settings::parse_run_config(assumed, "simulate", overrides);
+}
+
+Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
+                                    const SimulationRecording* recording,
+                                    runtime::OperationSink* listener) {
+  return simulate_steps(asked, &train::training_step, recording, listener);
+}
+
+Result<SimulatedStep> simulate_by_batches(const plan::RunPlan& plan) {
+  const std::string why = why_no_other_order(plan);
+  if (!why.empty()) {
+    return make_error(ErrorCode::unsupported, "the other order of micro-batches: {}", why);
+  }
+  return simulate_steps(plan, &step_by_batches, nullptr, nullptr);
 }
 
 }  // namespace sluice::simulate
