@@ -96,6 +96,7 @@ TEST_CASE("what is written of a platform is read as the same platform") {
       load_platform(samples + "smartssd-a4000-switch.toml"),
       load_platform(samples + "laptop.toml"),
       load_platform(samples + "raid-4gpu.toml"),
+      load_platform(samples + "ssd12-4090.toml"),
       parse_platform(kPlainDrives, "plain.toml")};
   for (const Result<Platform>& platform : platforms) {
     REQUIRE(platform.ok());
