@@ -46,7 +46,7 @@ bool ActivationPlan::offloads_anything() const {
 
 namespace {
 
-// Of a layer that nothing leaves: as much as would leave of it.
+// As much as would leave of a layer that nothing leaves.
 std::int64_t kept_in_place_bytes(const model::ModelShape& shape, LayerId layer, std::int64_t batch,
                                  std::int64_t sequence, model::Activations choice) {
   if (model::is_offloaded(choice)) return 0;

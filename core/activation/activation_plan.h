@@ -39,8 +39,8 @@ struct ActivationPlan {
 };
 
 // `buffer_bytes` of 0: twice the widest layer's. More than 0 is memory that the run has anyway: if
-// all that is offloaded fits, it stays. Of what leaves, as much as `host_bytes` holds goes no
-// further than host memory: what backward needs first.
+// all that is offloaded fits, it stays. What backward needs first goes no further than host
+// memory, up to `host_bytes`.
 ActivationPlan plan_activations(const model::ModelShape& shape,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,

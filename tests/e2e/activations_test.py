@@ -209,13 +209,13 @@ def a_stall_is_counted_by_layer_and_the_verdict_names_it(place):
             f"{stalled_ns} ns beside {pass_ns} of forward and backward at 0.6 times the bandwidth")
     layers = shown["activation_waits"]
     require(len(layers) > 3, f"only {layers} waited")
-    require_equal(sum(layer["out_ns"] for layer in layers), counters[out], "by layer, out")
-    require_equal(sum(layer["back_ns"] for layer in layers), counters.get(back, 0), "by layer, back")
-    share = shown["verdict"]["share"]
-    require(abs(share["activations out"] * dur - counters[out]) <= 1e-3 * dur,
-            f"the verdict says {share['activations out']}, the counter {counters[out] / dur}")
-    require(abs(share["activations back"] * dur - counters.get(back, 0)) <= 1e-3 * dur,
-            f"the verdict says {share['activations back']}, the counter {counters.get(back, 0) / dur}")
+    for counter, key, cause in ((out, "out_ns", "activations out"),
+                                (back, "back_ns", "activations back")):
+        waited = counters.get(counter, 0)
+        require_equal(sum(layer[key] for layer in layers), waited, f"{key} by layer")
+        share = shown["verdict"]["share"][cause]
+        require(abs(share * dur - waited) <= 1e-3 * dur,
+                f"the verdict says {share}, the counter {waited / dur}")
     require(any("forward waiting for activations to leave" in text and "drive writes" in text
                 for text in shown["verdict"]["findings"]), f"{shown['verdict']['findings']}")
     text = sluice("show", path, "--no-predict").done().out
