@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_export_command(app, exit_code);
   sluice::cli::add_simulate_command(app, exit_code);
   sluice::cli::add_predict_command(app, exit_code);
+  sluice::cli::add_plan_command(app, exit_code);
   sluice::cli::add_tune_command(app, exit_code);
   sluice::cli::add_calibrate_command(app, exit_code);
   sluice::cli::add_doctor_command(app, exit_code);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/figure_text.h"
 #include "cli/output.h"
 #include "cli/paint.h"
-#include "core/simulate/drive_wear.h"
 #include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
@@ -113,8 +111,22 @@ std::string life_text(double seconds) {
   return format_whole(static_cast<std::int64_t>(std::min(years, 1e18))) + " years";
 }
 
-// The drive that wears out first, among those whose endurance is stated.
-std::string wear_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
+nlohmann::ordered_json phases_json(const simulate::LinkUse& link) {
+  nlohmann::ordered_json json;
+  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
+    json[simulate::phase_name(static_cast<Phase>(phase))] = {
+        {"read", link.size_bytes[phase][kRead]}, {"write", link.size_bytes[phase][kWrite]}};
+  }
+  return json;
+}
+
+double busy_share(const simulate::ByPhase& seconds, double total_seconds) {
+  return (seconds[0] + seconds[1] + seconds[2]) / total_seconds;
+}
+
+}  // namespace
+
+std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   const std::vector<simulate::DriveWear> wear = simulate::drive_wear(plan.platform, step);
   if (wear.empty()) return "";
   const auto first = std::ranges::min_element(wear, {}, &simulate::DriveWear::life_steps);
@@ -136,21 +148,6 @@ nlohmann::ordered_json wear_json(const simulate::DriveWear& wear) {
           {"life_steps", wear.life_steps()},
           {"life_years", wear.life_seconds() / simulate::kSecondsOfYear}};
 }
-
-nlohmann::ordered_json phases_json(const simulate::LinkUse& link) {
-  nlohmann::ordered_json json;
-  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
-    json[simulate::phase_name(static_cast<Phase>(phase))] = {
-        {"read", link.size_bytes[phase][kRead]}, {"write", link.size_bytes[phase][kWrite]}};
-  }
-  return json;
-}
-
-double busy_share(const simulate::ByPhase& seconds, double total_seconds) {
-  return (seconds[0] + seconds[1] + seconds[2]) / total_seconds;
-}
-
-}  // namespace
 
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   const std::size_t phase = static_cast<std::size_t>(
@@ -200,8 +197,10 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
   text +=
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
-  text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
-          byte_lines(plan, step) + wear_lines(plan, step) +
+  text += phase_lines(plan, step) + "
+" + simulate_verdict(plan, step) + wait_lines(step) + "
+" +
+          byte_lines(plan, step) + wear_text(plan, step) +
           other_order_lines(plan, step, other_order);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));

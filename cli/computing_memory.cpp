@@ -1,0 +1,60 @@
+#include "cli/computing_memory.h"
+
+#include <algorithm>
+
+#include "core/model/gpt2/gpt2.h"
+#include "core/plan/model_options.h"
+
+namespace sluice::cli {
+namespace {
+
+// As core/model/torch/torch_device.cpp lays them out: the tables, which the first layer and the
+// last use, two layers' parameters and gradients at a time, and what is computed.
+MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemory& bound) {
+  std::int64_t largest = 0;
+  for (std::size_t l = 1; l < run.layout.layers.size(); ++l) {
+    largest = std::max(largest, run.layout.layers[l].count);
+  }
+  const std::int64_t gradient_bytes = run.config.batch.grad_accum_steps > 1 ? 4 : 2;
+  return {{"tables, used by the first layer and the last", run.layout.layers.front().count * 2},
+          {"parameters of 2 layers", 2 * largest * 2},
+          {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes},
+          {"activations", bound.activation_bytes},
+          {"temporaries of the widest layer", bound.temporary_bytes},
+          {"gradient of the tied table", bound.tied_gradient_bytes}};
+}
+
+plan::ModelMemory modelled(const plan::RunPlan& run) {
+  const auto accelerator_count = static_cast<std::int64_t>(run.platform.accelerator_routes.size());
+  if (accelerator_count == 0) return plan::model_memory(model::gpt2_factory(), run);
+  const model::ComputeMemory bound = model::gpt2_memory(run.shape, plan::model_options(run.config));
+  plan::ModelMemory memory;
+  memory.host = {{"program and libraries", bound.library_bytes},
+                 {"activations on their way", bound.offloaded_bytes}};
+  memory.accelerator = "the modelled accelerator";
+  memory.on_accelerator = accelerator_items(run, bound);
+  memory.accelerator_cap_bytes = accelerator_count * run.config.resources.accelerator_memory_bytes;
+  return memory;
+}
+
+}  // namespace
+
+tune::MemoryModel modelled_memory() {
+  return {.computing = modelled, .host_bytes = plan::available_memory_bytes()};
+}
+
+Result<tune::MemoryModel> memory_here(const settings::RunConfig& config) {
+  ASSIGN_OR_RETURN(
+      const model::ModelFactory factory,
+      model::gpt2_factory(config.resources.device, config.resources.accelerator_memory_bytes,
+                          static_cast<int>(config.resources.threads)));
+  tune::MemoryModel memory;
+  memory.computing = [factory](const plan::RunPlan& run) {
+    return plan::model_memory(factory, run);
+  };
+  memory.devices_have_own = config.offload.backend == settings::Backend::xrt;
+  memory.host_bytes = plan::available_memory_bytes();
+  return memory;
+}
+
+}  // namespace sluice::cli

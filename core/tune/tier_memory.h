@@ -1,0 +1,49 @@
+#pragma once
+// The peak of each memory that a run uses, beside its cap: the host's, that of an accelerator and
+// that beside each device's engine. All are plans, upper bounds that a run keeps to
+// (core/plan/memory_plan.h); which memory holds the activations follows from the machine.
+//
+// Thread contract: plain data and free functions.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
+
+namespace sluice::tune {
+
+struct MemoryUse {
+  std::string name;     // "host", "accelerator", "device"
+  std::string setting;  // that caps it: "host_memory", ...
+  std::int64_t peak_bytes = 0;
+  std::int64_t cap_bytes = 0;  // 0: nobody has said one
+
+  bool fits() const { return cap_bytes == 0 || peak_bytes <= cap_bytes; }
+};
+
+// What is asked about a machine and its model that a RunPlan does not know.
+struct MemoryModel {
+  // What computing takes (core/plan/memory_plan.h). Of a modelled accelerator, too: then
+  // `accelerator` is not empty.
+  std::function<plan::ModelMemory(const plan::RunPlan&)> computing;
+  // Devices have their memory for themselves, as on the modelled machine; else it is the host's.
+  bool devices_have_own = true;
+  std::int64_t host_bytes = 0;  // of the machine, where neither settings nor platform say; 0: any
+};
+
+struct TierMemory {
+  std::vector<MemoryUse> uses;     // those that there are
+  std::size_t of_activations = 0;  // which of them holds what layers keep
+
+  bool fits() const;
+  const MemoryUse& activations() const { return uses[of_activations]; }
+};
+
+// state_cache=auto becomes what the plan leaves, as a number in run.config.
+TierMemory tier_memory(plan::RunPlan& run, const MemoryModel& model);
+
+}  // namespace sluice::tune
