@@ -16,7 +16,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr int kActivationsColumns = 40;  // longer ones have lines of their own
+constexpr std::size_t kSettingColumns = 28;
 constexpr auto kRead = static_cast<std::size_t>(platform::Direction::read);
 constexpr auto kWrite = static_cast<std::size_t>(platform::Direction::write);
 
@@ -47,25 +47,34 @@ std::string head_lines(const PlanReport& report) {
 }
 
 std::string worth_text(const tune::PlannedSetting& setting, double time_scale) {
-  if (!setting.is_changed()) return "no other value gains";
-  if (std::isinf(setting.worth_seconds)) return "needed to fit";
-  if (setting.worth_seconds <= 0) return "as good, and takes less";
-  return "worth " + duration(setting.worth_seconds * time_scale) + " a step";
+  const std::string was = ", was " + setting.from;
+  if (!setting.worth_seconds) return "was " + setting.from;
+  if (std::isinf(*setting.worth_seconds)) return "needed to fit" + was;
+  if (*setting.worth_seconds <= 0) return "as fast, and takes less" + was;
+  return "worth " + duration(*setting.worth_seconds * time_scale) + " a step" + was;
 }
 
+// Beside its worth where that fits a terminal, else above it.
 std::string setting_lines(const PlanReport& report) {
   std::string text;
+  std::string unchanged;
   for (const tune::PlannedSetting& setting : report.plan.settings) {
-    const std::string was = setting.is_changed() ? "was " + setting.from : "";
     const std::string row = setting.key + "=" + setting.value;
-    text += fmt::format("  {:<28} {:<16} {}\n", row, was, worth_text(setting, report.time_scale));
-    text += fmt::format("    {}\n", setting.what);
+    if (!setting.is_changed()) {
+      unchanged += (unchanged.empty() ? "" : ", ") + row;
+      continue;
+    }
+    const std::string note = worth_text(setting, report.time_scale);
+    text += row.size() <= kSettingColumns
+                ? fmt::format("  {:<{}}  {}\n", row, kSettingColumns, note)
+                : fmt::format("  {}\n      {}\n", row, note);
   }
-  return text;
+  if (unchanged.empty()) return text;
+  return text + "As they were, since no other value gains: " + unchanged + ".\n";
 }
 
 std::string memory_lines(const tune::TierPlan& plan) {
-  std::string text = "\nMemory, at its peak:                            cap\n";
+  std::string text = "\nMemory:                           peak          cap\n";
   for (const tune::MemoryUse& use : plan.memory.uses) {
     text += fmt::format("  {:<24} {:>12} {:>12}  {}\n", use.name, format_bytes(use.peak_bytes),
                         use.cap_bytes > 0 ? format_bytes(use.cap_bytes) : "none", use.setting);
@@ -98,15 +107,17 @@ std::string link_lines(const PlanReport& report) {
     text += fmt::format("  {:<24} {:>12} {:>12}\n", kind + " link", format_bytes(bytes.read_bytes),
                         format_bytes(bytes.write_bytes));
   }
-  const std::int64_t moved = plan.run.activations.stays ? 0 : plan.run.activations.step_bytes();
-  text += fmt::format("  Activations that leave: {}.", format_bytes(moved));
-  text += fmt::format(" Forward and backward wait {} for them, {:.1f} % of a step.\n",
-                      duration(plan.stall_seconds * report.time_scale),
-                      100 * plan.stall_seconds / plan.step.total_seconds);
+  if (plan.moved_bytes == 0) return text + "  No activation leaves memory.\n";
+  text += fmt::format(
+      "  Of these {} are activations that leave. Forward and backward wait {} for them, {:.1f} % "
+      "of a step.\n",
+      format_bytes(plan.moved_bytes), duration(plan.stall_seconds * report.time_scale),
+      100 * plan.stall_seconds / plan.step.total_seconds);
   return text;
 }
 
 std::string case_lines(const PlanReport& report) {
+  if (report.plan.special_cases.empty()) return "";
   std::string text = "\nWith the layers as published systems choose them:\n";
   for (const tune::SpecialCase& one : report.plan.special_cases) {
     text += fmt::format("  {:<16} {:>10}  {:<13} ", one.name,
@@ -170,8 +181,11 @@ std::string plan_json(const PlanReport& report) {
     json["settings"].push_back({{"key", setting.key},
                                 {"value", setting.value},
                                 {"from", setting.from},
-                                {"changed", setting.is_changed()},
-                                {"worth_seconds", setting.worth_seconds * report.time_scale}});
+                                {"decides", setting.what},
+                                {"changed", setting.is_changed()}});
+    json["settings"].back()["worth_seconds"] = nullptr;
+    if (!setting.worth_seconds) continue;
+    json["settings"].back()["worth_seconds"] = *setting.worth_seconds * report.time_scale;
   }
   for (const tune::MemoryUse& use : plan.memory.uses) {
     json["memory"][use.name] = {
@@ -180,7 +194,8 @@ std::string plan_json(const PlanReport& report) {
   for (const auto& [kind, bytes] : bytes_by_kind(plan)) {
     json["bytes"][kind] = {{"read", bytes.read_bytes}, {"write", bytes.write_bytes}};
   }
-  json["activation_bytes"] = plan.run.activations.stays ? 0 : plan.run.activations.step_bytes();
+  json["activations"] = {{"moved_bytes", plan.moved_bytes},
+                         {"resident_bytes", plan.resident_bytes}};
   for (const tune::SpecialCase& one : plan.special_cases) {
     json["special_cases"].push_back({{"name", one.name},
                                      {"activations", one.activations},

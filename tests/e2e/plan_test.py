@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""`sluice plan`: what it plans takes what it says, simulated and by the emulated clock, in the memory
+that it says; which caps it keeps to, what it refuses, and how it is stopped."""
+# Runs alone: it compares times of the emulated clock with simulated ones.
+
+import shlex
+import signal
+import statistics
+import sys
+
+from sluice_run import (SAMPLES, TESTBED, Running, database, main, require, require_equal,
+                        require_words, setting_arguments, sluice, test)
+
+MODEL = SAMPLES / "models/gpt2-1.7b.toml"
+DEEP_MODEL = """\
+name = "deep"
+layers = 8
+hidden = 128
+heads = 4
+sequence = 128
+vocabulary = 256
+"""
+# Models whose steps the modelled machine sets the pace of, slow as it is made here.
+SLOW = {"clock": "emulated", "batch": 8, "sequence": 128, "subgroup_elements": 65536, "devices": 2,
+        "platform": SAMPLES / "platforms/laptop.toml", "steps": 5}
+
+
+def on_testbed(**settings):
+    return ("plan", MODEL, "--platform", TESTBED,
+            *setting_arguments({"devices": 4, "batch": 16, **settings}))
+
+
+def ran(place, plan, name):
+    """A run by the command that a plan prints: its report, and the seconds of a step."""
+    words = shlex.split(plan["command"])[1:]
+    report = sluice(*words, "--set", f"output={name}", "--json", cwd=place.path).json()
+    with database(place / name / "run.db") as db:
+        steps = [row[0] / 1e9 for row in db.execute("SELECT dur FROM step WHERE id >= 2")]
+    return report, statistics.median(steps)
+
+
+def smallest_cap(message, setting):
+    return message.split(f"the smallest {setting} that would do is ")[1].split(".")[0]
+
+
+def require_kept_promises(place, name, **settings):
+    """A plan under a cap that keeping everything exceeds, and the run that it leads to."""
+    words = ("plan", place.run_file, *setting_arguments({**SLOW, **settings}))
+    free = sluice(*words, "--json", cwd=place.path).json()
+    peak = free["memory"]["host"]["peak_bytes"]
+    refused = sluice(*words, "--set", "host_memory=100MiB", cwd=place.path).refused(
+        2, ["no plan fits", "the smallest host_memory that would do is"])
+    least = int(smallest_cap(refused.err, "host_memory").removesuffix("MiB")) << 20
+    cap = (2 * least + peak) // 3
+    plan = sluice(*words, "--set", f"host_memory={cap}", "--json", cwd=place.path).json()
+    require(plan["memory"]["host"]["peak_bytes"] <= cap, f"{name}: more than its cap: {plan}")
+    report, seconds = ran(place, plan, name)
+    said = plan["seconds"]["planned"]
+    require(abs(said / seconds - 1) < 0.15, f"{name}: planned {said} s, a step took {seconds} s")
+    require(plan["seconds"]["bound"] <= said, f"{name}: below its bound: {plan['seconds']}")
+    require_equal(report["host_memory_plan_bytes"], plan["memory"]["host"]["peak_bytes"],
+                  f"{name}: the run's memory plan")
+    require(report["host_memory_peak_bytes"] <= plan["memory"]["host"]["peak_bytes"],
+            f"{name}: more was resident than planned")
+    return plan, report
+
+
+@test
+def a_step_and_its_memory_are_as_planned_by_the_emulated_clock(place):
+    (place / "deep.toml").write_text(DEEP_MODEL)
+    require_kept_promises(place, "deep", model=place / "deep.toml", time_scale=20)
+    require_kept_promises(place, "tiny", model=SAMPLES / "models/tiny.toml", time_scale=20)
+
+
+@test
+def activations_that_leave_take_the_memory_that_is_planned(place):
+    (place / "deep.toml").write_text(DEEP_MODEL)
+    for mix in ("offload", "offload_inputs:1-4,offload:5-6,keep"):
+        plan = sluice("plan", place.run_file, "--hold", "activations", *setting_arguments(
+            {**SLOW, "model": place / "deep.toml", "activations": mix, "time_scale": 20}),
+            "--json", cwd=place.path).json()
+        report, _ = ran(place, plan, "out-" + mix[:9])
+        said = plan["activations"]["resident_bytes"]
+        peak = report["activations"]["resident_peak_bytes"]
+        require(abs(said / peak - 1) < 0.05, f"{mix}: planned {said}, {peak} were in memory")
+
+
+@test
+def the_planned_settings_give_the_step_that_is_promised(place):
+    plan = sluice(*on_testbed(accelerator_memory="8GB"), "--json").json()
+    require(plan["memory"]["accelerator"]["peak_bytes"] <= 8e9, f"{plan['memory']}")
+    words = shlex.split(plan["command"])[1:]
+    require_equal(words[0], "simulate", "the command")
+    found = sluice(*words, "--json").json()["seconds"]["total"]
+    require(abs(found / plan["seconds"]["planned"] - 1) < 1e-9, f"{found}, {plan['seconds']}")
+    require(plan["seconds"]["bound"] <= found, f"below the bound: {plan['seconds']}")
+    for case in plan["special_cases"]:
+        if case["fits"]:
+            require(found <= 1.002 * case["seconds"], f"{case} is shorter than {found}")
+
+
+@test
+def with_room_for_everything_no_activation_moves(place):
+    plan = sluice(*on_testbed(activations="offload"), "--json").json()
+    require_equal(plan["activations"], {"moved_bytes": 0, "resident_bytes": 0}, "activations")
+
+
+@test
+def the_text_says_times_caps_bytes_and_a_command_on_eighty_columns(place):
+    text = sluice(*on_testbed(accelerator_memory="8GB")).done().out
+    require_words(text, ["PLANNED by simulated steps", "No choice of layers takes less than",
+                         "worth", "Memory:", "accelerator_memory", "Bytes of a step:",
+                         "SSDTrain's cut", "Fuyou's amount", "steps simulated",
+                         "sluice simulate", "--set activations="], "the text")
+    longest = max(text.splitlines(), key=len)
+    require(len(longest) <= 80, f"{len(longest)} columns: {longest}")
+    durable = sluice(*on_testbed(), "--commit-every", 4, "--json").json()
+    require("commit_every" in [row["key"] for row in durable["settings"]], f"{durable}")
+
+
+@test
+def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
+    sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / "sim.db",
+           *setting_arguments({"devices": 4, "pipeline": "serial"})).done()
+    plan = sluice("plan", "--from", place / "sim.db", "--json").json()
+    require(plan["seconds"]["planned"] < plan["seconds"]["start"], f"{plan['seconds']}")
+    words = shlex.split(plan["command"])[1:]
+    require_equal(words[:3], ["simulate", "--like", str(place / "sim.db")], "the command")
+    found = sluice(*words, "--json").json()["seconds"]["total"]
+    require(abs(found / plan["seconds"]["planned"] - 1) < 0.03, f"{found}, {plan['seconds']}")
+
+
+@test
+def ctrl_c_ends_the_search_with_the_best_plan_so_far(place):
+    run = Running(["plan", SAMPLES / "models/gpt3-175b.toml", "--platform", TESTBED, "--set",
+                   "devices=10", "--simulations", "100000", "--json"], place.path)
+    try:
+        run.process.wait(3)
+    except Exception:  # it is still searching, as it should be
+        run.signal(signal.SIGINT)
+    plan = run.wait().json()
+    require(plan["stopped"], "it was not stopped")
+    require(plan["seconds"]["planned"] <= plan["seconds"]["start"], f"{plan['seconds']}")
+
+
+@test
+def what_cannot_be_planned_is_refused_with_exit_code_2(place):
+    (place / "old.db").write_text("")
+    for arguments, words in [
+            ((), ["what shall be planned", "--from"]),
+            ((place.run_file, "--hold", "bufers"), ["bufers", "'buffers'", "activations"]),
+            ((place / "none.toml",), ["none.toml"]),
+            ((place / "old.db",), ["--from"]),
+            ((place.run_file, "--set", "host_memory=120MB"), ["no plan fits", "host_memory"]),
+            ((place.run_file, "--commit-every", "0"), ["--commit-every"]),
+            ((MODEL, "--platform", TESTBED, "--set", "devices=11"), ["11 devices", "has 10"])]:
+        reply = sluice("plan", *arguments, cwd=place.path).refused(2, words)
+        require_equal(reply.out, "", "standard output")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
