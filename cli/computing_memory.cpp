@@ -57,4 +57,9 @@ Result<tune::MemoryModel> memory_here(const settings::RunConfig& config) {
   return memory;
 }
 
+Result<tune::MemoryModel> memory_of(const tune::RecordedRun& run) {
+  if (run.is_simulated) return modelled_memory();
+  return memory_here(run.config);
+}
+
 }  // namespace sluice::cli

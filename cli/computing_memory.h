@@ -4,15 +4,19 @@
 //
 // Thread contract: main thread.
 
+#include "core/tune/recorded_run.h"
 #include "core/tune/tier_memory.h"
 
 namespace sluice::cli {
 
-// Of a machine that is only modelled, with the platform's accelerators, if it has some, and memory
-// of their own beside the devices' engines. Their cap is accelerator_memory, of each.
+// A machine that is only modelled: it has the platform's accelerators, each with a cap of
+// accelerator_memory, and devices with memory of their own.
 tune::MemoryModel modelled_memory();
 
-// Of a run on this computer. Opens the device of the setting `device`. Errors: gpt2_factory()'s.
+// A run on this computer. Opens the device of the setting `device`. Errors: gpt2_factory()'s.
 Result<tune::MemoryModel> memory_here(const settings::RunConfig& config);
+
+// A recorded run: the modelled machine's, if it was simulated, else this computer's.
+Result<tune::MemoryModel> memory_of(const tune::RecordedRun& run);
 
 }  // namespace sluice::cli

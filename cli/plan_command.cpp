@@ -143,11 +143,7 @@ class PlanCommand {
     if (!fitted_run.ok()) return fitted_run.error().with_context(arguments_.recorded);
     auto fitted = std::make_shared<tune::FittedRun>(std::move(*fitted_run));
     Planned planned;
-    if (fitted->run.is_simulated) {
-      planned.request.memory = modelled_memory();
-    } else {
-      ASSIGN_OR_RETURN(planned.request.memory, memory_here(fitted->run.config));
-    }
+    ASSIGN_OR_RETURN(planned.request.memory, memory_of(fitted->run));
     planned.request.plan_of = [this, fitted](const std::vector<std::string>& settings) {
       return tune::plan_with(*fitted, over_all(settings));
     };
@@ -210,7 +206,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       "  sluice plan sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
       "      --set accelerator_memory=24GB --set batch=16\n"
-      "  sluice plan --from out/tiny/run.db --hold method --json");
+      "  sluice plan --from out/tiny/run.db --hold activations --json");
   command->callback([arguments, &exit_code] {
     const Status status = PlanCommand(*arguments).run();
     if (!status.ok()) exit_code = report_error(status.error());

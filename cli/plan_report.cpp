@@ -152,7 +152,7 @@ std::string full_command(const PlanReport& report) {
 std::string search_line(const tune::TierPlan& plan) {
   return fmt::format("\n{} step{} simulated{}.\n", plan.simulated_count,
                      plan.simulated_count == 1 ? "" : "s",
-                     plan.is_exhaustive ? "; no other choice of layers is shorter" : "");
+                     plan.is_exhaustive ? "; no other choice of layers gains 0.2 %" : "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "base/figure_text.h"
 #include "cli/commands.h"
+#include "cli/computing_memory.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/live_change.h"
@@ -28,6 +29,7 @@ struct TuneArguments {
   std::string written_platform;  // empty: none
   bool force = false;
   bool apply = false;
+  bool activations = false;
   bool json = false;
 };
 
@@ -105,8 +107,9 @@ class TuneCommand {
     return ok_status();
   }
 
-  Result<tune::MachineTuning> machine_tuning() const {
+  Result<tune::MachineTuning> machine_tuning() {
     if (!is_of_run()) {
+      if (arguments_.activations) choice_.layers_under = modelled_memory();
       return tune::MachineTuning(tune::ModelOnPlatform{arguments_.start, arguments_.platform},
                                  choice_);
     }
@@ -115,6 +118,9 @@ class TuneCommand {
     auto fitted = tune::fitted_to(std::move(*run));
     if (!fitted.ok()) return fitted.error().with_context(arguments_.start);
     RETURN_IF_ERROR(write_platform(*fitted));
+    if (arguments_.activations) {
+      ASSIGN_OR_RETURN(choice_.layers_under, memory_of(fitted->run));
+    }
     return tune::MachineTuning(std::move(*fitted), choice_);
   }
 
@@ -212,6 +218,11 @@ void add_tune_command(CLI::App& app, int& exit_code) {
                  "change the live run to what is proposed: knobs only, all of them "
                  "between two steps or none")
       ->excludes(overrides);  // the proposal is one for the run as it is
+  command
+      ->add_flag("--activations", arguments->activations,
+                 "choose each layer's activations, too, under the caps of memory, as sluice plan "
+                 "does; they are fixed while a run is live")
+      ->excludes("--apply");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "The search varies method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, "

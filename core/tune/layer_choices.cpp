@@ -58,10 +58,32 @@ class Search {
     RETURN_IF_ERROR(improve());
     RETURN_IF_ERROR(search_in_full());
     found_.simulated_count = static_cast<int>(seconds_.size());
+    choose_simplest();
     return found_;
   }
 
  private:
+  std::int64_t moved_bytes(const LayerChoices& choices) const {
+    std::int64_t bytes = 0;
+    for (std::size_t l = 0; l < count(); ++l) bytes += problem_.layers[l].moved_with(choices[l]);
+    return bytes;
+  }
+
+  void choose_simplest() {
+    found_.simplest = found_.best;
+    found_.simplest_seconds = found_.seconds;
+    if (found_.seconds == kForEver) return;
+    const auto effort = [this](const LayerChoices& choices) {
+      return std::pair(runs_of(choices).size(), moved_bytes(choices));
+    };
+    for (const auto& [choices, seconds] : seconds_) {
+      if (seconds > found_.seconds * (1 + kWorthwhile)) continue;
+      if (effort(choices) >= effort(found_.simplest)) continue;
+      found_.simplest = choices;
+      found_.simplest_seconds = seconds;
+    }
+  }
+
   bool is_over() const {
     return std::ssize(seconds_) >= simulations_max_ || (problem_.stops && problem_.stops());
   }
@@ -150,10 +172,12 @@ class Search {
       seeds.push_back(possible(LayerChoices(count(), choice)));
     }
     RETURN_IF_ERROR(try_all(seeds));
+    // In halves first, then in quarters and eighths.
     constexpr int kShares = 8;
-    for (const Activations leaving : {Activations::offload, Activations::offload_inputs}) {
-      for (int part = 0; part <= kShares; ++part) {
+    for (const int part : {0, 8, 4, 2, 6, 1, 3, 5, 7}) {
+      for (const Activations leaving : {Activations::offload, Activations::offload_inputs}) {
         for (int order = 0; order < 3; ++order) {
+          if (std::ssize(seconds_) >= simulations_max_ / 2) return ok_status();  // left to improve
           RETURN_IF_ERROR(try_shared(static_cast<double>(part) / kShares, order, leaving));
         }
       }

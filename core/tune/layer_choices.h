@@ -62,11 +62,17 @@ struct LayerProblem {
   std::function<bool()> stops = {};  // the search ends early with what it has; may be empty
 };
 
+// What gains less of a step is not worth another layer that is named, nor bytes that move.
+inline constexpr double kWorthwhile = 0.002;
+
 // No plan that begins with these choices takes a shorter step; the other layers have any.
 double least_seconds(const LayerProblem& problem, const LayerChoices& first_layers);
 
 struct LayerSearch {
   LayerChoices best;
+  // Within kWorthwhile of it, the one that names the fewest runs of layers, and then moves least.
+  LayerChoices simplest;
+  double simplest_seconds = 0;
   double seconds = 0;  // infinite: none that was tried fits
   int simulated_count = 0;
   bool is_exhaustive = false;  // nothing is shorter: the rest was simulated or excluded

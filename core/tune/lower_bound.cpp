@@ -20,8 +20,8 @@ double total(const simulate::ByPhase& seconds) {
   return sum;
 }
 
-// Of each activation byte, how many cross each link: places on the drives are shared out evenly,
-// and so are blocks among accelerators.
+// The share of activation bytes that crosses each link: drives have even parts of them, and so have
+// accelerators.
 std::vector<double> shares_of_links(const plan::RunPlan& plan) {
   std::vector<double> shares(plan.platform.links.size());
   const auto add = [&](std::span<const platform::LinkId> route, double share) {
@@ -38,7 +38,8 @@ std::vector<double> shares_of_links(const plan::RunPlan& plan) {
   return shares;
 }
 
-// Of a full-duplex link each direction, else both together; every activation byte goes both ways.
+// A full-duplex link has a load each way, another one for both together; every activation byte goes
+// both ways.
 void add_loads(const std::string& name, const platform::Link& link, const simulate::LinkUse& use,
                double share, std::vector<StepLoad>& loads) {
   std::array<double, 2> base_seconds{};
@@ -70,7 +71,7 @@ double recompute_seconds(const std::vector<LayerWorth>& sorted, double bytes) {
 }
 
 LowerBound largest(const LayerProblem& problem, double compute_seconds, double moved_bytes) {
-  LowerBound bound{compute_seconds, "compute kernels, one layer after another"};
+  LowerBound bound{compute_seconds, "compute kernels"};
   for (const StepLoad& load : problem.loads) {
     const double seconds = load.base_seconds + load.seconds_per_moved_byte * moved_bytes;
     if (seconds > bound.seconds) bound = {seconds, load.what};

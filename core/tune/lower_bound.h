@@ -25,7 +25,8 @@ namespace sluice::tune {
 
 struct LowerBound {
   double seconds = 0;
-  std::string what;  // that bounds: "compute kernels", "drive link", "host kernels", ...
+  std::string what;  // that bounds: "compute kernels" (the critical path), "drive link", "host
+                     // kernels", ...
 };
 
 // What links and engines are busy with in a step that keeps all activations: `kept` as it was

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "core/tune/plan_knobs.h"
+#include "core/tune/tier_plan.h"
 
 namespace sluice::tune {
 namespace {
@@ -65,14 +67,59 @@ Result<std::vector<TunedMachine>> MachineTuning::tuned_for_devices(
 
 Result<TunedMachine> MachineTuning::tuned_from(const std::vector<std::string>& overrides,
                                                double share) const {
+  ASSIGN_OR_RETURN(TunedMachine tuned, knobs_tuned(overrides, share));
+  if (!choice_.layers_under) return tuned;
+  return layers_tuned(std::move(tuned), overrides, share);
+}
+
+// The layers with the knobs as they were tuned, and then the knobs again.
+Result<TunedMachine> MachineTuning::layers_tuned(TunedMachine tuned,
+                                                 std::vector<std::string> overrides,
+                                                 double share) const {
+  int tried_count = tuned.result.evaluation_count;
+  PlanRequest request;
+  request.plan_of = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> all = overrides;
+    for (const auto& [key, value] : tuned.result.best) all.push_back(key + "=" + value);
+    all.insert(all.end(), settings.begin(), settings.end());
+    return plan_of(std::move(all), {});
+  };
+  request.memory = *choice_.layers_under;
+  for (const PlanKnob& row : plan_knobs()) request.held.emplace_back(row.key);
+  request.on_try = [&](int /*count*/) {
+    if (choice_.on_try) choice_.on_try(share, tried_count++);
+  };
+  ASSIGN_OR_RETURN(const TierPlan plan, plan_tiers(request));
+  const PlannedSetting& layers = plan.settings.front();
+  if (!layers.is_changed()) return tuned;
+  overrides.push_back(layers.key + "=" + layers.value);
+  ASSIGN_OR_RETURN(TunedMachine again, knobs_tuned(overrides, share));
+  again.before = tuned.before;
+  again.result.start_seconds = tuned.result.start_seconds;
+  again.result.evaluation_count += tried_count;
+  again.result.changes.insert(again.result.changes.begin(), {layers.key, layers.from, layers.value,
+                                                             layers.worth_seconds.value_or(0)});
+  return again;
+}
+
+// Without caps to keep to, what simulate_step() checks is all.
+Status MachineTuning::check_memory(plan::RunPlan& run) const {
+  if (!choice_.layers_under || tier_memory(run, *choice_.layers_under).fits()) return ok_status();
+  return make_error(ErrorCode::memory, "these settings need more memory than the machine has");
+}
+
+Result<TunedMachine> MachineTuning::knobs_tuned(const std::vector<std::string>& overrides,
+                                                double share) const {
   TunedMachine tuned;
   ASSIGN_OR_RETURN(const plan::RunPlan start, plan_of(overrides, {}));
   ASSIGN_OR_RETURN(tuned.before, simulate::simulate_step(start));
   tuned.knobs = knobs_of(start);
   int tried_count = 0;
-  const auto plan_with_knobs = [&](const TuneSettings& tried) {
+  const auto plan_with_knobs = [&](const TuneSettings& tried) -> Result<plan::RunPlan> {
     if (choice_.on_try) choice_.on_try(share, tried_count++);
-    return plan_of(overrides, tried);
+    ASSIGN_OR_RETURN(plan::RunPlan run, plan_of(overrides, tried));
+    RETURN_IF_ERROR(check_memory(run));
+    return run;
   };
   ASSIGN_OR_RETURN(tuned.result, tune_simulated(tuned.knobs, start.config, plan_with_knobs));
   ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));

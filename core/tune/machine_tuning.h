@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/fitted_run.h"
+#include "core/tune/tier_memory.h"
 #include "core/tune/tuning.h"
 
 namespace sluice::tune {
@@ -31,6 +32,9 @@ struct TuneChoice {
   double density_min = 1;                   // below 1, density is a knob down to it
   // The only keys that may change, such as the knobs of a live run; none: all of them.
   std::optional<std::vector<std::string>> changeable = {};
+
+  // Layers' activations may be chosen, too (tier_plan.h), under the caps of these memories.
+  std::optional<MemoryModel> layers_under = {};
 
   // Told before each simulation: the share of the machines that are tuned (0 where there is one),
   // and how many settings were simulated for this one. May be empty.
@@ -72,6 +76,10 @@ class MachineTuning {
 
  private:
   Result<TunedMachine> tuned_from(const std::vector<std::string>& overrides, double share) const;
+  Result<TunedMachine> knobs_tuned(const std::vector<std::string>& overrides, double share) const;
+  Result<TunedMachine> layers_tuned(TunedMachine tuned, std::vector<std::string> overrides,
+                                    double share) const;
+  Status check_memory(plan::RunPlan& run) const;
   std::vector<TuneKnob> knobs_of(const plan::RunPlan& start) const;
   Result<plan::RunPlan> plan_of(std::vector<std::string> overrides,
                                 const TuneSettings& settings) const;

@@ -27,8 +27,8 @@ struct MemoryUse {
 
 // What is asked about a machine and its model that a RunPlan does not know.
 struct MemoryModel {
-  // What computing takes (core/plan/memory_plan.h). Of a modelled accelerator, too: then
-  // `accelerator` is not empty.
+  // What computing takes (core/plan/memory_plan.h), on an accelerator too where it names one, be
+  // that modelled or real.
   std::function<plan::ModelMemory(const plan::RunPlan&)> computing;
   // Devices have their memory for themselves, as on the modelled machine; else it is the host's.
   bool devices_have_own = true;

@@ -21,10 +21,11 @@ using model::Activations;
 constexpr double kForEver = std::numeric_limits<double>::infinity();
 constexpr const char* kActivations = "activations";
 constexpr const char* kWhatActivations = "what layers keep for backward";
-// A change that gains less of a step is not worth the bytes that it moves.
-constexpr double kWorthwhile = 0.002;
+// Where everything may be kept, something else must gain so much of a step: less is the chance of
+// how operations fall.
+constexpr double kWorthMoving = 0.02;
 constexpr int kRoundsMax = 4;
-// Of the simulations that are left, those that one search of the layers may take.
+// One search of the layers may take this share of the simulations that are left.
 constexpr double kShareOfLayers = 0.6;
 
 std::vector<Activations> allowed_of(LayerId layer, std::int32_t layer_count) {
@@ -41,6 +42,17 @@ std::vector<LayerWorth> unknown_layers(std::int32_t layer_count) {
     layers.emplace_back().allowed = allowed_of(layer, layer_count);
   }
   return layers;
+}
+
+// The embedding keeps nothing, so that it has whatever choice needs no word of its own.
+std::string setting_text(LayerChoices choices) {
+  std::map<Activations, int> run_counts;
+  for (std::size_t l = 1; l < choices.size(); ++l) {
+    if (l == 1 || choices[l] != choices[l - 1]) run_counts[choices[l]] += 1;
+  }
+  choices.front() =
+      std::ranges::max_element(run_counts, {}, [](const auto& run) { return run.second; })->first;
+  return layers_text(choices);
 }
 
 std::vector<std::string> overrides_of(const TuneSettings& settings) {
@@ -136,7 +148,7 @@ class Planner {
     return Tried{std::move(run), std::move(memory)};
   }
 
-  // Of a step; infinite where it does not fit, or the search is to stop.
+  // A step's; infinite where it does not fit, or the search is to stop.
   double seconds(const TuneSettings& settings) {
     const auto known = known_.find(settings);
     if (known != known_.end()) return known->second;
@@ -255,7 +267,7 @@ class Planner {
     ASSIGN_OR_RETURN(LayerProblem problem, problem_with(best_, base));
     TuneSettings settings = best_;
     const auto with = [&](const LayerChoices& choices) {
-      settings[kActivations] = layers_text(choices);
+      settings[kActivations] = setting_text(choices);
       return settings;
     };
     problem.fits = [&](const LayerChoices& choices) {
@@ -272,9 +284,9 @@ class Planner {
         std::max(1, static_cast<int>(kShareOfLayers * static_cast<double>(simulations_left())));
     ASSIGN_OR_RETURN(const LayerSearch found, choose_layers(problem, start, simulations));
     is_exhaustive_ = found.is_exhaustive;
-    if (found.seconds < best_seconds_) {
-      best_ = with(found.best);
-      best_seconds_ = found.seconds;
+    if (found.simplest_seconds < best_seconds_) {
+      best_ = with(found.simplest);
+      best_seconds_ = found.simplest_seconds;
     }
     return ok_status();
   }
@@ -298,20 +310,20 @@ class Planner {
     if (is_held(kActivations)) return;
     TuneSettings keeping = best_;
     keeping[kActivations] = "keep";
-    take_unless_longer(keeping);
+    take_unless_longer(keeping, kWorthMoving);
   }
 
   void drop_what_is_worth_nothing() {
     for (const TuneKnob& knob : knobs_) {
       TuneSettings without = best_;
       without[knob.key] = start_.at(knob.key);
-      take_unless_longer(without);
+      take_unless_longer(without, kWorthwhile);
     }
   }
 
-  void take_unless_longer(const TuneSettings& settings) {
+  void take_unless_longer(const TuneSettings& settings, double share) {
     const double found = seconds(settings);
-    if (found > best_seconds_ * (1 + kWorthwhile)) return;
+    if (found > best_seconds_ * (1 + share)) return;
     if (settings != best_) is_exhaustive_ = false;
     best_ = settings;
     best_seconds_ = found;
@@ -380,14 +392,14 @@ class Planner {
 
   Status add_case(TierPlan& plan, const char* name, const LayerChoices& choices) {
     TuneSettings settings = best_;
-    settings[kActivations] = layers_text(choices);
+    settings[kActivations] = setting_text(choices);
     ASSIGN_OR_RETURN(const Tried tried, this->tried(settings));
     plan.special_cases.push_back(
         {name, settings[kActivations], simulated(tried.run), tried.memory.fits()});
     return ok_status();
   }
 
-  // Of all drives together, in the direction that is the slower one.
+  // All drives together, in their slower direction.
   static double drive_rate(const plan::RunPlan& run) {
     double rate = 0;
     for (const platform::Device& device : run.platform.devices) {
@@ -456,7 +468,8 @@ class Planner {
     for (const Activations choice : {Activations::keep, Activations::recompute,
                                      Activations::offload, Activations::offload_inputs}) {
       TuneSettings settings = best_;
-      if (!is_held(kActivations)) settings[kActivations] = layers_text(all_layers(layers_, choice));
+      if (!is_held(kActivations))
+        settings[kActivations] = setting_text(all_layers(layers_, choice));
       const auto tried = this->tried(settings);
       if (!tried.ok()) return tried.error();
       if (tried->memory.fits()) {  // then it is the simulation that says no
@@ -507,7 +520,7 @@ class Planner {
 Result<plan::RunPlan> with_layers(const plan::RunPlan& run, const LayerChoices& choices) {
   settings::RunConfig config = run.config;
   ASSIGN_OR_RETURN(config.arithmetic.activations,
-                   model::LayerActivations::parse(layers_text(choices)));
+                   model::LayerActivations::parse(setting_text(choices)));
   return plan::plan_run(config, run.shape, run.platform);
 }
 

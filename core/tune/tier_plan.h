@@ -58,13 +58,14 @@ struct TierPlan {
   std::vector<PlannedSetting> settings;  // "activations" first
   double start_seconds = 0;              // infinite: the settings it began with do not fit
   LowerBound bound;
-  // Of the activations that leave: what is in memory at once, and what leaves in a step.
+  // Activations that leave: in memory at once, and in a step.
   std::int64_t resident_bytes = 0;
   std::int64_t moved_bytes = 0;
   double stall_seconds = 0;  // by which forward and backward are longer than if nothing had to move
   std::vector<SpecialCase> special_cases;  // none where the search was stopped
   int simulated_count = 0;
-  bool is_exhaustive = false;  // no other choice of layers is shorter with these settings
+  // No other choice of layers gains kWorthwhile of a step with these settings.
+  bool is_exhaustive = false;
   bool was_stopped = false;
 };
 

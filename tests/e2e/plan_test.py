@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`sluice plan`: what it plans takes what it says, simulated and by the emulated clock, in the memory
-that it says; which caps it keeps to, what it refuses, and how it is stopped."""
+"""`sluice plan`: what it plans takes what it says, simulated and by the emulated clock, in the
+memory that it says; which caps it keeps to, what it refuses, and how it is stopped."""
 # Runs alone: it compares times of the emulated clock with simulated ones.
 
 import shlex

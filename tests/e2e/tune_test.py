@@ -38,6 +38,21 @@ def a_held_knob_stays_and_the_text_says_what_each_change_is_worth(place):
 
 
 @test
+def activations_are_chosen_where_they_may_be_and_keep_to_the_cap(place):
+    words = (*ON_TESTBED, "--set", "batch=16", "--set", "accelerator_memory=24GB")
+    plain = sluice("tune", MODEL, *words, "--json").json()
+    report = sluice("tune", MODEL, *words, "--activations", "--json").json()
+    changes = {change["key"]: change["to"] for change in report["changes"]}
+    require("activations" in changes, f"{report}")
+    require("activations" not in [change["key"] for change in plain["changes"]], f"{plain}")
+    require(report["seconds"]["after"] < plain["seconds"]["after"], f"{report} {plain}")
+    held = sluice("plan", MODEL, *words, "--hold", "activations", "--set",
+                  f"activations={changes['activations']}", "--json").json()
+    require(held["memory"]["accelerator"]["peak_bytes"] <= 24e9, f"{held['memory']}")
+    sluice("tune", place / "run.db", "--activations", "--apply").refused(2, ["--activations"])
+
+
+@test
 def numbers_of_devices_are_compared_with_their_prices(place):
     words = ("--devices", "2,4", "--density", "0.01")
     rows = sluice("tune", MODEL, *ON_TESTBED[:2], *words, "--json").json()["rows"]

@@ -163,6 +163,8 @@ TEST_CASE("on 200 random machines the layers chosen take as long as the best of 
     CHECK((found.seconds == least || found.seconds <= least * (1 + 1e-9)));
     if (found.seconds == kForEver) continue;
     CHECK(machine.seconds(found.best) == found.seconds);
+    CHECK(machine.seconds(found.simplest) <= found.seconds * (1 + kWorthwhile));
+    CHECK(machine.resident_bytes(found.simplest) <= machine.cap_bytes);
     CHECK(machine.resident_bytes(found.best) <= machine.cap_bytes);
   }
   // All choices are 1200 a machine in the mean; what the bound excludes is not simulated.

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "core/model/kept_bytes.h"
+#include "tests/core/tune/block_memory.h"
 
 namespace sluice::tune {
 namespace {
@@ -39,33 +39,7 @@ platform::Platform machine_of(const Rates& rates) {
   return *platform;
 }
 
-// Blocks as they are moved, whatever computes: what stays, and of what leaves as much as is in
-// memory at once.
-plan::ModelMemory blocks_in_memory(const plan::RunPlan& run) {
-  std::int64_t kept_bytes = 0;
-  std::int64_t moved_bytes = 0;
-  std::int64_t widest_bytes = 0;
-  for (const LayerId layer : all_ids<LayerId>(run.layout.layer_count())) {
-    const Activations choice = run.config.arithmetic.activations.of(layer);
-    const auto bytes_as = [&](Activations as) {
-      std::int64_t sum = 0;
-      for (const std::int64_t bytes : model::kept_block_bytes(
-               run.shape, layer, run.config.batch.batch, run.config.batch.sequence, as)) {
-        sum += bytes;
-      }
-      return sum;
-    };
-    if (choice == Activations::keep) kept_bytes += bytes_as(Activations::offload);
-    if (choice == Activations::recompute) kept_bytes += bytes_as(Activations::offload_inputs);
-    moved_bytes += run.activations.layer_bytes(layer);
-    widest_bytes = std::max(widest_bytes, run.activations.layer_bytes(layer));
-  }
-  return {
-      .host = {{"activations",
-                kept_bytes + std::min(moved_bytes, widest_bytes + run.activations.buffer_bytes)}}};
-}
-
-MemoryModel memory_model() { return {.computing = blocks_in_memory}; }
+MemoryModel memory_model() { return blocks_in_host_memory(); }
 
 struct Case {
   int layers = 4;
@@ -186,17 +160,63 @@ TEST_CASE("on random machines the planned layers are the best of all, by simulat
     CAPTURE(i, machine.layers, machine.settings, all.fitting_count);
     REQUIRE(plan.ok() == (all.fitting_count > 0));
     if (!plan.ok()) continue;
-    // Keeping is preferred where moving gains less than 0.2 % of a step.
-    CHECK(plan->step.total_seconds <= 1.002 * all.least);
+    CHECK(plan->step.total_seconds <= (1 + kWorthwhile) * all.least);
     CHECK(plan->step.total_seconds >= all.least * (1 - 1e-9));
     CHECK(plan->bound.seconds <= all.least * (1 + 1e-9));
     CHECK(plan->memory.fits());
   }
 }
 
+// Accelerator, engines beside the drives and updates that run into the next step.
+TEST_CASE("no simulated step is shorter than its bound on the machine of published results") {
+  const std::string samples = SLUICE_SOURCE_DIR "/sample_models/";
+  for (const char* method : {"method=csd", "method=host"}) {
+    for (const char* pipeline : {"pipeline=nbuffer", "pipeline=serial"}) {
+      const auto config = simulate::simulation_config(
+          samples + "models/gpt2-0.34b.toml", samples + "platforms/smartssd-a5000.toml",
+          std::vector<std::string>{"devices=3", "batch=16", method, pipeline});
+      REQUIRE(config.ok());
+      const auto base = plan::plan_run(*config);
+      REQUIRE(base.ok());
+      auto problem = layer_problem(*base, blocks_on_accelerator(0));
+      REQUIRE(problem.ok());
+      const auto seconds_of = [&](const LayerChoices& choices) {
+        const auto run = with_layers(*base, choices);
+        REQUIRE(run.ok());
+        return simulate::simulate_step(*run);
+      };
+      LayerChoices choices(problem->layers.size(), Activations::keep);
+      const auto kept = with_layers(*base, choices);
+      const auto step = seconds_of(choices);
+      REQUIRE((kept.ok() && step.ok()));
+      problem->loads = step_loads(*kept, *step);
+      CHECK(lower_bound(*problem, 0).seconds <= step->total_seconds);
+      for (const Activations choice :
+           {Activations::recompute, Activations::offload, Activations::offload_inputs}) {
+        for (std::size_t l = 1; l + 1 < choices.size(); ++l) {
+          choices[l] = choice;
+          if (l % 8 != 0) continue;
+          const auto other = seconds_of(choices);
+          REQUIRE(other.ok());
+          CAPTURE(method, pipeline, layers_text(choices));
+          CHECK(least_seconds(*problem, choices) <= other->total_seconds);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("with room for everything no activation moves and no layer is computed twice") {
-  Case machine;
-  machine.settings = {"activations=offload"};
+  std::mt19937 random(12);
+  Case machine = random_case(random);
+  for (int i = 0; i < 10; ++i) {
+    machine = random_case(random);
+    machine.settings.back() = "activations=recompute";  // in place of the cap
+    const TierPlan plan = planned(machine);
+    CAPTURE(i, machine.settings, plan.step.total_seconds);
+    CHECK(settings::value_of(plan.run.config, "activations") == "keep");
+  }
+  machine.settings.back() = "activations=offload";
   const TierPlan plan = planned(machine);
   CHECK(plan.moved_bytes == 0);
   CHECK(plan.resident_bytes == 0);

@@ -1,0 +1,145 @@
+// How far plans are from their lower bounds, for the sample models: the end of docs/planning.md is
+// made of it and held to it (SLUICE_WRITE_DOCS=1 rewrites it).
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/units.h"
+#include "core/tune/tier_plan.h"
+#include "tests/core/tune/block_memory.h"
+
+namespace sluice::tune {
+namespace {
+
+// Hundreds of simulated steps of large models: too many under a sanitizer.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+const std::string kRoot = SLUICE_SOURCE_DIR;
+const std::string kHeading = "## Sample models\n";
+
+std::vector<std::string> sample_models() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/sample_models/models")) {
+    names.push_back(entry.path().stem());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// The layers alone, on ten SmartSSDs; everything else as the simulation of published runs has it.
+struct Planning {
+  std::string model;
+  std::int64_t cap_bytes = 0;
+
+  Result<plan::RunPlan> plan_of(const std::vector<std::string>& settings) const {
+    std::vector<std::string> all = {"devices=10", "batch=16", "wire=native"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    ASSIGN_OR_RETURN(
+        const settings::RunConfig config,
+        simulate::simulation_config(kRoot + "/sample_models/models/" + model + ".toml",
+                                    kRoot + "/sample_models/platforms/smartssd-a5000.toml", all));
+    return plan::plan_run(config);
+  }
+  TierPlan plan() const {
+    PlanRequest request;
+    request.plan_of = [this](const std::vector<std::string>& settings) {
+      return plan_of(settings);
+    };
+    request.memory = blocks_on_accelerator(cap_bytes);
+    request.held = {"gradient_tier", "state_cache", "activation_buffer",
+                    "buffers",       "pipeline",    "wire"};
+    request.simulations_max = 40;
+    auto planned = plan_tiers(request);
+    INFO(model << ": " << (planned.ok() ? std::string() : planned.error().message()));
+    REQUIRE(planned.ok());
+    return *std::move(planned);
+  }
+  std::int64_t kept_bytes() const {
+    const auto run = plan_of({"activations=keep"});
+    REQUIRE(run.ok());
+    return block_bytes(*run);
+  }
+};
+
+std::string seconds_text(double seconds) {
+  return format_duration(static_cast<TimeNs>(seconds * 1e9));
+}
+
+// "12 keep, 36 recompute", of the blocks.
+std::string counts_text(const plan::RunPlan& run) {
+  std::string text;
+  for (const char* word : {"keep", "recompute", "offload", "offload_inputs"}) {
+    const model::Activations choice = model::LayerActivations::parse(word)->of(LayerId{0});
+    int count = 0;
+    for (std::int32_t l = 1; l <= run.shape.layers; ++l) {
+      if (run.config.arithmetic.activations.of(LayerId{l}) == choice) ++count;
+    }
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
+  }
+  return text;
+}
+
+std::string row(const TierPlan& plan) {
+  return fmt::format("| {} | {} | {} | {} | {} | {:.2f} | {} | {} |\n", plan.run.shape.name,
+                     plan.memory.activations().cap_bytes == 0
+                         ? "none"
+                         : format_bytes(plan.memory.activations().cap_bytes),
+                     seconds_text(plan.start_seconds), seconds_text(plan.step.total_seconds),
+                     seconds_text(plan.bound.seconds), plan.step.total_seconds / plan.bound.seconds,
+                     plan.bound.what, counts_text(plan.run));
+}
+
+std::string distribution(const char* which, std::vector<double> ratios) {
+  std::ranges::sort(ratios);
+  return fmt::format("{}: {:.2f} at least, {:.2f} in the middle, {:.2f} at most.\n", which,
+                     ratios.front(), ratios[ratios.size() / 2], ratios.back());
+}
+
+std::string section() {
+  std::string rows;
+  std::vector<double> free;
+  std::vector<double> capped;
+  for (const std::string& model : sample_models()) {
+    const std::int64_t kept_bytes = Planning{model}.kept_bytes();
+    for (const std::int64_t cap_bytes : {std::int64_t{0}, kept_bytes / 2}) {
+      const TierPlan plan = Planning{model, cap_bytes}.plan();
+      CHECK(plan.bound.seconds <= plan.step.total_seconds * (1 + 1e-9));
+      CHECK((cap_bytes == 0 || plan.memory.activations().peak_bytes <= cap_bytes));
+      (cap_bytes == 0 ? free : capped).push_back(plan.step.total_seconds / plan.bound.seconds);
+      rows += row(plan);
+    }
+  }
+  return kHeading +
+         "\nEach on ten SmartSSDs and an RTX A5000, batch 16, `wire=native`; the layers alone are "
+         "planned, with at\nmost 40 simulated steps. The cap is of the accelerator's memory: none, "
+         "or half of what layers keep.\n`start` recomputes every layer. "
+         "`tests/core/tune/planning_page_test.cpp` writes this section\n(`SLUICE_WRITE_DOCS=1`) "
+         "and holds it to the numbers.\n\n" +
+         distribution("Plan over bound without a cap", free) + "\n" +
+         distribution("Plan over bound with the cap", capped) +
+         "\n| model | cap | start | plan | bound | plan / bound | bound by | blocks |\n"
+         "|---|---|---|---|---|---|---|---|\n" +
+         rows;
+}
+
+TEST_CASE("docs/planning.md shows how far plans are from their bounds") {
+  const std::string path = kRoot + "/docs/planning.md";
+  std::stringstream found;
+  found << std::ifstream(path).rdbuf();
+  const std::string page = found.str();
+  const std::string head = page.substr(0, page.find(kHeading));
+  const std::string wanted = head + section();
+  if (std::getenv("SLUICE_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
+  found.str("");
+  found << std::ifstream(path).rdbuf();
+  CHECK((found.str() == wanted));  // SLUICE_WRITE_DOCS=1 rewrites it
+}
+
+#endif
+
+}  // namespace
+}  // namespace sluice::tune
