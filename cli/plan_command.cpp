@@ -1,5 +1,7 @@
 // `sluice plan`: where everything lives in a step, chosen by simulating it.
 
+#include <filesystem>
+
 #include "base/figure_text.h"
 #include "base/log.h"
 #include "base/shell_quoted.h"
@@ -147,12 +149,20 @@ class PlanCommand {
     planned.request.plan_of = [this, fitted](const std::vector<std::string>& settings) {
       return tune::plan_with(*fitted, over_all(settings));
     };
-    planned.command =
-        fmt::format("sluice {} --like {}", fitted->run.is_simulated ? "simulate" : "train",
-                    shell_quoted(arguments_.recorded));
+    planned.command = command_like(fitted->run.is_simulated);
     planned.time_scale = fitted->run.time_scale;
     planned.is_fitted = true;
     return planned;
+  }
+
+  // A run that trains anew writes into a folder beside that of the recorded one.
+  std::string command_like(bool is_simulated) const {
+    const std::string like = " --like " + shell_quoted(arguments_.recorded);
+    if (is_simulated) return "sluice simulate" + like;
+    const std::filesystem::path folder =
+        std::filesystem::absolute(arguments_.recorded).parent_path();
+    return "sluice train" + like + " --set " +
+           shell_quoted("output=" + folder.string() + "-planned");
   }
 
   const PlanArguments& arguments_;

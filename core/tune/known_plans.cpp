@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "core/tune/layer_problem.h"
 
 namespace sluice::tune {
 namespace {
@@ -86,6 +87,37 @@ LayerChoices swapped_amount(const std::vector<LayerWorth>& layers, const SwapCos
     choices[order[place]] = place < count ? Activations::offload : Activations::recompute;
   }
   return choices;
+}
+
+SwapCosts swap_costs(const plan::RunPlan& kept, const LayerProblem& problem) {
+  SwapCosts costs;
+  for (const double seconds : forward_seconds(kept)) costs.forward_seconds += seconds;
+  for (const LayerWorth& layer : problem.layers) {
+    costs.backward_seconds += layer.compute_with(Activations::keep);
+  }
+  costs.backward_seconds -= costs.forward_seconds;
+  // The busiest of all does most of its work after forward, where state and gradients move.
+  for (const StepLoad& load : problem.loads) {
+    costs.backward_link_seconds = std::max(costs.backward_link_seconds, load.base_seconds);
+  }
+  for (const platform::Device& device : kept.platform.devices) {
+    const platform::Link& link = kept.platform.link(device.host_route.back());
+    const auto drive_count = static_cast<double>(kept.platform.devices.size());
+    costs.out_seconds_per_byte =
+        std::max(costs.out_seconds_per_byte, 1 / drive_count / link.write_bytes_per_s);
+    costs.back_seconds_per_byte =
+        std::max(costs.back_seconds_per_byte, 1 / drive_count / link.read_bytes_per_s);
+  }
+  return costs;
+}
+
+double drive_rate(const plan::RunPlan& run) {
+  double rate = 0;
+  for (const platform::Device& device : run.platform.devices) {
+    const platform::Link& link = run.platform.link(device.host_route.back());
+    rate += std::min(link.read_bytes_per_s, link.write_bytes_per_s);
+  }
+  return rate;
 }
 
 }  // namespace sluice::tune

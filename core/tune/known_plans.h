@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/plan/run_plan.h"
 #include "core/tune/layer_choices.h"
 
 namespace sluice::tune {
@@ -40,5 +41,10 @@ std::vector<std::size_t> swap_order(const std::vector<LayerWorth>& layers);
 std::vector<double> swapped_seconds(const std::vector<LayerWorth>& layers, const SwapCosts& costs);
 // At the least of these.
 LayerChoices swapped_amount(const std::vector<LayerWorth>& layers, const SwapCosts& costs);
+
+// What a run costs so. `kept`: with all layers kept; the problem's loads are known.
+SwapCosts swap_costs(const plan::RunPlan& kept, const LayerProblem& problem);
+// Bytes a second that all drives take and give, in their slower direction.
+double drive_rate(const plan::RunPlan& run);
 
 }  // namespace sluice::tune

@@ -76,9 +76,4 @@ Result<TierPlan> plan_tiers(const PlanRequest& request);
 // ErrorCode::config if a held key is not planned; the message begins with `option`.
 Status check_held_plan(const std::vector<std::string>& held, const std::string& option);
 
-// What plan_tiers() knows of a run's layers before anything is simulated. `base` has any choices;
-// the problem's functions are empty.
-Result<LayerProblem> layer_problem(const plan::RunPlan& base, const MemoryModel& memory);
-Result<plan::RunPlan> with_layers(const plan::RunPlan& run, const LayerChoices& choices);
-
 }  // namespace sluice::tune

@@ -131,6 +131,21 @@ def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
 
 
 @test
+def the_next_run_after_a_recorded_one_takes_what_is_planned_for_it(place):
+    settings = {**SLOW, "model": SAMPLES / "models/tiny.toml", "time_scale": 20, "steps": 8,
+                "pipeline": "serial", "activations": "recompute"}
+    place.train(**settings).done()
+    plan = sluice("plan", "--from", place / "out", "--json", cwd=place.path).json()
+    require(plan["seconds"]["planned"] < plan["seconds"]["start"], f"{plan['seconds']}")
+    sluice(*shlex.split(plan["command"])[1:], cwd=place.path).done()
+    with database(place / "out-planned/run.db") as db:
+        steps = [row[0] / 1e9 for row in db.execute("SELECT dur FROM step WHERE id >= 2")]
+    seconds = statistics.median(steps)
+    said = plan["seconds"]["planned"]
+    require(abs(said / seconds - 1) < 0.15, f"planned {said} s, a step took {seconds} s")
+
+
+@test
 def ctrl_c_ends_the_search_with_the_best_plan_so_far(place):
     run = Running(["plan", SAMPLES / "models/gpt3-175b.toml", "--platform", TESTBED, "--set",
                    "devices=10", "--simulations", "100000", "--json"], place.path)

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "core/tune/layer_problem.h"
 #include "tests/core/tune/block_memory.h"
 
 namespace sluice::tune {
