@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "core/tune/layer_problem.h"
+#include "core/tune/lower_bound.h"
 
 namespace sluice::tune {
 namespace {
@@ -100,24 +101,14 @@ SwapCosts swap_costs(const plan::RunPlan& kept, const LayerProblem& problem) {
   for (const StepLoad& load : problem.loads) {
     costs.backward_link_seconds = std::max(costs.backward_link_seconds, load.base_seconds);
   }
-  for (const platform::Device& device : kept.platform.devices) {
-    const platform::Link& link = kept.platform.link(device.host_route.back());
-    const auto drive_count = static_cast<double>(kept.platform.devices.size());
-    costs.out_seconds_per_byte =
-        std::max(costs.out_seconds_per_byte, 1 / drive_count / link.write_bytes_per_s);
-    costs.back_seconds_per_byte =
-        std::max(costs.back_seconds_per_byte, 1 / drive_count / link.read_bytes_per_s);
-  }
+  costs.out_seconds_per_byte = moved_byte_seconds(kept, platform::Direction::write);
+  costs.back_seconds_per_byte = moved_byte_seconds(kept, platform::Direction::read);
   return costs;
 }
 
-double drive_rate(const plan::RunPlan& run) {
-  double rate = 0;
-  for (const platform::Device& device : run.platform.devices) {
-    const platform::Link& link = run.platform.link(device.host_route.back());
-    rate += std::min(link.read_bytes_per_s, link.write_bytes_per_s);
-  }
-  return rate;
+double moving_rate(const plan::RunPlan& run) {
+  return 1 / std::max(moved_byte_seconds(run, platform::Direction::write),
+                      moved_byte_seconds(run, platform::Direction::read));
 }
 
 }  // namespace sluice::tune

@@ -44,7 +44,7 @@ LayerChoices swapped_amount(const std::vector<LayerWorth>& layers, const SwapCos
 
 // What a run costs so. `kept`: with all layers kept; the problem's loads are known.
 SwapCosts swap_costs(const plan::RunPlan& kept, const LayerProblem& problem);
-// Bytes a second that all drives take and give, in their slower direction.
-double drive_rate(const plan::RunPlan& run);
+// Bytes of activations a second that the machine moves, in its slower direction.
+double moving_rate(const plan::RunPlan& run);
 
 }  // namespace sluice::tune

@@ -104,6 +104,20 @@ std::vector<StepLoad> step_loads(const plan::RunPlan& kept, const simulate::Simu
   return loads;
 }
 
+double moved_byte_seconds(const plan::RunPlan& run, Direction direction) {
+  const std::vector<double> shares = shares_of_links(run);
+  double seconds = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const platform::Link& link = run.platform.links[i];
+    const double rate =
+        direction == Direction::read ? link.read_bytes_per_s : link.write_bytes_per_s;
+    seconds = std::max(seconds, shares[i] / rate);
+  }
+  const platform::Engine& host = run.platform.engine(run.platform.host_engine);
+  const auto stage = host.rate.find("stage");
+  return stage == host.rate.end() ? seconds : std::max(seconds, 1 / kElementBytes / stage->second);
+}
+
 LowerBound lower_bound(const LayerProblem& problem, std::int64_t surplus_bytes) {
   double kept_seconds = 0;
   std::vector<LayerWorth> sorted;

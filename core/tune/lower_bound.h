@@ -34,6 +34,10 @@ struct LowerBound {
 // and back, with a checksum at either end.
 std::vector<StepLoad> step_loads(const plan::RunPlan& kept, const simulate::SimulatedStep& step);
 
+// Seconds that an activation byte takes one way (write: to the drives) on the busiest of what it
+// crosses, the checksum included.
+double moved_byte_seconds(const plan::RunPlan& run, platform::Direction direction);
+
 // `surplus_bytes`: of memory, by which a plan that keeps everything exceeds its cap; 0 or less:
 // everything may be kept.
 LowerBound lower_bound(const LayerProblem& problem, std::int64_t surplus_bytes);

@@ -317,7 +317,7 @@ class Planner {
     if (stops()) return ok_status();
     const std::vector<double> forward = forward_seconds(kept);
     RETURN_IF_ERROR(add_case(plan, "SSDTrain's cut",
-                             adaptive_cut(problem.layers, forward, drive_rate(plan.run))));
+                             adaptive_cut(problem.layers, forward, moving_rate(plan.run))));
     const SwapCosts costs = swap_costs(kept, problem);
     return add_case(plan, "Fuyou's amount", swapped_amount(problem.layers, costs));
   }
