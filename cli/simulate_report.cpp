@@ -197,9 +197,7 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
   text +=
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
-  text += phase_lines(plan, step) + "
-" + simulate_verdict(plan, step) + wait_lines(step) + "
-" +
+  text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
           byte_lines(plan, step) + wear_text(plan, step) +
           other_order_lines(plan, step, other_order);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),

@@ -20,7 +20,11 @@ class StepByBatches {
   runtime::Task<Status> run() {
     offload::Offload& offload = context_.offload;
     outcome_.start_ns = context_.runtime.now_ns();
-    offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale);
+    const offload::StepDecision decision =
+        train::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+    const bool is_ahead = offload.options().overlap == offload::Overlap::exact;
+    offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
+                       is_ahead ? std::optional(decision.scalars) : std::nullopt);
     for (int m = 0; m < plan_.micro_step_count; ++m) {
       Status forwarded = co_await forward(m);
       CO_RETURN_IF_ERROR(forwarded);
@@ -30,8 +34,7 @@ class StepByBatches {
     Status sent = co_await offload.gradients_sent();
     CO_RETURN_IF_ERROR(sent);
     outcome_.backward_end_ns = context_.runtime.now_ns();
-    Status updated = co_await offload.update(
-        train::decide(plan_, train::GradientSummary{}, offload.remaining_loss_scale()));
+    Status updated = co_await offload.update(decision);
     CO_RETURN_IF_ERROR(updated);
     outcome_.position = train::position_after(plan_, train::GradientSummary{});
     Status ended = co_await offload.end_step(outcome_.position);
