@@ -5,7 +5,6 @@ memory that it says; which caps it keeps to, what it refuses, and how it is stop
 
 import shlex
 import signal
-import statistics
 import sys
 
 from sluice_run import (SAMPLES, TESTBED, Running, database, main, require, require_equal,
@@ -22,7 +21,8 @@ vocabulary = 256
 """
 # Models whose steps the modelled machine sets the pace of, slow as it is made here.
 SLOW = {"clock": "emulated", "batch": 8, "sequence": 128, "subgroup_elements": 65536, "devices": 2,
-        "platform": SAMPLES / "platforms/laptop.toml", "steps": 5}
+        "platform": SAMPLES / "platforms/laptop.toml", "steps": 6, "time_scale": 40,
+        "durability": "never"}
 
 
 def on_testbed(**settings):
@@ -34,9 +34,13 @@ def ran(place, plan, name):
     """A run by the command that a plan prints: its report, and the seconds of a step."""
     words = shlex.split(plan["command"])[1:]
     report = sluice(*words, "--set", f"output={name}", "--json", cwd=place.path).json()
-    with database(place / name / "run.db") as db:
-        steps = [row[0] / 1e9 for row in db.execute("SELECT dur FROM step WHERE id >= 2")]
-    return report, statistics.median(steps)
+    return report, shortest_step(place / name / "run.db")
+
+
+def shortest_step(path):
+    """Seconds. No step is shorter than the modelled machine's; others this computer held up."""
+    with database(path) as db:
+        return db.execute("SELECT min(dur) FROM step WHERE id >= 2").fetchone()[0] / 1e9
 
 
 def smallest_cap(message, setting):
@@ -68,8 +72,8 @@ def require_kept_promises(place, name, **settings):
 @test
 def a_step_and_its_memory_are_as_planned_by_the_emulated_clock(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
-    require_kept_promises(place, "deep", model=place / "deep.toml", time_scale=20)
-    require_kept_promises(place, "tiny", model=SAMPLES / "models/tiny.toml", time_scale=20)
+    require_kept_promises(place, "deep", model=place / "deep.toml")
+    require_kept_promises(place, "tiny", model=SAMPLES / "models/tiny.toml")
 
 
 @test
@@ -77,7 +81,7 @@ def activations_that_leave_take_the_memory_that_is_planned(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
     for mix in ("offload", "offload_inputs:1-4,offload:5-6,keep"):
         plan = sluice("plan", place.run_file, "--hold", "activations", *setting_arguments(
-            {**SLOW, "model": place / "deep.toml", "activations": mix, "time_scale": 20}),
+            {**SLOW, "model": place / "deep.toml", "activations": mix}),
             "--json", cwd=place.path).json()
         report, _ = ran(place, plan, "out-" + mix[:9])
         said = plan["activations"]["resident_bytes"]
@@ -132,15 +136,13 @@ def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
 
 @test
 def the_next_run_after_a_recorded_one_takes_what_is_planned_for_it(place):
-    settings = {**SLOW, "model": SAMPLES / "models/tiny.toml", "time_scale": 20, "steps": 8,
+    settings = {**SLOW, "model": SAMPLES / "models/tiny.toml", "steps": 8,
                 "pipeline": "serial", "activations": "recompute"}
     place.train(**settings).done()
     plan = sluice("plan", "--from", place / "out", "--json", cwd=place.path).json()
     require(plan["seconds"]["planned"] < plan["seconds"]["start"], f"{plan['seconds']}")
     sluice(*shlex.split(plan["command"])[1:], cwd=place.path).done()
-    with database(place / "out-planned/run.db") as db:
-        steps = [row[0] / 1e9 for row in db.execute("SELECT dur FROM step WHERE id >= 2")]
-    seconds = statistics.median(steps)
+    seconds = shortest_step(place / "out-planned/run.db")
     said = plan["seconds"]["planned"]
     require(abs(said / seconds - 1) < 0.15, f"planned {said} s, a step took {seconds} s")
 
