@@ -39,6 +39,17 @@ struct SampleOptions {
   std::uint64_t seed = 0;
 };
 
+// Text that the model writes, layer by layer, in host memory: for each token all layers upwards, of
+// which the last one's forward chooses it. On the model's compute thread, between steps.
+class TextWriter {
+ public:
+  virtual ~TextWriter() = default;
+  virtual bool is_done() const = 0;
+  virtual Status forward(LayerId layer) = 0;
+  // With the prompt.
+  virtual const std::string& text() const = 0;
+};
+
 struct BuiltModel {
   std::unique_ptr<TrainableModel> model;
   // Where it computes if not in host memory: then forward and backward are asked of the device, and
@@ -46,6 +57,8 @@ struct BuiltModel {
   std::unique_ptr<ComputeDevice> device = {};
   // Text that the model writes, on its compute thread between steps. Empty: it writes none.
   std::function<Result<std::string>(const SampleOptions&)> sample = {};
+  // The same text where not all layers are in memory at once. Empty: it writes none.
+  std::function<Result<std::unique_ptr<TextWriter>>(const SampleOptions&)> write_text = {};
 };
 
 struct ModelFactory {

@@ -24,6 +24,8 @@ class Gpt2 : public TrainableModel {
                                             std::span<std::uint16_t> parameters);
   // Byte-level vocabularies only. Always computed in host memory, where all parameters are.
   virtual Result<std::string> sample_text(const SampleOptions& options) = 0;
+  // The same text, of which only the layer that is computed, and the first, need be in memory.
+  virtual Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options) = 0;
 };
 
 // Upper bound of the resident memory that the model takes besides the flat parameters: libtorch

@@ -11,17 +11,17 @@ namespace {
 
 constexpr std::int64_t kByteVocabulary = 256;  // tokens can be written as text
 
-std::function<Result<std::string>(const SampleOptions&)> sampler(Gpt2& gpt2,
-                                                                 const ModelShape& shape) {
-  if (shape.vocabulary != kByteVocabulary) return {};
-  return [&gpt2](const SampleOptions& sample) { return gpt2.sample_text(sample); };
+void add_text(Gpt2& gpt2, const ModelShape& shape, BuiltModel& built) {
+  if (shape.vocabulary != kByteVocabulary) return;
+  built.sample = [&gpt2](const SampleOptions& sample) { return gpt2.sample_text(sample); };
+  built.write_text = [&gpt2](const SampleOptions& sample) { return gpt2.write_text(sample); };
 }
 
 Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
                         std::span<std::uint16_t> parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2> gpt2, Gpt2::make(shape, options, parameters));
   BuiltModel built;
-  built.sample = sampler(*gpt2, shape);
+  add_text(*gpt2, shape, built);
   built.model = std::move(gpt2);
   return built;
 }
@@ -32,7 +32,7 @@ Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
   ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> gpt2,
                    make_gpt2(shape, options, parameters, opened.device, opened.pinned.get()));
   BuiltModel built;
-  built.sample = sampler(*gpt2, shape);
+  add_text(*gpt2, shape, built);
   ASSIGN_OR_RETURN(built.device, at_torch_border("setting up the device that computes",
                                                  [&]() -> Result<std::unique_ptr<ComputeDevice>> {
                                                    return std::make_unique<TorchDevice>(

@@ -52,6 +52,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   SavedBlocks& saved_blocks(LayerId layer, int micro_step) override;
 
   Result<std::string> sample_text(const SampleOptions& options) override;
+  Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options) override;
 
  private:
   Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) override;
@@ -123,7 +124,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
                  const at::Tensor& output_gradient, MicroBatch& micro,
                  GradientWriter& writer) const;
 
-  at::Tensor next_token_logits(std::span<const std::int64_t> context) const;
+  class Text;
 
   ModelShape shape_;
   ModelOptions options_;

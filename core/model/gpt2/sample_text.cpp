@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "base/split_mix.h"
 #include "core/model/gpt2/gpt2_model.h"
 #include "core/model/torch/torch_border.h"
@@ -53,41 +55,80 @@ Status check_options(const SampleOptions& options, const ModelShape& shape) {
 
 // Always a whole window: attention is causal, so what follows the context cannot reach its last
 // token, and libtorch keeps the kernels of one shape only, not of every length up to the sequence.
-at::Tensor Gpt2Model::next_token_logits(std::span<const std::int64_t> context) const {
-  const WindowShape window{1, options_.sequence};
-  std::vector<std::int64_t> tokens(context.begin(), context.end());
-  tokens.resize(static_cast<std::size_t>(window.sequence));
-  at::Tensor x = embedding_forward(at::from_blob(tokens.data(), {window.sequence}, at::kLong),
-                                   host_views_, window);
-  for (std::int32_t layer = 1; layer < layout_.layer_count(); ++layer) {
-    x = run_layer(LayerId{layer}, x, window, host_views_);
+class Gpt2Model::Text final : public TextWriter {
+ public:
+  Text(Gpt2Model& model, const SampleOptions& options)
+      : model_(model), options_(options), text_(options.prompt) {
+    // Without a prompt the text begins as a new line does.
+    const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
+    for (const char c : prompt) tokens_.push_back(static_cast<unsigned char>(c));
   }
-  const auto last = static_cast<std::int64_t>(context.size()) - 1;
-  return at::mv(host_views_.token_table, x[last]).to(at::kFloat);
+
+  bool is_done() const override { return written_count_ == options_.token_count; }
+  const std::string& text() const override { return text_; }
+
+  Status forward(LayerId layer) override {
+    return at_torch_border("sampling text", [&] {
+      model_.threads_.apply();
+      const at::NoGradGuard no_grad;
+      const WindowShape window{1, model_.options_.sequence};
+      if (index_of(layer) == 0) {
+        x_ = embed(window);
+      } else {
+        x_ = model_.run_layer(layer, x_, window, model_.host_views_);
+      }
+      if (layer == model_.head()) add_token();
+      return ok_status();
+    });
+  }
+
+ private:
+  // The context slides: positions beyond the trained sequence were never learned.
+  std::size_t context_size() const {
+    return std::min(tokens_.size(), static_cast<std::size_t>(model_.options_.sequence));
+  }
+
+  at::Tensor embed(WindowShape window) const {
+    const std::span<const std::int64_t> context = std::span(tokens_).last(context_size());
+    std::vector<std::int64_t> padded(context.begin(), context.end());
+    padded.resize(static_cast<std::size_t>(window.sequence));
+    return embedding_forward(at::from_blob(padded.data(), {window.sequence}, at::kLong),
+                             model_.host_views_, window);
+  }
+
+  void add_token() {
+    const auto last = static_cast<std::int64_t>(context_size()) - 1;
+    const at::Tensor x = std::exchange(x_, at::Tensor());
+    const at::Tensor logits = at::mv(model_.host_views_.token_table, x[last]).to(at::kFloat);
+    const double random =
+        unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
+    tokens_.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},
+                                   options_.temperature, random));
+    text_.push_back(static_cast<char>(tokens_.back()));
+    written_count_ += 1;
+  }
+
+  Gpt2Model& model_;
+  SampleOptions options_;
+  std::vector<std::int64_t> tokens_;
+  std::string text_;
+  std::int64_t written_count_ = 0;
+  at::Tensor x_;  // the last layer's output
+};
+
+Result<std::unique_ptr<TextWriter>> Gpt2Model::write_text(const SampleOptions& options) {
+  RETURN_IF_ERROR(check_options(options, shape_));
+  return std::unique_ptr<TextWriter>(std::make_unique<Text>(*this, options));
 }
 
 Result<std::string> Gpt2Model::sample_text(const SampleOptions& options) {
-  RETURN_IF_ERROR(check_options(options, shape_));
-  return at_torch_border("sampling text", [&]() -> Result<std::string> {
-    threads_.apply();
-    const at::NoGradGuard no_grad;
-    // Without a prompt the text begins as a new line does.
-    const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
-    std::vector<std::int64_t> tokens;
-    for (const char c : prompt) tokens.push_back(static_cast<unsigned char>(c));
-    std::string text = options.prompt;
-    for (std::int64_t i = 0; i < options.token_count; ++i) {
-      // The context slides: positions beyond the trained sequence were never learned.
-      const std::size_t seen = std::min(tokens.size(), static_cast<std::size_t>(options_.sequence));
-      const at::Tensor logits = next_token_logits(std::span(tokens).last(seen));
-      const double random =
-          unit_interval(split_mix(mix64(options.seed), static_cast<std::uint64_t>(i)));
-      tokens.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},
-                                    options.temperature, random));
-      text.push_back(static_cast<char>(tokens.back()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TextWriter> text, write_text(options));
+  while (!text->is_done()) {
+    for (const LayerId layer : all_ids<LayerId>(layout_.layer_count())) {
+      RETURN_IF_ERROR(text->forward(layer));
     }
-    return text;
-  });
+  }
+  return text->text();
 }
 
 }  // namespace sluice::model
