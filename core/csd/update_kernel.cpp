@@ -90,6 +90,22 @@ Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,
   });
 }
 
+Status run_dense_update(const UpdateOrder& order, const UpdateMemory& memory,
+                        UpdatedChecksums& updated) {
+  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
+  return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t count) {
+    optimizer::update(order.task.scalars, optimizer::slice(arrays, first, count));
+  });
+}
+
+void sum_parameters(const UpdateOrder& order, const UpdateMemory& memory) {
+  for (ParameterStretch& stretch : order.parameters) {
+    const auto* const copy = reinterpret_cast<const std::byte*>(memory.parameters);
+    stretch.checksum = state::checksum(
+        {copy + stretch.offset_bytes, static_cast<std::size_t>(stretch.size_bytes)});
+  }
+}
+
 }  // namespace
 
 runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
@@ -104,11 +120,10 @@ runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
 
 Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated) {
   RETURN_IF_ERROR(check_gradient(order, memory.gradient));
-  if (order.task.is_sparse) return run_sparse_update(order, memory, updated);
-  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
-  return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t count) {
-    optimizer::update(order.task.scalars, optimizer::slice(arrays, first, count));
-  });
+  RETURN_IF_ERROR(order.task.is_sparse ? run_sparse_update(order, memory, updated)
+                                       : run_dense_update(order, memory, updated));
+  sum_parameters(order, memory);
+  return ok_status();
 }
 
 }  // namespace sluice::csd

@@ -34,6 +34,13 @@ struct GradientChunkCheck {
   std::uint64_t checksum = 0;
 };
 
+// A stretch of the subgroup's 16-bit copy as it will be read, with its checksum (XXH3-64).
+struct ParameterStretch {
+  std::int64_t offset_bytes = 0;  // from the copy's begin
+  std::int64_t size_bytes = 0;
+  std::uint64_t checksum = 0;  // the update fills it in
+};
+
 struct UpdateCheck {
   std::array<std::uint64_t, state::kMaxVariables> expected{};  // checksums of what was read
   std::span<const GradientChunkCheck> gradient;
@@ -51,6 +58,7 @@ struct UpdateOrder {
   UpdateTask task;
   UpdateCheck check;
   UpdateSource source;
+  std::span<ParameterStretch> parameters = {};  // where the copy goes to a drive; else empty
   std::int32_t step = -1;  // that it is part of; -1: the one that the runtime is in
 };
 

@@ -71,6 +71,10 @@ Status Assembly::attach(state::StateStore& store, io::Caching caching) {
     RETURN_IF_ERROR(files.make_scratch(
         runtime::DriveFile::gradients, folder, caching,
         gradient_file_bytes(format_, versions->device_map(), device, plan_.options)));
+    if (!plan_.options.streams_parameters()) continue;
+    RETURN_IF_ERROR(files.make_unnamed(
+        runtime::DriveFile::parameters, folder, caching,
+        parameter_file_bytes(plan_.geometry, versions->device_map(), device, plan_.options)));
   }
   for (csd::CsdDevice* csd : csds_) RETURN_IF_ERROR(csd->check_files());
   make_offload(std::move(versions));

@@ -1,7 +1,8 @@
 // method=csd: a subgroup's state never leaves the device. It is read, updated and written over the
 // internal link; the updated parameters go up over the host link: as fp32 master weights through
 // bounce buffers, narrowed on the host (wire=fp32), or as the 16-bit copy that the device made
-// (wire=native).
+// (wire=native). With parameters=storage the device makes that copy with either wire, and it goes
+// to the drive over the internal link.
 //
 // A CSD updates what is in its own memory. State that lies on another device's drive therefore
 // comes once over the host link into a bounce buffer, and from there over the host link into this
@@ -16,7 +17,7 @@ namespace {
 
 using StateArrays = std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays>;
 
-// One subgroup's arrays; `parameters` with wire=native alone.
+// One subgroup's arrays; `parameters` with wire=native or parameters=storage.
 struct DeviceSet {
   StateArrays state;
   csd::DeviceBuffer gradient;
@@ -92,6 +93,12 @@ class DeviceSite final : public UpdateSite {
   }
 
   runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
+    if (parts_.options.streams_parameters()) {
+      Status written = co_await csd_.write(
+          {runtime::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
+          {updated.parameter_offset_bytes, &set_at(set).parameters, updated.element_count * 2});
+      co_return written;
+    }
     const csd::TransferLabel label{runtime::Stage::parameters_up, updated.subgroup, kNoLayer,
                                    updated.step};
     const std::int64_t count = updated.element_count;

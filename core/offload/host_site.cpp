@@ -1,6 +1,7 @@
 // method=host: a subgroup's state is read over the host link into host memory, updated by the
 // host's processor, which writes the 16-bit copy in place, and written back. Reading from another
-// device's drive is the same as from the own one.
+// device's drive is the same as from the own one. With parameters=storage the kernel writes the
+// copy into memory of the buffer set, from where it goes to the drive.
 
 #include "core/csd/update_kernel.h"
 #include "core/offload/update_site.h"
@@ -15,6 +16,7 @@ using StateArrays = std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays
 struct HostSet {
   StateArrays state;
   io::PageAlignedBuffer gradient;
+  io::PageAlignedBuffer parameters;  // parameters=storage
 };
 
 Result<StateArrays> take_state(const SiteParts& parts) {
@@ -32,6 +34,9 @@ Result<HostSet> take_set(const SiteParts& parts) {
   ASSIGN_OR_RETURN(set.state, take_state(parts));
   if (sizes.gradient_bytes > 0) {
     ASSIGN_OR_RETURN(set.gradient, parts.memory.take(sizes.gradient_bytes));
+  }
+  if (sizes.parameter_bytes > 0) {
+    ASSIGN_OR_RETURN(set.parameters, parts.memory.take(sizes.parameter_bytes));
   }
   return set;
 }
@@ -80,9 +85,14 @@ class HostSite final : public UpdateSite {
         });
   }
 
-  // The kernel wrote them in place.
-  runtime::Task<Status> parameters_up(UpdatedSubgroup /*updated*/, std::int32_t /*set*/) override {
-    co_return ok_status();
+  // The kernel wrote them in place, or into the set.
+  runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
+    if (!parts_.options.streams_parameters()) co_return ok_status();
+    Status written = co_await parts_.drives[device()]->host_write(
+        {runtime::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
+        {updated.parameter_offset_bytes, set_at(set).parameters.bytes(),
+         updated.element_count * 2});
+    co_return written;
   }
 
   // Not what stays: it is large, and transferred seldom.
@@ -91,6 +101,7 @@ class HostSite final : public UpdateSite {
     for (HostSet& set : sets_) {
       for (io::PageAlignedBuffer& array : set.state) add_region(regions, array);
       add_region(regions, set.gradient);
+      add_region(regions, set.parameters);
     }
     return regions;
   }
@@ -121,7 +132,9 @@ class HostSite final : public UpdateSite {
     const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
     memory.gradient =
         is_in_memory ? parts_.memory.gradient(order.task.subgroup) : set_at(set).gradient.bytes();
-    if (!parts_.parameters.empty()) {
+    if (parts_.options.streams_parameters()) {
+      memory.parameters = reinterpret_cast<std::uint16_t*>(set_at(set).parameters.bytes().data());
+    } else if (!parts_.parameters.empty()) {
       memory.parameters =
           parts_.parameters.data() + parts_.geometry.first_element(order.task.subgroup);
     }

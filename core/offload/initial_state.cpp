@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/units.h"
 #include "storage/state/checksum.h"
 
 namespace sluice::offload {
@@ -19,7 +20,72 @@ std::span<float> floats_of(std::span<std::byte> bounce, std::int64_t count) {
   return {reinterpret_cast<float*>(bounce.data()), static_cast<std::size_t>(count)};
 }
 
+// The 16-bit values of a bounce buffer's floats, in their place: written behind what is read.
+void narrow_in_place(std::span<std::byte> bounce, std::int64_t count, Float16Kind kind) {
+  constexpr std::int64_t kTile = 1024;
+  std::array<float, kTile> values;
+  std::array<std::uint16_t, kTile> narrowed;
+  for (std::int64_t first = 0; first < count; first += kTile) {
+    const std::int64_t tile = std::min(kTile, count - first);
+    std::memcpy(values.data(), bounce.data() + first * 4, static_cast<std::size_t>(tile) * 4);
+    optimizer::narrow(values.data(), kind, narrowed.data(), tile);
+    std::memcpy(bounce.data() + first * 2, narrowed.data(), static_cast<std::size_t>(tile) * 2);
+  }
+}
+
 }  // namespace
+
+// The checksums of a subgroup's stretches, of bytes that come one after the other.
+class StretchSums {
+ public:
+  explicit StretchSums(std::span<csd::ParameterStretch> stretches) : stretches_(stretches) {}
+
+  void add(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      csd::ParameterStretch& stretch = stretches_[at_];
+      const auto left = static_cast<std::size_t>(stretch.size_bytes - summed_bytes_);
+      const std::size_t count = std::min(left, bytes.size());
+      checksummer_.add(bytes.first(count));
+      summed_bytes_ += static_cast<std::int64_t>(count);
+      bytes = bytes.subspan(count);
+      if (count < left) return;
+      stretch.checksum = checksummer_.digest();
+      checksummer_ = {};
+      summed_bytes_ = 0;
+      at_ += 1;
+    }
+  }
+
+ private:
+  std::span<csd::ParameterStretch> stretches_;
+  std::size_t at_ = 0;
+  std::int64_t summed_bytes_ = 0;  // of the stretch
+  state::Checksummer checksummer_;
+};
+
+// Whole pages also of the 16-bit copy.
+std::int64_t InitialState::chunk_elements() const {
+  return round_down(parts_.options.bounce_bytes / 4, kPageBytes / 2);
+}
+
+// The copy of the floats that are in the bounce buffer goes to the drive that it is read from.
+runtime::Task<Status> InitialState::keep_copy(SubgroupId subgroup, std::int64_t first,
+                                              std::int64_t count, std::span<std::byte> bounce,
+                                              StretchSums& sums) {
+  const runtime::Operation narrow = parts_.kernels.stage(
+      label_of(runtime::Stage::parameters_in, subgroup), count, [this, bounce, count, &sums] {
+        narrow_in_place(bounce, count, parts_.options.parameter_kind);
+        sums.add(bounce.first(static_cast<std::size_t>(count) * 2));
+        return ok_status();
+      });
+  Status narrowed = co_await narrow;
+  CO_RETURN_IF_ERROR(narrowed);
+  const csd::Drive& drive = *parts_.drives[parts_.versions.device_of(subgroup)];
+  Status written = co_await drive.host_write(
+      {runtime::Stage::parameter_write, subgroup},
+      {parts_.parameter_store.offset_bytes(subgroup) + first * 2, bounce, count * 2});
+  co_return written;
+}
 
 runtime::Task<Status> InitialState::create(const FillInitial& fill, StepUpdate& update) {
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {
@@ -88,6 +154,8 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
   const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
   const csd::Drive& drive = *parts_.drives[parts_.versions.committed(subgroup).device];
   const state::Geometry& geometry = parts_.versions.geometry();
+  const bool is_in_memory = !parts_.options.streams_parameters();
+  StretchSums sums(parts_.parameter_store.stretches(subgroup));
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
     state::Checksummer checksummer;
     for (std::int64_t first = 0; first < geometry.element_count(subgroup);
@@ -97,11 +165,11 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
       const std::int64_t flat_first = geometry.first_element(subgroup) + first;
       const runtime::Operation make = parts_.kernels.stage(
           label_of(runtime::Stage::create_state, subgroup), count,
-          [this, &fill, &checksummer, bounce, v, flat_first, count] {
+          [this, &fill, &checksummer, bounce, v, flat_first, count, is_in_memory] {
             const std::span<float> values = floats_of(bounce, count);
             std::memset(bounce.data(), 0, bounce.size());  // all but the weights, and padding
-            if (v == 0) {
-              fill(flat_first, values);
+            if (v == 0) fill(flat_first, values);
+            if (v == 0 && is_in_memory) {
               optimizer::narrow(values.data(), parts_.options.parameter_kind,
                                 parts_.parameters.data() + flat_first, count);
             }
@@ -113,6 +181,9 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
       Status written =
           co_await drive.host_write({runtime::Stage::create_state, subgroup}, transfer);
       CO_RETURN_IF_ERROR(written);
+      if (v > 0 || is_in_memory) continue;
+      Status kept = co_await keep_copy(subgroup, first, count, bounce, sums);
+      CO_RETURN_IF_ERROR(kept);
     }
     update.next_checksums[subgroup][static_cast<std::size_t>(v)] = checksummer.digest();
   }
@@ -126,6 +197,8 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
   const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
   const csd::Drive& drive = *parts_.drives[parts_.versions.committed(subgroup).device];
   const state::Geometry& geometry = parts_.versions.geometry();
+  const bool is_in_memory = !parts_.options.streams_parameters();
+  StretchSums sums(parts_.parameter_store.stretches(subgroup));
   state::Checksummer checksummer;
   for (std::int64_t first = 0; first < geometry.element_count(subgroup);
        first += chunk_elements()) {
@@ -136,15 +209,20 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     const std::int64_t flat_first = geometry.first_element(subgroup) + first;
     const runtime::Operation take =
         parts_.kernels.stage(label_of(runtime::Stage::load_state, subgroup), count,
-                             [this, &checksummer, bounce, flat_first, count] {
+                             [this, &checksummer, bounce, flat_first, count, is_in_memory] {
                                const std::span<const float> values = floats_of(bounce, count);
                                checksummer.add(std::as_bytes(values));
-                               optimizer::narrow(values.data(), parts_.options.parameter_kind,
-                                                 parts_.parameters.data() + flat_first, count);
+                               if (is_in_memory) {
+                                 optimizer::narrow(values.data(), parts_.options.parameter_kind,
+                                                   parts_.parameters.data() + flat_first, count);
+                               }
                                return ok_status();
                              });
     Status taken = co_await take;
     CO_RETURN_IF_ERROR(taken);
+    if (is_in_memory) continue;
+    Status kept = co_await keep_copy(subgroup, first, count, bounce, sums);
+    CO_RETURN_IF_ERROR(kept);
   }
   const state::SubgroupVersion& committed = parts_.versions.version(subgroup);
   const bool has_payload = !parts_.parameters.empty();

@@ -1,18 +1,22 @@
 #pragma once
 // Before the first step: write a new state, or read the 16-bit copy out of a committed one. Both go
 // through bounce buffers, subgroup by subgroup, so that no part of the state is in memory as a
-// whole. A step that is skipped after some of it was updated reads these subgroups once more.
+// whole. With parameters=storage the copy goes to the drives in place of memory. A step that is
+// skipped after some of it was updated reads these subgroups once more.
 //
 // Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.
 
 #include <functional>
 
+#include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {
 
 // Fills `out` with the initial values of the flat parameters from `first` on.
 using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
+
+class StretchSums;
 
 class InitialState {
  public:
@@ -23,6 +27,7 @@ class InitialState {
     const Drives& drives;
     BufferPool& bounces;
     std::span<std::uint16_t> parameters;
+    ParameterStore& parameter_store;
     const IdVector<DeviceId, std::vector<SubgroupId>>& subgroups_of;
   };
   explicit InitialState(const Parts& parts) : parts_(parts) {}
@@ -43,7 +48,9 @@ class InitialState {
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,
                           std::span<std::byte> bounce) const;
-  std::int64_t chunk_elements() const { return parts_.options.bounce_bytes / 4; }
+  runtime::Task<Status> keep_copy(SubgroupId subgroup, std::int64_t first, std::int64_t count,
+                                  std::span<std::byte> bounce, StretchSums& sums);
+  std::int64_t chunk_elements() const;
 
   Parts parts_;
 };

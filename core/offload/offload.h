@@ -13,10 +13,11 @@
 //   state_versions.h   which version is the newest, and how it is committed
 //   state_cache.h      whose state stays in memory between steps
 //   initial_state.h    before the first step
+//   parameter_carrier.h  layers' parameters, to where they are computed with
 //
 // A step, in order (core/train/training_step.cpp):
 //   begin_step(step, ...)   from here on state may be read ahead (prefetch)
-//   parameters_up(layer)    before the layer's forward
+//   parameters().bring(layer)  before the layer's forward, and before its backward
 //   send_gradient(layer)    once a layer, from the last to the first
 //   gradients_sent()        all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
@@ -35,6 +36,7 @@
 #include "core/model/gradient_device.h"
 #include "core/offload/gradient_sender.h"
 #include "core/offload/initial_state.h"
+#include "core/offload/parameter_carrier.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {
@@ -57,17 +59,18 @@ class Offload {
   };
   explicit Offload(const Parts& parts);
 
-  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one.
+  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
+  // parameters=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters() { return initial_state_.load(); }
 
   // The loss scale is that of the gradients to come; the residual is kept without it. `expected`:
-  // what the decision will nearly surely be, with overlap=exact; it is used where can_speculate().
+  // what the decision will nearly surely be, with overlap=exact; it is used right after a commit.
   void begin_step(std::int32_t step, double loss_scale,
                   const std::optional<optimizer::UpdateScalars>& expected = std::nullopt);
-  // Waits until this layer and all below have the parameters of the last update.
-  runtime::Event::Awaiter parameters_up(LayerId layer) { return arrival_.wait(layer); }
+  // Brings the layers' parameters of the last update.
+  ParameterCarrier& parameters() { return carrier_; }
   const ParameterArrival& arrival() const { return arrival_; }
   // Waits for one of the two layer gradients to be free.
   runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer) { return sender_.acquire(layer); }
@@ -129,6 +132,8 @@ class Offload {
   GradientStore store_;
   GradientSender sender_;
   ParameterArrival arrival_;
+  ParameterStore parameter_store_;
+  ParameterCarrier carrier_;
   InitialState initial_state_;
   SubgroupUpdate subgroups_;
   std::unique_ptr<UpdatePipeline> pipeline_;

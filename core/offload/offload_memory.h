@@ -44,7 +44,7 @@ struct OffloadMemoryPlan {
   std::int64_t residual_bytes = 0;        // error_feedback
   std::int64_t host_set_bytes = 0;        // method=host: all buffer sets
   std::int64_t device_set_bytes = 0;      // method=csd: one device's buffer sets
-  std::int64_t parameter_copy_bytes = 0;  // method=csd, wire=native: of one device's 16-bit copies
+  std::int64_t parameter_copy_bytes = 0;  // method=csd: of one device's 16-bit copies that go up
   std::int64_t set_bytes = 0;             // one buffer set
 
   std::int64_t host_bytes() const {

@@ -22,6 +22,10 @@ enum class GradientTier : std::uint8_t {
   storage,  // gradients wait on the drives for the update
   memory,   // in host memory, all of them (method=host only)
 };
+enum class ParameterTier : std::uint8_t {
+  memory,   // the 16-bit parameters of the whole model are in host memory
+  storage,  // on the drives; a window of them is in host memory (parameter_window.h)
+};
 enum class Pipeline : std::uint8_t {
   serial,    // one subgroup a device at a time: read, update, write
   handover,  // one buffer a variable, handed from a subgroup to the next as it becomes free
@@ -55,6 +59,8 @@ struct OffloadOptions {
   // Memory for state that stays between steps: the host's in all (method=host), or each device's
   // (method=csd).
   std::int64_t state_cache_bytes = 0;
+  ParameterTier parameters = ParameterTier::memory;
+  std::int64_t parameter_buffer_bytes = 0;  // ParameterTier::storage; 0: twice the widest layer
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
 
@@ -65,6 +71,7 @@ struct OffloadOptions {
   bool is_sparse() const { return density < 1; }
   bool has_feedback() const { return is_sparse() && error_feedback; }
   bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
+  bool streams_parameters() const { return parameters == ParameterTier::storage; }
   // The residual, and the memory to select with, are the host's.
   bool selects_on_host() const { return is_sparse() && !works_on_accelerator(); }
   // With feedback the values are sums, which 16 bits would round.

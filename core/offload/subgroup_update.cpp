@@ -160,6 +160,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.source.gradient_file = parts_.drives[parts_.versions.device_of(subgroup)]->files().find(
       runtime::DriveFile::gradients);
   order.source.gradient_offset_bytes = parts_.gradients.offset_bytes(subgroup);
+  order.parameters = parts_.parameters.stretches(subgroup);
   return order;
 }
 
@@ -175,7 +176,9 @@ runtime::Task<Status> SubgroupUpdate::run_kernel(StepUpdate& update, SubgroupId 
 runtime::Task<Status> SubgroupUpdate::parameters_up(StepUpdate& update, SubgroupId subgroup,
                                                     std::int32_t set) {
   Status status = co_await site_of(subgroup).parameters_up(
-      {subgroup, parts_.versions.geometry().element_count(subgroup), update.step}, set);
+      {subgroup, parts_.versions.geometry().element_count(subgroup), update.step,
+       parts_.parameters.offset_bytes(subgroup)},
+      set);
   co_return status;
 }
 

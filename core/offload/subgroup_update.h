@@ -6,6 +6,7 @@
 //
 // Thread contract: the schedule's thread.
 
+#include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {
@@ -20,6 +21,7 @@ class SubgroupUpdate {
     const Drives& drives;
     UpdateSites& sites;
     StateCache& cache;
+    ParameterStore& parameters;
   };
   explicit SubgroupUpdate(const Parts& parts) : parts_(parts) {}
 

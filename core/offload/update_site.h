@@ -35,6 +35,7 @@ struct UpdatedSubgroup {
   SubgroupId subgroup = kNoSubgroup;
   std::int64_t element_count = 0;
   std::int32_t step = -1;
+  std::int64_t parameter_offset_bytes = 0;  // parameters=storage: where its copy goes in the file
 };
 
 class UpdateSite {
@@ -57,7 +58,8 @@ class UpdateSite {
   // The update kernel on what is in the set. Order and checksums live until awaited.
   virtual runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
                                     csd::UpdatedChecksums& updated) = 0;
-  // The subgroup's parameters are in the 16-bit copy when the task ends.
+  // The subgroup's parameters are in the 16-bit copy when the task ends, or, with
+  // parameters=storage, on the device's drive.
   virtual runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) = 0;
 
   // Memory that transfers use, for registration with the I/O engine.
@@ -89,7 +91,8 @@ struct SiteParts {
   OffloadMemory& memory;
   BufferPool& bounces;
   const StateCache& cache;
-  std::span<std::uint16_t> parameters;  // the 16-bit copy of the whole model; empty: no payload
+  // The 16-bit copy of the whole model; empty: no payload. Not used with parameters=storage.
+  std::span<std::uint16_t> parameters;
 };
 
 // Reads and writes over the host link, updates on the host's processor.

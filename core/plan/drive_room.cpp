@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/offload/offload.h"
+#include "core/offload/parameter_store.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::plan {
@@ -32,7 +33,7 @@ Status check_capacity(const RunPlan& wanted) {
   return make_error(
       ErrorCode::config,
       "device_map: {} of {} holds {}, and its share would take {} (two versions of "
-      "the state, the gradients, and activations that leave); give it a smaller share",
+      "the state, the gradients, activations and parameters that leave); give it a smaller share",
       drive->name, wanted.platform.source, format_bytes(drive->capacity_bytes),
       format_bytes(drive->need_bytes));
 }
@@ -59,9 +60,11 @@ IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
       activation::drive_bytes(plan.activations, plan.geometry.device_count);
   for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
     const auto subgroup_count = std::ranges::count(plan.device_map, id);
-    needs.push_back({state::device_file_bytes(plan.geometry, subgroup_count),
-                     offload::gradient_file_bytes(format, plan.device_map, id, plan.options),
-                     activation_bytes[id]});
+    needs.push_back(
+        {state::device_file_bytes(plan.geometry, subgroup_count),
+         offload::gradient_file_bytes(format, plan.device_map, id, plan.options),
+         activation_bytes[id],
+         offload::parameter_file_bytes(plan.geometry, plan.device_map, id, plan.options)});
   }
   return needs;
 }
@@ -70,17 +73,19 @@ std::optional<OverfullDrive> overfull_drive(const RunPlan& plan) {
   const IdVector<DeviceId, DriveNeed> needs = drive_needs(plan);
   for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
     const platform::Device& device = plan.platform.devices[static_cast<std::size_t>(index_of(id))];
-    const std::int64_t need_bytes =
-        needs[id].state_bytes + needs[id].gradient_bytes + needs[id].activation_bytes;
+    const std::int64_t need_bytes = needs[id].total_bytes();
     if (device.capacity_bytes == 0 || need_bytes <= device.capacity_bytes) continue;
     return OverfullDrive{device.name, device.capacity_bytes, need_bytes};
   }
   return std::nullopt;
 }
 
-Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files) {
+Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files,
+                        const RunPlan* live) {
   RETURN_IF_ERROR(check_capacity(wanted));
   const IdVector<DeviceId, DriveNeed> needs = drive_needs(wanted);
+  const IdVector<DeviceId, DriveNeed> now =
+      live == nullptr ? IdVector<DeviceId, DriveNeed>() : drive_needs(*live);
   std::map<dev_t, Volume> volumes;
   for (std::size_t d = 0; d < state_files.size(); ++d) {
     const DeviceId id{static_cast<std::int32_t>(d)};
@@ -89,11 +94,13 @@ Status check_drive_room(const RunPlan& wanted, std::span<const std::string> stat
     const std::string gradients = path.substr(0, path.rfind('/') + 1) +
                                   runtime::drive_file_name(runtime::DriveFile::gradients);
     // A change of knobs leaves the activations where they are.
-    const auto& [state_bytes, gradient_bytes, activation_bytes] = needs[id];
+    const DriveNeed& need = needs[id];
     struct stat file = {};
     if (stat(path.c_str(), &file) != 0) continue;  // whoever opens it says why
-    const std::int64_t more_bytes = std::max<std::int64_t>(0, state_bytes - reserved_bytes(path)) +
-                                    gradient_bytes - reserved_bytes(gradients);
+    const std::int64_t more_bytes =
+        std::max<std::int64_t>(0, need.state_bytes - reserved_bytes(path)) + need.gradient_bytes -
+        reserved_bytes(gradients) + need.parameter_bytes -
+        (now.empty() ? 0 : now[id].parameter_bytes);
     Volume& volume = volumes[file.st_dev];
     volume.path = path;
     volume.more_bytes += more_bytes;

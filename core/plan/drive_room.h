@@ -1,6 +1,6 @@
 #pragma once
-// Whether the drives have room for a run's state and gradients where its device map puts them, and
-// for activations that leave.
+// Whether the drives have room for a run's state, gradients and parameters where its device map
+// puts them, and for activations that leave.
 //
 // Thread contract: free functions; may be called while the run is live.
 
@@ -20,6 +20,10 @@ struct DriveNeed {
   std::int64_t state_bytes = 0;  // two versions of its subgroups
   std::int64_t gradient_bytes = 0;
   std::int64_t activation_bytes = 0;  // of a step
+  std::int64_t parameter_bytes = 0;   // parameters=storage
+  std::int64_t total_bytes() const {
+    return state_bytes + gradient_bytes + activation_bytes + parameter_bytes;
+  }
 };
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan);
 
@@ -34,8 +38,10 @@ std::optional<OverfullDrive> overfull_drive(const RunPlan& plan);
 
 // Also asks the file system. `state_files` are the files of the state, one a device; the gradients
 // lie beside them. What subgroups leave behind is free only after the step that moves them, so both
-// places are counted until then. ErrorCode::config with the numbers: more than the platform says
+// places are counted until then. `live`: the plan whose files of parameters give way, where a run
+// changes; null: there are none. ErrorCode::config with the numbers: more than the platform says
 // that a device holds, or than its file system has free.
-Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files);
+Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files,
+                        const RunPlan* live = nullptr);
 
 }  // namespace sluice::plan

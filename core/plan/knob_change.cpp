@@ -28,7 +28,7 @@ Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig&
   if (!live.model.accelerator.empty()) {
     RETURN_IF_ERROR(check_plan(plan_accelerator_memory(planned.run, live.model)));
   }
-  RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files));
+  RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files, &live.run));
   return planned;
 }
 

@@ -8,6 +8,7 @@
 #include "base/figure_text.h"
 #include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/model_options.h"
 
@@ -126,7 +127,10 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       work.size_bytes += item.size_bytes;
     add(plan, {work});
   }
-  add(plan, {{"16-bit parameters", run.layout.parameter_count * 2}});
+  add(plan,
+      {{run.options.streams_parameters() ? "16-bit parameters of some layers (parameters=storage)"
+                                         : "16-bit parameters",
+        offload::parameter_memory_bytes(run.layout, run.options)}});
   add(plan,
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
                             run.options, run.geometry.device_count, device_memory_of(run)));

@@ -6,6 +6,7 @@
 #include "core/model/device_name.h"
 #include "core/model/flop.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/runtime/kernel_cost.h"
 
@@ -19,6 +20,8 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   options.wire = config.offload.wire;
   options.buffers = static_cast<std::int32_t>(config.offload.buffers);
   options.gradient_tier = config.offload.gradient_tier;
+  options.parameters = config.offload.parameters;
+  options.parameter_buffer_bytes = config.offload.parameter_buffer_bytes;
   options.density = config.offload.density;
   options.error_feedback = config.offload.error_feedback;
   options.gradient_work = config.offload.gradient_work;
@@ -118,6 +121,19 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
   return costs;
 }
 
+Status check_parameter_buffer(const RunPlan& plan) {
+  const offload::ParameterWindow window = offload::plan_parameter_window(plan.layout, plan.options);
+  const std::int64_t asked_bytes = plan.options.parameter_buffer_bytes;
+  if (!plan.options.streams_parameters() || asked_bytes == 0 ||
+      asked_bytes >= window.widest_bytes) {
+    return ok_status();
+  }
+  return make_error(ErrorCode::config,
+                    "parameter_buffer={}: the parameters of {}'s widest layer take {}; give that "
+                    "at least, or 0 for twice as much",
+                    asked_bytes, plan.shape.name, size_text(window.widest_bytes));
+}
+
 Status plan_activations(RunPlan& plan) {
   const settings::ArithmeticConfig& arithmetic = plan.config.arithmetic;
   const settings::BatchConfig& batch = plan.config.batch;
@@ -200,6 +216,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   RETURN_IF_ERROR(plan_activations(plan));
   plan.layer_costs = layer_costs(plan);
   RETURN_IF_ERROR(set_knobs(plan, config));
+  RETURN_IF_ERROR(check_parameter_buffer(plan));
   return plan;
 }
 

@@ -17,6 +17,8 @@ namespace sluice::runtime {
 
 enum class Stage : std::uint8_t {
   batch_in,          // a micro-batch's tokens, or a part, to an accelerator
+  parameter_read,    // a part of a layer's 16-bit parameters, from a drive
+  parameter_check,   // whether it is what was written; into the 16-bit copy
   layer_in,          // a layer's 16-bit parameters, or a part, to an accelerator
   peer_in,           // the parts of the other accelerators
   forward,           // one layer, one micro-batch
@@ -41,6 +43,7 @@ enum class Stage : std::uint8_t {
   state_write,       // the next version of the arrays of the state
   parameters_up,     // updated parameters to the host
   parameters_in,     // updated parameters into the 16-bit copy that forward reads
+  parameter_write,   // updated parameters to the drive that they are read from
   commit,            // the new versions become current
   create_state,      // before the first step: the initial state, over the host link
   load_state,        // on resume: master weights, over the host link
@@ -60,10 +63,10 @@ enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer 
 
 // What a device's drive keeps; each is a lane of its own, and a file: a new one is an enumerator
 // and a name.
-enum class DriveFile : std::uint8_t { state, gradients, activations, count_ };
+enum class DriveFile : std::uint8_t { state, gradients, activations, parameters, count_ };
 inline constexpr std::size_t kDriveFileCount = static_cast<std::size_t>(DriveFile::count_);
 inline constexpr std::array<const char*, kDriveFileCount> kDriveFileNames = {
-    "state.slc", "gradients.slc", "activations.slc"};
+    "state.slc", "gradients.slc", "activations.slc", "parameters.slc"};
 constexpr const char* drive_file_name(DriveFile file) {
   return kDriveFileNames[static_cast<std::size_t>(file)];
 }
@@ -85,7 +88,7 @@ struct StageTrigger {
   Stage stage = Stage::count_;  // count_: none
   SetOffBy of = SetOffBy::any;
 };
-inline constexpr std::size_t kTriggersMax = 4;
+inline constexpr std::size_t kTriggersMax = 5;
 
 struct StageInfo {
   Stage stage = Stage::count_;
@@ -116,11 +119,24 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .kind = transfer,
        .place = accelerator,
        .colour = colour::kHostLink},
+      {.stage = parameter_read,
+       .name = "parameter_read",
+       .kind = transfer,
+       .place = device,
+       .colour = colour::kRead,
+       .file = DriveFile::parameters,
+       .set_off_by = {{{parameter_write, any}}}},
+      {.stage = parameter_check,
+       .name = "parameter_check",
+       .colour = colour::kHostKernel,
+       .set_off_by = {{{parameter_read, layer}}},
+       .rate = StageRate::stage},
       {.stage = layer_in,
        .name = "layer_in",
        .kind = transfer,
        .place = accelerator,
-       .colour = colour::kHostLink},
+       .colour = colour::kHostLink,
+       .set_off_by = {{{parameter_check, layer}}}},
       {.stage = peer_in,
        .name = "peer_in",
        .kind = transfer,
@@ -131,8 +147,11 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = compute,
        .phase = Phase::forward,
        .colour = colour::kForward,
-       .set_off_by =
-           {{{layer_in, layer}, {batch_in, any}, {parameters_in, any}, {parameters_up, any}}},
+       .set_off_by = {{{layer_in, layer},
+                       {batch_in, any},
+                       {parameter_check, layer},
+                       {parameters_in, any},
+                       {parameters_up, any}}},
        .rate = StageRate::layer},
       {.stage = activation_out,
        .name = "activation_out",
@@ -181,7 +200,10 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = compute,
        .phase = Phase::backward,
        .colour = colour::kBackward,
-       .set_off_by = {{{layer_in, layer}, {activation_check, layer}, {activation_in, layer}}},
+       .set_off_by = {{{layer_in, layer},
+                       {parameter_check, layer},
+                       {activation_check, layer},
+                       {activation_in, layer}}},
        .rate = StageRate::layer},
       {.stage = gradient_out,
        .name = "gradient_out",
@@ -268,6 +290,14 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .colour = colour::kParameters,
        .set_off_by = {{{parameters_up, subgroup}}},
        .rate = StageRate::stage},
+      {.stage = parameter_write,
+       .name = "parameter_write",
+       .kind = transfer,
+       .place = device,
+       .phase = Phase::parameters,
+       .colour = colour::kParameters,
+       .file = DriveFile::parameters,
+       .set_off_by = {{{update, subgroup}}}},
       {.stage = commit,
        .name = "commit",
        .colour = colour::kCommit,
@@ -341,7 +371,7 @@ constexpr std::string_view word_of(StagePhase phase) {
 }
 constexpr std::string_view word_of(DriveFile file) {
   constexpr std::array<std::string_view, kDriveFileCount> kWords = {"state", "gradients",
-                                                                    "activations"};
+                                                                    "activations", "parameters"};
   return kWords[static_cast<std::size_t>(file)];
 }
 constexpr std::string_view word_of(StageCause cause) {

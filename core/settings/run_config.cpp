@@ -176,6 +176,13 @@ Status check_together(const Reading& reading) {
                 "gradient_tier = \"memory\" needs method = \"host\": with csd the update is beside "
                 "the drives, and so are the gradients");
   }
+  if (config.offload.parameters == ParameterTier::storage && config.offload.method == Method::csd &&
+      config.offload.backend == Backend::xrt) {
+    return fail("parameters",
+                "parameters = \"storage\" with method = \"csd\" has the device write its 16-bit "
+                "copy to its drive, which backend = \"xrt\" cannot: use parameters = \"memory\" "
+                "or method = \"host\"");
+  }
   if (const auto device = model::parse_device_name(config.resources.device); !device.ok()) {
     return fail("device", device.error().message());
   }

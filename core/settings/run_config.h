@@ -37,6 +37,7 @@ enum class ClockKind : std::uint8_t { real, emulated };
 enum class Backend : std::uint8_t { emulated, xrt };
 using offload::GradientTier;
 using offload::Method;
+using offload::ParameterTier;
 using offload::Pipeline;
 using offload::Wire;
 using optimizer::RuleKind;
@@ -101,6 +102,8 @@ struct OffloadConfig {
   std::int64_t subgroup_elements = 4 << 20;
   Wire wire = Wire::fp32;
   GradientTier gradient_tier = GradientTier::storage;
+  ParameterTier parameters = ParameterTier::memory;
+  std::int64_t parameter_buffer_bytes = 0;  // 0: twice the widest layer
   double density = 1;
   std::int64_t density_warmup_steps = 0;
   bool error_feedback = false;

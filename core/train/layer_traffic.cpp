@@ -13,13 +13,28 @@ LayerTraffic::LayerTraffic(StepContext& context, Pass pass, int micro_step_count
       next_(pass == Pass::forward ? 0 : context.layout.layer_count() - 1),
       coming_(context.runtime),
       leaving_(context.runtime) {
+  context.offload.parameters().begin_pass(pass == Pass::forward
+                                              ? offload::ParameterCarrier::Pass::forward
+                                              : offload::ParameterCarrier::Pass::backward);
   for (int m = 0; pass == Pass::forward && m < micro_step_count; ++m) coming_.spawn(bring_batch(m));
   coming_.spawn(bring(LayerId{next_}));
 }
 
+// An accelerator has a copy; where nothing is computed nobody needs more.
+bool LayerTraffic::are_parameters_copied() const {
+  return !moves_.moves_nothing() && (context_.device != nullptr || context_.model == nullptr);
+}
+
+void LayerTraffic::end_computing() {
+  if (computing_ != kNoLayer) context_.offload.parameters().done(computing_);
+  computing_ = kNoLayer;
+}
+
 runtime::Task<Status> LayerTraffic::next_layer() {
+  end_computing();
   Status there = co_await coming_.join();
   CO_RETURN_IF_ERROR(there);
+  if (!are_parameters_copied()) computing_ = LayerId{next_};
   next_ += step_;
   if (next_ >= 0 && next_ < context_.layout.layer_count()) coming_.spawn(bring(LayerId{next_}));
   co_return ok_status();
@@ -34,11 +49,14 @@ void LayerTraffic::send_loss(int micro_step) { leaving_.spawn(bring_loss(micro_s
 runtime::Task<Status> LayerTraffic::finish() {
   Status came = co_await coming_.join();
   Status left = co_await leaving_.join();
-  co_return came.ok() ? left : came;
+  end_computing();
+  Status read = co_await context_.offload.parameters().finish_pass();
+  if (!came.ok()) co_return came;
+  co_return left.ok() ? read : left;
 }
 
 runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
-  Status up = co_await context_.offload.parameters_up(layer);
+  Status up = co_await context_.offload.parameters().bring(layer);
   CO_RETURN_IF_ERROR(up);
   if (moves_.moves_nothing()) co_return ok_status();
   const Move whole{.stage = Stage::layer_in,
@@ -48,7 +66,9 @@ runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
                    .among_peers = AmongPeers::all,
                    .work = {.kind = DeviceWork::Kind::layer_in, .layer = layer}};
   Status there = co_await moves_.in_parts(whole);
-  co_return there;
+  CO_RETURN_IF_ERROR(there);
+  if (are_parameters_copied()) context_.offload.parameters().done(layer);
+  co_return ok_status();
 }
 
 runtime::Task<Status> LayerTraffic::bring_batch(int micro_step) {

@@ -2,8 +2,9 @@
 // What goes between host memory and whoever computes, in one pass over the layers: a step's tokens
 // before the first, each layer's 16-bit parameters before its forward and again before its
 // backward, a layer ahead of it, its gradients after its backward, the loss beside backward.
-// Where forward and backward run in host memory nothing moves, and a layer's parameters are there
-// as soon as they are up.
+// Where forward and backward run in host memory nothing crosses, and a layer's parameters are there
+// as soon as they are up. With parameters=storage they come from the drives before that
+// (core/offload/parameter_carrier.h).
 //
 // How several accelerators share a layer is on the page of accelerator_moves.h.
 //
@@ -30,6 +31,8 @@ class LayerTraffic {
 
  private:
   runtime::Task<Status> bring(LayerId layer);
+  bool are_parameters_copied() const;
+  void end_computing();
   runtime::Task<Status> bring_batch(int micro_step);
   runtime::Task<Status> bring_loss(int micro_step);
   runtime::Task<Status> take_gradient(LayerId layer, runtime::Pool::Lease lease);
@@ -37,8 +40,9 @@ class LayerTraffic {
   StepContext& context_;
   AcceleratorMoves moves_;
   GradientWork gradient_work_;
-  std::int32_t step_;  // to the layer after: 1 or -1
-  std::int32_t next_;  // layer
+  std::int32_t step_;             // to the layer after: 1 or -1
+  std::int32_t next_;             // layer
+  LayerId computing_ = kNoLayer;  // from host memory, which its parameters leave after that
   runtime::TaskGroup coming_;
   runtime::TaskGroup leaving_;
 };

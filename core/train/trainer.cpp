@@ -43,8 +43,9 @@ class Trainer {
   Status finish_step(Status (TrainingRun::*finish)());
   Status validate();
   Status validate_in_host_memory(std::int64_t batch_count, double& sum);
-  Status validate_on_device(std::int64_t batch_count, double& sum);
+  Status validate_by_layer(std::int64_t batch_count, double& sum);
   Status sample();
+  Status sample_by_layer();
   template <typename Work>
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
@@ -135,7 +136,10 @@ Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::Pla
   const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted.now);
   if (!changes.empty()) {
     RETURN_IF_ERROR(commit());
+    // What crosses for it is no step's.
+    runtime::add(bytes_before_, run_.bytes().links(), -1);
     RETURN_IF_ERROR(run_.apply(planned));
+    runtime::add(bytes_before_, run_.bytes().links(), 1);
     if (!report_.losses.empty()) report_.knobs_changed = true;
   }
   knobs_.accept(wanted);
@@ -292,8 +296,10 @@ Status Trainer::validate() {
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
   double sum = 0;
-  RETURN_IF_ERROR(run_.built().device != nullptr ? validate_on_device(count, sum)
-                                                 : validate_in_host_memory(count, sum));
+  const bool comes_by_layer =
+      run_.built().device != nullptr || run_.offload_options().streams_parameters();
+  RETURN_IF_ERROR(comes_by_layer ? validate_by_layer(count, sum)
+                                 : validate_in_host_memory(count, sum));
   report_.validation_loss = sum / static_cast<double>(count);
   for (TrainObserver* observer : hooks_.observers) {
     observer->on_validation(position_.step, *report_.validation_loss);
@@ -313,7 +319,7 @@ Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
 }
 
 // What crosses for it is no step's, and not among the report's bytes a step.
-Status Trainer::validate_on_device(std::int64_t batch_count, double& sum) {
+Status Trainer::validate_by_layer(std::int64_t batch_count, double& sum) {
   runtime::add(bytes_before_, run_.bytes().links(), -1);
   for (std::int64_t i = 0; i < batch_count; ++i) {
     RETURN_IF_ERROR(
@@ -327,10 +333,21 @@ Status Trainer::validate_on_device(std::int64_t batch_count, double& sum) {
 
 Status Trainer::sample() {
   if (!run_.built().sample) return ok_status();
+  if (run_.offload_options().streams_parameters()) return sample_by_layer();
   return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
     ASSIGN_OR_RETURN(report_.sample, run_.built().sample(plan::sample_options(config_)));
     return ok_status();
   });
+}
+
+Status Trainer::sample_by_layer() {
+  ASSIGN_OR_RETURN(const std::unique_ptr<model::TextWriter> text,
+                   run_.built().write_text(plan::sample_options(config_)));
+  while (!text->is_done()) {
+    RETURN_IF_ERROR(run_.runtime().run(text_pass(run_.step_context(), *text)));
+  }
+  report_.sample = text->text();
+  return ok_status();
 }
 
 }  // namespace

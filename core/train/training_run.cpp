@@ -173,7 +173,13 @@ Status TrainingRun::open_state(StartFrom start) {
 }
 
 Status TrainingRun::take_memory() {
-  ASSIGN_OR_RETURN(parameters_, pinned_memory_->allocate(plan_.layout.parameter_count * 2));
+  const std::int64_t size_bytes = plan_.layout.parameter_count * 2;
+  if (plan_.options.streams_parameters()) {
+    ASSIGN_OR_RETURN(io::PageAlignedBuffer addresses, offload::map_parameters(size_bytes));
+    parameters_ = io::PinnedBuffer(std::move(addresses));
+  } else {
+    ASSIGN_OR_RETURN(parameters_, pinned_memory_->allocate(size_bytes));
+  }
   return take_offload();
 }
 
@@ -340,7 +346,7 @@ std::vector<std::string> TrainingRun::state_files() const {
 }
 
 Status TrainingRun::make_room(const plan::PlannedKnobs& planned) {
-  RETURN_IF_ERROR(plan::check_drive_room(planned.run, state_files()));
+  RETURN_IF_ERROR(plan::check_drive_room(planned.run, state_files(), &plan_));
   return store_->reserve(planned.run.device_map);
 }
 
@@ -366,7 +372,9 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
     compression().set_residual(std::move(residual));
   }
   if (recording_ && level_changes) recording_->set_level(plan_.config.record, "user");
-  return ok_status();
+  // The files of the parameters are new.
+  return plan_.options.streams_parameters() ? runtime_->run(offload().load_parameters())
+                                            : ok_status();
 }
 
 // In host memory, or where gradients are worked on.

@@ -238,7 +238,13 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
     operation.runtime = &context.runtime;
     operation.label.stage = runtime::Stage::validate;
     operation.label.layer = layer;
-    set_device_work(context, operation, {.kind = DeviceWork::Kind::forward, .layer = layer});
+    if (context.device != nullptr) {
+      set_device_work(context, operation, {.kind = DeviceWork::Kind::forward, .layer = layer});
+    } else {
+      operation.work.kind = runtime::WorkKind::function;
+      operation.work.workers = runtime::Workers::compute;
+      operation.work.function = [model = context.model, layer] { return model->forward(layer, 0); };
+    }
     Status computed = co_await operation;
     CO_RETURN_IF_ERROR(computed);
   }
@@ -246,7 +252,33 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
   co_return ok_status();
 }
 
+runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text) {
+  offload::ParameterCarrier& parameters = context.offload.parameters();
+  for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
+    Status there = co_await parameters.bring(layer);
+    CO_RETURN_IF_ERROR(there);
+    runtime::Operation operation;
+    operation.runtime = &context.runtime;
+    operation.label.stage = runtime::Stage::sample;
+    operation.label.layer = layer;
+    operation.work.kind = runtime::WorkKind::function;
+    operation.work.workers = runtime::Workers::compute;
+    operation.work.function = [&text, layer] { return text.forward(layer); };
+    Status computed = co_await operation;
+    CO_RETURN_IF_ERROR(computed);
+    parameters.done(layer);
+  }
+  co_return ok_status();
+}
+
 }  // namespace
+
+runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text) {
+  context.offload.parameters().begin_pass(offload::ParameterCarrier::Pass::forward);
+  Status written = co_await write_layers(context, text);
+  Status finished = co_await context.offload.parameters().finish_pass();
+  co_return written.ok() ? finished : written;
+}
 
 runtime::Task<Status> validation_pass(StepContext& context) {
   LayerTraffic traffic(context, LayerTraffic::Pass::forward, 1);

@@ -7,6 +7,7 @@
 
 #include "core/activation/activation_carrier.h"
 #include "core/model/compute_device.h"
+#include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
 #include "core/plan/layer_cost.h"
@@ -63,8 +64,11 @@ struct StepOutcome {
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome);
 
-// Micro-batch 0 upwards through all layers on the context's device, where its batch is one for
-// validation; TrainableModel::loss() says it afterwards.
+// Micro-batch 0 upwards through all layers, where its batch is one for validation, layer by layer:
+// on a device, or where parameters come from the drives. TrainableModel::loss() says it afterwards.
 runtime::Task<Status> validation_pass(StepContext& context);
+
+// The text's next token, in host memory, with parameters that come layer by layer.
+runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text);
 
 }  // namespace sluice::train

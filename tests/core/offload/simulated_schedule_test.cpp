@@ -5,8 +5,10 @@
 // failure nothing more is committed. In some of them subgroups move to other devices with their
 // next version: all of them with the first commit, or none. In some only every second or third step
 // commits: then no step writes where the last commit lies. In some the state of subgroups
-// stays in memory: it is read once, and written before a commit. With overlap=exact the decision of
-// each step is a planted one: what was updated ahead of it and is refuted is nowhere to be seen.
+// stays in memory: it is read once, and written before a commit. In some the 16-bit parameters lie
+// on the drives: no layer is read before the last update of its subgroups is written, and each
+// byte is counted. With overlap=exact the decision of each step is a planted one: what was updated
+// ahead of it and is refuted is nowhere to be seen.
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -132,7 +134,7 @@ class Checker final : public runtime::OperationSink {
 
  private:
   struct Range {
-    bool is_state;
+    runtime::DriveFile file;
     DeviceId device;
     std::int64_t first;
     std::int64_t end;
@@ -146,7 +148,8 @@ class Checker final : public runtime::OperationSink {
     const Stage stage = label.stage;
     if (stage == Stage::state_write && is_kept(label)) return false;
     return stage == Stage::state_read || stage == Stage::move_state ||
-           stage == Stage::gradient_read || stage == Stage::update || stage == Stage::state_write;
+           stage == Stage::gradient_read || stage == Stage::update || stage == Stage::state_write ||
+           stage == Stage::parameter_write;
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
     return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
@@ -202,16 +205,15 @@ class Checker final : public runtime::OperationSink {
     REQUIRE(occupant == label.subgroup);
   }
   static Range range_of(const runtime::OperationLabel& label) {
-    const bool is_state = label.stage == Stage::state_read || label.stage == Stage::move_state ||
-                          label.stage == Stage::state_write;
-    return {is_state, label.device, label.place_bytes,
+    return {*runtime::stage_info(label.stage).file, label.device, label.place_bytes,
             label.place_bytes + label.size_bytes + label.padding_bytes,
-            label.stage == Stage::state_write || label.stage == Stage::gradient_down};
+            label.stage == Stage::state_write || label.stage == Stage::gradient_down ||
+                label.stage == Stage::parameter_write};
   }
   void begin_transfer(const runtime::OperationLabel& label) {
     const Range range = range_of(label);
     for (const Range& other : in_flight_) {
-      const bool overlap = other.is_state == range.is_state && other.device == range.device &&
+      const bool overlap = other.file == range.file && other.device == range.device &&
                            other.first < range.end && range.first < other.end;
       const bool conflict = overlap && (other.writes || range.writes);
       REQUIRE_FALSE(conflict);
@@ -221,7 +223,7 @@ class Checker final : public runtime::OperationSink {
   void end_transfer(const runtime::OperationLabel& label) {
     const Range range = range_of(label);
     const auto found = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const Range& other) {
-      return other.is_state == range.is_state && other.device == range.device &&
+      return other.file == range.file && other.device == range.device &&
              other.first == range.first && other.writes == range.writes;
     });
     REQUIRE(found != in_flight_.end());
@@ -247,12 +249,13 @@ class Checker final : public runtime::OperationSink {
 class ParameterWatch final : public runtime::OperationSink {
  public:
   ParameterWatch(const model::FlatLayout& layout, const state::Geometry& geometry,
-                 offload::Method method, offload::Wire wire, bool has_accelerators,
+                 const offload::OffloadOptions& options, bool has_accelerators,
                  const Course& course)
       : layout_(layout),
         geometry_(geometry),
-        method_(method),
-        wire_(wire),
+        method_(options.method),
+        wire_(options.wire),
+        streams_(options.streams_parameters()),
         has_accelerators_(has_accelerators),
         course_(course) {
     subgroups_.resize(static_cast<std::size_t>(geometry.subgroup_count()));
@@ -263,11 +266,18 @@ class ParameterWatch final : public runtime::OperationSink {
     if (comes_in(label)) arrivals_[label.layer].under_way += 1;
     if (label.stage == Stage::update) {
       progress_of(label).kernel = {label.step, course_.stands(label.step)};
+      progress_of(label).is_loaded = false;
     }
+    if (label.stage == Stage::load_state) progress_of(label).is_loaded = true;
     if (changes_copy(label.stage)) progress_of(label).copy = {-2, false};
+    if (label.stage == Stage::parameter_read) {
+      reads_[label.layer].pieces_left += 1;
+      REQUIRE(progress_of(label).copy.is_of(course_.applied_before(state.step)));
+    }
     const bool computes = label.stage == Stage::forward || label.stage == Stage::backward;
     if (!computes && label.stage != Stage::layer_in) return;
     const model::LayerRange& layer = layout_.layer(label.layer);
+    if (streams_) check_read(label.layer, state.step);
     if (computes && has_accelerators_) {
       const std::int64_t passes = 2 * state.step + (label.stage == Stage::forward ? 1 : 2);
       REQUIRE(arrivals_[label.layer].under_way == 0);
@@ -283,9 +293,20 @@ class ParameterWatch final : public runtime::OperationSink {
     const runtime::OperationLabel& label = state.operation.label;
     if (comes_in(label)) arrivals_[label.layer].under_way -= 1;
     if (label.stage == Stage::layer_in) arrivals_[label.layer].size_bytes += label.size_bytes;
+    if (label.stage == Stage::parameter_read && state.status.ok()) {
+      read_bytes += label.size_bytes;
+      if (reads_[label.layer].step != state.step) reads_[label.layer].size_bytes = 0;
+      reads_[label.layer].step = state.step;
+      reads_[label.layer].size_bytes += label.size_bytes;
+    }
+    if (label.stage == Stage::parameter_check) reads_[label.layer].pieces_left -= 1;
+    if (label.stage == Stage::parameter_write && state.status.ok())
+      written_bytes += label.size_bytes;
     if (label.subgroup == kNoSubgroup) return;
     Progress& progress = progress_of(label);
-    if (label.stage == Stage::parameters_up) progress.up_bytes += label.size_bytes;
+    const bool goes_up =
+        label.stage == Stage::parameters_up || label.stage == Stage::parameter_write;
+    if (goes_up) progress.up_bytes += label.size_bytes;
     if (label.stage == Stage::parameters_up) progress.chunks_up += 1;
     if (label.stage == Stage::parameters_in) progress.chunks_in += 1;
     if (label.stage == Stage::load_state) {
@@ -295,6 +316,9 @@ class ParameterWatch final : public runtime::OperationSink {
     if (changes_copy(label.stage)) note_whole(state, progress);
   }
 
+  std::int64_t read_bytes = 0;  // of parameters, from drives
+  std::int64_t written_bytes = 0;
+
  private:
   struct Arrival {
     int under_way = 0;
@@ -303,10 +327,24 @@ class ParameterWatch final : public runtime::OperationSink {
   static bool comes_in(const runtime::OperationLabel& label) {
     return label.stage == Stage::layer_in || label.stage == Stage::peer_in;
   }
+  struct Reads {
+    std::int64_t pieces_left = 0;
+    std::int32_t step = -1;
+    std::int64_t size_bytes = 0;  // in that step
+  };
+  // All of it, in this step: once, or once more for backward.
+  void check_read(LayerId layer, std::int32_t step) {
+    const Reads& reads = reads_[layer];
+    const std::int64_t size_bytes = layout_.layer(layer).count * 2;
+    REQUIRE(reads.pieces_left == 0);
+    REQUIRE(reads.step == step);
+    REQUIRE((reads.size_bytes == size_bytes || reads.size_bytes == 2 * size_bytes));
+  }
   struct Progress {
     std::int64_t up_bytes = 0;
     std::int64_t load_bytes = 0;  // of master weights that are read back
     std::int64_t loads_to_take = 0;
+    bool is_loaded = false;  // since its last update
     std::int64_t chunks_up = 0;
     std::int64_t chunks_in = 0;
     Content kernel;
@@ -316,6 +354,7 @@ class ParameterWatch final : public runtime::OperationSink {
     return subgroups_[static_cast<std::size_t>(index_of(label.subgroup))];
   }
   bool changes_copy(Stage stage) const {
+    if (streams_) return stage == Stage::parameter_write;
     if (stage == Stage::load_state) return true;
     if (method_ == offload::Method::host) return stage == Stage::update;
     return stage == Stage::parameters_up || stage == Stage::parameters_in;
@@ -324,22 +363,27 @@ class ParameterWatch final : public runtime::OperationSink {
   void note_whole(const runtime::OperationState& state, Progress& progress) const {
     const runtime::OperationLabel& label = state.operation.label;
     const std::int64_t count = geometry_.element_count(label.subgroup);
+    const Content old{course_.applied_before(state.step), true};
     if (label.stage == Stage::load_state) {
-      if (progress.loads_to_take == 0 && progress.load_bytes % (count * 4) == 0)
-        progress.copy = {course_.applied_before(state.step), true};
+      const bool is_whole = progress.loads_to_take == 0 && progress.load_bytes % (count * 4) == 0;
+      if (is_whole) progress.copy = old;
       return;
     }
-    if (wire_ == offload::Wire::fp32 && progress.chunks_in != progress.chunks_up) return;
-    const std::int64_t step_bytes = count * (wire_ == offload::Wire::fp32 ? 4 : 2);
-    if (progress.up_bytes % step_bytes == 0) progress.copy = progress.kernel;
+    const bool is_wide = wire_ == offload::Wire::fp32 && !streams_;
+    if (is_wide && progress.chunks_in != progress.chunks_up) return;
+    const std::int64_t step_bytes = count * (is_wide ? 4 : 2);
+    if (progress.up_bytes % step_bytes == 0)
+      progress.copy = progress.is_loaded ? old : progress.kernel;
   }
 
   const model::FlatLayout& layout_;
   state::Geometry geometry_;
   offload::Method method_;
   offload::Wire wire_;
+  bool streams_;
   bool has_accelerators_;
   const Course& course_;
+  std::map<LayerId, Reads> reads_;
   std::vector<Progress> subgroups_;
   std::map<LayerId, Arrival> arrivals_;
 };
@@ -360,6 +404,8 @@ struct Setup {
   std::int64_t state_cache_bytes = 0;
   bool is_planted = false;  // overlap=exact, with these decisions
   std::array<Decision, kSteps> decisions{};
+  offload::ParameterTier parameters = offload::ParameterTier::memory;
+  std::int64_t parameter_buffer_bytes = 0;
   bool moves = false;  // to devices in the opposite shares, with the first step
   runtime::Disturbance disturbance;
 };
@@ -376,6 +422,8 @@ offload::OffloadOptions options_of(const Setup& setup) {
   options.overlap = setup.is_planted ? offload::Overlap::exact : offload::Overlap::off;
   options.commit_every = setup.commit_every;
   options.state_cache_bytes = setup.state_cache_bytes;
+  options.parameters = setup.parameters;
+  options.parameter_buffer_bytes = setup.parameter_buffer_bytes;
   options.bounce_bytes = 8192;
   options.bounce_count = 3;
   return options;
@@ -514,6 +562,21 @@ runtime::Task<Status> planted_step(train::StepContext& context, const train::Ste
   co_return status;
 }
 
+// Written once a step, read before forward, and before backward but for what is still in the
+// window: of layers of 4, 1, 3 and 1 pages above the embedding all fit into 9, the last three into
+// 5, and the last two into 4.
+void check_parameter_bytes(const ParameterWatch& watch, const model::FlatLayout& layout,
+                           const Setup& setup) {
+  if (setup.parameters == offload::ParameterTier::memory) {
+    REQUIRE(watch.read_bytes + watch.written_bytes == 0);
+    return;
+  }
+  const std::int64_t pages = setup.parameter_buffer_bytes / kPageBytes;
+  const std::int64_t reread = pages >= 9 ? 0 : pages == 4 ? 5100 : 5000;  // 0: 8 pages
+  REQUIRE(watch.written_bytes == kSteps * 2 * layout.parameter_count);
+  REQUIRE(watch.read_bytes == kSteps * 2 * (layout.parameter_count + reread));
+}
+
 // Some steps of a small model without payload, on a state that lies where `state_layout` says.
 Outcome run_steps(const Setup& setup, state::Layout& state_layout,
                   const state::DeviceMap& device_map) {
@@ -527,7 +590,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   const Checker::Limits limits = limits_of(setup, device_map, state_layout, course);
   Checker checker(limits);
   runtime.add_sink(&checker);
-  ParameterWatch watch(layout, geometry, setup.method, setup.wire, setup.accelerators > 0, course);
+  ParameterWatch watch(layout, geometry, options_of(setup), setup.accelerators > 0, course);
   runtime.add_sink(&watch);
   offload::AssemblyPlan assembled{.options = options_of(setup),
                                   .platform = &platform,
@@ -571,6 +634,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   REQUIRE((checker.committed == (kSteps + setup.commit_every - 1) / setup.commit_every) ==
           status.ok());
   if (status.ok() && course.is_plain()) check_bytes(checker, limits, setup);
+  if (status.ok() && course.is_plain()) check_parameter_bytes(watch, layout, setup);
   // Copy-on-write: with every commit all of the subgroups are in another slot, or none. After two
   // they may be back where they were.
   std::int32_t moved_count = 0;
@@ -627,6 +691,10 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     setup.moves = seed % 4 == 3;
     setup.commit_every = 1 + static_cast<std::int32_t>(seed / 8 % 3);
     setup.state_cache_bytes = static_cast<std::int64_t>(seed / 6 % 4) * 80'000;
+    if (seed / 2 % 3 == 0) {
+      setup.parameters = offload::ParameterTier::storage;
+      setup.parameter_buffer_bytes = std::array{0L, 4L, 5L, 6L, 10L}[seed / 12 % 5] * kPageBytes;
+    }
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {
@@ -730,6 +798,7 @@ TEST_CASE("a state goes through a hundred random changes of the knobs, step by s
       setup.commit_every = one_of(1, 1, 2, 3);
       setup.state_cache_bytes = one_of(0, 40'000, 150'000, 1'000'000);
       setup.buffers = one_of(1, 2, 5);
+      setup.parameters = one_of(offload::ParameterTier::memory, offload::ParameterTier::storage);
       setup.gradient_tier =
           setup.method == offload::Method::host
               ? one_of(offload::GradientTier::storage, offload::GradientTier::memory)

@@ -1,0 +1,98 @@
+#pragma once
+// Brings the layers' 16-bit parameters to where they are computed with. With parameters=memory they
+// are there as soon as they are up. With parameters=storage they come from the drives, as far ahead
+// as the window has room, in the order in which a pass needs them:
+//
+//   begin_pass(forward)     layers upwards; each is read once the last update of it is written
+//   bring(layer)            it is in memory
+//   done(layer)             computed with, or copied to an accelerator: its memory may go
+//   finish_pass()           nothing is under way; also after a failure
+//   begin_pass(backward)    layers downwards
+//
+// The embedding stays from its forward to its backward, since the head may use its tables. Forward
+// leaves the window as full as it was: what backward needs first is still there, and is not read
+// again. Every piece is checked as it comes against what was written.
+//
+// Thread contract: the schedule's thread.
+
+#include <deque>
+
+#include "core/offload/buffer_pool.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/parameter_arrival.h"
+#include "core/offload/parameter_pages.h"
+#include "core/offload/parameter_store.h"
+#include "core/offload/update_site.h"
+
+namespace sluice::offload {
+
+class ParameterCarrier {
+ public:
+  enum class Pass : std::uint8_t { forward, backward };
+  struct Parts {  // all outlive the carrier
+    runtime::Runtime& runtime;
+    const model::FlatLayout& layout;
+    const OffloadOptions& options;
+    const state::DeviceMap& device_map;
+    const HostKernels& kernels;
+    const Drives& drives;
+    BufferPool& bounces;
+    ParameterStore& store;
+    ParameterArrival& arrival;
+    std::span<std::uint16_t> parameters;  // empty: no payload
+  };
+  explicit ParameterCarrier(const Parts& parts);
+
+  void begin_pass(Pass pass);
+  runtime::Task<Status> bring(LayerId layer);
+  void done(LayerId layer);
+  runtime::Task<Status> finish_pass();
+
+  // In memory at most so far, beside the embedding: whole pages.
+  std::int64_t resident_peak_bytes() const { return resident_peak_bytes_; }
+
+ private:
+  enum class Whereabouts : std::uint8_t { away, coming, here };
+  struct Layer {
+    Layer(runtime::Runtime& runtime, std::int64_t bytes) : size_bytes(bytes), there(runtime) {}
+    std::int64_t size_bytes;  // of its pages
+    Whereabouts whereabouts = Whereabouts::away;
+    bool is_used = false;  // this pass needs it no more
+    std::int64_t pieces_left = 0;
+    runtime::Event there;
+  };
+
+  Layer& at(LayerId layer) { return layers_[static_cast<std::size_t>(index_of(layer))]; }
+  static bool stays(LayerId layer) { return index_of(layer) == 0; }
+  runtime::Task<Status> fetch_all();
+  runtime::Task<Status> fetch(LayerId layer);
+  bool make_room(LayerId layer);
+  void start(LayerId layer);
+  void drop(LayerId layer);
+  void change_resident(LayerId layer, std::int64_t change_bytes);
+  runtime::Task<Status> read(LayerId layer, const ParameterStore::Piece& piece);
+  runtime::Operation transfer(LayerId layer, const ParameterStore::Piece& piece,
+                              std::span<std::byte> bounce) const;
+  runtime::Operation taking(LayerId layer, const ParameterStore::Piece& piece,
+                            std::span<std::byte> bounce);
+  Status take(LayerId layer, const ParameterStore::Piece& piece,
+              std::span<const std::byte> bounce) const;
+  DeviceId device_of(SubgroupId subgroup) const {
+    return parts_.device_map[static_cast<std::size_t>(index_of(subgroup))];
+  }
+
+  Parts parts_;
+  std::int64_t buffer_bytes_;
+  ParameterPages pages_;
+  std::deque<Layer> layers_;
+  std::deque<runtime::Pool> readers_;  // by device: pieces that are read or checked at once
+  Pass pass_ = Pass::forward;
+  bool is_over_ = true;  // the pass: nothing more is fetched
+  std::int64_t resident_bytes_ = 0;
+  std::int64_t resident_peak_bytes_ = 0;
+  runtime::Event room_;
+  runtime::TaskGroup fetching_;
+  runtime::TaskGroup reading_;
+};
+
+}  // namespace sluice::offload

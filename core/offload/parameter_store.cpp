@@ -1,0 +1,101 @@
+#include "core/offload/parameter_store.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sluice::offload {
+namespace {
+
+constexpr std::int64_t kElementBytes = 2;
+
+}  // namespace
+
+std::int64_t page_bytes(const model::LayerRange& layer) {
+  const std::int64_t first_byte = layer.first * kElementBytes;
+  const std::int64_t end_byte = first_byte + layer.count * kElementBytes;
+  return round_up(end_byte, kPageBytes) - round_down(first_byte, kPageBytes);
+}
+
+ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
+                                      const OffloadOptions& options) {
+  ParameterWindow window;
+  std::int64_t all_bytes = 0;
+  for (std::size_t l = 0; l < layout.layers.size(); ++l) {
+    const std::int64_t size_bytes = page_bytes(layout.layers[l]);
+    if (l == 0) {
+      window.table_bytes = size_bytes;
+      continue;
+    }
+    window.widest_bytes = std::max(window.widest_bytes, size_bytes);
+    all_bytes += size_bytes;
+  }
+  const std::int64_t asked_bytes = options.parameter_buffer_bytes;
+  window.buffer_bytes = std::min(
+      all_bytes, asked_bytes > 0 ? round_up(asked_bytes, kPageBytes) : 2 * window.widest_bytes);
+  return window;
+}
+
+std::int64_t parameter_memory_bytes(const model::FlatLayout& layout,
+                                    const OffloadOptions& options) {
+  return options.streams_parameters() ? plan_parameter_window(layout, options).total_bytes()
+                                      : layout.parameter_count * kElementBytes;
+}
+
+std::int64_t parameter_file_bytes(const state::Geometry& geometry,
+                                  const state::DeviceMap& device_map, DeviceId device,
+                                  const OffloadOptions& options) {
+  std::int64_t size_bytes = 0;
+  if (!options.streams_parameters()) return size_bytes;
+  for (std::size_t s = 0; s < device_map.size(); ++s) {
+    if (device_map[s] != device) continue;
+    const SubgroupId subgroup{static_cast<std::int32_t>(s)};
+    size_bytes += round_up(geometry.element_count(subgroup) * kElementBytes, kPageBytes);
+  }
+  return size_bytes;
+}
+
+ParameterStore::ParameterStore(const model::FlatLayout& layout, const state::Geometry& geometry,
+                               const state::DeviceMap& device_map, const OffloadOptions& options)
+    : offset_bytes_(geometry.subgroup_count()),
+      stretches_(geometry.subgroup_count()),
+      pieces_(layout.layer_count()) {
+  if (!options.streams_parameters()) return;
+  IdVector<DeviceId, std::int64_t> used_bytes(geometry.device_count);
+  for (const SubgroupId subgroup : ids_of(offset_bytes_)) {
+    std::int64_t& used = used_bytes[device_map[static_cast<std::size_t>(index_of(subgroup))]];
+    offset_bytes_[subgroup] = used;
+    used += round_up(geometry.element_count(subgroup) * kElementBytes, kPageBytes);
+  }
+  for (const LayerId layer : ids_of(pieces_)) {
+    const model::LayerRange& range = layout.layer(layer);
+    const std::int64_t end = range.first + range.count;
+    for (std::int64_t first = range.first; first < end;) {
+      const SubgroupId subgroup{static_cast<std::int32_t>(first / geometry.subgroup_elements)};
+      const std::int64_t subgroup_first = geometry.first_element(subgroup);
+      const std::int64_t next = std::min(end, subgroup_first + geometry.element_count(subgroup));
+      cut(layer, subgroup, first * kElementBytes, next * kElementBytes,
+          subgroup_first * kElementBytes, options.bounce_bytes);
+      first = next;
+    }
+  }
+}
+
+// A piece with the page it begins in fits into a bounce buffer, and all but the first begin on a
+// page.
+void ParameterStore::cut(LayerId layer, SubgroupId subgroup, std::int64_t first_byte,
+                         std::int64_t end_byte, std::int64_t subgroup_byte,
+                         std::int64_t piece_bytes) {
+  std::vector<csd::ParameterStretch>& stretches = stretches_[subgroup];
+  for (std::int64_t first = first_byte; first < end_byte;) {
+    const std::int64_t offset_bytes = first - subgroup_byte;
+    const std::int64_t next =
+        std::min(end_byte, subgroup_byte + round_down(offset_bytes, kPageBytes) + piece_bytes);
+    pieces_[layer].push_back(
+        {subgroup, static_cast<std::int32_t>(stretches.size()), first / kElementBytes});
+    stretches.push_back({.offset_bytes = offset_bytes, .size_bytes = next - first});
+    first = next;
+  }
+}
+
+}  // namespace sluice::offload

@@ -1,0 +1,119 @@
+// parameters=storage in simulated steps: what moves over which links, and that reading goes on
+// beside computing.
+
+#include <cmath>
+
+#include "core/offload/parameter_store.h"
+#include "tests/core/simulate/sample_plan.h"
+
+using namespace sluice;
+using namespace sluice::simulate;
+
+namespace {
+
+constexpr const char* kModel = "gpt2-0.34b";
+constexpr const char* kPlatform = "smartssd-a5000";
+
+// Bytes over all links whose names end so.
+std::array<double, 2> moved_bytes(const SimulatedStep& step, const std::string& ending) {
+  std::array<double, 2> sum{};
+  for (const LinkUse& link : step.links) {
+    if (!link.name.ends_with(ending)) continue;
+    for (const auto& phase : link.size_bytes) {
+      for (std::size_t way = 0; way < 2; ++way) sum[way] += static_cast<double>(phase[way]);
+    }
+  }
+  return sum;
+}
+
+// Of a model whose layers have all the same size but for the embedding and a small head.
+double reread_elements(const plan::RunPlan& plan) {
+  const std::int64_t buffer_bytes =
+      offload::plan_parameter_window(plan.layout, plan.options).buffer_bytes;
+  std::int64_t kept_bytes = 0;
+  std::int64_t elements = 0;
+  bool has_room = true;
+  for (std::size_t l = plan.layout.layers.size(); l-- > 1;) {
+    kept_bytes += offload::page_bytes(plan.layout.layers[l]);
+    has_room = has_room && kept_bytes <= buffer_bytes;
+    if (!has_room) elements += plan.layout.layers[l].count;
+  }
+  return static_cast<double>(elements);
+}
+
+// A GPT of 8 layers, of which the drive has nothing to do but parameters before the update begins.
+plan::RunPlan plan_with(double drive_bytes_per_s, const std::string& parameters) {
+  const std::string rate = fmt::format("\"{} B/s\"", static_cast<std::int64_t>(drive_bytes_per_s));
+  const std::string text =
+      "name = 'one drive'\n[[link]]\nname = 'host'\nread = '1 TB/s'\nwrite = '1 TB/s'\nduplex = "
+      "'full'\n"
+      "[host]\nmemory = '64 GB'\nadamw = '1 Gelem/s'\nstage = '500 Gelem/s'\n"
+      "[compute]\nmatmul = '1 TFLOP/s'\n[[device]]\nname = 'drive'\nvia = ['host']\n"
+      "[device.drive]\nduplex = 'full'\nread = " +
+      rate + "\nwrite = " + rate + "\n";
+  const auto platform = platform::parse_platform(text, "drive.toml");
+  REQUIRE(platform.ok());
+  const std::vector<std::string> settings = {"method=host",
+                                             "pipeline=serial",
+                                             "devices=1",
+                                             "batch=8",
+                                             "sequence=256",
+                                             "prefetch=false",
+                                             "subgroup_elements=1000000",
+                                             "gradient_tier=memory",
+                                             "parameters=" + parameters};
+  const auto config = settings::parse_run_config(
+      "name = 'ahead'\nmodel = 'm'\nplatform = 'p'\ntext = 'none'\n", "ahead.toml", settings);
+  REQUIRE(config.ok());
+  const auto plan = plan::plan_run(*config, {"eight", 8, 512, 8, 256, 256}, *platform);
+  REQUIRE(plan.ok());
+  return *plan;
+}
+
+double forward_seconds(const SimulatedStep& step) {
+  return step.seconds[static_cast<std::size_t>(Phase::forward)];
+}
+double pass_seconds(const SimulatedStep& step) {
+  return forward_seconds(step) + step.seconds[static_cast<std::size_t>(Phase::backward)];
+}
+
+}  // namespace
+
+TEST_CASE("a simulated step reads its parameters over the host link, and writes them beside it") {
+  for (const std::string pipeline : {"serial", "handover"}) {
+    const std::vector<std::string> settings = {"method=csd", "pipeline=" + pipeline, "devices=4",
+                                               "subgroup_elements=10000000"};
+    const SimulatedStep plain = simulated(sample_plan(kModel, kPlatform, settings));
+    std::vector<std::string> streamed = settings;
+    streamed.emplace_back("parameters=storage");
+    const plan::RunPlan plan = sample_plan(kModel, kPlatform, streamed);
+    const SimulatedStep step = simulated(plan);
+    const auto all = static_cast<double>(plan.layout.parameter_count);
+    INFO(pipeline);
+    // Means are truncated by phase.
+    CHECK(std::abs(moved_bytes(step, ".internal")[1] - moved_bytes(plain, ".internal")[1] -
+                   2 * all) < 16);
+    CHECK(std::abs(moved_bytes(step, ".internal")[0] - moved_bytes(plain, ".internal")[0]) < 16);
+    // Nothing goes up; what a drive gives is its part of the state, the gradients and the layers.
+    CHECK(std::abs(moved_bytes(step, ".drive")[0] - moved_bytes(plain, ".drive")[0] -
+                   2 * (all + reread_elements(plan))) < 16);
+  }
+}
+
+TEST_CASE("layers come beside computing while the drive keeps up, and hold it up below that") {
+  const plan::RunPlan kept = plan_with(1e9, "memory");
+  const SimulatedStep plain = simulated(kept);
+  // A block's parameters in the time of its forward.
+  const double needed =
+      static_cast<double>(2 * kept.layout.parameter_count) / forward_seconds(plain);
+  const auto cost = [&](double share) {
+    const SimulatedStep step = simulated(plan_with(share * needed, "storage"));
+    INFO(share << " times the bandwidth that is needed");
+    CHECK(forward_seconds(step) * share * needed >=
+          static_cast<double>(2 * kept.layout.parameter_count) * 0.99);
+    return pass_seconds(step) / pass_seconds(plain) - 1;
+  };
+  // The embedding and the first block come before anything is computed with.
+  CHECK(cost(1.5) < 0.1);
+  CHECK(cost(0.5) > 0.25);
+}
