@@ -1,8 +1,8 @@
 // method=csd: a subgroup's state never leaves the device. It is read, updated and written over the
 // internal link; the updated parameters go up over the host link: as fp32 master weights through
 // bounce buffers, narrowed on the host (wire=fp32), or as the 16-bit copy that the device made
-// (wire=native). With parameters=storage the device makes that copy with either wire, and it goes
-// to the drive over the internal link.
+// (wire=native). With parameter_tier=storage the device makes that copy with either wire, and it
+// goes to the drive over the internal link.
 //
 // A CSD updates what is in its own memory. State that lies on another device's drive therefore
 // comes once over the host link into a bounce buffer, and from there over the host link into this
@@ -17,7 +17,7 @@ namespace {
 
 using StateArrays = std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays>;
 
-// One subgroup's arrays; `parameters` with wire=native or parameters=storage.
+// One subgroup's arrays; `parameters` with wire=native or parameter_tier=storage.
 struct DeviceSet {
   StateArrays state;
   csd::DeviceBuffer gradient;

@@ -1,6 +1,6 @@
 // method=host: a subgroup's state is read over the host link into host memory, updated by the
 // host's processor, which writes the 16-bit copy in place, and written back. Reading from another
-// device's drive is the same as from the own one. With parameters=storage the kernel writes the
+// device's drive is the same as from the own one. With parameter_tier=storage the kernel writes the
 // copy into memory of the buffer set, from where it goes to the drive.
 
 #include "core/csd/update_kernel.h"
@@ -16,7 +16,7 @@ using StateArrays = std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays
 struct HostSet {
   StateArrays state;
   io::PageAlignedBuffer gradient;
-  io::PageAlignedBuffer parameters;  // parameters=storage
+  io::PageAlignedBuffer parameters;  // parameter_tier=storage
 };
 
 Result<StateArrays> take_state(const SiteParts& parts) {

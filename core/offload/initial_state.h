@@ -1,7 +1,7 @@
 #pragma once
 // Before the first step: write a new state, or read the 16-bit copy out of a committed one. Both go
 // through bounce buffers, subgroup by subgroup, so that no part of the state is in memory as a
-// whole. With parameters=storage the copy goes to the drives in place of memory. A step that is
+// whole. With parameter_tier=storage the copy goes to the drives in place of memory. A step that is
 // skipped after some of it was updated reads these subgroups once more.
 //
 // Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.

@@ -60,7 +60,7 @@ class Offload {
   explicit Offload(const Parts& parts);
 
   // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
-  // parameters=storage also after a change of the offload, whose files are new.
+  // parameter_tier=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters() { return initial_state_.load(); }

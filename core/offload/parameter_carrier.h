@@ -1,7 +1,7 @@
 #pragma once
-// Brings the layers' 16-bit parameters to where they are computed with. With parameters=memory they
-// are there as soon as they are up. With parameters=storage they come from the drives, as far ahead
-// as the window has room, in the order in which a pass needs them:
+// Brings the layers' 16-bit parameters to where they are computed with. With parameter_tier=memory
+// they are there as soon as they are up. With parameter_tier=storage they come from the drives, as
+// far ahead as the window has room, in the order in which a pass needs them:
 //
 //   begin_pass(forward)     layers upwards; each is read once the last update of it is written
 //   bring(layer)            it is in memory

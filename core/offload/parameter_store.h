@@ -1,5 +1,5 @@
 #pragma once
-// parameters=storage: where the 16-bit parameters lie on the drives, in which pieces a layer is
+// parameter_tier=storage: where the 16-bit parameters lie on the drives, in which pieces a layer is
 // read, and what each piece has been summed to. A subgroup's copy lies as a whole, from a page on,
 // in `parameters.slc` of the device that updates it; it is written there by the update, and read
 // by layers.
@@ -32,7 +32,7 @@ ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
                                       const OffloadOptions& options);
 // In a run's memory plan, wherever they are.
 std::int64_t parameter_memory_bytes(const model::FlatLayout& layout, const OffloadOptions& options);
-// Bytes of a device's file; 0 with parameters=memory.
+// Bytes of a device's file; 0 with parameter_tier=memory.
 std::int64_t parameter_file_bytes(const state::Geometry& geometry,
                                   const state::DeviceMap& device_map, DeviceId device,
                                   const OffloadOptions& options);
@@ -50,7 +50,7 @@ class ParameterStore {
 
   // Where the subgroup's copy begins in its device's file.
   std::int64_t offset_bytes(SubgroupId subgroup) const { return offset_bytes_[subgroup]; }
-  // The subgroup's copy, in order and without gaps. Empty with parameters=memory.
+  // The subgroup's copy, in order and without gaps. Empty with parameter_tier=memory.
   std::span<csd::ParameterStretch> stretches(SubgroupId subgroup) { return stretches_[subgroup]; }
   std::span<const Piece> pieces(LayerId layer) const { return pieces_[layer]; }
 

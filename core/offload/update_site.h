@@ -35,7 +35,8 @@ struct UpdatedSubgroup {
   SubgroupId subgroup = kNoSubgroup;
   std::int64_t element_count = 0;
   std::int32_t step = -1;
-  std::int64_t parameter_offset_bytes = 0;  // parameters=storage: where its copy goes in the file
+  std::int64_t parameter_offset_bytes =
+      0;  // parameter_tier=storage: where its copy goes in the file
 };
 
 class UpdateSite {
@@ -59,7 +60,7 @@ class UpdateSite {
   virtual runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
                                     csd::UpdatedChecksums& updated) = 0;
   // The subgroup's parameters are in the 16-bit copy when the task ends, or, with
-  // parameters=storage, on the device's drive.
+  // parameter_tier=storage, on the device's drive.
   virtual runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) = 0;
 
   // Memory that transfers use, for registration with the I/O engine.
@@ -91,7 +92,7 @@ struct SiteParts {
   OffloadMemory& memory;
   BufferPool& bounces;
   const StateCache& cache;
-  // The 16-bit copy of the whole model; empty: no payload. Not used with parameters=storage.
+  // The 16-bit copy of the whole model; empty: no payload. Not used with parameter_tier=storage.
   std::span<std::uint16_t> parameters;
 };
 

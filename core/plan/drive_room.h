@@ -20,7 +20,7 @@ struct DriveNeed {
   std::int64_t state_bytes = 0;  // two versions of its subgroups
   std::int64_t gradient_bytes = 0;
   std::int64_t activation_bytes = 0;  // of a step
-  std::int64_t parameter_bytes = 0;   // parameters=storage
+  std::int64_t parameter_bytes = 0;   // parameter_tier=storage
   std::int64_t total_bytes() const {
     return state_bytes + gradient_bytes + activation_bytes + parameter_bytes;
   }

@@ -127,10 +127,9 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       work.size_bytes += item.size_bytes;
     add(plan, {work});
   }
-  add(plan,
-      {{run.options.streams_parameters() ? "16-bit parameters of some layers (parameters=storage)"
-                                         : "16-bit parameters",
-        offload::parameter_memory_bytes(run.layout, run.options)}});
+  add(plan, {{run.options.streams_parameters() ? "16-bit parameters, some (parameter_tier=storage)"
+                                               : "16-bit parameters",
+              offload::parameter_memory_bytes(run.layout, run.options)}});
   add(plan,
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
                             run.options, run.geometry.device_count, device_memory_of(run)));

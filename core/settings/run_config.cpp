@@ -178,10 +178,11 @@ Status check_together(const Reading& reading) {
   }
   if (config.offload.parameters == ParameterTier::storage && config.offload.method == Method::csd &&
       config.offload.backend == Backend::xrt) {
-    return fail("parameters",
-                "parameters = \"storage\" with method = \"csd\" has the device write its 16-bit "
-                "copy to its drive, which backend = \"xrt\" cannot: use parameters = \"memory\" "
-                "or method = \"host\"");
+    return fail(
+        "parameter_tier",
+        "parameter_tier = \"storage\" with method = \"csd\" has the device write its 16-bit "
+        "copy to its drive, which backend = \"xrt\" cannot: use parameter_tier = \"memory\" "
+        "or method = \"host\"");
   }
   if (const auto device = model::parse_device_name(config.resources.device); !device.ok()) {
     return fail("device", device.error().message());

@@ -184,7 +184,7 @@ const Setting kSettings[] = {
            WORD("memory", GradientTier::memory)),
      kNone, "",
      "Where gradients wait for the update; memory needs room for all of them, and method=host."},
-    {"parameters", "offload", word,
+    {"parameter_tier", "offload", word,
      WORDS(offload.parameters, WORD("memory", ParameterTier::memory),
            WORD("storage", ParameterTier::storage)),
      kNone, "",
@@ -192,7 +192,7 @@ const Setting kSettings[] = {
      "layer comes before its forward and again before its backward (docs/parameters.md)."},
     {"parameter_buffer", "offload", bytes, AT(offload.parameter_buffer_bytes), between(0, 1e15),
      "bytes",
-     "With parameters=storage: host memory that layers' parameters take, beside those of the "
+     "With parameter_tier=storage: host memory that layers' parameters take, beside those of the "
      "embedding; at least the widest layer. 0 means twice the widest layer."},
     {"density", "offload", number, AT(offload.density), Range{.min = 1e-6, .max = 1}, "",
      "Part of each gradient's elements that is sent, the largest; 1 sends all, uncompressed."},

@@ -22,7 +22,7 @@ namespace sluice::simulate {
 // way. Subgroups have 85 million elements: so few that three buffer sets fit the 4 GiB of a
 // SmartSSD, and so many that 0.34 billion parameters are one round on six drives as on ten, which
 // took the same (figure 16a; the released configuration says 40 million). With method=csd and
-// parameters=storage, where a buffer set has a 16-bit copy too, they have 75 million.
+// parameter_tier=storage, where a buffer set has a 16-bit copy too, they have 75 million.
 Result<settings::RunConfig> simulation_config(const std::string& model_path,
                                               const std::string& platform_path,
                                               std::span<const std::string> overrides);

@@ -3,7 +3,7 @@
 // before the first, each layer's 16-bit parameters before its forward and again before its
 // backward, a layer ahead of it, its gradients after its backward, the loss beside backward.
 // Where forward and backward run in host memory nothing crosses, and a layer's parameters are there
-// as soon as they are up. With parameters=storage they come from the drives before that
+// as soon as they are up. With parameter_tier=storage they come from the drives before that
 // (core/offload/parameter_carrier.h).
 //
 // How several accelerators share a layer is on the page of accelerator_moves.h.

@@ -58,7 +58,7 @@ def twenty_steps_give_the_same_numbers_and_text(place):
         {"activations": "recompute", "state_cache": "auto", "commit_every": 3},
     ]
     for index, way in enumerate(ways):
-        found = place.train("--json", "--steps", 20, output=f"way{index}", parameters="storage",
+        found = place.train("--json", "--steps", 20, output=f"way{index}", parameter_tier="storage",
                             **some, **way).json()
         require(numbers(found) == numbers(plain), f"numbers with {way}")
         require_equal(found["sample"], plain["sample"], f"text with {way}")
@@ -96,7 +96,7 @@ def read_again(buffer_pages):
 def bytes_are_those_of_the_sizes_in_every_clock(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
     every = sum(DEEP_LAYERS)
-    asked = {"batch": 2, "sequence": 32, "parameters": "storage"}
+    asked = {"batch": 2, "sequence": 32, "parameter_tier": "storage"}
     widest = max(pages(sum(DEEP_LAYERS[:l]), DEEP_LAYERS[l]) for l in range(1, 10))
     for buffer, buffer_pages in ((0, 2 * widest), (400 * PAGE, 400), (1 << 30, 1 << 18)):
         wanted = (2 * every, 2 * (every + read_again(buffer_pages)))
@@ -116,7 +116,7 @@ def bytes_are_those_of_the_sizes_in_every_clock(place):
 @test
 def every_sample_model_is_simulated_with_its_parameters_on_the_drives(place):
     for model in sorted((SAMPLES / "models").glob("*.toml")):
-        out, back = moved(place.simulate(model, devices=10, method="csd", parameters="storage"))
+        out, back = moved(place.simulate(model, devices=10, method="csd", parameter_tier="storage"))
         require(0 < out < back <= 2 * out, f"{model.name}: {out} bytes out, {back} back")
 
 
@@ -132,7 +132,7 @@ def more_parameters_than_memory(place):
     require(LONG_PARAMETERS * 2 > CAP_BYTES, "the parameters fit")
     place.train("--steps", 1, output="memory", **settings).refused(
         2, ["smallest host_memory", "16-bit parameters"])
-    arguments = place.arguments("--json", "--steps", 1, parameters="storage", **settings)
+    arguments = place.arguments("--json", "--steps", 1, parameter_tier="storage", **settings)
     run = Running(arguments, place.path)
     _, status, usage = os.wait4(run.process.pid, 0)
     run.process.returncode = os.waitstatus_to_exitcode(status)
@@ -148,7 +148,7 @@ def more_parameters_than_memory(place):
 @test
 def killed_runs_resume_to_the_same_numbers(place):
     settings = dict(crash.SETTINGS)
-    crash.SETTINGS["parameters"] = "storage"
+    crash.SETTINGS["parameter_tier"] = "storage"
     try:
         whole = crash.Undisturbed(place, steps=40)
         killer = crash.Killer(random.Random(5), whole.startup_s)
@@ -166,20 +166,20 @@ def killed_runs_resume_to_the_same_numbers(place):
 
 @test
 def a_run_that_is_stopped_goes_on(place):
-    run = place.start("--json", "--steps", 100_000, parameters="storage", commit_every=7)
+    run = place.start("--json", "--steps", 100_000, parameter_tier="storage", commit_every=7)
     run.wait_for(lambda: (place / "out/state/commit.slc").exists() and
                  (place / "out/run.db").exists(), "state and database")
     run.signal(signal.SIGINT)
     stopped = run.wait().json()
     step = stopped["last_step"] if "last_step" in stopped else len(stopped["losses"])
-    rest = place.train("--json", "--resume", "--steps", step + 5, parameters="storage").json()
+    rest = place.train("--json", "--resume", "--steps", step + 5, parameter_tier="storage").json()
     require_equal(len(rest["losses"]), 5, "steps after the stop")
 
 
 @test
 def a_drive_without_room_is_refused_before_the_first_step(place):
     (place / "deep.toml").write_text(DEEP_MODEL.replace("128", "256"))
-    settings = {"model": "deep.toml", "parameters": "storage", "devices": 1}
+    settings = {"model": "deep.toml", "parameter_tier": "storage", "devices": 1}
     with small_volume(place, 198 << 20) as volume:
         reply = place.train("--steps", 2, **settings, state_dir=volume / "state")
         require(reply.code != 0, "a run without room for its parameters ran")
@@ -188,11 +188,11 @@ def a_drive_without_room_is_refused_before_the_first_step(place):
 
 @test
 def what_cannot_be_is_refused(place):
-    place.train(parameters="drives").refused(2, ["drives", "memory", "storage"])
-    place.train(parameters="storage", parameter_buffer=4096).refused(
+    place.train(parameter_tier="drives").refused(2, ["drives", "memory", "storage"])
+    place.train(parameter_tier="storage", parameter_buffer=4096).refused(
         2, ["parameter_buffer=4096", "widest layer"])
-    place.train(parameters="storage", backend="xrt", xclbin="x").refused(
-        2, ["backend", "parameters", "memory", "host"])
+    place.train(parameter_tier="storage", backend="xrt", xclbin="x").refused(
+        2, ["backend", "parameter_tier", "memory", "host"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// parameters=storage in simulated steps: what moves over which links, and that reading goes on
+// parameter_tier=storage in simulated steps: what moves over which links, and that reading goes on
 // beside computing.
 
 #include <cmath>
@@ -61,7 +61,7 @@ plan::RunPlan plan_with(double drive_bytes_per_s, const std::string& parameters)
                                              "prefetch=false",
                                              "subgroup_elements=1000000",
                                              "gradient_tier=memory",
-                                             "parameters=" + parameters};
+                                             "parameter_tier=" + parameters};
   const auto config = settings::parse_run_config(
       "name = 'ahead'\nmodel = 'm'\nplatform = 'p'\ntext = 'none'\n", "ahead.toml", settings);
   REQUIRE(config.ok());
@@ -85,7 +85,7 @@ TEST_CASE("a simulated step reads its parameters over the host link, and writes 
                                                "subgroup_elements=10000000"};
     const SimulatedStep plain = simulated(sample_plan(kModel, kPlatform, settings));
     std::vector<std::string> streamed = settings;
-    streamed.emplace_back("parameters=storage");
+    streamed.emplace_back("parameter_tier=storage");
     const plan::RunPlan plan = sample_plan(kModel, kPlatform, streamed);
     const SimulatedStep step = simulated(plan);
     const auto all = static_cast<double>(plan.layout.parameter_count);

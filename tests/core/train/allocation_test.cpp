@@ -56,8 +56,8 @@ TEST_CASE("no step after the first ones takes memory: a commit every third step"
   check_steps({"method=csd", "commit_every=3"});
 }
 TEST_CASE("no step after the first ones takes memory: parameters on the drives") {
-  check_steps({"method=csd", "parameters=storage"});
-  check_steps({"method=host", "parameters=storage", "parameter_buffer=12288"});
+  check_steps({"method=csd", "parameter_tier=storage"});
+  check_steps({"method=host", "parameter_tier=storage", "parameter_buffer=12288"});
 }
 TEST_CASE("no step after the first ones takes memory: state that stays in memory") {
   check_steps({"method=csd", "commit_every=3", "state_cache=60KB"});

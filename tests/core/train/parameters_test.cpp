@@ -32,9 +32,9 @@ const std::string kSwitch =
     "platform=" SLUICE_SOURCE_DIR "/sample_models/platforms/smartssd-a4000-switch.toml";
 
 // So little that backward reads a block again; later settings take its place.
-const std::vector<std::string> kStorage = {"parameters=storage", "parameter_buffer=12288"};
+const std::vector<std::string> kStorage = {"parameter_tier=storage", "parameter_buffer=12288"};
 
-// With parameters=storage a run of these settings has the losses and the state of `plain`.
+// With parameter_tier=storage a run of these settings has the losses and the state of `plain`.
 void check_same(const Trained& plain, const std::vector<std::string>& settings) {
   const SmallRun fresh;
   const auto trained = train_small(fresh, both(kStorage, settings));
@@ -87,7 +87,8 @@ struct Counted {
 
 Counted count_bytes(const std::vector<std::string>& settings) {
   const SmallRun files;
-  const auto config = files.config(both(settings, {"parameters=storage", "validation_batches=1"}));
+  const auto config =
+      files.config(both(settings, {"parameter_tier=storage", "validation_batches=1"}));
   REQUIRE(config.ok());
   const model::ModelFactory factory = arithmetic_factory();
   train::TrainingRun::Request request;
@@ -229,9 +230,9 @@ TEST_CASE("a resume makes the parameters' files anew, and goes on to the bit, th
   const SmallRun files;
   const auto plain = train_small(files, {});
   REQUIRE(plain.ok());
-  for (const std::string then : {"parameters=storage", "parameters=memory"}) {
+  for (const std::string then : {"parameter_tier=storage", "parameter_tier=memory"}) {
     const SmallRun fresh;
-    REQUIRE(train_small(fresh, {"steps=3", "schedule_steps=6", "parameters=storage"}).ok());
+    REQUIRE(train_small(fresh, {"steps=3", "schedule_steps=6", "parameter_tier=storage"}).ok());
     const auto rest =
         train_small(fresh, {then, "method=host", "device_map=1,2"}, train::StartFrom::last_commit);
     REQUIRE(rest.ok());
@@ -273,8 +274,8 @@ TEST_CASE("a step writes each parameter once, and reads it once or twice: to the
 
 TEST_CASE("a drive that fails under parameters is named with the layer, or no number changes") {
   for (const std::string method : {"method=csd", "method=host"}) {
-    const std::vector<std::string> settings = {method, "devices=1", "steps=2", "parameters=storage",
-                                               "parameter_buffer=12288"};
+    const std::vector<std::string> settings = {method, "devices=1", "steps=2",
+                                               "parameter_tier=storage", "parameter_buffer=12288"};
     ParameterRequests::Counts counts;
     const SmallRun files;
     const auto undisturbed = train_small(
@@ -325,12 +326,12 @@ TEST_CASE("a drive that fails under parameters is named with the layer, or no nu
 }
 
 TEST_CASE("a failure with parameters on the drives leaves the last commit") {
-  check_last_commit_stands({"commit_every=3", "parameters=storage"}, {30, 700, 23});
+  check_last_commit_stands({"commit_every=3", "parameter_tier=storage"}, {30, 700, 23});
 }
 
 TEST_CASE("a window that no layer fits into is refused with the smallest that would do") {
   const SmallRun files;
-  const auto trained = train_small(files, {"parameters=storage", "parameter_buffer=4096"});
+  const auto trained = train_small(files, {"parameter_tier=storage", "parameter_buffer=4096"});
   REQUIRE_FALSE(trained.ok());
   CHECK_THAT(message_of(trained), Catch::Contains("parameter_buffer=4096"));
   CHECK_THAT(message_of(trained), Catch::Contains("widest layer take"));
@@ -353,7 +354,8 @@ TEST_CASE("the memory plan has the window in place of all parameters") {
   };
   const auto config = files.config({});
   const auto plan = plan::plan_run(*config);
-  CHECK(item(needs("parameters=memory"), "16-bit parameters") == 2 * plan->layout.parameter_count);
+  CHECK(item(needs("parameter_tier=memory"), "16-bit parameters") ==
+        2 * plan->layout.parameter_count);
   const std::int64_t tables = offload::page_bytes(plan->layout.layers[0]);
   CHECK(item(needs("parameter_buffer=16384"), "16-bit parameters") ==
         2 * plan->layout.parameter_count);

@@ -183,6 +183,20 @@ TEST_CASE("bytes in the file are those of the operations, whatever changes betwe
   }
 }
 
+TEST_CASE("bytes in the file are those of the operations, with parameters on the drives") {
+  for (const std::string method : {"method=csd", "method=host"}) {
+    INFO(method);
+    const SmallRun files;
+    BytesByLink moved;
+    const std::vector<train::PlannedChange> changes = {{2, {"device_map=0,1"}},
+                                                       {4, {"method=host", "device_map=even"}}};
+    require_ok(train_recorded(
+        files, {method, "parameter_tier=storage", "parameter_buffer=12288", "validation_every=3"},
+        train::StartFrom::new_state, changes, moved));
+    require_same(recorded_bytes(files.folder.file("run.db")), moved);
+  }
+}
+
 TEST_CASE("bytes in the file are those of the operations, where a resume goes on in another way") {
   for (const OffloadChange& change : every_change_of_offload()) {
     INFO(fmt::format("{} -> {}", fmt::join(change.from, " "), fmt::join(change.to, " ")));
