@@ -127,9 +127,10 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       work.size_bytes += item.size_bytes;
     add(plan, {work});
   }
-  add(plan, {{run.options.streams_parameters() ? "16-bit parameters, some (parameter_tier=storage)"
-                                               : "16-bit parameters",
-              offload::parameter_memory_bytes(run.layout, run.options)}});
+  const bool streams = run.options.streams_parameters();
+  const std::int64_t parameter_bytes = offload::parameter_memory_bytes(run.layout, run.options);
+  add(plan, {{"16-bit parameters", streams ? 0 : parameter_bytes},
+             {"window of 16-bit parameters (parameter_tier)", streams ? parameter_bytes : 0}});
   add(plan,
       offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
                             run.options, run.geometry.device_count, device_memory_of(run)));

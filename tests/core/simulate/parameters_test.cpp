@@ -26,7 +26,7 @@ std::array<double, 2> moved_bytes(const SimulatedStep& step, const std::string& 
   return sum;
 }
 
-// Of a model whose layers have all the same size but for the embedding and a small head.
+// The highest layers, as many as the window holds, are still there when backward begins.
 double reread_elements(const plan::RunPlan& plan) {
   const std::int64_t buffer_bytes =
       offload::plan_parameter_window(plan.layout, plan.options).buffer_bytes;
