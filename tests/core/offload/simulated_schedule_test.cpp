@@ -18,6 +18,7 @@
 
 #include "core/offload/assembly.h"
 #include "core/runtime/clocks.h"
+#include "core/train/layer_traffic.h"
 #include "core/train/training_step.h"
 #include "tests/core/runtime/test_platform.h"
 
@@ -512,21 +513,51 @@ runtime::Operation layer_operation(train::StepContext& context, Stage stage, Lay
   return operation;
 }
 
-runtime::Task<Status> forward_and_backward(train::StepContext& context) {
+using Traffic = train::LayerTraffic;
+
+runtime::Task<Status> forward_layers(train::StepContext& context, Traffic& traffic) {
   for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
-    Status up = co_await context.offload.parameters_up(layer);
-    CO_RETURN_IF_ERROR(up);
-    Status forward = co_await layer_operation(context, Stage::forward, layer);
-    CO_RETURN_IF_ERROR(forward);
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
+    Status computed = co_await layer_operation(context, Stage::forward, layer);
+    CO_RETURN_IF_ERROR(computed);
   }
+  co_return ok_status();
+}
+
+runtime::Task<Status> backward_layers(train::StepContext& context, Traffic& traffic) {
   for (std::int32_t index = context.layout.layer_count(); index-- > 0;) {
-    Result<runtime::Pool::Lease> lease =
-        co_await context.offload.acquire_layer_gradient(LayerId{index});
+    const LayerId layer{index};
+    Status there = co_await traffic.next_layer();
+    CO_RETURN_IF_ERROR(there);
+    Result<runtime::Pool::Lease> lease = co_await context.offload.acquire_layer_gradient(layer);
     CO_RETURN_IF_ERROR(lease);
-    Status backward = co_await layer_operation(context, Stage::backward, LayerId{index});
-    CO_RETURN_IF_ERROR(backward);
-    context.offload.send_gradient(LayerId{index}, std::move(*lease));
+    Status computed = co_await layer_operation(context, Stage::backward, layer);
+    CO_RETURN_IF_ERROR(computed);
+    traffic.send_gradient(layer, std::move(*lease));
   }
+  co_return ok_status();
+}
+
+runtime::Task<Status> forward_pass(train::StepContext& context) {
+  Traffic traffic(context, Traffic::Pass::forward, 1);
+  Status computed = co_await forward_layers(context, traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
+
+runtime::Task<Status> backward_pass(train::StepContext& context) {
+  Traffic traffic(context, Traffic::Pass::backward, 1);
+  Status computed = co_await backward_layers(context, traffic);
+  Status finished = co_await traffic.finish();
+  co_return computed.ok() ? finished : computed;
+}
+
+runtime::Task<Status> forward_and_backward(train::StepContext& context) {
+  Status forward = co_await forward_pass(context);
+  CO_RETURN_IF_ERROR(forward);
+  Status backward = co_await backward_pass(context);
+  CO_RETURN_IF_ERROR(backward);
   Status sent = co_await context.offload.gradients_sent();
   co_return sent;
 }
@@ -742,6 +773,9 @@ TEST_CASE("10,000 seeded schedules of each pipeline, updated ahead of planted de
     setup.commit_every = one_of(1, 1, 2, 3);
     setup.state_cache_bytes = one_of(0, 80'000, 160'000);
     setup.subgroup_elements = one_of(3000, 1200);
+    setup.accelerators = one_of(0, 0, 1, 2);
+    setup.parameters = one_of(offload::ParameterTier::memory, offload::ParameterTier::storage);
+    setup.parameter_buffer_bytes = kPageBytes * one_of(0, 4, 5, 9);
     setup.disturbance.seed = seed;
     setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
     if (seed % 2 == 1) {

@@ -201,6 +201,8 @@ TEST_CASE("1,000 planted decisions: clipped norms and overflows, updated ahead a
       {"method=csd", "pipeline=nbuffer", "state_cache=30KiB", "commit_every=3"},
       {"method=csd", "pipeline=serial", "state_cache=30KiB", "grad_accum_steps=2"},
       {"method=host", "pipeline=handover", "state_cache=40KiB", "commit_every=2"},
+      {"method=host", "pipeline=nbuffer", "parameter_tier=storage", "buffers=3"},
+      {"method=csd", "pipeline=handover", "parameter_tier=storage", "activations=offload"},
       {"method=csd", "pipeline=nbuffer", "prefetch=false", "subgroup_elements=700", "devices=3"},
   };
   int decisions = 0;
