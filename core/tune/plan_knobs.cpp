@@ -28,6 +28,13 @@ Values wires(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
   return {"native", "fp32"};
 }
 
+Values overlaps(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
+  return {"exact", "off"};
+}
+Values parameter_tiers(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
+  return {"memory", "storage"};
+}
+
 // It says what a crash costs, so it stays unless somebody says how much that may be.
 Values commit_periods(const RunPlan& /*run*/, std::int64_t commit_every_max) {
   if (commit_every_max <= 1) return {};
@@ -55,10 +62,12 @@ constexpr std::array kKnobs = {
     PlanKnob{"gradient_tier", "storage", true, gradient_tiers,
              "where gradients wait for the update"},
     PlanKnob{"state_cache", "0", true, state_caches, "optimizer state that stays in memory"},
+    PlanKnob{"parameter_tier", "storage", true, parameter_tiers, "where 16-bit parameters lie"},
     PlanKnob{"activation_buffer", "4096", false, activation_buffers,
              "memory for activations on their way"},
     PlanKnob{"buffers", "1", false, buffer_counts, "subgroups under way at once"},
     PlanKnob{"pipeline", "serial", false, pipelines, "how read, update and write overlap"},
+    PlanKnob{"overlap", "off", false, overlaps, "whether the update runs beside backward"},
     PlanKnob{"wire", "fp32", false, wires, "bits of gradients and parameters on the link"},
     PlanKnob{"commit_every", "1", false, commit_periods, "steps between commits"},
 };

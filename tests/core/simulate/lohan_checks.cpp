@@ -11,91 +11,125 @@ namespace {
 const std::string kModel = "gpt3-13b";
 const std::string kServer = "ssd12-4090";
 constexpr std::int64_t kSequence = 1024;
+constexpr std::int64_t kGroupElements = 700'000'000;  // the artifact's, on all drives together
 
+// Parameters and state on the drives, gradients in host memory, the update beside backward; the
+// next group is read while one is written, and updated behind both.
 plan::RunPlan plan_of(std::int64_t batch, int drives) {
-  return sample_plan(kModel, kServer,
-                     {"method=host", "pipeline=serial", "precision=fp16", "gradient_tier=memory",
-                      "activations=keep", fmt::format("batch={}", batch),
-                      fmt::format("sequence={}", kSequence), fmt::format("devices={}", drives)});
+  return sample_plan(
+      kModel, kServer,
+      {"method=host", "pipeline=handover", "overlap=exact", "parameter_tier=storage",
+       "gradient_tier=memory", "precision=fp16", "activations=keep", fmt::format("batch={}", batch),
+       fmt::format("sequence={}", kSequence), fmt::format("devices={}", drives),
+       fmt::format("subgroup_elements={}", kGroupElements / drives)});
 }
+
+struct Row {
+  std::int64_t batch;
+  int drives;
+  double published;  // TFLOPS
+};
+constexpr Row kByBatch[] = {
+    {8, 12, 42.8}, {16, 12, 84.3}, {32, 12, 143.1}, {64, 12, 155.8}, {128, 12, 153.8}};
+constexpr Row kByDrives[] = {{32, 1, 37.5},   {32, 2, 64.3},  {32, 3, 81.1},  {32, 6, 121.7},
+                             {32, 12, 142.0}, {64, 1, 70.3},  {64, 2, 111.7}, {64, 3, 136.3},
+                             {64, 6, 151.5},  {64, 12, 148.2}};
 
 // 6 FLOP a parameter and token, whatever is computed besides.
-double teraflop(const plan::RunPlan& plan) {
-  return 6e-12 * static_cast<double>(plan.layout.parameter_count) *
-         static_cast<double>(plan.config.batch.batch * kSequence);
+PublishedRow simulated_row(const Row& row) {
+  const plan::RunPlan plan = plan_of(row.batch, row.drives);
+  const double tera = 6e-12 * static_cast<double>(plan.layout.parameter_count) *
+                      static_cast<double>(row.batch * kSequence);
+  return {fmt::format("{} drive{}, batch {}", row.drives, row.drives == 1 ? "" : "s", row.batch),
+          row.published, tera / simulated(plan).total_seconds};
 }
 
-double seconds_of(const SimulatedStep& step, Phase phase) {
-  return step.seconds[static_cast<std::size_t>(phase)];
+std::vector<PublishedRow> rows_of(std::span<const Row> rows) {
+  std::vector<PublishedRow> all;
+  for (const Row& row : rows) all.push_back(simulated_row(row));
+  return all;
 }
 
-// With one drive the published step takes as long whatever the batch: the drive's time.
-std::vector<PublishedRow> drive_rows() {
-  std::vector<PublishedRow> rows;
-  for (const auto& [batch, published] : {std::pair(32, 37.5), std::pair(64, 70.3)}) {
-    const plan::RunPlan plan = plan_of(batch, 1);
-    rows.push_back({fmt::format("one drive, batch {}: the step; the update", batch),
-                    teraflop(plan) / published, seconds_of(simulated(plan), Phase::update)});
-  }
-  return rows;
+// The share of a step in which a kernel runs where forward and backward are computed.
+double compute_share(const SimulatedStep& step) {
+  const auto compute = std::ranges::find(step.engines, "compute", &EngineUse::name);
+  REQUIRE(compute != step.engines.end());
+  return (compute->busy_seconds[0] + compute->busy_seconds[1] + compute->busy_seconds[2]) /
+         step.total_seconds;
 }
 
-// At the largest batch the update is a tenth of a step, beside backward or behind it.
-PublishedRow largest_batch() {
-  const plan::RunPlan plan = plan_of(128, 12);
-  return {"twelve drives, batch 128: the step", teraflop(plan) / 153.8,
-          simulated(plan).total_seconds};
+// The same of the first drive.
+double drive_share(const SimulatedStep& step) {
+  const auto drive = std::ranges::find_if(
+      step.links, [](const LinkUse& link) { return link.name.ends_with(".drive"); });
+  REQUIRE(drive != step.links.end());
+  return (drive->busy_seconds[0] + drive->busy_seconds[1] + drive->busy_seconds[2]) /
+         step.total_seconds;
 }
 
 }  // namespace
 
 std::string lohan_checks_text() {
-  std::vector<PublishedRow> rows = drive_rows();
-  rows.push_back(largest_batch());
   return "## A desktop GPU and twelve drives\n\n"
-         "The artifact of LoHan (2024) has GPT-3 13B on one RTX 4090 with 768 GB of host memory "
-         "and "
-         "up to\n"
-         "twelve drives, by batch and by number of drives, in TFLOPS of 6 FLOP a parameter and "
-         "token. Its\n"
-         "update runs beside backward and its parameters lie on the drives, which this schedule "
-         "has not; so\n"
-         "two things are compared: what the drives alone take, where they bind, and a step that "
-         "computing\n"
-         "binds. `sample_models/platforms/ssd12-4090.toml` is the machine,\n"
-         "`tests/core/simulate/lohan_checks.cpp` holds the first to 5 % and the second to 15 "
-         "%.\n\n" +
-         published_table("s", rows) +
-         "The state alone moves 24 bytes a parameter here, and 30 there with parameters and "
-         "gradients. On\n"
-         "the vendor's rates 30 bytes take 85 s if reads and writes add up and 54 s if they "
-         "overlap: the\n"
-         "published 68 and 73 s lie between. So the first rows say no more than that the drive's "
-         "rates are of\n"
-         "the right size.\n\n";
+         "The artifact of LoHan (2024; before as Fuyou, and as Ratel at ICDE 2025) has GPT-3 13B "
+         "on "
+         "one RTX 4090 with\n"
+         "768 GB of host memory and up to twelve drives, in TFLOPS of 6 FLOP a parameter and "
+         "token. "
+         "Its parameters and\n"
+         "state lie on the drives, and the update runs beside backward, in groups of 0.7 billion "
+         "elements: here\n\n"
+         "    sluice simulate sample_models/models/gpt3-13b.toml --set method=host \\\n"
+         "        --set pipeline=handover --set overlap=exact --set parameter_tier=storage \\\n"
+         "        --set gradient_tier=memory --set precision=fp16 --set activations=keep \\\n"
+         "        --set sequence=1024 --set batch=32 --set devices=12 \\\n"
+         "        --set subgroup_elements=58333333 \\\n"
+         "        --platform sample_models/platforms/ssd12-4090.toml\n\n"
+         "`sample_models/platforms/ssd12-4090.toml` is the machine, `tests/core/simulate/"
+         "lohan_checks.cpp` holds the rows\n"
+         "to 15 %.\n\n" +
+         published_table("TFLOPS", rows_of(kByBatch)) +
+         published_table("TFLOPS", rows_of(kByDrives)) +
+         "The artifact's two tables give twelve drives apart, 143.1 and 142.0 at batch 32, 155.8 "
+         "and 148.2 at 64. One\n"
+         "drive binds a step whatever the batch, and with twelve of them computing does from batch "
+         "64 on; below, the\n"
+         "update on the processor does. Two constants are derived from these rows, as the platform "
+         "file says. What activations\n"
+         "cost is not in the simulated rows: the artifact swaps them to host memory as its plan "
+         "says, and does not print the\n"
+         "plan.\n\n";
 }
 
-TEST_CASE("one drive's update takes as long as LoHan's step, which the drive binds") {
-  require_within(drive_rows(), 0.05);
+TEST_CASE("LoHan's 13B by batch and by number of drives is within 15 %") {
+  require_within(rows_of(kByBatch), 0.15);
+  require_within(rows_of(kByDrives), 0.15);
 }
 
-TEST_CASE("a step of batch 128 is within 15 % of LoHan's, and computing binds it") {
-  require_within({largest_batch()}, 0.15);
-  const SimulatedStep step = simulated(plan_of(128, 12));
-  const auto compute = std::ranges::find(step.engines, "compute", &EngineUse::name);
-  REQUIRE(compute != step.engines.end());
-  CHECK(compute->busy_seconds[0] + compute->busy_seconds[1] > 0.85 * step.total_seconds);
+TEST_CASE("one drive binds LoHan's step, and computing does with twelve") {
+  const SimulatedStep by_drive = simulated(plan_of(32, 1));
+  CHECK(drive_share(by_drive) > 0.75);
+  CHECK(compute_share(by_drive) < 0.3);
+  const SimulatedStep by_compute = simulated(plan_of(64, 12));
+  CHECK(compute_share(by_compute) > 0.9);
+  CHECK(drive_share(by_compute) < 0.3);
 }
 
-TEST_CASE("the 13B model has 12.9 billion parameters, and its update moves 24 bytes of each") {
+TEST_CASE("a step of the 13B model reads 16 bytes a parameter and writes 14") {
   const plan::RunPlan plan = plan_of(32, 12);
-  CHECK(plan.layout.parameter_count / 100'000'000 == 128);
-  std::int64_t bytes = 0;
+  const std::int64_t count = plan.layout.parameter_count;
+  CHECK(count / 100'000'000 == 128);
+  std::array<std::int64_t, 2> bytes{};
   for (const LinkUse& link : simulated(plan).links) {
     if (!link.name.ends_with(".drive")) continue;
-    for (const auto& phase : link.size_bytes) bytes += phase[0] + phase[1];
+    for (const auto& phase : link.size_bytes) {
+      for (std::size_t way = 0; way < 2; ++way) bytes[way] += phase[way];
+    }
   }
-  CHECK(bytes == 24 * plan.layout.parameter_count);
+  CHECK(bytes[1] == 14 * count);
+  // Backward finds the embedding and what is left of the window in memory.
+  CHECK(bytes[0] <= 16 * count);
+  CHECK(bytes[0] > 15 * count);
 }
 
 }  // namespace sluice::simulate
