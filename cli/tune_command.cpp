@@ -225,11 +225,11 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->excludes("--apply");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
-      "The search varies method, pipeline, subgroup_elements, buffers, wire, gradient_tier and, "
-      "where\n"
-      "the devices are not alike, device_map; none changes the training result. --density also "
-      "allows\n"
-      "compressed gradients, which does.\n"
+      "The search varies method, pipeline, subgroup_elements, buffers, wire, overlap, "
+      "gradient_tier\n"
+      "and, where the devices are not alike, device_map; none changes the training result. "
+      "--density\n"
+      "also allows compressed gradients, which does.\n"
       "A run may be finished, stopped or live; it needs four recorded steps. Its findings about "
       "the\n"
       "machine come first: how far simulation was off, which rates differ, what remains.\n"

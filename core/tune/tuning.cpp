@@ -203,6 +203,7 @@ std::vector<TuneKnob> tune_knobs() {
   return {{"method", {"csd", "host"}, TuneKnob::Kind::fork},
           {"pipeline", {"nbuffer", "handover", "serial"}},
           {"wire", {"native", "fp32"}},
+          {"overlap", {"exact", "off"}},
           {"gradient_tier", {"storage", "memory"}},
           // Last, and together: a device's memory holds few large ones or many small ones.
           {"subgroup_elements",

@@ -31,7 +31,7 @@ struct TuneKnob {
 };
 
 // What may be turned without changing what the model learns: method, pipeline, buffers,
-// subgroup_elements, wire, gradient_tier.
+// subgroup_elements, wire, overlap, gradient_tier.
 std::vector<TuneKnob> tune_knobs();
 
 // Shares of the subgroups where the devices are not alike: even, and those at which every drive, or

@@ -62,8 +62,8 @@ TEST_CASE("a knob that is held stays, and one that cannot change on a live run")
 
 TEST_CASE(
     "density is a knob only where it may fall, and the device map only where devices differ") {
-  const std::vector<std::string> all_but_buffers = {"method", "pipeline", "wire", "gradient_tier",
-                                                    "subgroup_elements"};
+  const std::vector<std::string> all_but_buffers = {
+      "method", "pipeline", "wire", "overlap", "gradient_tier", "subgroup_elements"};
   TuneChoice choice{.held = all_but_buffers};
   CHECK(keys_of(tuned(MachineTuning(kLaptop, choice))) == std::vector<std::string>{"buffers"});
   choice.density_min = 0.1;

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/tune/layer_problem.h"
+#include "core/tune/plan_knobs.h"
 #include "tests/core/tune/block_memory.h"
 
 namespace sluice::tune {
@@ -142,8 +143,7 @@ TEST_CASE("on random machines the planned layers are the best of all, by simulat
   for (int i = 0; i < kCases; ++i) {
     const Case machine = random_case(random);
     PlanRequest request = machine.request();
-    request.held = {"gradient_tier", "state_cache", "activation_buffer",
-                    "buffers",       "pipeline",    "wire"};
+    for (const PlanKnob& knob : plan_knobs()) request.held.emplace_back(knob.key);
     request.simulations_max = 5000;
     const auto base = machine.plan_of({});
     REQUIRE(base.ok());

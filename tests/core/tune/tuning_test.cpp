@@ -94,6 +94,7 @@ TEST_CASE("the search comes within 3 % of the best of all combinations with a te
                               {"buffers", "2"},
                               {"subgroup_elements", "16000000"},
                               {"gradient_tier", "storage"},
+                              {"overlap", "off"},
                               {"wire", "fp32"}};
   const auto found = tune(knobs, start, evaluate);
   REQUIRE(found.ok());
