@@ -100,12 +100,12 @@ class Offload {
   LayerId selected_from() const { return updates_[this_].compressed_from; }
   // The gradients of this step contain it.
   double loss_scale() const { return updates_[this_].loss_scale; }
-  // Of gradients with this loss scale what is still contained in those on the drives; 1 with error
-  // feedback, which divides it out.
+  // The part of this loss scale that is still contained in the gradients on the drives; 1 with
+  // error feedback, which divides it out.
   double remaining_loss_scale(double loss_scale) const {
     return parts_.options.has_feedback() ? 1 : loss_scale;
   }
-  // Of the step under way, after update(): what was updated before its decision.
+  // What of the step under way was updated before its decision; after update().
   const Speculation& speculation() const { return updates_[this_].speculation; }
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> end_step(const state::TrainingPosition& position);

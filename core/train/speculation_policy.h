@@ -16,7 +16,7 @@ class SpeculationPolicy {
       : pause_steps_(pause_steps), as_expected_in_a_row_(pause_steps) {}
 
   bool speculates() const { return as_expected_in_a_row_ >= pause_steps_; }
-  // Of every step, whether it was updated ahead or not.
+  // After every step, whether it was updated ahead or not.
   void on_decision(bool is_as_expected) {
     if (!is_as_expected) {
       as_expected_in_a_row_ = 0;

@@ -87,7 +87,7 @@ PlantedSteps random_steps(std::uint64_t seed, int count) {
   return steps;
 }
 
-// Of a run whose steps are all updated ahead of their decision, whatever the last ones were.
+// A run whose steps are all updated ahead of their decision, whatever the last ones were.
 struct Overlapped {
   Trained trained;
   std::int64_t ahead_count = 0;
