@@ -7,6 +7,7 @@
 
 #include "base/utc_time.h"
 #include "cli/run_record.h"
+#include "core/plan/placement.h"
 
 namespace sluice::cli {
 namespace {
@@ -89,6 +90,7 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
   add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
   add("host_name", system.nodename);
   for (const auto& [key, value] : settings::setting_values(plan.config)) add(key, value);
+  add("placement", plan::placement_text(plan));
   add("activation_layers",
       activation::layers_text(plan.activations, plan.config.arithmetic.activations));
   if (clock == ModeClock::simulated) add("clock", "simulated");

@@ -259,6 +259,11 @@ std::string waits_of_layers(std::vector<analyze::LayerWaits> layers,
   return sum_ns == 0 ? "0 s a step" : fmt::format("{} a step ({})", a_step(sum_ns), named);
 }
 
+void print_placement(const Shown& shown, int columns) {
+  const std::string placement = shown.meta_value("placement");
+  if (placement != "?") print_lines("\n" + wrapped("Placement: " + placement, columns, "  "));
+}
+
 void print_activations(const Shown& shown, int columns) {
   const std::string layers = shown.meta_value("activation_layers");
   if (layers != "?") print_lines("\n" + wrapped("Activations of layers: " + layers, columns, "  "));
@@ -321,6 +326,7 @@ void print_text(const Shown& shown, std::int64_t last) {
   print_steps(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
+  print_placement(shown, columns);
   print_activations(shown, columns);
 }
 

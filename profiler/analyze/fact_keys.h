@@ -10,7 +10,7 @@
 
 namespace sluice::analyze {
 
-inline constexpr std::array<std::pair<std::string_view, const char*>, 11> kFactKeys = {{
+inline constexpr std::array<std::pair<std::string_view, const char*>, 12> kFactKeys = {{
     {"parameters", "Parameters"},
     {"platform_name", "Platform"},
     {"machine", "Machine"},
@@ -18,6 +18,7 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 11> kFactK
     {"started_utc", "Started (UTC)"},
     {"model", "Model"},
     {"platform", "Platform file"},
+    {"placement", "Placement"},
     {"activation_layers", "Activations"},
     {"output", "Output"},
     {"sluice_version", "Sluice"},
