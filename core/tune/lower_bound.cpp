@@ -12,12 +12,21 @@ using platform::Direction;
 
 constexpr auto kRead = static_cast<std::size_t>(Direction::read);
 constexpr auto kWrite = static_cast<std::size_t>(Direction::write);
-constexpr double kElementBytes = 4;  // a checksum is charged at the rate of "stage", an fp32 each
+constexpr double kElementBytes = 4;  // without a rate of its own a checksum has "stage", fp32 each
 
 double total(const simulate::ByPhase& seconds) {
   double sum = 0;
   for (const double phase : seconds) sum += phase;
   return sum;
+}
+
+// Seconds of the host's processor for the checksum of an activation byte, as a step charges it
+// (core/activation/activation_carrier.cpp).
+double summed_byte_seconds(const platform::Engine& host) {
+  const auto checksum = host.rate.find("checksum");
+  if (checksum != host.rate.end()) return 1 / checksum->second;
+  const auto stage = host.rate.find("stage");
+  return stage == host.rate.end() ? 0 : 1 / kElementBytes / stage->second;
 }
 
 // The share of activation bytes that crosses each link: drives have even parts of them, and so have
@@ -95,9 +104,8 @@ std::vector<StepLoad> step_loads(const plan::RunPlan& kept, const simulate::Simu
     if (id == kept.platform.compute_engine) continue;  // its layers are the critical path
     StepLoad load{platform::kind_of(platform, platform.engines[i].name) + " kernels",
                   total(step.engines[i].busy_seconds), 0};
-    const auto stage = platform.engines[i].rate.find("stage");
-    if (id == platform.host_engine && stage != platform.engines[i].rate.end()) {
-      load.seconds_per_moved_byte = 2 / kElementBytes / stage->second;
+    if (id == platform.host_engine) {
+      load.seconds_per_moved_byte = 2 * summed_byte_seconds(platform.engines[i]);
     }
     loads.push_back(std::move(load));
   }
@@ -113,9 +121,7 @@ double moved_byte_seconds(const plan::RunPlan& run, Direction direction) {
         direction == Direction::read ? link.read_bytes_per_s : link.write_bytes_per_s;
     seconds = std::max(seconds, shares[i] / rate);
   }
-  const platform::Engine& host = run.platform.engine(run.platform.host_engine);
-  const auto stage = host.rate.find("stage");
-  return stage == host.rate.end() ? seconds : std::max(seconds, 1 / kElementBytes / stage->second);
+  return std::max(seconds, summed_byte_seconds(run.platform.engine(run.platform.host_engine)));
 }
 
 LowerBound lower_bound(const LayerProblem& problem, std::int64_t surplus_bytes) {

@@ -171,7 +171,10 @@ class Planner {
   Result<LayerProblem> problem_with(const TuneSettings& settings, plan::RunPlan& base) {
     ASSIGN_OR_RETURN(base, request_.plan_of(overrides_of(settings)));
     ASSIGN_OR_RETURN(LayerProblem problem, layer_problem(base, request_.memory));
-    ASSIGN_OR_RETURN(const plan::RunPlan kept, base_of_bound(base, problem));
+    ASSIGN_OR_RETURN(plan::RunPlan kept, base_of_bound(base, problem));
+    // What a step moves does not depend on the pipeline; with this one no part of the step before
+    // ends in it.
+    kept.options.pipeline = offload::Pipeline::serial;
     const auto step = simulate::simulate_step(kept);
     if (step.ok()) problem.loads = step_loads(kept, *step);
     return problem;

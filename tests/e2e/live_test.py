@@ -67,7 +67,8 @@ def dense_knobs():
     return {"pipeline": ["serial", "handover", "nbuffer"], "method": ["host", "csd"],
              "buffers": [1, 2, 3, 5, 8], "device_map": ["even", "3,1", "1,4", "1,0"],
              "wire": ["fp32", "native"], "error_feedback": ["true", "false"],
-             "prefetch": ["true", "false"], "queue_depth": [1, 4, 64, 200],
+             "prefetch": ["true", "false"], "overlap": ["off", "exact"],
+             "queue_depth": [1, 4, 64, 200],
              "io_bytes": ["4KiB", "64KiB", "1MiB"], "bounce_memory": ["8MiB", "32MiB"],
              "commit_every": [1, 2, 5], "state_cache": ["0", "70KB", "auto"],
              "record": ["steps", "transfers", "all"]}
