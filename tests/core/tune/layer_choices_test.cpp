@@ -98,7 +98,6 @@ SmallMachine made_machine(std::mt19937& random) {
   };
   SmallMachine machine;
   std::int64_t all_bytes = 0;
-  std::int64_t input_bytes = 0;
   const auto layer_count = static_cast<int>(between(2, 6.99));
   double forward_seconds = 0;
   for (int l = 0; l < layer_count; ++l) {
@@ -108,7 +107,6 @@ SmallMachine made_machine(std::mt19937& random) {
         {forward, forward * between(1.5, 2.5), bytes,
          static_cast<std::int64_t>(between(0.03, 0.3) * static_cast<double>(bytes))});
     all_bytes += bytes;
-    input_bytes += machine.layers.back().input_bytes;
     forward_seconds += forward;
   }
   // From a tenth of what forward makes in its time to ten times that.
