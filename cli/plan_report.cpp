@@ -109,8 +109,8 @@ std::string link_lines(const PlanReport& report) {
   }
   if (plan.moved_bytes == 0) return text + "  No activation leaves memory.\n";
   text += fmt::format(
-      "  Of these {} are activations that leave. Forward and backward wait {} for them, {:.1f} % "
-      "of a step.\n",
+      "  Activations that leave are {} of it. Forward and backward wait {} for them, {:.1f} % of a "
+      "step.\n",
       format_bytes(plan.moved_bytes), duration(plan.stall_seconds * report.time_scale),
       100 * plan.stall_seconds / plan.step.total_seconds);
   return text;

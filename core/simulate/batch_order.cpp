@@ -62,7 +62,8 @@ class StepByBatches {
     for (const LayerId layer : all_ids<LayerId>(context_.layout.layer_count())) {
       Status there = co_await traffic.next_layer();
       CO_RETURN_IF_ERROR(there);
-      Status done = co_await computing(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
+      Status done = co_await train::layer_operation(context_, runtime::Stage::forward, layer,
+                                                    cost_of(layer).forward_ns);
       CO_RETURN_IF_ERROR(done);
     }
     co_return ok_status();
@@ -87,7 +88,8 @@ class StepByBatches {
       CO_RETURN_IF_ERROR(there);
       Result<runtime::Pool::Lease> lease = co_await context_.offload.acquire_layer_gradient(layer);
       CO_RETURN_IF_ERROR(lease);
-      Status done = co_await computing(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
+      Status done = co_await train::layer_operation(context_, runtime::Stage::backward, layer,
+                                                    cost_of(layer).backward_ns);
       CO_RETURN_IF_ERROR(done);
       if (micro_step + 1 == plan_.micro_step_count) {
         traffic.send_gradient(layer, std::move(*lease));
@@ -110,16 +112,6 @@ class StepByBatches {
     CO_RETURN_IF_ERROR(taken);
     Status added = co_await adding(layer);
     co_return added;
-  }
-
-  runtime::Operation computing(runtime::Stage stage, LayerId layer, TimeNs dur_ns) {
-    runtime::Operation operation;
-    operation.runtime = &context_.runtime;
-    operation.label.stage = stage;
-    operation.label.layer = layer;
-    operation.cost.engine = context_.platform.compute_engine;
-    operation.cost.engine_dur_ns = dur_ns;
-    return operation;
   }
 
   // One pass, as that which checks a layer's gradients.

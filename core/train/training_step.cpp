@@ -32,7 +32,7 @@ class TrainingStep {
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
                                         const model::LayerGradient& into, int gradient);
-  runtime::Operation layer_operation(runtime::Stage stage, LayerId layer, TimeNs dur_ns);
+  runtime::Operation computing(runtime::Stage stage, LayerId layer, TimeNs dur_ns) const;
   const plan::LayerCost& cost_of(LayerId layer) const {
     return context_.layer_costs[static_cast<std::size_t>(index_of(layer))];
   }
@@ -179,7 +179,7 @@ GradientSummary TrainingStep::summary() const {
 
 runtime::Operation TrainingStep::forward_operation(LayerId layer, int micro_step) {
   runtime::Operation operation =
-      layer_operation(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
+      computing(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
   if (context_.device != nullptr) {
     set_device_work(context_, operation,
                     {.kind = DeviceWork::Kind::forward, .layer = layer, .micro_step = micro_step});
@@ -195,7 +195,7 @@ runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_ste
                                                     const model::LayerGradient& into,
                                                     int gradient) {
   runtime::Operation operation =
-      layer_operation(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
+      computing(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
   if (context_.device != nullptr) {
     set_device_work(context_, operation,
                     {.kind = DeviceWork::Kind::backward,
@@ -215,14 +215,9 @@ runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_ste
   return operation;
 }
 
-runtime::Operation TrainingStep::layer_operation(runtime::Stage stage, LayerId layer,
-                                                 TimeNs dur_ns) {
-  runtime::Operation operation;
-  operation.runtime = &context_.runtime;
-  operation.label.stage = stage;
-  operation.label.layer = layer;
-  operation.cost.engine = context_.platform.compute_engine;
-  operation.cost.engine_dur_ns = dur_ns;
+runtime::Operation TrainingStep::computing(runtime::Stage stage, LayerId layer,
+                                           TimeNs dur_ns) const {
+  runtime::Operation operation = layer_operation(context_, stage, layer, dur_ns);
   if (context_.model != nullptr) {
     operation.work.kind = runtime::WorkKind::function;
     operation.work.workers = runtime::Workers::compute;
@@ -272,6 +267,17 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
 }
 
 }  // namespace
+
+runtime::Operation layer_operation(const StepContext& context, runtime::Stage stage, LayerId layer,
+                                   TimeNs dur_ns) {
+  runtime::Operation operation;
+  operation.runtime = &context.runtime;
+  operation.label.stage = stage;
+  operation.label.layer = layer;
+  operation.cost.engine = context.platform.compute_engine;
+  operation.cost.engine_dur_ns = dur_ns;
+  return operation;
+}
 
 runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text) {
   context.offload.parameters().begin_pass(offload::ParameterCarrier::Pass::forward);

@@ -59,6 +59,11 @@ struct StepOutcome {
   TimeNs total_ns() const { return end_ns - start_ns; }
 };
 
+// A layer's forward or backward on the platform's compute engine, as simulated time has it: without
+// work.
+runtime::Operation layer_operation(const StepContext& context, runtime::Stage stage, LayerId layer,
+                                   TimeNs dur_ns);
+
 // `outcome` is filled in as the step goes. After a failure nothing of the step is under way, and
 // the last commit stands.
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "core/simulate/simulation.h"
+
 namespace sluice::tune {
 namespace {
 
@@ -90,7 +92,9 @@ LowerBound largest(const LayerProblem& problem, double compute_seconds, double m
 
 }  // namespace
 
-std::vector<StepLoad> step_loads(const plan::RunPlan& kept, const simulate::SimulatedStep& step) {
+Result<std::vector<StepLoad>> step_loads(plan::RunPlan kept) {
+  kept.options.pipeline = offload::Pipeline::serial;
+  ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate::simulate_step(kept));
   const platform::Platform& platform = kept.platform;
   std::vector<StepLoad> loads;
   const std::vector<double> shares = shares_of_links(kept);

@@ -18,7 +18,6 @@
 #include <string>
 
 #include "core/plan/run_plan.h"
-#include "core/simulate/simulated_step.h"
 #include "core/tune/layer_choices.h"
 
 namespace sluice::tune {
@@ -29,10 +28,11 @@ struct LowerBound {
                      // kernels", ...
 };
 
-// What links and engines are busy with in a step that keeps all activations: `kept` as it was
-// simulated. An activation that leaves crosses an accelerator's link, the host's and a drive's, out
-// and back, with a checksum at either end.
-std::vector<StepLoad> step_loads(const plan::RunPlan& kept, const simulate::SimulatedStep& step);
+// What links and engines are busy with in a step of `kept`, which keeps all activations: simulated
+// with pipeline=serial, which moves what any pipeline does and ends all of it in its own step. An
+// activation that leaves crosses an accelerator's link, the host's and a drive's, out and back,
+// with a checksum at either end. Errors: those of the simulation.
+Result<std::vector<StepLoad>> step_loads(plan::RunPlan kept);
 
 // Seconds that an activation byte takes one way (write: to the drives) on the busiest of what it
 // crosses, the checksum included.

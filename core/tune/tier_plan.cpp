@@ -172,11 +172,8 @@ class Planner {
     ASSIGN_OR_RETURN(base, request_.plan_of(overrides_of(settings)));
     ASSIGN_OR_RETURN(LayerProblem problem, layer_problem(base, request_.memory));
     ASSIGN_OR_RETURN(plan::RunPlan kept, base_of_bound(base, problem));
-    // What a step moves does not depend on the pipeline; with this one no part of the step before
-    // ends in it.
-    kept.options.pipeline = offload::Pipeline::serial;
-    const auto step = simulate::simulate_step(kept);
-    if (step.ok()) problem.loads = step_loads(kept, *step);
+    Result<std::vector<StepLoad>> loads = step_loads(std::move(kept));
+    if (loads.ok()) problem.loads = *std::move(loads);
     return problem;
   }
 

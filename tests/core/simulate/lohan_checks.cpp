@@ -119,17 +119,12 @@ TEST_CASE("a step of the 13B model reads 16 bytes a parameter and writes 14") {
   const plan::RunPlan plan = plan_of(32, 12);
   const std::int64_t count = plan.layout.parameter_count;
   CHECK(count / 100'000'000 == 128);
-  std::array<std::int64_t, 2> bytes{};
-  for (const LinkUse& link : simulated(plan).links) {
-    if (!link.name.ends_with(".drive")) continue;
-    for (const auto& phase : link.size_bytes) {
-      for (std::size_t way = 0; way < 2; ++way) bytes[way] += phase[way];
-    }
-  }
-  CHECK(bytes[1] == 14 * count);
+  const auto [read, written] = moved_bytes(simulated(plan), ".drive");
+  const auto count_of_all = static_cast<double>(count);
+  CHECK(written == 14 * count_of_all);
   // Backward finds the embedding and what is left of the window in memory.
-  CHECK(bytes[0] <= 16 * count);
-  CHECK(bytes[0] > 15 * count);
+  CHECK(read <= 16 * count_of_all);
+  CHECK(read > 15 * count_of_all);
 }
 
 }  // namespace sluice::simulate

@@ -1,6 +1,7 @@
 #pragma once
 // Plans and simulated steps of the models and platforms of sample_models/, by their names.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -38,6 +39,18 @@ inline SimulatedStep simulated(const plan::RunPlan& plan) {
   INFO((step.ok() ? std::string() : step.error().message()));
   REQUIRE(step.ok());
   return std::move(*step);
+}
+
+// Bytes, read and written, over all links whose names end so.
+inline std::array<double, 2> moved_bytes(const SimulatedStep& step, const std::string& ending) {
+  std::array<double, 2> sum{};
+  for (const LinkUse& link : step.links) {
+    if (!link.name.ends_with(ending)) continue;
+    for (const auto& phase : link.size_bytes) {
+      for (std::size_t way = 0; way < 2; ++way) sum[way] += static_cast<double>(phase[way]);
+    }
+  }
+  return sum;
 }
 
 }  // namespace sluice::simulate

@@ -13,18 +13,6 @@ namespace {
 constexpr const char* kModel = "gpt2-0.34b";
 constexpr const char* kPlatform = "smartssd-a5000";
 
-// Bytes over all links whose names end so.
-std::array<double, 2> moved_bytes(const SimulatedStep& step, const std::string& ending) {
-  std::array<double, 2> sum{};
-  for (const LinkUse& link : step.links) {
-    if (!link.name.ends_with(ending)) continue;
-    for (const auto& phase : link.size_bytes) {
-      for (std::size_t way = 0; way < 2; ++way) sum[way] += static_cast<double>(phase[way]);
-    }
-  }
-  return sum;
-}
-
 std::string refusal(const std::vector<std::string>& settings) {
   const auto step = simulate_step(sample_plan(kModel, kPlatform, settings));
   REQUIRE_FALSE(step.ok());

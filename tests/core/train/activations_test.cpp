@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "tests/core/train/failing_run.h"
+#include "tests/core/train/file_requests.h"
 
 using namespace sluice;
 using io::FaultPlan;
@@ -15,33 +15,6 @@ Result<Trained> run_small(const SmallRun& files, std::vector<std::string> settin
                           const WrapEngine& wrap = {}) {
   return train_small(files, settings, train::StartFrom::new_state, wrap);
 }
-
-// Counts a run's requests, and notes which are for the activations' files.
-class ActivationRequests final : public ForwardingEngine {
- public:
-  struct Counts {
-    std::uint64_t requests = 0;
-    std::vector<std::uint64_t> writes;  // of activations, by their number among all requests
-    std::vector<std::uint64_t> reads;
-  };
-  ActivationRequests(std::unique_ptr<io::IoEngine> inner, Counts& counts)
-      : ForwardingEngine(std::move(inner)), counts_(counts) {}
-
-  std::size_t submit(std::span<const io::IoRequest> requests) override {
-    const std::size_t count = ForwardingEngine::submit(requests);
-    for (const io::IoRequest& request : requests.first(count)) {
-      if (request.file->path().ends_with("activations.slc")) {
-        (request.direction == io::IoDirection::write ? counts_.writes : counts_.reads)
-            .push_back(counts_.requests);
-      }
-      counts_.requests += 1;
-    }
-    return count;
-  }
-
- private:
-  Counts& counts_;
-};
 
 }  // namespace
 
@@ -75,10 +48,10 @@ TEST_CASE("whatever is kept, recomputed or offloaded, the numbers are the same t
 TEST_CASE("with room for everything nothing moves, and no file is made to move it to") {
   for (const std::string activations : {"activations=keep", "activations=offload"}) {
     const SmallRun files;
-    ActivationRequests::Counts counts;
+    FileRequests::Counts counts;
     const auto trained = run_small(
         files, {activations, "activation_buffer=1GiB"}, [&](std::unique_ptr<io::IoEngine> inner) {
-          return std::make_unique<ActivationRequests>(std::move(inner), counts);
+          return std::make_unique<FileRequests>(std::move(inner), "activations.slc", counts);
         });
     REQUIRE(trained.ok());
     CHECK(counts.requests > 0);
@@ -105,10 +78,10 @@ TEST_CASE("a drive that fails under activations is named with the layer, or no n
   // One layer in memory at a time, so that all of the others come back from the drive.
   const std::vector<std::string> settings = {"activations=offload", "activation_buffer=4096",
                                              "devices=1", "steps=2"};
-  ActivationRequests::Counts counts;
+  FileRequests::Counts counts;
   const SmallRun files;
   const auto undisturbed = run_small(files, settings, [&](std::unique_ptr<io::IoEngine> inner) {
-    return std::make_unique<ActivationRequests>(std::move(inner), counts);
+    return std::make_unique<FileRequests>(std::move(inner), "activations.slc", counts);
   });
   REQUIRE(undisturbed.ok());
   using enum FaultPlan::Fault;

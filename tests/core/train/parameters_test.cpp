@@ -8,7 +8,7 @@
 
 #include "core/offload/parameter_store.h"
 #include "tests/core/train/arithmetic_device.h"
-#include "tests/core/train/failing_run.h"
+#include "tests/core/train/file_requests.h"
 #include "tests/core/train/offload_ways.h"
 
 using namespace sluice;
@@ -109,33 +109,6 @@ Counted count_bytes(const std::vector<std::string>& settings) {
   counted.resident_peak_bytes = (*run)->offload().parameters().resident_peak_bytes();
   return counted;
 }
-
-// Counts a run's requests, and notes which are for the parameters' files.
-class ParameterRequests final : public ForwardingEngine {
- public:
-  struct Counts {
-    std::uint64_t requests = 0;
-    std::vector<std::uint64_t> writes;  // of parameters, by their number among all requests
-    std::vector<std::uint64_t> reads;
-  };
-  ParameterRequests(std::unique_ptr<io::IoEngine> inner, Counts& counts)
-      : ForwardingEngine(std::move(inner)), counts_(counts) {}
-
-  std::size_t submit(std::span<const io::IoRequest> requests) override {
-    const std::size_t count = ForwardingEngine::submit(requests);
-    for (const io::IoRequest& request : requests.first(count)) {
-      if (request.file->path().ends_with("parameters.slc")) {
-        (request.direction == io::IoDirection::write ? counts_.writes : counts_.reads)
-            .push_back(counts_.requests);
-      }
-      counts_.requests += 1;
-    }
-    return count;
-  }
-
- private:
-  Counts& counts_;
-};
 
 }  // namespace
 
@@ -276,11 +249,11 @@ TEST_CASE("a drive that fails under parameters is named with the layer, or no nu
   for (const std::string method : {"method=csd", "method=host"}) {
     const std::vector<std::string> settings = {method, "devices=1", "steps=2",
                                                "parameter_tier=storage", "parameter_buffer=12288"};
-    ParameterRequests::Counts counts;
+    FileRequests::Counts counts;
     const SmallRun files;
     const auto undisturbed = train_small(
         files, settings, train::StartFrom::new_state, [&](std::unique_ptr<io::IoEngine> inner) {
-          return std::make_unique<ParameterRequests>(std::move(inner), counts);
+          return std::make_unique<FileRequests>(std::move(inner), "parameters.slc", counts);
         });
     REQUIRE(undisturbed.ok());
     REQUIRE_FALSE(counts.writes.empty());
