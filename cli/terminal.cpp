@@ -115,14 +115,19 @@ std::string wrapped(const std::string& paragraph, int columns, const std::string
   return lines + line + "\n";
 }
 
+// A line of a command has its breaks already (command_lines): more would cut it apart.
 std::string fitted(const std::string& text, int columns) {
   std::string all;
+  bool goes_on = false;  // the line before ends with a shell's sign that the command does
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    if (columns_of(line) <= static_cast<std::size_t>(columns)) {
+    const bool is_command =
+        goes_on || line.ends_with(" \\") || line.compare(indent, 7, "sluice ") == 0;
+    goes_on = line.ends_with(" \\");
+    if (is_command || columns_of(line) <= static_cast<std::size_t>(columns)) {
       all += line + "\n";
     } else {
       const std::string spaces(indent, ' ');

@@ -20,7 +20,8 @@ std::string wrapped(const std::string& text, int columns, const std::string& ind
 // The same for a column that begins behind `begin` others, which stand on the first line already.
 std::string in_column(const std::string& text, int columns, int begin);
 
-// Lines as they are, and those that are longer than `columns` wrapped behind their own indent.
+// Lines as they are, and those that are longer than `columns` wrapped behind their own indent; but
+// for commands, which are pasted as they stand (command_lines).
 std::string fitted(const std::string& text, int columns);
 
 // How many columns a terminal gives the text: two for wide characters, none for combining ones and

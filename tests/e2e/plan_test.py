@@ -123,6 +123,18 @@ def the_text_says_times_caps_bytes_and_a_command_on_eighty_columns(place):
 
 
 @test
+def a_command_with_a_setting_that_no_line_holds_is_pasted_as_it_stands(place):
+    mix = ",".join(f"recompute:{layer}" for layer in range(1, 30, 2)) + ",keep"
+    words = [*on_testbed(accelerator_memory="60GB", activations=mix), "--hold", "activations",
+             "--simulations", 5]
+    text = sluice(*words).done().out
+    pasted = text[text.index("\n  sluice simulate "):].strip()
+    require(len(mix) > 80 and mix in pasted, f"the mix is not whole: {pasted}")
+    said = sluice(*words, "--json").json()["command"]
+    require_equal(shlex.split(pasted.replace("\\\n", " ")), shlex.split(said), "the command")
+
+
+@test
 def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
     sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / "sim.db",
            *setting_arguments({"devices": 4, "pipeline": "serial"})).done()
