@@ -30,7 +30,8 @@ Result<std::vector<LayerWaits>> activation_waits(rundb::Reader& reader) {
   std::map<std::int64_t, LayerWaits> by_layer;
   RETURN_IF_ERROR(rundb::Query(reader).each_row(kWaits, [&](std::span<const rundb::Cell> row) {
     const auto* name = std::get_if<std::string>(&row[0]);
-    const std::optional<Cause> cause = name == nullptr ? std::nullopt : cause_named(*name);
+    if (name == nullptr) return ok_status();
+    const std::optional<Cause> cause = cause_named(*name);
     LayerWaits& waits = by_layer[integer_in(row[1])];
     waits.layer = integer_in(row[1]);
     if (cause == Cause::activations_out) {
