@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
+#include "cli/terminal.h"
 
 namespace sluice::cli {
 namespace {
@@ -55,6 +56,20 @@ void Progress::on_validation(std::int64_t step, double loss) {
   finish();
   std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token\n",
                static_cast<long long>(step), loss);
+}
+
+void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
+                                std::span<const settings::KnobChange> changes,
+                                const train::AskedChange* asked) {
+  if (style_ == ProgressStyle::none || asked == nullptr) return;
+  finish();
+  std::string text = fmt::format("  step {}:", step);
+  for (const settings::KnobChange& change : changes) {
+    text += fmt::format("{} {}: {} -> {}", changes.data() == &change ? "" : ";", change.knob,
+                        change.from, change.to);
+  }
+  text += "\n    " + asked->who + "\n";
+  std::fprintf(stderr, "%s", fitted(text, terminal_columns()).c_str());
 }
 
 bool Progress::wants_stop() { return is_interrupted(); }

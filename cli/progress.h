@@ -18,6 +18,9 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
 
   void on_step(const train::StepReport& report) override;
   void on_validation(std::int64_t step, double loss) override;
+  // Those that somebody else asked for.
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
+                        const train::AskedChange* asked) override;
   bool wants_stop() override;  // Ctrl-C
   void finish();               // leaves the bar's line
 

@@ -21,6 +21,7 @@
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/train/live_control.h"
+#include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"
 
 namespace sluice::cli {
@@ -224,6 +225,7 @@ class TrainCommand {
       gpu_->set_step(first_step_);
       hooks.observers.push_back(gpu_.get());
     }
+    if (config_.offload.replan) start_replanning(hooks);
     if (live_) {
       hooks.observers.push_back(live_.get());
       hooks.requests.push_back(live_.get());
@@ -239,6 +241,23 @@ class TrainCommand {
       print_lines(fitted(text, terminal_columns()));
     }
     return ok_status();
+  }
+
+  // It is told of operations as long as the run has any.
+  void start_replanning(train::TrainHooks& hooks) {
+    const auto run_now = [run = run_.get()] {
+      tune::ReplanRequest now{.run = run->plan()};
+      now.memory.computing = run->live_plan().model_memory;
+      now.memory.devices_have_own = run->config().offload.backend == settings::Backend::xrt;
+      now.memory.host_bytes = run->memory_plan().cap_bytes;
+      return now;
+    };
+    replanner_ =
+        std::make_unique<tune::Replanner>(run_->plan().geometry.device_count, run_now,
+                                          [run = run_.get()] { return run->runtime().now_ns(); });
+    run_->runtime().add_sink(&replanner_->sink());
+    hooks.observers.push_back(replanner_.get());
+    hooks.requests.push_back(replanner_.get());
   }
 
   Status make_json(const train::TrainReport& report) {
@@ -319,6 +338,7 @@ class TrainCommand {
   record::Recorder recorder_;
   std::unique_ptr<GpuRecording> gpu_;            // null: none
   std::unique_ptr<csd::DeviceFactory> devices_;  // null: emulated ones; outlives the run
+  std::unique_ptr<tune::Replanner> replanner_;   // null: replan=false; outlives the run
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<collect::Collector> collector_;
   std::unique_ptr<train::LiveControl> live_;

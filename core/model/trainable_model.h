@@ -17,6 +17,7 @@
 
 #include "base/float16.h"
 #include "base/status.h"
+#include "core/model/activations.h"
 #include "core/model/flat_layout.h"
 #include "core/model/kept_blocks.h"
 
@@ -64,6 +65,9 @@ class TrainableModel {
                           const LayerGradient& into) = 0;
   virtual double loss(int micro_step) const = 0;
 
+  // Between steps: what layers keep from the next set_batch() on. Memory that the last step took
+  // for it is given back. Changes no number.
+  virtual Status choose_activations(const LayerActivations& activations) = 0;
   // Through which what layers keep leaves memory; null: it stays.
   virtual KeptBlocks* kept_blocks() { return nullptr; }
 };

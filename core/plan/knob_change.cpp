@@ -17,16 +17,18 @@ Status check_record(const LivePlan& live, const settings::RunConfig& wanted) {
 
 Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig& wanted) {
   RETURN_IF_ERROR(check_record(live, wanted));
-  PlannedKnobs planned{live.run, {}};
+  PlannedKnobs planned{live.run, {}, {}};
   RETURN_IF_ERROR(set_knobs(planned.run, wanted));
+  RETURN_IF_ERROR(check_activations(planned.run, live.moves_activations));
   RETURN_IF_ERROR(check_device_memory(planned.run));
-  planned.memory = plan_memory(planned.run, live.model);
+  planned.model = live.model_memory(planned.run);
+  planned.memory = plan_memory(planned.run, planned.model);
   // What is available does not count what the run itself has taken.
   if (wanted.resources.host_memory_bytes == 0) planned.memory.cap_bytes += live.memory.total_bytes;
   fill_state_cache(planned.run, planned.memory);
   RETURN_IF_ERROR(check_plan(planned.memory));
-  if (!live.model.accelerator.empty()) {
-    RETURN_IF_ERROR(check_plan(plan_accelerator_memory(planned.run, live.model)));
+  if (!planned.model.accelerator.empty()) {
+    RETURN_IF_ERROR(check_plan(plan_accelerator_memory(planned.run, planned.model)));
   }
   RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files, &live.run));
   return planned;

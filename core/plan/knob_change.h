@@ -4,6 +4,7 @@
 // Thread contract: plain data and a free function, which asks the file system; the control socket's
 // thread plans on a copy of what the run has, while the run computes.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,17 @@ namespace sluice::plan {
 struct LivePlan {
   RunPlan run;
   MemoryPlan memory;
-  ModelMemory model;
+  // What the model would take by another plan; from any thread.
+  std::function<ModelMemory(const RunPlan&)> model_memory;
   std::vector<std::string> state_files;  // one a device
   bool is_recorded = false;
+  bool moves_activations = true;  // the model has blocks that can leave
 };
 
 // The run's plans with the changed knobs.
 struct PlannedKnobs {
   RunPlan run;
+  ModelMemory model;
   MemoryPlan memory;
 };
 

@@ -213,8 +213,6 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
       std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
-  RETURN_IF_ERROR(plan_activations(plan));
-  plan.layer_costs = layer_costs(plan);
   RETURN_IF_ERROR(set_knobs(plan, config));
   RETURN_IF_ERROR(check_parameter_buffer(plan));
   return plan;
@@ -241,7 +239,16 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config);
+  RETURN_IF_ERROR(plan_activations(plan));
+  plan.layer_costs = layer_costs(plan);
   return ok_status();
+}
+
+Status check_activations(const RunPlan& plan, bool model_gives_blocks) {
+  if (model_gives_blocks || !plan.activations.offloads_anything()) return ok_status();
+  return make_error(ErrorCode::unsupported,
+                    "activations = \"{}\": model {} keeps what it keeps in memory",
+                    plan.config.arithmetic.activations.text(), plan.shape.name);
 }
 
 Status check_device_memory(const RunPlan& plan) {

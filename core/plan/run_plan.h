@@ -44,6 +44,9 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
 // The same with other knobs (settings::with_knobs); platform, model and geometry stay as they are.
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config);
 
+// ErrorCode::unsupported if something is to leave memory and the model gives no blocks.
+Status check_activations(const RunPlan& plan, bool model_gives_blocks);
+
 // The machine that a run's settings ask for: with the accelerator that `device` needs, if the
 // platform has none.
 platform::Platform with_needed_accelerator(const platform::Platform& platform,

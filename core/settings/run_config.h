@@ -109,6 +109,7 @@ struct OffloadConfig {
   bool error_feedback = false;
   offload::GradientWork gradient_work = offload::GradientWork::host;
   bool prefetch = true;
+  bool replan = false;
   offload::Overlap overlap = offload::Overlap::off;
   std::int64_t commit_every = 1;  // steps
   // kAutomatic: what the memory plan leaves. All in all (method=host), or for each device (csd).

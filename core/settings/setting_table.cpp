@@ -208,6 +208,10 @@ const Setting kSettings[] = {
      "accelerator, from which only what is sent comes (docs/accelerator.md)."},
     {"prefetch", "offload", boolean, AT(offload.prefetch), kNone, "",
      "Read the first subgroups' state while backward still runs."},
+    {"replan", "offload", boolean, AT(offload.replan), kNone, "",
+     "Plan again when the drives have become slower or faster by a quarter, and turn the knobs "
+     "that "
+     "the plan turns; no plan changes a training result (docs/planning.md)."},
     {"overlap", "offload", word,
      WORDS(offload.overlap, WORD("off", offload::Overlap::off),
            WORD("exact", offload::Overlap::exact)),
@@ -281,10 +285,11 @@ const Setting* find_setting(std::string_view key) {
 }
 
 std::span<const std::string_view> knob_keys() {
-  static constexpr std::array<std::string_view, 16> kKnobs = {
-      "method",        "pipeline",       "buffers",  "device_map", "wire",         "gradient_tier",
-      "density",       "error_feedback", "prefetch", "overlap",    "commit_every", "state_cache",
-      "bounce_memory", "queue_depth",    "io_bytes", "record"};
+  static constexpr std::array<std::string_view, 19> kKnobs = {
+      "method",        "pipeline",    "buffers",           "device_map",     "wire",
+      "gradient_tier", "density",     "error_feedback",    "prefetch",       "overlap",
+      "commit_every",  "state_cache", "bounce_memory",     "queue_depth",    "io_bytes",
+      "record",        "activations", "activation_buffer", "activation_host"};
   return kKnobs;
 }
 

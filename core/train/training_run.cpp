@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "base/log.h"
 #include "core/offload/accelerator_work.h"
@@ -207,11 +208,7 @@ Status TrainingRun::attach_offload() {
 
 Status TrainingRun::attach_activations() {
   model::KeptBlocks* const blocks = built_.model->kept_blocks();
-  if (blocks == nullptr && plan_.activations.offloads_anything()) {
-    return make_error(ErrorCode::unsupported,
-                      "activations = \"{}\": model {} keeps what it keeps in memory",
-                      plan_.config.arithmetic.activations.text(), plan_.shape.name);
-  }
+  RETURN_IF_ERROR(plan::check_activations(plan_, blocks != nullptr));
   if (plan_.activations.offloads_anything() && !plan_.activations.stays)
     RETURN_IF_ERROR(make_activation_files());
   activations_ =
@@ -290,7 +287,10 @@ TimeNs TrainingRun::device_patience_ns() const {
 Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
   pinned_memory_ =
       factory.pinned != nullptr ? factory.pinned : std::make_shared<io::PinnedMemory>();
-  model_memory_ = plan::model_memory(factory, plan_);
+  model_memory_of_ = [factory](const plan::RunPlan& run) {
+    return plan::model_memory(factory, run);
+  };
+  model_memory_ = model_memory_of_(plan_);
   memory_plan_ = plan::plan_memory(plan_, model_memory_);
   const bool has_accelerator = !model_memory_.accelerator.empty();
   if (has_accelerator) {
@@ -334,7 +334,8 @@ Status TrainingRun::plan_for_density_warmup() {
 }
 
 plan::LivePlan TrainingRun::live_plan() const {
-  return {plan_, memory_plan_, model_memory_, state_files(), recording_ != nullptr};
+  return {plan_,         memory_plan_,          model_memory_of_,
+          state_files(), recording_ != nullptr, built_.model->kept_blocks() != nullptr};
 }
 
 std::vector<std::string> TrainingRun::state_files() const {
@@ -360,11 +361,23 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
   RETURN_IF_ERROR(engine_->register_buffers({}));
   assembly_.reset();
   const bool level_changes = planned.run.config.record != plan_.config.record;
+  const auto what_is_kept = [](const settings::ArithmeticConfig& config) {
+    return std::tuple(config.activations, config.activation_buffer_bytes,
+                      config.activation_host_bytes);
+  };
+  const bool activations_change =
+      what_is_kept(planned.run.config.arithmetic) != what_is_kept(plan_.config.arithmetic);
   // The platform stays where it is: the clock refers to it.
   plan_.config = planned.run.config;
   plan_.options = planned.run.options;
   plan_.device_map = planned.run.device_map;
+  plan_.activations = planned.run.activations;
+  plan_.layer_costs = planned.run.layer_costs;
+  model_memory_ = planned.model;
   memory_plan_ = planned.memory;
+  if (activations_change) {
+    RETURN_IF_ERROR(built_.model->choose_activations(plan_.config.arithmetic.activations));
+  }
   executor_->set_lanes(lanes_of(plan_.config.storage));
   RETURN_IF_ERROR(take_offload());
   RETURN_IF_ERROR(attach_offload());

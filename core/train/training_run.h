@@ -131,7 +131,8 @@ class TrainingRun {
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes
-  plan::ModelMemory model_memory_;
+  std::function<plan::ModelMemory(const plan::RunPlan&)> model_memory_of_;
+  plan::ModelMemory model_memory_;  // by the plan in force
   std::optional<data::TokenFile> tokens_;
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<state::StateStore> store_;

@@ -70,7 +70,9 @@ def dense_knobs():
              "prefetch": ["true", "false"], "overlap": ["off", "exact"],
              "queue_depth": [1, 4, 64, 200],
              "io_bytes": ["4KiB", "64KiB", "1MiB"], "bounce_memory": ["8MiB", "32MiB"],
-             "commit_every": [1, 2, 5], "state_cache": ["0", "70KB", "auto"],
+             "activations": ["keep", "recompute", "offload", "offload:1-2,recompute:3,keep"],
+             "activation_buffer": ["0", "4KiB", "1MiB"], "commit_every": [1, 2, 5],
+             "state_cache": ["0", "70KB", "auto"],
              "record": ["steps", "transfers", "all"]}
 
 
@@ -89,7 +91,9 @@ def a_hundred_live_changes_move_no_bit_of_a_dense_run(place):
     run, database = started(place)
     line = Line(database)
     knobs = {knob["key"] for knob in line.ask(id=0, do="knobs")["knobs"]}
-    require_equal(set(dense_knobs()) | {"density", "gradient_tier"}, knobs, "knobs that are tried")
+    # activation_host needs an accelerator.
+    require_equal(set(dense_knobs()) | {"density", "gradient_tier", "activation_host"}, knobs,
+                  "knobs that are tried")
     for i in range(100):
         answer = line.ask(id=i, do="set", knobs=random_settings(chance), who="test")
         require(answer["ok"], f"refused: {answer}")

@@ -57,11 +57,28 @@ Gpt2Model::Room Gpt2Model::make_room() const {
   const NumbersPlaces loss = place(1, at::kDouble);
   room.loss_in_host_memory = loss.in_host_memory;
   room.loss_sum = loss.on_device;
-  if (keeps_logits()) {
-    room.logits =
-        at::empty({tokens, shape_.vocabulary}, on_device.dtype(dtype_of(options_.compute)));
-  }
+  make_room_for_logits(room);
   return room;
+}
+
+void Gpt2Model::make_room_for_logits(Room& room) const {
+  if (!keeps_logits()) {
+    room.logits = at::Tensor();
+  } else if (!room.logits.defined()) {
+    room.logits = at::empty({options_.batch * options_.sequence, shape_.vocabulary},
+                            at::TensorOptions(device_).dtype(dtype_of(options_.compute)));
+  }
+}
+
+// What the last step has left of it goes first: it may be large.
+Status Gpt2Model::choose_activations(const LayerActivations& activations) {
+  return at_torch_border("making room for activations", [&] {
+    options_.activations = activations;
+    for (MicroBatch& micro : micro_batches_) micro = {};
+    if (staging_) staging_->free_unused();
+    for (Room& room : rooms_) make_room_for_logits(room);
+    return ok_status();
+  });
 }
 
 void Gpt2Model::bind(LayerId layer, const at::Tensor& flat) {

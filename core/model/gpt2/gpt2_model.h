@@ -40,6 +40,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const LayerGradient& into) override;
   double loss(int micro_step) const override;
+  Status choose_activations(const LayerActivations& activations) override;
   KeptBlocks* kept_blocks() override { return this; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
@@ -102,6 +103,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   MicroBatch& micro_batch(int micro_step);
   const Room& room(int micro_step) const;
   Room make_room() const;
+  void make_room_for_logits(Room& room) const;
 
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                        const FlatViews& views) const;

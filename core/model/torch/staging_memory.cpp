@@ -27,4 +27,9 @@ void StagingMemory::give_back(io::PinnedBuffer buffer) {
   free_.insert(place, std::move(buffer));
 }
 
+void StagingMemory::free_unused() {
+  const std::lock_guard lock(mutex_);
+  free_.clear();
+}
+
 }  // namespace sluice::model

@@ -20,6 +20,8 @@ class StagingMemory {
   // What it holds is of no meaning. Errors: ErrorCode::memory.
   Result<io::PinnedBuffer> take(std::int64_t size_bytes);
   void give_back(io::PinnedBuffer buffer);
+  // What nobody has taken goes back to the system.
+  void free_unused();
 
  private:
   io::PinnedMemory& pinned_;

@@ -21,7 +21,7 @@ using runtime::Stage;
 
 namespace {
 
-constexpr std::uint64_t kSeedCount = 4'000;
+constexpr std::uint64_t kSeedCount = 10'000;
 constexpr int kSteps = 2;
 
 struct Setup {

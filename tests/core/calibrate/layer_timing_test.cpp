@@ -52,6 +52,7 @@ class NotingModel final : public model::TrainableModel {
     return ok_status();
   }
   double loss(int) const override { return 0; }
+  Status choose_activations(const model::LayerActivations&) override { return ok_status(); }
 
  private:
   std::string name_;

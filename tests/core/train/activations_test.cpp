@@ -74,6 +74,34 @@ TEST_CASE("a run goes on with other knobs while its activations leave") {
   CHECK(changed->digest == plain->digest);
 }
 
+TEST_CASE("what layers keep changes while the run goes on, and no bit of its numbers") {
+  const std::vector<train::PlannedChange> changes = {
+      {1, {"activations=offload", "activation_buffer=4096"}},
+      {2, {"activations=offload_inputs:1,recompute:2,keep"}},
+      {3, {"activations=keep"}},
+      {4, {"activations=offload:1-2,keep", "activation_buffer=1GiB"}},
+      {5, {"activations=recompute", "activation_buffer=0"}}};
+  for (const std::string more : {"method=csd", "method=host", "parameter_tier=storage"}) {
+    const SmallRun files;
+    const auto plain = run_small(files, {"grad_accum_steps=2", "steps=7"});
+    REQUIRE(plain.ok());
+    const SmallRun fresh;
+    FileRequests::Counts counts;
+    const auto changed = train_small(
+        fresh, {"grad_accum_steps=2", "steps=7", more}, train::StartFrom::new_state,
+        [&](std::unique_ptr<io::IoEngine> inner) {
+          return std::make_unique<FileRequests>(std::move(inner), "activations.slc", counts);
+        },
+        changes);
+    INFO(more);
+    REQUIRE(changed.ok());
+    CHECK(changed->losses == plain->losses);
+    CHECK(changed->digest == plain->digest);
+    CHECK_FALSE(counts.writes.empty());
+    CHECK_FALSE(counts.reads.empty());
+  }
+}
+
 TEST_CASE("a drive that fails under activations is named with the layer, or no number changes") {
   // One layer in memory at a time, so that all of the others come back from the drive.
   const std::vector<std::string> settings = {"activations=offload", "activation_buffer=4096",

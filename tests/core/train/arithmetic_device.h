@@ -396,6 +396,7 @@ class ModelOnDevice final : public model::TrainableModel {
   Status forward(LayerId, int) override { return on_host(); }
   Status backward(LayerId, int, double, const model::LayerGradient&) override { return on_host(); }
   double loss(int micro_step) const override { return device->loss(micro_step); }
+  Status choose_activations(const model::LayerActivations&) override { return ok_status(); }
 
   ArithmeticDevice* device = nullptr;
 

@@ -84,6 +84,10 @@ class ArithmeticModel final : public model::TrainableModel, private model::KeptB
 
   double loss(int micro_step) const override { return losses_[at(micro_step)]; }
 
+  Status choose_activations(const model::LayerActivations& activations) override {
+    activations_ = activations;
+    return ok_status();
+  }
   model::KeptBlocks* kept_blocks() override { return this; }
 
  private:

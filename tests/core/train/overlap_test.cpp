@@ -51,6 +51,9 @@ class PlantedModel final : public model::TrainableModel {
     return ok_status();
   }
   double loss(int micro_step) const override { return inner_->loss(micro_step); }
+  Status choose_activations(const model::LayerActivations& activations) override {
+    return inner_->choose_activations(activations);
+  }
   model::KeptBlocks* kept_blocks() override { return inner_->kept_blocks(); }
 
  private:

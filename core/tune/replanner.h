@@ -1,0 +1,76 @@
+#pragma once
+// Plans a live run again when its drives have become slower or faster (replan=true): the plan of
+// `sluice plan` on a platform whose drives are changed by what was measured, found beside the
+// training, and asked of the run as any change of knobs is. So it is recorded with its reason, and
+// can be refused.
+//
+// Only knobs are turned (settings::with_knobs), and no plan changes a training result.
+//
+// Thread contract: the schedule's thread; a search runs on a thread of its own, on copies.
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/train/train_observer.h"
+#include "core/tune/drive_watch.h"
+#include "core/tune/tier_plan.h"
+
+namespace sluice::tune {
+
+// What of a run is planned again.
+struct ReplanRequest {
+  plan::RunPlan run;
+  MemoryModel memory = {};
+  double drive_factor = 1;           // on the rates of the drives in run.platform
+  std::function<bool()> stops = {};  // the search ends early; may be empty
+};
+
+// The knobs to turn ("key=value") and what a step gains by it; no knobs: the plan stays.
+struct Replan {
+  std::vector<std::string> settings = {};
+  double seconds_before = 0;  // of a step, predicted with the drives as they are now
+  double seconds = 0;
+};
+// Errors: plan_tiers()'s.
+Result<Replan> replan(const ReplanRequest& request);
+
+class Replanner final : public train::TrainObserver, public train::TrainRequests {
+ public:
+  static constexpr int kWindowSteps = 5;
+
+  // The run as it is now; asked between steps.
+  using RunNow = std::function<ReplanRequest()>;
+  // `now_ns` is the run's clock. Told of operations through sink().
+  Replanner(std::int32_t device_count, RunNow run_now, std::function<TimeNs()> now_ns)
+      : watch_(device_count), run_now_(std::move(run_now)), now_ns_(std::move(now_ns)) {}
+  ~Replanner() override { stops_ = true; }
+
+  runtime::OperationSink& sink() { return watch_; }
+  void on_step(const train::StepReport& report) override;
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
+                        const train::AskedChange* asked) override;
+  std::vector<train::AskedChange> take_changes() override;
+  // For whoever must know that no search is under way.
+  void wait() const;
+
+ private:
+  void begin_window();
+  void begin_search(double factor);
+
+  DriveWatch watch_;
+  DriftRule rule_;
+  RunNow run_now_;
+  std::function<TimeNs()> now_ns_;
+  double drive_factor_ = 1;  // of the drives now, on the platform that the run began with
+  double last_factor_ = 1;   // that set off the search
+  int window_steps_ = 0;
+  TimeNs window_ns_ = 0;  // when it began
+  std::atomic<bool> stops_ = false;
+  std::future<Result<Replan>> search_;  // the last, so that it ends before what it uses goes
+};
+
+}  // namespace sluice::tune
