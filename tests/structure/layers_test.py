@@ -14,8 +14,8 @@ from source_tree import ROOT, Report, cpp_files, includes, tracked_files
 # core/model. A folder that holds code and is not here is a breach.
 STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
-    "core/toml_file", "core/platform", "core/control", "core/runtime", "core/optimizer",
-    "core/compress", "core/csd", "core/offload",
+    "core/toml_file", "core/platform", "core/control", "core/runtime", "core/collective",
+    "core/optimizer", "core/compress", "core/csd", "core/offload",
     "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/train",
     "core/simulate", "core/tune",
 }
@@ -32,6 +32,7 @@ MAY_USE = {
     "core/platform": {"base", "core/toml_file"},
     "core/control": {"base"},
     "core/runtime": {"base", "profiler/record", "storage/io", "core/platform"},
+    "core/collective": {"base", "core/runtime"},
     "core/optimizer": {"base"},
     "core/compress": {"base", "core/optimizer"},
     "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
@@ -98,6 +99,7 @@ FOREIGN_OWNERS = [
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
     ("XRT", r"(xrt/|experimental/xrt|(ert|xclbin|xrt|xrt_mem|version)\.h|uuid/|boost/)",
      {"hls/host", "hls/sim/device", "hls/link"}),
+    ("MPI", r"mpi\.h", {"core/collective"}),
     ("fmt, tl::expected", r"(fmt|tl)/",
      set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "hls/sim/kernels"}),
 ]
@@ -122,6 +124,7 @@ FOREIGN_TARGETS = {
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h", "sluice_torch": "torch/torch.h",
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
+    "sluice_mpi": "mpi.h",
     "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xrt/xrt_bo.h",
 }
 SCOPES = {"PUBLIC", "PRIVATE", "INTERFACE"}
@@ -289,6 +292,9 @@ PLANTED = [
     ("hls/kernels/planted.h", '#include "base/units.h"\n', "hls/kernels may not use base"),
     ("hls/kernels/planted.cpp", "#include <xrt/xrt_bo.h>\n", "<xrt/xrt_bo.h> belongs to"),
     ("core/csd/planted_hls.cpp", "#include <hls_stream.h>\n", "<hls_stream.h> belongs to"),
+    ("core/runtime/planted.cpp", "#include <mpi.h>\n", "<mpi.h> belongs to"),
+    ("core/collective/planted.h", '#include "core/offload/offload.h"\n',
+     "core/collective may not use core/offload"),
     ("core/novel/planted.h", "#include <vector>\n", "core/novel has no place"),
     ("core/optimizer/CMakeLists.txt",
      "sluice_library(NAME core_optimizer\n  SOURCES a.cpp LINKS base PRIVATE_LINKS core_train)\n",
