@@ -339,13 +339,14 @@ def _run(function):
     return 0
 
 
-def main():
-    """Runs the marked tests, or those whose name contains an argument of the command line."""
+def main(program=SLUICE, why_absent="built without libtorch?"):
+    """Runs the marked tests, or those whose name contains an argument of the command line. They are
+    all skipped where the program that they need is not there."""
     chosen = [f for f in _tests
               if not sys.argv[1:] or any(word in f.__name__ for word in sys.argv[1:])]
-    if not os.access(SLUICE, os.X_OK):
+    if not os.access(program, os.X_OK):
         for function in chosen:
             name = function.__name__.replace("_", " ")
-            print(f"SKIPPED: {name}: there is no {SLUICE} (built without libtorch?)")
+            print(f"SKIPPED: {name}: there is no {program} ({why_absent})")
         return 0
     return 1 if sum(_run(function) for function in chosen) else 0

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Ranks that are processes of MPI (docs/collective.md): what every implementation promises, what
+happens to all when one dies, stops or fails, and the same over two nodes."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+
+from sluice_run import BUILD, LIMIT_S, Skip, main, require, require_equal, require_words, test
+
+PROGRAM = BUILD / "bin/collective_ranks"
+RANKS = 4
+PROMISES = 8  # lines PASS of `collective_ranks conformance`
+MARK = "SLUICE_TEST_MARK"
+
+
+def mpirun():
+    found = shutil.which("mpirun")
+    if found is None:
+        raise Skip("there is no mpirun (Debian: openmpi-bin)")
+    return [found, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+
+
+def environment(mark):
+    """mpirun refuses root unless it is told twice that it is meant."""
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                **{MARK: mark})
+
+
+def processes_with(mark):
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(folder.name)
+    return found
+
+
+def run(command):
+    """Its exit code and what it printed; nothing of it is left, whoever was stopped or waits."""
+    mark = uuid.uuid4().hex
+    done = subprocess.run(command, env=environment(mark), capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+    require_equal(processes_with(mark), [], "processes that are left")
+    return done.returncode, done.stdout + done.stderr
+
+
+def ranks(mode):
+    return run(mpirun() + ["-n", str(RANKS), str(PROGRAM), mode])
+
+
+def require_promises(code, said):
+    require_equal((code, len(re.findall("^PASS ", said, re.MULTILINE))), (0, PROMISES),
+                  f"exit code and promises kept: {said}")
+
+
+@test
+def processes_keep_every_promise_and_ask_mpi_for_the_bytes_that_are_counted(_):
+    for count in (1, 2, 3, 4, 8):
+        require_promises(*run(mpirun() + ["-n", str(count), str(PROGRAM), "conformance"]))
+
+
+@test
+def processes_that_ask_for_different_things_are_told_both(_):
+    code, said = ranks("differing")
+    require_equal(code, 3, "exit code")
+    require_words(said, ["rank 0 in its call 1 for all_reduce of 10 elements",
+                         "rank 1 in its call 1 for reduce_scatter of 10 elements"], "the error")
+
+
+def require_rank_2_named(mode):
+    code, said = ranks(mode)
+    require_equal(code, 3, f"exit code of {mode}: {said}")
+    errors = re.findall(r"^ERROR (.*)", said, re.MULTILINE)
+    require(errors, f"{mode}: nobody said an error: {said}")
+    for error in errors:
+        require_words(error, ["in group 0 (ranks 0, 1, 2, 3): it has not ended for"], mode)
+        named = re.search(r"no word of having joined it from ranks? ([\d, ]+): stopped", error)
+        # On a machine that stalls somebody else may have been silent as well.
+        require(named and "2" in named.group(1).split(", "), f"rank 2 is not named: {error}")
+
+
+@test
+def a_stopped_process_is_named_by_those_who_wait_for_it(_):
+    require_rank_2_named("stopped")
+
+
+@test
+def a_process_that_stops_within_a_call_is_named_too(_):
+    require_rank_2_named("stopped_later")
+
+
+@test
+def a_killed_process_ends_all_of_them(_):
+    code, said = ranks("killed")
+    require_equal(code, 128 + 9, f"exit code: {said}")
+
+
+@test
+def a_process_that_ends_the_run_ends_all_with_its_words(_):
+    code, said = ranks("ended")
+    require_equal(code, 1, "exit code")
+    require_words(said, ["sluice: rank 1 of 4: the drive is gone; all ranks end"], "its words")
+
+
+@test
+def a_process_that_leaves_ends_all_with_its_exit_code(_):
+    code, said = ranks("leaves")
+    require_equal(code, 7, f"exit code: {said}")
+
+
+# Two nodes ----------------------------------------------------------------------------------------
+
+ADDRESSES = ("10.77.0.1", "10.77.0.2")
+# mpirun starts its daemons through this in place of ssh: HOST COMMAND... The name of a node must be
+# its own, or its ranks count as this machine's.
+AGENT = """#!/bin/sh
+case $1 in *0.1) node={0};; *) node={1};; esac
+shift
+exec ip netns exec $node unshare --uts sh -c "hostname $node; $*"
+"""
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+
+
+@contextlib.contextmanager
+def two_nodes():
+    """Names of two network namespaces that a pair of interfaces joins."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
+        raise Skip("network namespaces need root, ip (Debian: iproute2) and unshare")
+    tag = uuid.uuid4().hex[:6]
+    names = (f"sluice{tag}a", f"sluice{tag}b")
+    try:
+        for name in names:
+            made = ip("netns", "add", name)
+            if made.returncode != 0:
+                raise Skip(f"ip netns add: {made.stderr.strip()}")
+        made = ip("link", "add", f"v{tag}a", "netns", names[0], "type", "veth",
+                  "peer", "name", f"v{tag}b", "netns", names[1])
+        if made.returncode != 0:
+            raise Skip(f"ip link add: {made.stderr.strip()}")
+        for name, end, address in zip(names, "ab", ADDRESSES):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", f"v{tag}{end}")
+            ip("-n", name, "link", "set", f"v{tag}{end}", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        yield names
+    finally:
+        for name in names:
+            ip("netns", "delete", name)
+
+
+def ranks_on(names, place, mode):
+    agent = place / "agent.sh"
+    agent.write_text(AGENT.format(*names))
+    agent.chmod(0o755)
+    only = ["--mca", "oob_tcp_if_include", "10.77.0.0/24", "--mca", "btl_tcp_if_include",
+            "10.77.0.0/24", "--mca", "plm_rsh_agent", str(agent)]
+    command = [*mpirun(), *only, "-host", ",".join(f"{address}:2" for address in ADDRESSES),
+               "-n", str(RANKS), str(PROGRAM), mode]
+    return run(["ip", "netns", "exec", names[0], "unshare", "--uts", "sh", "-c",
+                'hostname "$0" && exec "$@"', names[0], *command])
+
+
+@test
+def four_processes_on_two_nodes_keep_every_promise(place):
+    mpirun()
+    with two_nodes() as names:
+        code, said = ranks_on(names, place, "nodes")
+        require_equal((code, re.findall(r"on node (\d)", said)), (0, ["0", "0", "1", "1"]),
+                      f"nodes of the ranks: {said}")
+        require_promises(*ranks_on(names, place, "conformance"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(PROGRAM, "built without MPI?"))
