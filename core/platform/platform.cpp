@@ -77,6 +77,13 @@ std::string kind_of(const Platform& platform, const std::string& name) {
 
 Result<Platform> with_devices(const Platform& platform, std::int32_t device_count) {
   const auto have = static_cast<std::int32_t>(platform.devices.size());
+  if (have == 0) {
+    return make_error(
+        ErrorCode::config,
+        "platform '{}' ({}) has no [[device]], and a run keeps its optimizer state on "
+        "some",
+        platform.name, platform.source);
+  }
   if (device_count < 1 || device_count > have) {
     return make_error(ErrorCode::config,
                       "{} devices were asked for; platform '{}' ({}) has {}: ask for {}",

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "core/platform/cluster.h"
 
 namespace sluice::platform {
 
@@ -111,6 +113,9 @@ struct Platform {
   // From host memory to each accelerator, its own link last; empty: forward and backward run in
   // host memory.
   std::vector<std::vector<LinkId>> accelerator_routes;
+  // The machine as one of many ranks; then `compute_engine` is one rank's, and there may be no
+  // devices.
+  std::optional<Cluster> cluster = {};
   std::int64_t host_memory_bytes = 0;  // 0 = not stated
   double host_price_usd = 0;     // the machine without accelerator and devices; 0 = not stated
   double compute_price_usd = 0;  // of all accelerators

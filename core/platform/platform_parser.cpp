@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "core/platform/cluster_parser.h"
 #include "core/platform/link_parser.h"
 #include "core/platform/platform_change.h"
 
@@ -55,9 +56,9 @@ Status parse_compute_units(const TomlTable& table, Engine& engine) {
 }  // namespace
 
 Result<Platform> PlatformParser::parse(std::string_view toml, const std::string& path) {
-  static const std::array<std::string, 9> kKeys = {"name",        "link",           "host",
-                                                   "compute",     "device",         "engine_scale",
-                                                   "media_scale", "internal_scale", "link_scale"};
+  static const std::array<std::string, 11> kKeys = {
+      "name",         "link",        "host",           "compute",    "device",    "cluster",
+      "engine_scale", "media_scale", "internal_scale", "link_scale", "collective"};
   ASSIGN_OR_RETURN(const TomlTable root, TomlTable::parse(toml, path));
   RETURN_IF_ERROR(root.allow_only(kKeys));
   platform_.source = path;
@@ -65,10 +66,18 @@ Result<Platform> PlatformParser::parse(std::string_view toml, const std::string&
   RETURN_IF_ERROR(parse_shared_links(root));
   RETURN_IF_ERROR(parse_host(root));
   RETURN_IF_ERROR(parse_compute(root));
-  ASSIGN_OR_RETURN(const auto groups, root.tables("device"));
-  for (const TomlTable& group : groups) RETURN_IF_ERROR(parse_device_group(group));
+  ASSIGN_OR_RETURN(platform_.cluster, parse_cluster(root));
+  RETURN_IF_ERROR(parse_devices(root));
   RETURN_IF_ERROR(parse_scales_of_all(root));
   return std::move(platform_);
+}
+
+// Ranks may keep all in their memory.
+Status PlatformParser::parse_devices(const TomlTable& root) {
+  if (platform_.cluster && !root.has("device")) return ok_status();
+  ASSIGN_OR_RETURN(const auto groups, root.tables("device"));
+  for (const TomlTable& group : groups) RETURN_IF_ERROR(parse_device_group(group));
+  return ok_status();
 }
 
 // When all is there; they multiply those of the groups and links.

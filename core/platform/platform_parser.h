@@ -32,6 +32,7 @@ class PlatformParser {
   Status parse_host(const TomlTable& root);
   Status parse_compute(const TomlTable& root);
   Status parse_accelerators(const TomlTable& table, Engine& engine);
+  Status parse_devices(const TomlTable& root);
   Status parse_device_group(const TomlTable& table);
   Status parse_scales_of_all(const TomlTable& root);
 

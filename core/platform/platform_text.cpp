@@ -127,6 +127,36 @@ std::string device_tables(const Platform& platform, const Device& device) {
   return text + "\n[device.engine]\n" + engine_lines(platform, platform.engine(device.engine));
 }
 
+std::string cluster_link_line(const char* key, const ClusterLink& link) {
+  if (link.bytes_per_s == 0) return "";  // nothing crosses it
+  return fmt::format("{} = {{ bandwidth = {}, latency = \"{} ns\" }}\n", key,
+                     rate(link.bytes_per_s, "B/s"), link.latency_ns);
+}
+
+std::string collective_table(const CollectiveCurve& curve) {
+  std::string text =
+      fmt::format("\n[[collective]]\noperation = \"{}\"\ngroup = \"{}\"\nbandwidth = [\n",
+                  collective_name(curve.collective), scope_text(curve.group));
+  for (const CollectivePoint& point : curve.points) {
+    text += fmt::format("  [\"{} B\", {}],\n", point.size_bytes, rate(point.bytes_per_s, "B/s"));
+  }
+  return text + "]\n";
+}
+
+std::string cluster_tables(const Cluster& cluster) {
+  std::string text =
+      fmt::format("\n[cluster]\nranks = {}\nnodes = {}\nnodes_a_leaf = {}\n", cluster.mesh.ranks,
+                  cluster.mesh.nodes, cluster.nodes_a_leaf) +
+      cluster_link_line("within", cluster.within) + cluster_link_line("between", cluster.between) +
+      cluster_link_line("spine", cluster.spine) + bytes_line("memory", cluster.memory_bytes);
+  if (cluster.update_elements_per_s > 0) {
+    text += fmt::format("adamw = {}\n", rate(cluster.update_elements_per_s, "elem/s"));
+  }
+  if (cluster.step_ns > 0) text += fmt::format("step = \"{} ns\"\n", cluster.step_ns);
+  for (const CollectiveCurve& curve : cluster.collectives) text += collective_table(curve);
+  return text;
+}
+
 }  // namespace
 
 std::string platform_text(const Platform& platform) {
@@ -136,6 +166,7 @@ std::string platform_text(const Platform& platform) {
           engine_lines(platform, platform.engine(platform.host_engine));
   text += compute_table(platform);
   for (const Device& device : platform.devices) text += device_tables(platform, device);
+  if (platform.cluster) text += cluster_tables(*platform.cluster);
   return text;
 }
 

@@ -17,7 +17,7 @@ CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/runtime", "core/collective",
     "core/optimizer", "core/compress", "core/csd", "core/offload",
     "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/train",
-    "core/simulate", "core/tune",
+    "core/simulate", "core/tune", "core/shard",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                "core/optimizer", "core/compress", "core/csd", "core/model"}
@@ -53,6 +53,7 @@ MAY_USE = {
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
+    "core/shard": {"base", "core/platform"},
     "core/data": {"base", *STORAGE, "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},
