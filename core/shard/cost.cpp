@@ -1,0 +1,111 @@
+#include "core/shard/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/units.h"
+
+namespace sluice::shard {
+namespace {
+
+using platform::Cluster;
+
+constexpr std::int64_t kParameterBytes = 2;
+constexpr std::int64_t kGradientBytes = 2;
+constexpr std::int64_t kStateBytes = 12;  // master weights, exp_avg, exp_avg_sq
+
+// Groups lie on nodes `node_stride` apart, from a multiple of all that they reach over on.
+bool crosses_spine(const Cluster& cluster, const GroupShape& group) {
+  const std::int32_t reach = group.scope.nodes * group.node_stride;
+  return group.scope.nodes > 1 && cluster.nodes_a_leaf % reach != 0;
+}
+
+std::int64_t rounds_of(Collective collective, std::int32_t ranks) {
+  return collective == Collective::all_reduce ? 2 * (ranks - 1) : ranks - 1;
+}
+
+CollectiveCost measured_cost(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
+  CollectiveCost cost;
+  cost.is_measured = true;
+  cost.edge_bytes = ring_edge_bytes(curve.collective, size_bytes, curve.group.size());
+  cost.seconds = static_cast<double>(size_bytes) / measured_bandwidth(curve, size_bytes);
+  return cost;
+}
+
+}  // namespace
+
+double measured_bandwidth(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
+  const auto& points = curve.points;
+  const auto above =
+      std::ranges::lower_bound(points, size_bytes, {}, &platform::CollectivePoint::size_bytes);
+  if (above == points.begin()) return points.front().bytes_per_s;
+  if (above == points.end()) return points.back().bytes_per_s;
+  const platform::CollectivePoint& low = *(above - 1);
+  const auto log_ratio = [&low](std::int64_t bytes) {
+    return std::log(static_cast<double>(bytes) / static_cast<double>(low.size_bytes));
+  };
+  const double share = log_ratio(size_bytes) / log_ratio(above->size_bytes);
+  return std::lerp(low.bytes_per_s, above->bytes_per_s, share);
+}
+
+CollectiveCost collective_cost(const Cluster& cluster, Collective collective,
+                               std::int64_t size_bytes, const GroupShape& group) {
+  const Scope& scope = group.scope;
+  CHECK_GT(scope.size(), 1);
+  if (const auto* curve = cluster.find(collective, scope)) return measured_cost(*curve, size_bytes);
+  CollectiveCost cost;
+  cost.edge_bytes = ring_edge_bytes(collective, size_bytes, scope.size());
+  const auto bytes = static_cast<double>(cost.edge_bytes);
+  const auto take = [&](const platform::ClusterLink& link, std::int32_t times,
+                        std::int32_t& times_of_it) {
+    times_of_it = times;
+    cost.latency_ns = std::max(cost.latency_ns, link.latency_ns);
+    cost.seconds = std::max(cost.seconds, times * bytes / link.bytes_per_s);
+  };
+  if (scope.ranks > 1) take(cluster.within, 1, cost.within_times);
+  // Each rank of a node is in one such group.
+  const std::int32_t groups_of_node = cluster.mesh.ranks / scope.ranks;
+  if (scope.nodes > 1) take(cluster.between, groups_of_node, cost.between_times);
+  if (crosses_spine(cluster, group)) {
+    const std::int32_t offsets = std::min(group.node_stride, cluster.nodes_a_leaf);
+    take(cluster.spine, groups_of_node * offsets, cost.spine_times);
+  }
+  cost.latency_ns *= rounds_of(collective, scope.size());
+  cost.seconds += static_cast<double>(cost.latency_ns) / 1e9;
+  return cost;
+}
+
+double CommunicationTime::total() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+CommunicationTime communication_time(const Cluster& cluster, const StepShape& step,
+                                     const Triple& triple) {
+  CommunicationTime time;
+  for (const CollectiveUse& use : step_collectives(step, triple, cluster.mesh)) {
+    time.seconds[static_cast<std::size_t>(use.purpose)] +=
+        static_cast<double>(use.count) *
+        collective_cost(cluster, use.collective, use.size_bytes, use.group).seconds;
+  }
+  return time;
+}
+
+RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier tier,
+                       std::int64_t activation_bytes) {
+  RankMemory memory;
+  const std::int64_t held = held_elements(step, triple);
+  memory.parameter_bytes = kParameterBytes * held;
+  memory.gradient_bytes = kGradientBytes * divide_up(held, gradient_group(triple).scope.size());
+  const std::int64_t state_bytes = kStateBytes * owned_elements(step, triple);
+  (tier == StateTier::drives ? memory.drive_bytes : memory.state_bytes) = state_bytes;
+  memory.activation_bytes = activation_bytes;
+  memory.buffer_bytes = std::min(step.bucket_bytes, kGradientBytes * held);
+  if (triple.parameters.size() == 1) return memory;
+  const std::int64_t widest = std::ranges::max(step.module_elements);
+  memory.buffer_bytes += (2 * kParameterBytes + kGradientBytes) * widest;
+  return memory;
+}
+
+}  // namespace sluice::shard
