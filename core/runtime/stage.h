@@ -21,6 +21,7 @@ enum class Stage : std::uint8_t {
   parameter_check,   // whether it is what was written; into the 16-bit copy
   layer_in,          // a layer's 16-bit parameters, or a part, to an accelerator
   peer_in,           // the parts of the other accelerators
+  all_gather,        // a layer's 16-bit parameters from the ranks that have a part of them each
   forward,           // one layer, one micro-batch
   activation_out,    // what a layer keeps for its backward, from an accelerator to host memory
   activation_sum,    // its checksums
@@ -30,6 +31,8 @@ enum class Stage : std::uint8_t {
   activation_in,     // the same, to an accelerator
   loss_out,          // a micro-batch's loss, from an accelerator to host memory
   backward,          // the same, downwards
+  reduce_scatter,    // a layer's gradients, summed over those ranks, to each its part
+  all_reduce,        // a bucket of gradients, summed over the ranks that have the same part
   gradient_out,      // a layer's gradients, or what is sent of them, from an accelerator
   residual_in,       // error feedback's residual, or what goes back into it, to an accelerator
   residual_out,      // the residual from an accelerator, to be kept
@@ -44,6 +47,7 @@ enum class Stage : std::uint8_t {
   parameters_up,     // updated parameters to the host
   parameters_in,     // updated parameters into the 16-bit copy that forward reads
   parameter_write,   // updated parameters to the drive that they are read from
+  broadcast,         // updated parameters from the rank that owns them to those that hold them
   commit,            // the new versions become current
   create_state,      // before the first step: the initial state, over the host link
   load_state,        // on resume: master weights, over the host link
@@ -58,8 +62,9 @@ constexpr std::size_t index_of(Stage stage) { return static_cast<std::size_t>(st
 enum class StageKind : std::uint8_t { transfer, kernel };
 
 // Where it runs. `device`: the device of the operation, or the host where a kernel runs on the
-// host's engine. `accelerator`: between host memory and one; `peer`: between two of them.
-enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer };
+// host's engine. `accelerator`: between host memory and one; `peer`: between two of them; `ranks`:
+// between this rank and others.
+enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer, ranks };
 
 // What a device's drive keeps; each is a lane of its own, and a file: a new one is an enumerator
 // and a name.
@@ -88,7 +93,7 @@ struct StageTrigger {
   Stage stage = Stage::count_;  // count_: none
   SetOffBy of = SetOffBy::any;
 };
-inline constexpr std::size_t kTriggersMax = 5;
+inline constexpr std::size_t kTriggersMax = 7;
 
 struct StageInfo {
   Stage stage = Stage::count_;
@@ -142,6 +147,12 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .kind = transfer,
        .place = peer,
        .colour = colour::kHostLink},
+      {.stage = all_gather,
+       .name = "all_gather",
+       .kind = transfer,
+       .place = ranks,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{broadcast, any}}}},
       {.stage = forward,
        .name = "forward",
        .place = compute,
@@ -151,7 +162,9 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
                        {batch_in, any},
                        {parameter_check, layer},
                        {parameters_in, any},
-                       {parameters_up, any}}},
+                       {parameters_up, any},
+                       {all_gather, layer},
+                       {broadcast, any}}},
        .rate = StageRate::layer},
       {.stage = activation_out,
        .name = "activation_out",
@@ -203,8 +216,23 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .set_off_by = {{{layer_in, layer},
                        {parameter_check, layer},
                        {activation_check, layer},
-                       {activation_in, layer}}},
+                       {activation_in, layer},
+                       {all_gather, layer}}},
        .rate = StageRate::layer},
+      {.stage = reduce_scatter,
+       .name = "reduce_scatter",
+       .kind = transfer,
+       .place = ranks,
+       .phase = Phase::backward,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{backward, layer}}}},
+      {.stage = all_reduce,
+       .name = "all_reduce",
+       .kind = transfer,
+       .place = ranks,
+       .phase = Phase::backward,
+       .colour = colour::kHostLink,
+       .set_off_by = {{{backward, any}, {reduce_scatter, any}}}},
       {.stage = gradient_out,
        .name = "gradient_out",
        .kind = transfer,
@@ -268,7 +296,10 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = device,
        .phase = Phase::parameters,
        .colour = colour::kUpdate,
-       .set_off_by = {{{gradient_read, subgroup}, {state_read, subgroup}, {move_state, subgroup}}},
+       .set_off_by = {{{gradient_read, subgroup},
+                       {state_read, subgroup},
+                       {move_state, subgroup},
+                       {all_reduce, any}}},
        .rate = StageRate::rule},
       {.stage = state_write,
        .name = "state_write",
@@ -298,6 +329,13 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .colour = colour::kParameters,
        .file = DriveFile::parameters,
        .set_off_by = {{{update, subgroup}}}},
+      {.stage = broadcast,
+       .name = "broadcast",
+       .kind = transfer,
+       .place = ranks,
+       .phase = Phase::parameters,
+       .colour = colour::kParameters,
+       .set_off_by = {{{update, any}}}},
       {.stage = commit,
        .name = "commit",
        .colour = colour::kCommit,
@@ -361,8 +399,8 @@ constexpr std::string_view word_of(StageKind kind) {
   return kind == StageKind::transfer ? "transfer" : "kernel";
 }
 constexpr std::string_view word_of(StagePlace place) {
-  constexpr std::array<std::string_view, 5> kWords = {"compute", "host", "device", "accelerator",
-                                                      "peer"};
+  constexpr std::array<std::string_view, 6> kWords = {"compute",     "host", "device",
+                                                      "accelerator", "peer", "ranks"};
   return kWords[static_cast<std::size_t>(place)];
 }
 constexpr std::string_view word_of(StagePhase phase) {

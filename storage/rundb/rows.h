@@ -105,7 +105,7 @@ struct TrackLinkRow {
 struct StageRow {
   std::int64_t name_id = 0;
   std::string kind = {};        // "transfer", "kernel"
-  std::string place = {};       // "compute", "host", "device", "accelerator", "peer"
+  std::string place = {};       // "compute", "host", "device", "accelerator", "peer", "ranks"
   std::string drive_file = {};  // "state", "gradients"
   std::string phase = {};       // "forward", "backward", "parameters"
   std::string cause = {};       // of a verdict, whatever runs it

@@ -53,7 +53,7 @@ MAY_USE = {
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
-    "core/shard": {"base", "core/platform"},
+    "core/shard": {"base", "storage/io", "core/platform", "core/runtime", "core/model"},
     "core/data": {"base", *STORAGE, "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},

@@ -1,0 +1,131 @@
+#include "core/shard/rank_machine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/units.h"
+
+namespace sluice::shard {
+namespace {
+
+// The most that a platform file may say: bounds nothing.
+constexpr double kUnbounded = 1e18;
+
+}  // namespace
+
+RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
+                         const Triple& triple)
+    : platform_(cluster_platform), step_(step), triple_(triple) {
+  CHECK(platform_.cluster.has_value());
+  const platform::Cluster& cluster = *platform_.cluster;
+  const auto add = [this](const char* name, const platform::ClusterLink& link) {
+    return link.bytes_per_s > 0 ? add_link(name, link.bytes_per_s, 0) : platform::LinkId{-1};
+  };
+  within_ = add("rank.within", cluster.within);
+  between_ = add("node.between", cluster.between);
+  spine_ = add("leaf.spine", cluster.spine);
+  for (const CollectiveUse& use : step_collectives(step_, triple_, cluster.mesh)) add_way(use);
+}
+
+platform::LinkId RankMachine::add_link(std::string name, double bytes_per_s, TimeNs latency_ns) {
+  platform::Link link;
+  link.name = std::move(name);
+  link.read_bytes_per_s = link.write_bytes_per_s = bytes_per_s;
+  link.latency_ns = latency_ns;
+  platform_.links.push_back(std::move(link));
+  return platform::LinkId{static_cast<std::int32_t>(platform_.links.size() - 1)};
+}
+
+void RankMachine::add_way(const CollectiveUse& use) {
+  const CollectiveCost cost =
+      collective_cost(*platform_.cluster, use.collective, use.size_bytes, use.group);
+  const double bytes_per_s =
+      cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds : kUnbounded;
+  Way way{{add_link(fmt::format("{}.{}.{}", platform::collective_name(use.collective),
+                                platform::scope_text(use.group.scope), use.size_bytes),
+                    bytes_per_s, cost.latency_ns)},
+          cost.edge_bytes};
+  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.within_times), within_);
+  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.between_times), between_);
+  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.spine_times), spine_);
+  ways_.emplace(std::pair(use.purpose, use.size_bytes), std::move(way));
+}
+
+const RankMachine::Way& RankMachine::way(Purpose purpose, std::int64_t size_bytes) const {
+  const auto found = ways_.find(std::pair(purpose, size_bytes));
+  CHECK(found != ways_.end());
+  return found->second;
+}
+
+runtime::Operation SimulatedRank::forward(LayerId layer, std::int64_t /*micro_step*/) {
+  return computing(runtime::Stage::forward, layer,
+                   times_.forward_ns[static_cast<std::size_t>(index_of(layer))]);
+}
+
+runtime::Operation SimulatedRank::backward(LayerId layer, std::int64_t /*micro_step*/) {
+  return computing(runtime::Stage::backward, layer,
+                   times_.backward_ns[static_cast<std::size_t>(index_of(layer))]);
+}
+
+runtime::Operation SimulatedRank::gather(LayerId layer) {
+  return sending(runtime::Stage::all_gather, layer, Purpose::gather, module_bytes(layer));
+}
+
+runtime::Operation SimulatedRank::reduce_scatter(LayerId layer) {
+  return sending(runtime::Stage::reduce_scatter, layer, Purpose::scatter, module_bytes(layer));
+}
+
+runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpose) {
+  const StepShape& step = machine_.step();
+  const std::int64_t held_bytes = 2 * held_elements(step, machine_.triple());
+  const std::int64_t size_bytes =
+      std::min(step.bucket_bytes, held_bytes - bucket * step.bucket_bytes);
+  return sending(runtime::Stage::all_reduce, kNoLayer, purpose, size_bytes);
+}
+
+runtime::Operation SimulatedRank::update() {
+  const platform::Cluster& cluster = *machine_.platform().cluster;
+  TimeNs dur_ns = cluster.step_ns;
+  if (cluster.update_elements_per_s > 0) {
+    const auto owned = static_cast<double>(owned_elements(machine_.step(), machine_.triple()));
+    dur_ns += std::llround(owned / cluster.update_elements_per_s * 1e9);
+  }
+  return computing(runtime::Stage::update, kNoLayer, dur_ns);
+}
+
+runtime::Operation SimulatedRank::broadcast(std::int32_t /*owner*/) {
+  return sending(runtime::Stage::broadcast, kNoLayer, Purpose::share,
+                 2 * owned_elements(machine_.step(), machine_.triple()));
+}
+
+runtime::Operation SimulatedRank::computing(runtime::Stage stage, LayerId layer,
+                                            TimeNs dur_ns) const {
+  runtime::Operation operation;
+  operation.runtime = &runtime_;
+  operation.label.stage = stage;
+  operation.label.layer = layer;
+  operation.cost.engine = machine_.platform().compute_engine;
+  operation.cost.engine_dur_ns = dur_ns;
+  return operation;
+}
+
+runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer, Purpose purpose,
+                                          std::int64_t size_bytes) const {
+  const RankMachine::Way& way = machine_.way(purpose, size_bytes);
+  runtime::Operation operation;
+  operation.runtime = &runtime_;
+  operation.label.stage = stage;
+  operation.label.layer = layer;
+  operation.label.size_bytes = way.edge_bytes;
+  operation.cost.route = way.route;
+  return operation;
+}
+
+std::int64_t SimulatedRank::module_bytes(LayerId layer) const {
+  const std::int64_t elements =
+      machine_.step().module_elements[static_cast<std::size_t>(index_of(layer))];
+  return 2 * round_up(elements, machine_.triple().parameters.size());
+}
+
+}  // namespace sluice::shard

@@ -1,0 +1,135 @@
+#pragma once
+// The step of one rank among many: forward and backward by layer and micro-batch, the collectives
+// between them, the update, and what of all this goes on at the same time. It knows neither how a
+// collective is done nor how time passes: operations come from RankOperations.
+//
+// Thread contract: the owner thread of the runtime.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/runtime/sync.h"
+#include "core/shard/collectives.h"
+
+namespace sluice::shard {
+
+// What goes on beside computing; each alone changes no byte and no result.
+enum class Overlap : std::uint8_t {
+  gather_forward,   // the next layer's parameters, beside a layer's forward
+  gather_backward,  // the same in backward, and gradients scattered beside it
+  keep_gathered,    // backward keeps what its forward, computed anew, was gathered for
+  reduce_backward,  // buckets, as soon as backward has filled them
+  share_forward,    // updated parameters, beside the next step's forward
+};
+inline constexpr std::size_t kOverlapCount = 5;
+inline constexpr std::array<std::string_view, kOverlapCount> kOverlapNames = {
+    "gather_forward", "gather_backward", "keep_gathered", "reduce_backward", "share_forward"};
+
+class Overlaps {
+ public:
+  static constexpr Overlaps all() { return Overlaps(~std::uint32_t{0}); }
+  static constexpr Overlaps none() { return Overlaps(0); }
+  constexpr bool has(Overlap overlap) const { return (bits_ & bit(overlap)) != 0; }
+  constexpr Overlaps with(Overlap overlap) const { return Overlaps(bits_ | bit(overlap)); }
+  constexpr Overlaps without(Overlap overlap) const { return Overlaps(bits_ & ~bit(overlap)); }
+
+ private:
+  constexpr explicit Overlaps(std::uint32_t bits) : bits_(bits) {}
+  static constexpr std::uint32_t bit(Overlap overlap) {
+    return std::uint32_t{1} << static_cast<unsigned>(overlap);
+  }
+  std::uint32_t bits_;
+};
+
+// What a step does, in which order: the modules of `step` are the layers.
+struct RankPlan {
+  std::int32_t layer_count = 0;
+  std::int64_t micro_step_count = 1;
+  bool is_gathered = false;     // parameters are in parts
+  bool is_accumulated = false;  // gradients are reduced after each micro-batch
+  bool is_reduced = false;      // and after the last
+  std::int32_t backward_gathers = 1;
+  // By bucket, which are numbered in the order in which backward fills them: the layer that does.
+  std::vector<LayerId> filled_by;
+  // By layer: the first and the last owner of its parameters. No owners: a rank updates all it has.
+  std::int32_t owner_count = 0;
+  struct Owners {
+    std::int32_t first;
+    std::int32_t last;
+  };
+  std::vector<Owners> owners;
+};
+RankPlan plan_rank(const StepShape& step, const Triple& triple, const Scope& mesh);
+// StepShape::gathers with these overlaps; `recomputes`: backward computes each layer's forward
+// anew.
+std::int64_t gathers_of(bool recomputes, const Overlaps& overlaps);
+
+// Where operations come from: simulated ones, or those that move bytes between ranks.
+class RankOperations {
+ public:
+  virtual ~RankOperations() = default;
+  virtual runtime::Operation forward(LayerId layer, std::int64_t micro_step) = 0;
+  virtual runtime::Operation backward(LayerId layer, std::int64_t micro_step) = 0;
+  virtual runtime::Operation gather(LayerId layer) = 0;
+  virtual runtime::Operation reduce_scatter(LayerId layer) = 0;
+  // Purpose::accumulate or reduce.
+  virtual runtime::Operation all_reduce(std::int32_t bucket, Purpose purpose) = 0;
+  virtual runtime::Operation update() = 0;
+  virtual runtime::Operation broadcast(std::int32_t owner) = 0;
+};
+
+// Takes steps; what a step leaves under way (Overlap::share_forward) the next one waits for.
+class RankStep {
+ public:
+  RankStep(runtime::Runtime& runtime, RankOperations& operations, RankPlan plan,
+           const Overlaps& overlaps);
+
+  // Ends with the update, or with the last broadcast where that does not go on beside forward.
+  runtime::Task<Status> step();
+  // Waits for what is under way; before the runtime goes.
+  runtime::Task<Status> settle();
+
+ private:
+  using Events = std::vector<std::unique_ptr<runtime::Event>>;
+
+  runtime::Task<Status> take();
+  runtime::Task<Status> forward_pass(std::int64_t micro_step);
+  runtime::Task<Status> backward_pass(std::int64_t micro_step);
+  runtime::Task<Status> finish_gradients();
+  runtime::Task<Status> gather(LayerId layer, std::int32_t times);
+  runtime::Task<Status> scatter(LayerId layer);
+  runtime::Task<Status> reduce(std::int32_t bucket, Purpose purpose);
+  runtime::Task<Status> share_all();
+  runtime::Task<Status> wait_for_owners(LayerId layer);
+  runtime::Task<Status> wait_for_parameters(LayerId layer, std::int32_t gathers);
+  void begin_gather(LayerId layer, std::int32_t times);
+  // The buckets that this layer's backward fills.
+  void begin_reducing(LayerId layer, Purpose purpose);
+  bool is_reduced_in(std::int64_t micro_step) const;
+  Purpose purpose_in(std::int64_t micro_step) const;
+  static runtime::Event& of(Events& events, std::int32_t index) {
+    return *events[static_cast<std::size_t>(index)];
+  }
+  Events make_events(std::int32_t count);
+
+  runtime::Runtime& runtime_;
+  RankOperations& operations_;
+  RankPlan plan_;
+  Overlaps overlaps_;
+  // A group of ranks does one collective at a time, on every rank in the same order.
+  runtime::Pool parameters_turn_;
+  runtime::Pool reduce_turn_;
+  runtime::TaskGroup gathers_;
+  runtime::TaskGroup gradients_;
+  runtime::TaskGroup shares_;
+  std::vector<bool> is_begun_;  // by layer: its gather
+  Events gathered_;             // by layer
+  Events scattered_;            // by layer
+  Events shared_;               // by owner
+};
+
+}  // namespace sluice::shard

@@ -1,0 +1,116 @@
+#include "core/shard/simulated_step.h"
+
+#include <memory>
+
+#include "core/model/flop.h"
+#include "core/runtime/clocks.h"
+#include "core/runtime/kernel_cost.h"
+
+namespace sluice::shard {
+namespace {
+
+// A step waits for the broadcasts of the one before, and the first has none before it.
+constexpr int kWarmUps = 1;
+
+// What happens between two calls of take().
+class StageCounter final : public runtime::OperationSink {
+ public:
+  void on_submit(const runtime::OperationState& /*state*/) override {}
+  void on_finish(const runtime::OperationState& state) override {
+    StageUse& use = step_.stages[runtime::index_of(state.operation.label.stage)];
+    const double seconds = static_cast<double>(state.end_ns - state.start_ns) / 1e9;
+    use.count += 1;
+    use.size_bytes += state.operation.label.size_bytes;
+    use.seconds += seconds;
+    if (!state.operation.cost.route.empty()) return;
+    const bool is_of_layer = state.operation.label.layer != kNoLayer;
+    (is_of_layer ? step_.compute_seconds : step_.update_seconds) += seconds;
+  }
+  ShardedStep take() { return std::exchange(step_, {}); }
+
+ private:
+  ShardedStep step_;
+};
+
+Status check_run(const ShardedRun& run) {
+  if (!run.platform.cluster) {
+    return make_error(ErrorCode::config, "{}: no [cluster], whose ranks a model is sharded over",
+                      run.platform.source);
+  }
+  RETURN_IF_ERROR(run.shape.check_sequence(run.sequence));
+  return check_triple(run.triple, run.platform.cluster->mesh);
+}
+
+}  // namespace
+
+StepShape step_shape(const ShardedRun& run) {
+  StepShape step;
+  const model::FlatLayout layout = run.shape.flat_layout();
+  for (const model::LayerRange& layer : layout.layers) step.module_elements.push_back(layer.count);
+  step.micro_batches = run.micro_batches;
+  step.gathers = gathers_of(model::is_recomputed(run.activations), run.overlaps);
+  step.bucket_bytes = run.bucket_bytes;
+  return step;
+}
+
+LayerTimes layer_times(const ShardedRun& run) {
+  const platform::EngineId id = run.platform.compute_engine;
+  const platform::Engine& engine = run.platform.engine(id);
+  const auto kernel_ns = [&](double flop, double elements) {
+    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
+           runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
+           engine.launch_ns;
+  };
+  LayerTimes times;
+  const std::int32_t layers = run.shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layers; ++l) {
+    const LayerId layer{l};
+    times.forward_ns.push_back(
+        kernel_ns(model::forward_flop(run.shape, layer, run.batch, run.sequence),
+                  model::forward_elements(run.shape, layer, run.batch, run.sequence)));
+    times.backward_ns.push_back(kernel_ns(
+        model::backward_flop(run.shape, layer, run.batch, run.sequence, run.activations),
+        model::backward_elements(run.shape, layer, run.batch, run.sequence, run.activations)));
+  }
+  return times;
+}
+
+double model_flop_per_token(const ShardedRun& run) {
+  double flop = 0;
+  const std::int32_t layers = run.shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layers; ++l) {
+    const LayerId layer{l};
+    flop += model::forward_flop(run.shape, layer, 1, run.sequence) +
+            model::backward_flop(run.shape, layer, 1, run.sequence, model::Activations::keep);
+  }
+  return flop / static_cast<double>(run.sequence);
+}
+
+Result<ShardedStep> simulate_sharded(const platform::Platform& platform, const StepShape& step,
+                                     const LayerTimes& times, const Triple& triple,
+                                     const Overlaps& overlaps) {
+  const RankMachine machine(platform, step, triple);
+  runtime::Runtime runtime(
+      std::make_unique<runtime::SimulatedClock>(machine.platform(), runtime::Disturbance{}));
+  SimulatedRank operations(runtime, machine, times);
+  RankStep rank(runtime, operations, plan_rank(step, triple, platform.cluster->mesh), overlaps);
+  StageCounter counter;
+  runtime.add_sink(&counter);
+  ShardedStep taken;
+  for (int i = 0; i <= kWarmUps; ++i) {
+    const TimeNs begin_ns = runtime.now_ns();
+    RETURN_IF_ERROR(runtime.run(rank.step()));
+    taken = counter.take();
+    taken.seconds = static_cast<double>(runtime.now_ns() - begin_ns) / 1e9;
+  }
+  RETURN_IF_ERROR(runtime.run(rank.settle()));
+  return taken;
+}
+
+Result<ShardedStep> simulate_sharded(const ShardedRun& run) {
+  RETURN_IF_ERROR(check_run(run));
+  return simulate_sharded(run.platform, step_shape(run), layer_times(run), run.triple,
+                          run.overlaps);
+}
+
+}  // namespace sluice::shard

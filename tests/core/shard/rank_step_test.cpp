@@ -1,0 +1,217 @@
+// The schedule of a sharded step in simulated time: what it does is AMSP's table whatever overlaps,
+// and what each overlap is worth.
+
+#include "core/shard/rank_step.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "core/runtime/clocks.h"
+#include "core/shard/simulated_step.h"
+#include "tests/core/shard/test_cluster.h"
+
+namespace sluice::shard {
+namespace {
+
+using runtime::Stage;
+
+platform::Platform test_platform(const platform::Cluster& cluster) {
+  auto platform = platform::parse_platform(
+      "name = \"test\"\n[host]\n[compute]\nmatmul = \"1 TFLOP/s\"\n[cluster]\nranks = 1\n"
+      "nodes = 1\n",
+      "test.toml");
+  REQUIRE(platform.ok());
+  platform->cluster = cluster;
+  return std::move(*platform);
+}
+
+StepShape test_step(std::int64_t micro_batches) {
+  return {
+      .module_elements = {40'000'000, 12'000'000, 12'000'000, 12'000'000, 12'000'000, 8'000'000},
+      .micro_batches = micro_batches,
+      .bucket_bytes = 4'000'000};
+}
+
+LayerTimes test_times(const StepShape& step, TimeNs a_million_ns) {
+  LayerTimes times;
+  for (const std::int64_t elements : step.module_elements) {
+    times.forward_ns.push_back(elements / 1'000'000 * a_million_ns);
+    times.backward_ns.push_back(2 * times.forward_ns.back());
+  }
+  return times;
+}
+
+ShardedStep simulated(const platform::Cluster& cluster, const StepShape& step,
+                      const LayerTimes& times, const Triple& triple, const Overlaps& overlaps) {
+  const auto taken = simulate_sharded(test_platform(cluster), step, times, triple, overlaps);
+  INFO((taken.ok() ? "" : taken.error().message()));
+  REQUIRE(taken.ok());
+  return *taken;
+}
+
+struct Sum {
+  std::int64_t count = 0;
+  std::int64_t size_bytes = 0;
+};
+Sum table_sum(const StepShape& step, const Triple& triple, const Scope& mesh,
+              Collective collective) {
+  Sum sum;
+  for (const CollectiveUse& use : step_collectives(step, triple, mesh)) {
+    if (use.collective != collective) continue;
+    sum.count += use.count;
+    sum.size_bytes +=
+        use.count * ring_edge_bytes(collective, use.size_bytes, use.group.scope.size());
+  }
+  return sum;
+}
+
+constexpr std::pair<Stage, Collective> kStagesOf[] = {
+    {Stage::all_gather, Collective::all_gather},
+    {Stage::reduce_scatter, Collective::reduce_scatter},
+    {Stage::all_reduce, Collective::all_reduce},
+    {Stage::broadcast, Collective::broadcast}};
+
+TEST_CASE("a step's collectives are those of the table on all triples, whatever overlaps") {
+  const Scope mesh{2, 4};
+  const platform::Cluster cluster = test_cluster(mesh, 2);
+  for (const Triple& triple : all_triples(mesh)) {
+    for (const std::int64_t micro_batches : {1, 4}) {
+      for (const Overlaps& overlaps :
+           {Overlaps::none(), Overlaps::all(), Overlaps::all().without(Overlap::keep_gathered)}) {
+        StepShape step = test_step(micro_batches);
+        step.gathers = gathers_of(true, overlaps);
+        INFO(triple_text(triple) << ", " << micro_batches << " micro-batches");
+        const ShardedStep taken =
+            simulated(cluster, step, test_times(step, 50'000), triple, overlaps);
+        for (const auto& [stage, collective] : kStagesOf) {
+          const Sum wanted = table_sum(step, triple, mesh, collective);
+          CHECK(taken.of(stage).count == wanted.count);
+          CHECK(taken.of(stage).size_bytes == wanted.size_bytes);
+        }
+        CHECK(taken.of(Stage::forward).count == micro_batches * 6);
+        CHECK(taken.of(Stage::backward).count == micro_batches * 6);
+        CHECK(taken.of(Stage::update).count == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "without overlap a step takes what the formulas and the layers take, one after the other") {
+  const Scope mesh{8, 8};
+  for (const bool is_measured : {false, true}) {
+    std::mt19937_64 random(3);
+    const platform::Cluster cluster =
+        is_measured ? measured_cluster(mesh, random) : test_cluster(mesh, 4);
+    for (const Triple& triple : all_triples(mesh)) {
+      INFO(triple_text(triple));
+      StepShape step = test_step(2);
+      step.gathers = gathers_of(true, Overlaps::none());
+      const ShardedStep taken =
+          simulated(cluster, step, test_times(step, 50'000), triple, Overlaps::none());
+      const double communication = communication_time(cluster, step, triple).total();
+      // Each operation ends on a whole nanosecond.
+      CHECK(taken.exposed_seconds() == Approx(communication).epsilon(0).margin(1e-9 * 200));
+      CHECK(taken.compute_seconds == Approx(2 * 3 * 96 * 50e-6));
+    }
+  }
+}
+
+TEST_CASE("no overlap makes a step longer, and each is worth something where it can be") {
+  const Scope mesh{8, 8};
+  platform::Cluster cluster = test_cluster(mesh, 4);
+  const Triple triple{{8, 1}, {8, 1}, {8, 4}};
+  const StepShape step = test_step(2);
+  const LayerTimes times = test_times(step, 50'000);
+  const double with_all = simulated(cluster, step, times, triple, Overlaps::all()).seconds;
+  const double with_none = simulated(cluster, step, times, triple, Overlaps::none()).seconds;
+  CHECK(with_all < with_none);
+  for (std::size_t i = 0; i < kOverlapCount; ++i) {
+    const auto overlap = static_cast<Overlap>(i);
+    INFO(kOverlapNames[i]);
+    StepShape other = step;
+    const Overlaps others = Overlaps::all().without(overlap);
+    other.gathers = gathers_of(true, others);
+    const double without = simulated(cluster, other, times, triple, others).seconds;
+    CHECK(without > with_all);
+    CHECK(without < with_none * 1.2);  // a third gather is more than the others have
+  }
+}
+
+TEST_CASE("with state in four parts the next forward waits for what it needs only") {
+  const Scope mesh{1, 8};
+  platform::Cluster cluster = test_cluster(mesh, 8);
+  const Triple zero1{{1, 1}, {1, 1}, {1, 8}};
+  const StepShape step = test_step(1);
+  const LayerTimes times = test_times(step, 50'000);
+  const Overlaps early = Overlaps::all().without(Overlap::share_forward);
+  const ShardedStep beside = simulated(cluster, step, times, zero1, Overlaps::all());
+  const ShardedStep before = simulated(cluster, step, times, zero1, early);
+  const double sharing = communication_time(cluster, step, zero1).of(Purpose::share);
+  CHECK(before.seconds - beside.seconds > 0.3 * sharing);
+  CHECK(before.seconds - beside.seconds < sharing);
+}
+
+// ---- a delayed scatter, and failures, by seed ----
+
+struct Order final : runtime::OperationSink {
+  void on_submit(const runtime::OperationState& state) override {
+    const Stage stage = state.operation.label.stage;
+    if (stage == Stage::all_reduce || stage == Stage::update) {
+      // What is reduced or updated is scattered: no scatter of a layer above is under way.
+      CHECK((stage == Stage::all_reduce || under_way[runtime::index_of(Stage::all_reduce)] == 0));
+      if (stage == Stage::update) CHECK(under_way[runtime::index_of(Stage::reduce_scatter)] == 0);
+    }
+    under_way[runtime::index_of(stage)] += 1;
+    CHECK(under_way[runtime::index_of(Stage::all_gather)] +
+              under_way[runtime::index_of(Stage::reduce_scatter)] <=
+          1);
+    CHECK(under_way[runtime::index_of(Stage::all_reduce)] <= 1);
+    CHECK(under_way[runtime::index_of(Stage::broadcast)] <= 1);
+  }
+  void on_finish(const runtime::OperationState& state) override {
+    under_way[runtime::index_of(state.operation.label.stage)] -= 1;
+  }
+  std::array<int, runtime::kStageCount> under_way{};
+};
+
+Status disturbed_steps(const runtime::Disturbance& disturbance, const Triple& triple) {
+  const platform::Cluster cluster = test_cluster({2, 4}, 2);
+  const StepShape step = test_step(2);
+  const LayerTimes times = test_times(step, 20'000);
+  const RankMachine machine(test_platform(cluster), step, triple);
+  runtime::Runtime runtime(
+      std::make_unique<runtime::SimulatedClock>(machine.platform(), disturbance));
+  SimulatedRank operations(runtime, machine, times);
+  RankStep rank(runtime, operations, plan_rank(step, triple, cluster.mesh), Overlaps::all());
+  Order order;
+  runtime.add_sink(&order);
+  for (int i = 0; i < 3; ++i) RETURN_IF_ERROR(runtime.run(rank.step()));
+  return runtime.run(rank.settle());
+}
+
+TEST_CASE("whatever is late, nothing is reduced or updated before it is there") {
+  for (const Triple& triple : all_triples({2, 4})) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      INFO(triple_text(triple) << ", seed " << seed);
+      CHECK(disturbed_steps({.seed = seed, .delay_max_ns = 20'000'000}, triple).ok());
+    }
+  }
+}
+
+TEST_CASE("an operation that fails ends the step with its failure") {
+  const Triple triple{{2, 1}, {2, 2}, {2, 2}};
+  int failed_count = 0;
+  for (std::int64_t n = 0; n < 250; n += 3) {
+    const Status status =
+        disturbed_steps({.seed = 7, .delay_max_ns = 1'000'000, .failing_operation = n}, triple);
+    if (status.ok()) continue;
+    ++failed_count;
+    CHECK(status.error().code() != ErrorCode::cancelled);
+  }
+  CHECK(failed_count > 50);
+}
+
+}  // namespace
+}  // namespace sluice::shard
