@@ -15,12 +15,14 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/rank_run.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/train/live_control.h"
+#include "core/train/rank_requests.h"
 #include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"
 
@@ -101,8 +103,17 @@ class TrainCommand {
   explicit TrainCommand(const TrainArguments& arguments) : arguments_(arguments) {}
 
   Status run() {
+    ASSIGN_OR_RETURN(ranks_, RankRun::open());
+    return ranks_->close(run_as_rank());
+  }
+
+ private:
+  Status run_as_rank() {
     ASSIGN_OR_RETURN(config_, config_of(arguments_));
-    for (const std::string& warning : config_.warnings) log_warning(warning);
+    if (is_told()) {
+      for (const std::string& warning : config_.warnings) log_warning(warning);
+    }
+    RETURN_IF_ERROR(ranks_->take_part(config_));
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
     recorder_.set_level(config_.record);
     RETURN_IF_ERROR(open());
@@ -112,7 +123,9 @@ class TrainCommand {
     return close_recording(std::move(trained));
   }
 
- private:
+  // The first rank speaks for all.
+  bool is_told() const { return ranks_->is_first(); }
+
   Status open() {
     gpu_ = GpuRecording::start_if_asked(config_, recorder_);
     ASSIGN_OR_RETURN(
@@ -126,6 +139,7 @@ class TrainCommand {
     request.start = start();
     RETURN_IF_ERROR(open_devices());
     request.devices = devices_.get();
+    request.ranks = ranks_->ranks();
     request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
     if (request.recorder != nullptr) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
@@ -158,9 +172,10 @@ class TrainCommand {
     report.first_step = report.last_step = run_->store().committed().position.step;
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(report));
-      print_lines(json_ + "\n");
+      if (is_told()) print_lines(json_ + "\n");
       return ok_status();
     }
+    if (!is_told()) return ok_status();
     print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
           report.last_step, config_.files.state_directory);
     return ok_status();
@@ -173,6 +188,7 @@ class TrainCommand {
 
   // The control socket is optional: without it, warn and train.
   Status listen() {
+    if (!is_told()) return ok_status();
     RETURN_IF_ERROR(make_folder_of(config_.files.database));
     auto live = train::LiveControl::start(*run_, [collector = collector_.get()](bool watched) {
       if (collector) collector->set_flush_interval(watched ? kFlushWatched : kFlushUnwatched);
@@ -203,6 +219,10 @@ class TrainCommand {
       facts.meta.push_back(
           {"accelerator_memory_cap", fmt::format("{}", device->memory_use().cap_bytes)});
     }
+    if (train::Ranks* ranks = ranks_->ranks(); ranks != nullptr) {
+      facts.meta.push_back({"rank", fmt::format("{}", ranks->rank())});
+      facts.meta.push_back({"ranks", fmt::format("{}", ranks->count())});
+    }
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     if (gpu_) collector_->attach(gpu_->side());
@@ -214,9 +234,9 @@ class TrainCommand {
   Status train_and_report() {
     say(header());
     RETURN_IF_ERROR(run_->prepare(start()));
-    Progress progress(arguments_.json              ? ProgressStyle::none
-                      : isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar
-                                                   : ProgressStyle::lines);
+    Progress progress(arguments_.json || !is_told() ? ProgressStyle::none
+                      : isatty(STDERR_FILENO) == 1  ? ProgressStyle::bar
+                                                    : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
     train::TrainHooks hooks{{&progress}, {&progress}};
     std::optional<KnobRecorder> recorder;
@@ -225,10 +245,16 @@ class TrainCommand {
       gpu_->set_step(first_step_);
       hooks.observers.push_back(gpu_.get());
     }
-    if (config_.offload.replan) start_replanning(hooks);
+    if (config_.offload.replan && is_told()) start_replanning(hooks);
     if (live_) {
       hooks.observers.push_back(live_.get());
       hooks.requests.push_back(live_.get());
+    }
+    std::optional<train::RankRequests> agreed;
+    if (train::Ranks* ranks = ranks_->ranks(); ranks != nullptr) {
+      agreed.emplace(*ranks, hooks.requests);
+      hooks.requests = {&*agreed};
+      hooks.observers.push_back(&*agreed);
     }
     Result<train::TrainReport> report = train::train(*run_, hooks, changes_);
     progress.finish();
@@ -236,7 +262,7 @@ class TrainCommand {
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
-    } else {
+    } else if (is_told()) {
       const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
       print_lines(fitted(text, terminal_columns()));
     }
@@ -263,7 +289,23 @@ class TrainCommand {
   Status make_json(const train::TrainReport& report) {
     ASSIGN_OR_RETURN(const state::StateDigest digest,
                      state::digest_state(run_->store(), nullptr, nullptr));
+    RETURN_IF_ERROR(check_same_state(digest.digest));
     json_ = train_report_json(*run_, report, digest.digest, resume_command(report));
+    return ok_status();
+  }
+
+  // Every rank has the whole model, and all have done the same to it.
+  Status check_same_state(const std::string& digest) {
+    if (ranks_->ranks() == nullptr) return ok_status();
+    ASSIGN_OR_RETURN(const std::vector<std::string> digests,
+                     ranks_->ranks()->gather_text(digest, "digest of the state"));
+    for (std::size_t rank = 1; rank < digests.size(); ++rank) {
+      if (digests[rank] == digests[0]) continue;
+      return make_error(ErrorCode::internal,
+                        "the state of rank {} has the digest {}, and that of rank 0 {}: the ranks "
+                        "have computed different things",
+                        rank, digests[rank], digests[0]);
+    }
     return ok_status();
   }
 
@@ -289,7 +331,7 @@ class TrainCommand {
           fmt::format("the run stopped; step {} is committed in {} (go on with --resume)", step,
                       config_.files.state_directory));
     }
-    if (arguments_.json) print_lines(json_ + "\n");
+    if (arguments_.json && is_told()) print_lines(json_ + "\n");
     return ok_status();
   }
 
@@ -307,7 +349,9 @@ class TrainCommand {
 
   // All that was asked for this time; a run that is through gets as many steps again.
   std::string resume_command(const train::TrainReport& report) const {
-    std::string text = "sluice train ";
+    const int ranks = ranks_->count();
+    std::string text =
+        ranks > 1 ? fmt::format("mpirun -n {} sluice train ", ranks) : "sluice train ";
     text += arguments_.like.empty() ? shell_quoted(arguments_.run_path)
                                     : "--like " + shell_quoted(arguments_.like);
     text += " --resume";
@@ -324,7 +368,7 @@ class TrainCommand {
   }
 
   void say(const std::string& text) const {
-    if (!arguments_.json) print_lines(fitted(text + "\n", terminal_columns()));
+    if (!arguments_.json && is_told()) print_lines(fitted(text + "\n", terminal_columns()));
     std::fflush(stdout);
   }
 
@@ -333,6 +377,7 @@ class TrainCommand {
   }
 
   const TrainArguments& arguments_;
+  std::unique_ptr<RankRun> ranks_;
   settings::RunConfig config_;
   std::vector<train::PlannedChange> changes_;
   record::Recorder recorder_;
@@ -385,7 +430,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
       "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"
-      "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2");
+      "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2\n"
+      "  mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train sample_models/runs/tiny.toml");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
       print_lines(settings::describe_settings());

@@ -63,6 +63,7 @@ Status Assembly::make_device(DeviceId device, csd::DeviceFactory& factory) {
 
 Status Assembly::attach(state::StateStore& store, io::Caching caching) {
   auto versions = std::make_unique<StoredVersions>(store, plan_.device_map);
+  versions->commit_with(plan_.committed_elsewhere);
   for (const DeviceId device : ids_of(drives_)) {
     csd::DriveFiles& files = drives_[device]->files();
     files.lend(runtime::DriveFile::state, &store.file(device));

@@ -27,6 +27,7 @@ struct AssemblyPlan {
   csd::DriveOptions drive;
   IdVector<DeviceId, std::int64_t> device_memory_bytes;  // budgets
   csd::Payload payload = csd::Payload::real;
+  StateVersions::CommittedElsewhere committed_elsewhere = {};
   io::PinnedMemory* pinned_memory = nullptr;  // what an accelerator copies from and to; null: plain
 };
 

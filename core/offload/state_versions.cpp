@@ -81,6 +81,10 @@ runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, std::int3
   add_commit_work(operation);
   Status written = co_await operation;
   CO_RETURN_IF_ERROR(written);
+  if (committed_elsewhere_) {
+    Status elsewhere = co_await committed_elsewhere_(step);
+    CO_RETURN_IF_ERROR(elsewhere);
+  }
   const bool has_moved = has_working_ && leaves_any();
   has_working_ = false;
   has_uncommitted_ = false;

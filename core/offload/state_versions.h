@@ -15,6 +15,7 @@
 // Thread contract: the schedule's thread; the commit's work runs on a worker while the owner only
 // reads.
 
+#include <functional>
 #include <memory>
 
 #include "core/offload/step_update.h"
@@ -62,6 +63,10 @@ class StateVersions {
   void end_step(const StepUpdate& update, const state::TrainingPosition& position);
   // Whether a step has ended since the last commit.
   bool has_uncommitted() const { return has_uncommitted_; }
+  // What a commit waits for before the version that it replaces may be written over: that the other
+  // ranks of the run have made theirs durable, too.
+  using CommittedElsewhere = std::function<runtime::Operation(std::int32_t step)>;
+  void commit_with(CommittedElsewhere committed) { committed_elsewhere_ = std::move(committed); }
   // The newest versions and the position become durable. `step`: the last one that has ended.
   runtime::Task<Status> commit(runtime::Runtime& runtime, std::int32_t step);
 
@@ -77,7 +82,8 @@ class StateVersions {
   bool leaves_any() const;
 
   state::DeviceMap device_map_;
-  bool has_working_ = false;  // the newest versions are in the working slots
+  CommittedElsewhere committed_elsewhere_;  // empty: there are no others
+  bool has_working_ = false;                // the newest versions are in the working slots
   bool has_uncommitted_ = false;
 };
 

@@ -31,8 +31,10 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   // fill_state_cache() sets it where it is what the memory plan leaves.
   options.state_cache_bytes = std::max<std::int64_t>(0, config.offload.state_cache_bytes);
   options.parameter_kind = config.arithmetic.precision;
-  // Several micro-batches are added up in fp32, and then 16 bits would lose what was added.
-  options.gradient_kind = config.batch.grad_accum_steps > 1 ? optimizer::GradientKind::fp32
+  // Several micro-batches, of one rank or of many, are added up in fp32, and then 16 bits would
+  // lose what was added.
+  const bool are_added_up = config.batch.grad_accum_steps * config.batch.rank_count > 1;
+  options.gradient_kind = are_added_up ? optimizer::GradientKind::fp32
                           : config.arithmetic.precision == Float16Kind::bf16
                               ? optimizer::GradientKind::bf16
                               : optimizer::GradientKind::fp16;

@@ -49,6 +49,7 @@ enum class Stage : std::uint8_t {
   parameter_write,   // updated parameters to the drive that they are read from
   broadcast,         // updated parameters from the rank that owns them to those that hold them
   commit,            // the new versions become current
+  commit_ranks,      // and those of all other ranks have
   create_state,      // before the first step: the initial state, over the host link
   load_state,        // on resume: master weights, over the host link
   move_state,        // state from the drive of another device, where the subgroup lay so far
@@ -82,7 +83,7 @@ enum class StagePhase : std::uint8_t { none, forward, backward, parameters };
 
 // What it spends a step's time on, in a verdict, wherever it runs. `by_track`: a transfer on its
 // fullest link, a kernel on what runs it.
-enum class StageCause : std::uint8_t { by_track, compression, commit };
+enum class StageCause : std::uint8_t { by_track, compression, commit, ranks };
 
 // Which rate of its engine a kernel is charged by (docs/platform_format.md).
 enum class StageRate : std::uint8_t { none, layer, stage, checksum, compress, rule };
@@ -151,7 +152,8 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .name = "all_gather",
        .kind = transfer,
        .place = ranks,
-       .colour = colour::kHostLink,
+       .colour = colour::kRanks,
+       .cause = StageCause::ranks,
        .set_off_by = {{{broadcast, any}}}},
       {.stage = forward,
        .name = "forward",
@@ -224,15 +226,17 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .kind = transfer,
        .place = ranks,
        .phase = Phase::backward,
-       .colour = colour::kHostLink,
+       .colour = colour::kRanks,
+       .cause = StageCause::ranks,
        .set_off_by = {{{backward, layer}}}},
       {.stage = all_reduce,
        .name = "all_reduce",
        .kind = transfer,
        .place = ranks,
        .phase = Phase::backward,
-       .colour = colour::kHostLink,
-       .set_off_by = {{{backward, any}, {reduce_scatter, any}}}},
+       .colour = colour::kRanks,
+       .cause = StageCause::ranks,
+       .set_off_by = {{{backward, any}, {gradient_out, any}, {reduce_scatter, any}}}},
       {.stage = gradient_out,
        .name = "gradient_out",
        .kind = transfer,
@@ -255,7 +259,7 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .name = "gradient",
        .phase = Phase::backward,
        .colour = colour::kHostKernel,
-       .set_off_by = {{{backward, layer}, {gradient_out, layer}}},
+       .set_off_by = {{{backward, layer}, {gradient_out, layer}, {all_reduce, layer}}},
        .rate = StageRate::stage},
       {.stage = compress,
        .name = "compress",
@@ -334,13 +338,20 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .kind = transfer,
        .place = ranks,
        .phase = Phase::parameters,
-       .colour = colour::kParameters,
+       .colour = colour::kRanks,
+       .cause = StageCause::ranks,
        .set_off_by = {{{update, any}}}},
       {.stage = commit,
        .name = "commit",
        .colour = colour::kCommit,
        .cause = StageCause::commit,
        .set_off_by = {{{state_write, any}}}},
+      {.stage = commit_ranks,
+       .name = "commit_ranks",
+       .place = ranks,
+       .colour = colour::kRanks,
+       .cause = StageCause::ranks,
+       .set_off_by = {{{commit, any}}}},
       {.stage = create_state,
        .name = "create_state",
        .kind = transfer,
@@ -413,7 +424,7 @@ constexpr std::string_view word_of(DriveFile file) {
   return kWords[static_cast<std::size_t>(file)];
 }
 constexpr std::string_view word_of(StageCause cause) {
-  constexpr std::array<std::string_view, 3> kWords = {"", "compression", "commit"};
+  constexpr std::array<std::string_view, 4> kWords = {"", "compression", "commit", "ranks"};
   return kWords[static_cast<std::size_t>(cause)];
 }
 constexpr std::string_view word_of(SetOffBy of) {

@@ -58,6 +58,8 @@ struct BatchConfig {
   std::int64_t batch = 8;
   std::int64_t sequence = 128;
   std::int64_t grad_accum_steps = 1;
+  // No setting: the launcher says it (core/train/ranks.h). Each rank has as many micro-batches.
+  std::int64_t rank_count = 1;
 };
 
 // Linear warm-up to update.lr, then half a cosine down to min_lr at schedule_steps.

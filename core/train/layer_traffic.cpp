@@ -101,6 +101,13 @@ runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::
   CO_RETURN_IF_ERROR(turn);
   Status taken = co_await gradient_work_.take(layer, lease);
   CO_RETURN_IF_ERROR(taken);
+  // In the order of the layers, as on the other ranks: the turn is ours.
+  if (context_.ranks != nullptr) {
+    const model::LayerGradient gradient = context_.offload.layer_gradient(lease, layer);
+    const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
+    Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
+    CO_RETURN_IF_ERROR(summed);
+  }
   context_.offload.send_gradient(layer, std::move(lease));
   co_return ok_status();
 }

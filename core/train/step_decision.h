@@ -27,11 +27,12 @@ struct StepPlan {
   double max_grad_norm = 0;          // 0: no clipping
   Float16Kind precision = Float16Kind::bf16;
   optimizer::LossScaleOptions loss_scale;  // fp16
-  int micro_step_count = 1;
-  std::int64_t sample_count = 0;  // of the text, over all micro-steps
+  int micro_step_count = 1;                // of a rank
+  int rank_count = 1;
+  std::int64_t sample_count = 0;  // of the text, over all micro-steps and ranks
 
   // What backward multiplies the loss by.
-  double gradient_scale() const { return position.loss_scale / micro_step_count; }
+  double gradient_scale() const { return position.loss_scale / (micro_step_count * rank_count); }
 };
 
 // Overflow skips the step. `remaining_loss_scale` is the loss scale still contained in the

@@ -1,6 +1,7 @@
 #include "core/train/trainer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/plan/lr_schedule.h"
 #include "core/plan/model_options.h"
@@ -29,13 +30,14 @@ class Trainer {
   Status change_knobs();
   Status change_as_planned();
   Status change_as_asked(const AskedChange& asked);
+  Status agreed(const Status& mine);
   Status refuse(const AskedChange& asked, const Error& why);
   Status put_in_force(const KnobSchedule::Wanted& wanted, const plan::PlannedKnobs& planned,
                       const AskedChange* asked);
   Status take_step();
   StepPlan step_plan() const;
   Status set_batches();
-  double mean_loss() const;
+  Result<double> mean_loss() const;
   void report_step(const StepPlan& plan, const StepOutcome& outcome, double loss);
   void record_step(const StepReport& step, TimeNs start_ns);
   Status settle() { return finish_step(&TrainingRun::settle); }
@@ -124,9 +126,10 @@ Status Trainer::change_as_asked(const AskedChange& asked) {
   const Result<KnobSchedule::Wanted> wanted = knobs_.asked(position_.step, asked.settings);
   if (!wanted.ok()) return refuse(asked, wanted.error());
   const Result<plan::PlannedKnobs> planned = plan::plan_knobs(run_.live_plan(), wanted->now);
-  if (!planned.ok()) return refuse(asked, planned.error());
+  const Status fits = agreed(planned.ok() ? ok_status() : Status(planned.error()));
+  if (!fits.ok()) return refuse(asked, fits.error());
   RETURN_IF_ERROR(commit());
-  const Status room = run_.make_room(*planned);
+  const Status room = agreed(run_.make_room(*planned));
   if (!room.ok()) return refuse(asked, room.error());
   return put_in_force(*wanted, *planned, &asked);
 }
@@ -151,6 +154,11 @@ Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::Pla
   return ok_status();
 }
 
+// By all ranks: a change that one of them has no room for takes place on none.
+Status Trainer::agreed(const Status& mine) {
+  return run_.ranks() == nullptr ? mine : run_.ranks()->agreed(mine, "change of knobs");
+}
+
 Status Trainer::refuse(const AskedChange& asked, const Error& why) {
   const TimeNs now_ns = run_.runtime().now_ns();
   for (TrainObserver* observer : hooks_.observers) {
@@ -170,20 +178,25 @@ Status Trainer::finish_step(Status (TrainingRun::*finish)()) {
 }
 
 Status Trainer::set_batches() {
-  for (std::int64_t m = 0; m < config_.batch.grad_accum_steps; ++m) {
+  const std::int64_t micro_steps = config_.batch.grad_accum_steps;
+  const std::int64_t first = run_.ranks() == nullptr ? 0 : run_.ranks()->rank() * micro_steps;
+  for (std::int64_t m = 0; m < micro_steps; ++m) {
     const std::uint64_t position =
-        position_.data_position + static_cast<std::uint64_t>(m * config_.batch.batch);
+        position_.data_position + static_cast<std::uint64_t>((first + m) * config_.batch.batch);
     RETURN_IF_ERROR(run_.model().set_batch(
         static_cast<int>(m), run_.sampler().train_batch(position), model::BatchUse::training));
   }
   return ok_status();
 }
 
-double Trainer::mean_loss() const {
-  double sum = 0;
-  const auto count = static_cast<int>(config_.batch.grad_accum_steps);
-  for (int m = 0; m < count; ++m) sum += run_.model().loss(m);
-  return sum / count;
+// Over all ranks, in their order.
+Result<double> Trainer::mean_loss() const {
+  std::vector<double> losses;
+  for (int m = 0; m < config_.batch.grad_accum_steps; ++m) losses.push_back(run_.model().loss(m));
+  if (run_.ranks() != nullptr) {
+    ASSIGN_OR_RETURN(losses, run_.ranks()->gather(losses, "losses"));
+  }
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }
 
 StepPlan Trainer::step_plan() const {
@@ -195,7 +208,9 @@ StepPlan Trainer::step_plan() const {
   plan.precision = config_.arithmetic.precision;
   plan.loss_scale = config_.loss_scale;
   plan.micro_step_count = static_cast<int>(config_.batch.grad_accum_steps);
-  plan.sample_count = config_.batch.batch * config_.batch.grad_accum_steps;
+  plan.rank_count = static_cast<int>(config_.batch.rank_count);
+  plan.sample_count =
+      config_.batch.batch * config_.batch.grad_accum_steps * config_.batch.rank_count;
   return plan;
 }
 
@@ -204,7 +219,7 @@ Status Trainer::take_step() {
   const StepPlan plan = step_plan();
   StepOutcome outcome;
   RETURN_IF_ERROR(run_.runtime().run(training_step(run_.step_context(), plan, outcome)));
-  const double loss = mean_loss();
+  ASSIGN_OR_RETURN(const double loss, mean_loss());
   report_step(plan, outcome, loss);
   position_ = outcome.position;
   if (report_.losses.size() == 1) {  // all of a step has been seen: later ones take no memory

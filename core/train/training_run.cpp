@@ -44,6 +44,7 @@ runtime::IoLanes::Options lanes_of(const settings::StorageConfig& storage) {
 
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
+  run->ranks_ = request.ranks;
   RETURN_IF_ERROR(check_model(*request.config));
   ASSIGN_OR_RETURN(run->plan_, plan::plan_run(*request.config));
   if (run->config().clock.kind == settings::ClockKind::real) {
@@ -146,6 +147,7 @@ Status TrainingRun::open_state(StartFrom start) {
                                            plan_.config.storage.caching};
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
+    RETURN_IF_ERROR(go_back_together(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
     const state::Geometry found = store_->layout().geometry();
     state::Geometry wanted = plan_.geometry;
@@ -173,6 +175,18 @@ Status TrainingRun::open_state(StartFrom start) {
   return ok_status();
 }
 
+// To the newest step that all ranks have.
+Status TrainingRun::go_back_together(const state::StateStore::Options& options) {
+  if (ranks_ == nullptr) return ok_status();
+  const std::int64_t last = store_->committed().position.step;
+  ASSIGN_OR_RETURN(const std::int64_t common, ranks_->last_common_step(last));
+  if (common == last) return ok_status();
+  store_.reset();
+  RETURN_IF_ERROR(state::StateStore::return_to(options, common));
+  ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
+  return ok_status();
+}
+
 Status TrainingRun::take_memory() {
   const std::int64_t size_bytes = plan_.layout.parameter_count * 2;
   if (plan_.options.streams_parameters()) {
@@ -187,6 +201,11 @@ Status TrainingRun::take_memory() {
 Status TrainingRun::take_offload() {
   offload::AssemblyPlan assembly = plan::assembly_plan(plan_, csd::Payload::real);
   assembly.pinned_memory = pinned_memory_.get();
+  if (ranks_ != nullptr) {
+    assembly.committed_elsewhere = [this](std::int32_t step) {
+      return ranks_->all_committed(*runtime_, step);
+    };
+  }
   ASSIGN_OR_RETURN(assembly_,
                    offload::Assembly::take(assembly, *runtime_, *device_factory_, parameters()));
   register_buffers();
@@ -199,7 +218,7 @@ Status TrainingRun::attach_offload() {
   step_context_.reset(
       new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(), plan_.layout,
                       plan_.layer_costs, plan_.config.batch.batch * plan_.config.batch.sequence,
-                      built_.device.get(), device_patience_ns(), activations_.get()});
+                      built_.device.get(), device_patience_ns(), activations_.get(), ranks_});
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }

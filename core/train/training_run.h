@@ -40,6 +40,9 @@ class TrainingRun {
     // The devices of method=csd; null: emulated ones. Whoever opens a run with backend=xrt makes
     // them.
     csd::DeviceFactory* devices = nullptr;
+    // Null: this is the only rank. They outlive the run. Collective: all ranks open theirs.
+    // `config` has their number and this rank's own folders.
+    Ranks* ranks = nullptr;
     // What a test puts around the I/O engine (faults); empty: the engine as it is.
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
     // Told of the memory plan before anything is taken, and of an accelerator's after it.
@@ -77,6 +80,8 @@ class TrainingRun {
   const activation::ActivationCarrier* activations() const {
     return plan_.activations.offloads_anything() ? activations_.get() : nullptr;
   }
+  // Null: this is the only rank.
+  Ranks* ranks() { return ranks_; }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -105,6 +110,7 @@ class TrainingRun {
   Status open_text();
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
+  Status go_back_together(const state::StateStore::Options& options);
   Status plan_for_density_warmup();
   Status plan_memory(const model::ModelFactory& factory);
   Status prepare_gradient_work();
@@ -128,6 +134,7 @@ class TrainingRun {
   Status load_residual();
   Status keep_no_residual();  // so that a kill after this step is noticed
 
+  Ranks* ranks_ = nullptr;
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes

@@ -12,6 +12,7 @@
 #include "core/offload/offload.h"
 #include "core/plan/layer_cost.h"
 #include "core/runtime/runtime.h"
+#include "core/train/ranks.h"
 #include "core/train/speculation_policy.h"
 #include "core/train/step_decision.h"
 
@@ -32,6 +33,8 @@ struct StepContext {
   TimeNs device_patience_ns = 0;
   // Null: what layers keep stays in memory.
   activation::ActivationCarrier* activations = nullptr;
+  // Null: this is the only rank.
+  Ranks* ranks = nullptr;
   // overlap=exact: whether the next step is updated ahead of its decision.
   SpeculationPolicy speculation = SpeculationPolicy();
   // The layers' gradients leave the accelerators one after the other.

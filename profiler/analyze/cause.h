@@ -25,6 +25,7 @@ enum class Cause : std::uint8_t {
   processor,         // the host's kernels: checks, staging, updates of method=host, parameters in
   activations_out,   // forward, or what follows it, waits for activations to leave
   activations_back,  // backward waits for activations to come back
+  ranks,             // what crosses between ranks, and waiting for those that are late
   buffers,           // waiting for a buffer while the link had nothing else to do
   commit,            // the commit, and what waited for it
   recorder,          // the recorder's own cost

@@ -26,12 +26,12 @@ namespace {
 // link that is fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
   if (span.track->is_waiting()) return cause_named(*span.name).value_or(Cause::other);
+  if (const std::optional<Cause> cause = cause_named(span.stage_cause())) return *cause;
   if (!span.track->links.empty()) {
     const std::optional<LinkLoad> fullest = use.fullest(*span.track);
     if (!fullest || !fullest->is_of_drive) return Cause::host_link;
     return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
   }
-  if (const std::optional<Cause> cause = cause_named(span.stage_cause())) return *cause;
   if (span.track->kind == "compute") return Cause::compute;
   if (span.track->kind == "device") return Cause::update_engine;
   return Cause::processor;

@@ -35,7 +35,9 @@ void add_evidence(const StepData& step, Evidence& evidence) {
   for (const Span& span : step.spans) {
     if (span.track->is_beside_schedule() || span.track->is_waiting()) continue;
     evidence.operations += 1;
-    if (moves_bytes(span) && !crosses_known_links(span, *step.info)) {
+    // What crosses between ranks is on nobody's links here.
+    const bool is_between_ranks = span.stage != nullptr && span.stage->place == "ranks";
+    if (moves_bytes(span) && !is_between_ranks && !crosses_known_links(span, *step.info)) {
       evidence.unlinked_transfers += 1;
     }
     if (span.stage == nullptr && span.end_ts > span.ts) {

@@ -74,6 +74,11 @@ class StateStore {
   // (ErrorCode::config) if a subgroup lies on one that would go; ok if there are no more than that.
   // A crash at any instant leaves the state with all of them or without.
   static Status remove_devices(const Options& options, std::int32_t device_count);
+  // The commit before the last one is the last one again, durably, if it is of `step`; ok if the
+  // last one is. For ranks that have committed one step more than others when all ended: whoever
+  // calls it knows that nothing was written over that version since (checksums would tell). Nobody
+  // has the state open. Errors: ErrorCode::not_found, with the steps that there are.
+  static Status return_to(const Options& options, std::int64_t step);
   // Whether a directory holds a state, committed or not.
   static bool exists(const std::string& directory);
 

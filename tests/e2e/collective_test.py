@@ -4,41 +4,18 @@ happens to all when one dies, stops or fails, and the same over two nodes."""
 
 import contextlib
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import uuid
 
+from launched import environment, mpirun, processes_with
 from sluice_run import BUILD, LIMIT_S, Skip, main, require, require_equal, require_words, test
 
 PROGRAM = BUILD / "bin/collective_ranks"
 RANKS = 4
 PROMISES = 8  # lines PASS of `collective_ranks conformance`
-MARK = "SLUICE_TEST_MARK"
-
-
-def mpirun():
-    found = shutil.which("mpirun")
-    if found is None:
-        raise Skip("there is no mpirun (Debian: openmpi-bin)")
-    return [found, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-
-
-def environment(mark):
-    """mpirun refuses root unless it is told twice that it is meant."""
-    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                **{MARK: mark})
-
-
-def processes_with(mark):
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
-                found.append(folder.name)
-    return found
 
 
 def run(command):

@@ -58,7 +58,7 @@ MAY_USE = {
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},
     "core/plan": PLAN_MAY,
-    "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/control"},
+    "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/control", "core/collective"},
     "core/simulate": {*PLAN_MAY, "core/plan", "core/train"},
     "core/tune": {*PLAN_MAY, "storage/rundb", "core/control", "core/plan", "core/train",
                   "core/simulate"},

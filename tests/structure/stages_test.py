@@ -24,13 +24,13 @@ OTHER_MEANINGS = {
                  r"cli/calibrate_command\.cpp"),
     # A section of the settings, and a key of `train --json`.
     "sample": (r"core/settings/setting_table\.cpp", r"cli/train_report\.cpp"),
-    # A collective in a platform file.
-    "all_gather": (r"core/platform/cluster\.cpp",),
-    "reduce_scatter": (r"core/platform/cluster\.cpp",),
-    "all_reduce": (r"core/platform/cluster\.cpp",),
-    "broadcast": (r"core/platform/cluster\.cpp",),
-    # A cause of a verdict.
-    "commit": (r"profiler/analyze/cause\.cpp",),
+    # A collective, in a platform file and in messages.
+    "all_gather": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
+    "reduce_scatter": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
+    "all_reduce": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
+    "broadcast": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
+    # A cause of a verdict, and what ranks do together.
+    "commit": (r"profiler/analyze/cause\.cpp", r"core/train/ranks\.cpp"),
 }
 
 

@@ -144,7 +144,7 @@ CREATE TABLE stage (
   name_id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL CHECK (kind IN ('transfer', 'kernel')),
   place TEXT NOT NULL
-    CHECK (place IN ('compute', 'host', 'device', 'accelerator', 'peer')),
+    CHECK (place IN ('compute', 'host', 'device', 'accelerator', 'peer', 'ranks')),
   drive_file TEXT,
   phase TEXT CHECK (phase IN ('forward', 'backward', 'parameters')),
   cause TEXT,

@@ -101,13 +101,37 @@ Status CommitLog::append(Disk& disk, const CommitRecord& record) {
   return ok_status();
 }
 
+Status CommitLog::clear(Disk& disk, std::int64_t offset_bytes) {
+  const std::span<std::byte> page = area_.bytes().first(static_cast<std::size_t>(kPageBytes));
+  std::fill(page.begin(), page.end(), std::byte{0});
+  RETURN_IF_ERROR(disk.write(file_, offset_bytes, page));
+  return disk.sync(file_);
+}
+
+Status CommitLog::return_to(Disk& disk, std::int64_t step) {
+  ASSIGN_OR_RETURN(const CommitRecord newest, read_newest());
+  if (newest.position.step == step) return ok_status();
+  const std::uint64_t before = sequence_ - 1;
+  RETURN_IF_ERROR(file_.read_exactly(area_offset(before), area_.bytes()));
+  const auto older = decode_record(header_, static_cast<int>(before % 2), area_.bytes());
+  if (!older.ok() || older->sequence != before || older->record.position.step != step) {
+    return make_error(ErrorCode::not_found,
+                      "{}: cannot go back to step {}: the last commit is of step {}, and the one "
+                      "before it {}",
+                      path(), step, newest.position.step,
+                      !older.ok() || older->sequence != before
+                          ? "is not there"
+                          : fmt::format("of step {}", older->record.position.step));
+  }
+  RETURN_IF_ERROR(clear(disk, area_offset(sequence_)));
+  sequence_ = before;
+  return ok_status();
+}
+
 // What came of a failed write or sync is unknown: a later open must not find the record, since its
 // slots will be written again.
 Status CommitLog::withdraw(Disk& disk, std::int64_t offset_bytes, const Error& cause) {
-  const std::span<std::byte> page = area_.bytes().first(static_cast<std::size_t>(kPageBytes));
-  std::fill(page.begin(), page.end(), std::byte{0});
-  Status withdrawn = disk.write(file_, offset_bytes, page);
-  if (withdrawn.ok()) withdrawn = disk.sync(file_);
+  const Status withdrawn = clear(disk, offset_bytes);
   if (withdrawn.ok())
     return cause.with_context("the commit failed and the one before it is current");
   in_doubt_ = make_error(cause.code(),

@@ -31,6 +31,10 @@ class CommitLog {
   // whole. May run beside a process that appends.
   Result<CommitRecord> read_newest();
 
+  // The commit before the current one becomes the current one again, durably, if it is of `step`.
+  // ErrorCode::not_found if it is of another step or not whole, with what there is.
+  Status return_to(Disk& disk, std::int64_t step);
+
   // Makes `record` current and durable, or says why it is not: then a later read_newest sees what
   // it would have seen before. Allocates nothing.
   Status append(Disk& disk, const CommitRecord& record);
@@ -42,6 +46,7 @@ class CommitLog {
       : file_(std::move(file)), header_(std::move(header)), area_(std::move(area)) {}
   std::int64_t area_offset(std::uint64_t sequence) const;
   Result<Areas> read_areas();
+  Status clear(Disk& disk, std::int64_t offset_bytes);
   Status withdraw(Disk& disk, std::int64_t offset_bytes, const Error& cause);
 
   io::File file_;

@@ -72,20 +72,30 @@ struct Trained {
 
 using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
 
-// Opens, prepares and trains, and reads the digest from the drives afterwards.
+// Opens, prepares and trains, and reads the digest from the drives afterwards. Where there are
+// `ranks`, as one of them, in a folder of its own.
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
                                    train::StartFrom start = train::StartFrom::new_state,
                                    const WrapEngine& wrap = {},
                                    std::span<const train::PlannedChange> changes = {},
                                    csd::DeviceFactory* devices = nullptr,
-                                   const model::ModelFactory& factory = arithmetic_factory()) {
-  ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
+                                   const model::ModelFactory& factory = arithmetic_factory(),
+                                   train::Ranks* ranks = nullptr) {
+  ASSIGN_OR_RETURN(settings::RunConfig config, files.config(settings));
+  if (ranks != nullptr) {
+    config.batch.rank_count = ranks->count();
+    const std::string output = files.folder.file(fmt::format("rank-{}", ranks->rank()));
+    config.files.output = output;
+    config.files.state_directory = output + "/state";
+    config.files.database = output + "/run.db";
+  }
   train::TrainingRun::Request request;
   request.config = &config;
   request.factory = &factory;
   request.start = start;
   request.wrap_engine = wrap;
   request.devices = devices;
+  request.ranks = ranks;
   ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));

@@ -1,0 +1,57 @@
+#include "cli/rank_run.h"
+
+#include <filesystem>
+
+namespace sluice::cli {
+namespace {
+
+std::string of_rank(const std::string& folder, int rank) {
+  return (std::filesystem::path(folder) / fmt::format("rank-{}", rank)).string();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RankRun>> RankRun::open() {
+  ASSIGN_OR_RETURN(std::unique_ptr<collective::Communicator> communicator,
+                   collective::open_ranks({}));
+  std::unique_ptr<RankRun> run(new RankRun(std::move(communicator)));
+  if (run->count() > 1) {
+    ASSIGN_OR_RETURN(run->ranks_, train::Ranks::make(*run->communicator_));
+  }
+  return run;
+}
+
+Status RankRun::take_part(settings::RunConfig& config) const {
+  if (count() == 1) return ok_status();
+  if (config.offload.gradient_work == offload::GradientWork::accelerator) {
+    return make_error(
+        ErrorCode::config,
+        "gradient_work=accelerator goes with one rank only: the gradients of {} ranks "
+        "are added up in host memory; set gradient_work=host",
+        count());
+  }
+  config.batch.rank_count = count();
+  const int rank = communicator_->rank();
+  settings::RunFiles& files = config.files;
+  const std::string output = of_rank(files.output, rank);
+  const bool is_in_output = files.state_directory == files.output + "/state";
+  files.state_directory = is_in_output ? output + "/state" : of_rank(files.state_directory, rank);
+  const std::filesystem::path database(files.database);
+  files.database =
+      (std::filesystem::path(of_rank(database.parent_path().string(), rank)) / database.filename())
+          .string();
+  files.output = output;
+  return ok_status();
+}
+
+Status RankRun::close(const Status& outcome) {
+  if (ranks_ == nullptr) return outcome;
+  if (!outcome.ok()) {
+    communicator_->end_all(outcome.error());
+    return outcome;
+  }
+  ranks_.reset();
+  return communicator_->close();
+}
+
+}  // namespace sluice::cli

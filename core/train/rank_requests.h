@@ -1,0 +1,35 @@
+#pragma once
+// What is asked of a run of several ranks, so that all do the same at the same step: changes of
+// knobs come from the first rank, which alone listens; a stop or a snapshot may be wanted by any.
+// The ranks tell one another after each step, so what is asked takes effect with the step after
+// the next.
+//
+// Thread contract: the schedule's thread; collective over all ranks.
+
+#include <vector>
+
+#include "core/train/ranks.h"
+#include "core/train/train_observer.h"
+
+namespace sluice::train {
+
+class RankRequests final : public TrainObserver, public TrainRequests {
+ public:
+  // `inner`: this rank's own. All outlive it.
+  RankRequests(Ranks& ranks, std::vector<TrainRequests*> inner)
+      : ranks_(ranks), inner_(std::move(inner)) {}
+
+  // Asked once a step on all ranks; tells the others and hears them.
+  bool wants_stop() override;
+  std::vector<AskedChange> take_changes() override;
+  bool wants_snapshot() override { return wants_snapshot_; }
+  void on_snapshot(const Result<KeptSnapshot>& /*kept*/) override { wants_snapshot_ = false; }
+
+ private:
+  Ranks& ranks_;
+  std::vector<TrainRequests*> inner_;
+  std::vector<AskedChange> changes_;
+  bool wants_snapshot_ = false;
+};
+
+}  // namespace sluice::train

@@ -1,0 +1,92 @@
+#include "core/train/ranks.h"
+
+#include <numeric>
+
+namespace sluice::train {
+
+using collective::Call;
+using collective::GroupId;
+using collective::Kind;
+
+Result<std::unique_ptr<Ranks>> Ranks::make(collective::Communicator& communicator) {
+  std::vector<int> all(static_cast<std::size_t>(communicator.rank_count()));
+  std::iota(all.begin(), all.end(), 0);
+  ASSIGN_OR_RETURN(const GroupId gradients, communicator.make_group(all));
+  ASSIGN_OR_RETURN(const GroupId commits, communicator.make_group(all));
+  return std::unique_ptr<Ranks>(new Ranks(communicator, gradients, commits));
+}
+
+runtime::Operation Ranks::sum_gradient(runtime::Runtime& runtime, LayerId layer,
+                                       std::span<float> values) {
+  runtime::Operation operation;
+  operation.runtime = &runtime;
+  operation.label.stage = runtime::Stage::all_reduce;
+  operation.label.layer = layer;
+  operation.label.size_bytes = std::ssize(values) * 4;
+  operation.work.kind = runtime::WorkKind::external;
+  operation.work.start = [this, layer, values](runtime::Completion completion) {
+    Call call;
+    call.kind = Kind::all_reduce;
+    call.group = gradients_;
+    call.type = collective::ElementType::fp32;
+    call.in = std::as_bytes(values);
+    call.out = std::as_writable_bytes(values);
+    call.label = {.what = "gradients", .layer = layer};
+    return communicator_.start(call, std::move(completion));
+  };
+  return operation;
+}
+
+runtime::Operation Ranks::all_committed(runtime::Runtime& runtime, std::int32_t step) {
+  runtime::Operation operation;
+  operation.runtime = &runtime;
+  operation.label.stage = runtime::Stage::commit_ranks;
+  operation.label.step = step;
+  operation.work.kind = runtime::WorkKind::external;
+  operation.work.start = [this, step](runtime::Completion completion) {
+    Call call;
+    call.kind = Kind::barrier;
+    call.group = commits_;
+    call.label = {.what = "commit", .step = step};
+    return communicator_.start(call, std::move(completion));
+  };
+  return operation;
+}
+
+Result<std::vector<double>> Ranks::gather(std::span<const double> values, const char* what) {
+  std::vector<double> all(values.size() * static_cast<std::size_t>(count()));
+  Call call;
+  call.kind = Kind::all_gather;
+  call.type = collective::ElementType::fp64;
+  call.in = std::as_bytes(values);
+  call.out = std::as_writable_bytes(std::span(all));
+  call.label.what = what;
+  RETURN_IF_ERROR(communicator_.run(call));
+  return all;
+}
+
+Result<std::vector<std::string>> Ranks::gather_text(std::string_view text, const char* what) {
+  return communicator_.gather_text(text, what);
+}
+
+Status Ranks::agreed(const Status& mine, const char* what) {
+  // The code goes with the message: the ranks are alike, and so is what becomes of the run.
+  const std::string text = mine.ok() ? ""
+                                     : fmt::format("{} {}", static_cast<int>(mine.error().code()),
+                                                   mine.error().message());
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_text(text, what));
+  if (!mine.ok()) return mine;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    const std::size_t space = all[rank].find(' ');
+    const auto code = static_cast<ErrorCode>(std::stoi(all[rank].substr(0, space)));
+    return make_error(code, "rank {}: {}", rank, all[rank].substr(space + 1));
+  }
+  return ok_status();
+}
+
+Result<std::int64_t> Ranks::last_common_step(std::int64_t last_committed) {
+  return communicator_.minimum(last_committed, "last committed step");
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,63 @@
+#pragma once
+// A run of several ranks that each have the whole model: every rank computes other samples of a
+// step's batch, the gradients are added up over the ranks, and each updates its own copy of the
+// state, on drives of its own. Rank r has the micro-batches that follow those of rank r - 1 in the
+// text, so a step sees what one rank would with as many micro-batches.
+//
+// Gradients are summed in fp32 in the order of the ranks, layer by layer, beside the backward of
+// the layers below. With one micro-batch a rank the sum is, to the bit, what one rank accumulates.
+//
+// A commit is one of all ranks: none goes on to write over the version before it until all have
+// made theirs durable. So after a crash all have the newest step that some rank has, or the one
+// before it, and agree on that (last_common_step).
+//
+// Thread contract: the schedule's thread. What blocks is for between steps.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/collective/communicator.h"
+#include "core/model/trainable_model.h"
+#include "core/runtime/runtime.h"
+
+namespace sluice::train {
+
+class Ranks {
+ public:
+  // Collective over all ranks. The communicator outlives it.
+  static Result<std::unique_ptr<Ranks>> make(collective::Communicator& communicator);
+
+  int rank() const { return communicator_.rank(); }
+  int count() const { return communicator_.rank_count(); }
+  bool is_first() const { return rank() == 0; }
+
+  // Adds up a layer's gradient over all ranks, in place; all ranks, in the same order of layers.
+  runtime::Operation sum_gradient(runtime::Runtime& runtime, LayerId layer,
+                                  std::span<float> values);
+  // Until all ranks have made the step's commit durable.
+  runtime::Operation all_committed(runtime::Runtime& runtime, std::int32_t step);
+
+  // All ranks' values, in their order; as many of each.
+  Result<std::vector<double>> gather(std::span<const double> values, const char* what);
+  // All ranks' texts, in their order.
+  Result<std::vector<std::string>> gather_text(std::string_view text, const char* what);
+  // The first failure among the ranks, on all of them, with the rank's name.
+  Status agreed(const Status& mine, const char* what);
+  // The newest step that all ranks can go on from: a rank's last commit or the one before it
+  // (StateStore::return_to).
+  Result<std::int64_t> last_common_step(std::int64_t last_committed);
+
+ private:
+  Ranks(collective::Communicator& communicator, collective::GroupId gradients,
+        collective::GroupId commits)
+      : communicator_(communicator), gradients_(gradients), commits_(commits) {}
+
+  collective::Communicator& communicator_;
+  // Both are of all ranks: their calls come in no order to one another.
+  collective::GroupId gradients_;
+  collective::GroupId commits_;
+};
+
+}  // namespace sluice::train
