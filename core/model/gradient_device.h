@@ -13,6 +13,7 @@
 // is under way.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/model/compute_device.h"
@@ -29,11 +30,22 @@ struct DeviceSegment {
   std::int64_t first_index = 0;  // added to the index of each element that is kept
 };
 
+// Elements of a layer, of one block of the norm, whose squares are summed apart as well.
+struct DevicePart {
+  std::int64_t layer_offset = 0;
+  std::int64_t count = 0;
+};
+
 struct DeviceSelection {
   std::vector<std::vector<DeviceSegment>> segments;  // by layer; empty: every element is sent
   bool has_feedback = false;  // what is not sent is added to the next gradient, on the device
+  std::vector<std::vector<DevicePart>> parts;  // by layer; empty: blocks alone are summed
 
   bool is_empty() const { return segments.empty(); }
+  std::span<const DevicePart> parts_of(LayerId layer) const {
+    if (parts.empty()) return {};
+    return parts[static_cast<std::size_t>(index_of(layer))];
+  }
   const std::vector<DeviceSegment>& of(LayerId layer) const {
     return segments[static_cast<std::size_t>(index_of(layer))];
   }
@@ -55,13 +67,13 @@ class GradientDevice {
  public:
   virtual ~GradientDevice() = default;
 
-  // What is selected from now on. A residual that was there stays while feedback goes on; a new one
-  // is zeros. Errors: ErrorCode::memory.
+  // What is summed and selected from now on. A residual that was there stays while feedback goes
+  // on; a new one is zeros. Errors: ErrorCode::memory.
   virtual Status prepare(const DeviceSelection& selection) = 0;
 
-  // Sums of squares of the layer's blocks, in the device's memory.
+  // Sums of squares of the layer's blocks, and behind them of its parts, in the device's memory.
   virtual Status check(LayerId layer, int gradient, WhenDone done) = 0;
-  // A part of them: 8 bytes a block.
+  // A part of them: 8 bytes a sum.
   virtual Status sums_out(BytePart part, double* block_sums, WhenDone done) = 0;
   // `scale` makes gradients of different steps comparable; used with feedback alone.
   virtual Status select(LayerId layer, int gradient, int segment, float scale, WhenDone done) = 0;

@@ -1,6 +1,7 @@
 #include "core/offload/accelerator_work.h"
 
 #include "core/offload/gradient_format.h"
+#include "core/offload/norm_plan.h"
 
 namespace sluice::offload {
 
@@ -9,6 +10,14 @@ model::DeviceSelection device_selection(const OffloadOptions& options,
                                         const state::Geometry& geometry) {
   model::DeviceSelection selection;
   selection.has_feedback = options.has_feedback();
+  if (const auto norms = norm_plan(options, layout, geometry)) {
+    for (const LayerId layer : all_ids<LayerId>(layout.layer_count())) {
+      std::vector<model::DevicePart>& of_layer = selection.parts.emplace_back();
+      for (const NormPart& part : norms->parts(layer)) {
+        of_layer.push_back({.layer_offset = part.layer_offset, .count = part.count});
+      }
+    }
+  }
   if (!options.is_sparse()) return selection;
   const GradientFormat format(options, layout, geometry);
   for (const LayerId layer : all_ids<LayerId>(layout.layer_count())) {

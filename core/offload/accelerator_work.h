@@ -1,6 +1,7 @@
 #pragma once
 // What the host has to say of gradient work on an accelerator (gradient_work=accelerator): which
-// elements are selected from which, in the words of core/model/gradient_device.h.
+// elements are selected from which, and what is summed for a subgroup's norm (norm_plan.h), in the
+// words of core/model/gradient_device.h.
 //
 // Thread contract: a free function.
 
@@ -11,7 +12,7 @@
 
 namespace sluice::offload {
 
-// Empty where gradients are dense.
+// No segments where gradients are dense; no parts but with overlap=local.
 model::DeviceSelection device_selection(const OffloadOptions& options,
                                         const model::FlatLayout& layout,
                                         const state::Geometry& geometry);

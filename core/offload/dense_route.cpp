@@ -46,7 +46,7 @@ class DenseRoute final : public GradientRoute {
             part_of(parts_.store.memory(chunk.subgroup), chunk.first * bytes_of(wire_));
         Status staged = co_await stage(layer, chunk, gradient, place, update);
         CO_RETURN_IF_ERROR(staged);
-        update.speculation.on_chunk_down(chunk.subgroup);
+        update.on_chunk_down(chunk.subgroup);
         continue;
       }
       Result<runtime::Pool::Lease> bounce =
@@ -117,7 +117,7 @@ class DenseRoute final : public GradientRoute {
     Status status =
         co_await parts_.store.write(chunk.subgroup, chunk.first * bytes_of(wire_),
                                     bounces_.bytes(bounce), chunk.count * bytes_of(wire_));
-    if (status.ok()) update.speculation.on_chunk_down(chunk.subgroup);
+    if (status.ok()) update.on_chunk_down(chunk.subgroup);
     co_return status;
   }
 

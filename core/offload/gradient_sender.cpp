@@ -59,10 +59,13 @@ runtime::Operation GradientSender::check(StepUpdate& update, LayerId layer,
   label.stage = runtime::Stage::gradient;
   label.layer = layer;
   const std::int64_t count = parts_.layout.layer(layer).count;
+  const std::int64_t summed_twice = update.clip ? update.clip->plan().part_elements(layer) : 0;
   return parts_.kernels.stage(
-      label, route_->checked_elements(layer),
-      [stats = &update.layer_stats[layer], gradient, count, kind = parts_.options.gradient_kind] {
-        *stats = optimizer::gradient_stats(gradient.data(), kind, count);
+      label, route_->checked_elements(layer) + summed_twice,
+      [&update, layer, gradient, count, kind = parts_.options.gradient_kind] {
+        update.layer_stats[layer] = update.clip
+                                        ? update.clip->note_gradient(layer, gradient.data(), kind)
+                                        : optimizer::gradient_stats(gradient.data(), kind, count);
         return ok_status();
       });
 }

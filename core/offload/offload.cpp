@@ -22,6 +22,7 @@ Offload::Offload(const Parts& parts)
     : parts_(parts),
       subgroups_of_(subgroups_by_device(parts.versions)),
       store_(parts.format, parts.versions, parts.drives, parts.memory, parts.options.gradient_tier),
+      norm_plan_(norm_plan(parts.options, parts.layout, parts.versions.geometry())),
       sender_({parts.options, parts.layout, parts.versions.geometry(), parts.format, store_,
                parts.memory, parts.kernels},
               parts.bounces),
@@ -42,6 +43,8 @@ Offload::Offload(const Parts& parts)
       tail_(parts.runtime) {
   updates_[0].before = &updates_[1];
   updates_[1].before = &updates_[0];
+  if (!norm_plan_) return;
+  for (StepUpdate& update : updates_) update.clip.emplace(*norm_plan_, parts.versions.geometry());
 }
 
 runtime::Task<Status> Offload::create_state(const FillInitial& fill,
@@ -53,13 +56,10 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
   co_return committed;
 }
 
-void Offload::begin_step(std::int32_t step, double loss_scale,
-                         const std::optional<optimizer::UpdateScalars>& expected) {
+void Offload::begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead) {
   this_ = 1 - this_;
   StepUpdate& update = this_update();
-  update.begin(step, loss_scale, parts_.options.commits(step));
-  // After a step without commit the version that is updated is where the next one goes.
-  update.speculation.begin(update.before->commits ? expected : std::nullopt);
+  update.begin(step, loss_scale, parts_.options.commits(step), ahead);
   // Which state moves is known only once the step before has ended.
   const bool reads_ahead = pipeline_->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
@@ -82,11 +82,46 @@ runtime::Task<Status> Offload::gradients_sent() {
   co_return status;
 }
 
+std::int32_t Offload::clipped_count() const {
+  const std::optional<SubgroupClip>& clip = updates_[this_].clip;
+  return clip ? clip->clipped_count() : 0;
+}
+
+runtime::Task<Status> Offload::require_finite() {
+  const std::optional<NormPlan::Place> place = this_update().clip->not_finite();
+  if (!place) co_return ok_status();
+  Status started = co_await this_update().starts.join();
+  CO_RETURN_IF_ERROR(started);
+  const Error error = make_error(
+      ErrorCode::internal,
+      "the gradients of step {} are not finite (layer {}, subgroup {}). overlap=local updates "
+      "subgroups before all gradients are known, so there is no step to skip: the run ends at its "
+      "last commit, step {}. bf16 has no loss scale to lower: try a smaller lr or more "
+      "warmup_steps",
+      this_update().step + 1, parts_.layout.layer(place->layer).name, index_of(place->subgroup),
+      parts_.versions.committed_step());
+  parts_.runtime.fail(error);
+  co_return error;
+}
+
+std::int64_t Offload::block_sum_count(LayerId layer) const {
+  if (norm_plan_) return norm_plan_->sum_count(layer);
+  return optimizer::norm_block_count(parts_.layout.layer(layer).count);
+}
+
+std::int64_t Offload::summed_elements(LayerId layer) const {
+  return parts_.layout.layer(layer).count + (norm_plan_ ? norm_plan_->part_elements(layer) : 0);
+}
+
 void Offload::note_block_sums(LayerId layer) {
   optimizer::GradientStats& stats = this_update().layer_stats[layer];
   const std::span<const double> sums = parts_.memory.block_sums();
   if (sums.empty()) return;  // no payload
-  const std::int64_t count = optimizer::norm_block_count(parts_.layout.layer(layer).count);
+  if (norm_plan_) {
+    stats = this_update().clip->note_sums(layer, sums);
+    return;
+  }
+  const std::int64_t count = block_sum_count(layer);
   for (const double sum : sums.first(static_cast<std::size_t>(count))) {
     stats = optimizer::add_block(stats, {sum, std::isfinite(sum)});
   }

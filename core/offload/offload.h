@@ -65,10 +65,10 @@ class Offload {
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters() { return initial_state_.load(); }
 
-  // The loss scale is that of the gradients to come; the residual is kept without it. `expected`:
-  // what the decision will nearly surely be, with overlap=exact; it is used right after a commit.
-  void begin_step(std::int32_t step, double loss_scale,
-                  const std::optional<optimizer::UpdateScalars>& expected = std::nullopt);
+  // The loss scale is that of the gradients to come; the residual is kept without it. `ahead`: what
+  // the decision will nearly surely be, with overlap=exact, which is used right after a commit; or,
+  // with overlap=local always, what the subgroups are clipped by.
+  void begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead = {});
   // Brings the layers' parameters of the last update.
   ParameterCarrier& parameters() { return carrier_; }
   const ParameterArrival& arrival() const { return arrival_; }
@@ -84,10 +84,20 @@ class Offload {
   runtime::Task<Status> gradients_sent();
   // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
   optimizer::GradientStats gradient_stats() const { return updates_[this_].gradient_stats(); }
+  // overlap=local, after gradients_sent(). Subgroups that are clipped:
+  std::int32_t clipped_count() const;
+  // And where gradients are not finite: waits for the step before to be committed, if it was to be,
+  // and fails with the layer and the subgroup.
+  runtime::Task<Status> require_finite();
   // With gradient_work=accelerator, before a layer's send_gradient(): what the accelerator has
-  // found (core/train/gradient_work.h). Its block sums have come into block_sums(); a step is
-  // skipped where they are not finite. What it keeps of a layer goes to kept_place().
+  // found (core/train/gradient_work.h). Its block sums have come into block_sums(),
+  // block_sum_count() of them, with overlap=local those of a layer's parts behind them
+  // (norm_plan.h); a step is skipped where they are not finite. What it keeps of a layer goes to
+  // kept_place().
   double* block_sums() { return parts_.memory.block_sums().data(); }
+  std::int64_t block_sum_count(LayerId layer) const;
+  // Elements that are summed for them.
+  std::int64_t summed_elements(LayerId layer) const;
   void note_block_sums(LayerId layer);
   bool are_gradients_finite() const { return gradient_stats().finite; }
   std::int64_t kept_count(LayerId layer) const { return parts_.format.kept_count(layer); }
@@ -130,6 +140,7 @@ class Offload {
   Parts parts_;
   IdVector<DeviceId, std::vector<SubgroupId>> subgroups_of_;
   GradientStore store_;
+  std::optional<NormPlan> norm_plan_;  // overlap=local
   GradientSender sender_;
   ParameterArrival arrival_;
   ParameterStore parameter_store_;

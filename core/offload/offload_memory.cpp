@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/offload/norm_plan.h"
 #include "core/optimizer/gradient_stats.h"
 
 namespace sluice::offload {
@@ -28,8 +29,10 @@ std::int64_t layer_gradient_bytes(const OffloadOptions& options, const model::Fl
                   kPageBytes);
 }
 
-std::int64_t block_sum_bytes(const OffloadOptions& options, const model::FlatLayout& layout) {
+std::int64_t block_sum_bytes(const OffloadOptions& options, const state::Geometry& geometry,
+                             const model::FlatLayout& layout) {
   if (!options.works_on_accelerator()) return 0;
+  if (const auto plan = norm_plan(options, layout, geometry)) return plan->largest_sum_count() * 8;
   return optimizer::norm_block_count(layout.largest_layer_elements()) * 8;
 }
 
@@ -58,7 +61,7 @@ OffloadMemoryPlan plan_offload_memory(const OffloadOptions& options,
   const SetSizes sizes = sizes_of_set(options, geometry, format);
   OffloadMemoryPlan plan;
   plan.layer_gradient_bytes = kLayerGradientCount * layer_gradient_bytes(options, layout) +
-                              block_sum_bytes(options, layout);
+                              block_sum_bytes(options, geometry, layout);
   plan.bounce_bytes = options.bounce_count * options.bounce_bytes + kPageBytes;
   plan.gradient_store_bytes = gradient_store_bytes(options, format, geometry.subgroup_count());
   plan.compress_bytes = CompressMemory::work_bytes(options, format) +
@@ -126,7 +129,7 @@ Result<std::unique_ptr<OffloadMemory>> OffloadMemory::make(
   ASSIGN_OR_RETURN(memory->sparse_buffers_,
                    memory->take_own(kSparseBufferCount, sparse_buffer_bytes(options, format)));
   if (payload == csd::Payload::real) {
-    RETURN_IF_ERROR(memory->take_accelerator_results(options, layout, pinned));
+    RETURN_IF_ERROR(memory->take_accelerator_results(options, geometry, layout, pinned));
     RETURN_IF_ERROR(memory->take_compress(options, geometry, format, pinned));
   }
   RETURN_IF_ERROR(memory->take_gradients(options, format, geometry.subgroup_count()));
@@ -147,9 +150,10 @@ Status OffloadMemory::take_layer_gradients(std::int64_t size_bytes, io::PinnedMe
 }
 
 Status OffloadMemory::take_accelerator_results(const OffloadOptions& options,
+                                               const state::Geometry& geometry,
                                                const model::FlatLayout& layout,
                                                io::PinnedMemory& pinned) {
-  const std::int64_t size_bytes = block_sum_bytes(options, layout);
+  const std::int64_t size_bytes = block_sum_bytes(options, geometry, layout);
   if (size_bytes == 0) return ok_status();
   ASSIGN_OR_RETURN(io::PinnedBuffer buffer, pinned.allocate(size_bytes));
   block_sums_ = {reinterpret_cast<double*>(buffer.bytes().data()),

@@ -80,8 +80,8 @@ class OffloadMemory {
   // density < 1.
   const std::vector<std::span<std::byte>>& sparse_buffers() const { return sparse_buffers_; }
   std::span<std::byte> carry() { return carry_; }
-  // gradient_work=accelerator: the sums of squares of a layer's blocks, as they come; empty without
-  // payload.
+  // gradient_work=accelerator: the sums of squares of a layer's blocks, and with overlap=local of
+  // its parts, as they come; empty without payload.
   std::span<double> block_sums() { return block_sums_; }
   CompressMemory& compress() { return *compress_; }
   bool has_compress() const { return compress_.has_value(); }
@@ -97,8 +97,8 @@ class OffloadMemory {
   Result<std::span<std::byte>> take_own(std::int64_t size_bytes);
   Result<std::vector<std::span<std::byte>>> take_own(std::int32_t count, std::int64_t size_bytes);
   Status take_layer_gradients(std::int64_t size_bytes, io::PinnedMemory& pinned);
-  Status take_accelerator_results(const OffloadOptions& options, const model::FlatLayout& layout,
-                                  io::PinnedMemory& pinned);
+  Status take_accelerator_results(const OffloadOptions& options, const state::Geometry& geometry,
+                                  const model::FlatLayout& layout, io::PinnedMemory& pinned);
   Status take_compress(const OffloadOptions& options, const state::Geometry& geometry,
                        const GradientFormat& format, io::PinnedMemory& pinned);
   Status take_gradients(const OffloadOptions& options, const GradientFormat& format,

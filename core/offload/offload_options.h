@@ -40,6 +40,7 @@ enum class GradientWork : std::uint8_t {
 enum class Overlap : std::uint8_t {
   off,    // a subgroup's update waits for the gradients of all
   exact,  // it begins as soon as its own are final, by the decision that is expected
+  local,  // and so, clipped by its own norm: other numbers than `off` where anything is clipped
 };
 
 struct OffloadOptions {

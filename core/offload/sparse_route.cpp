@@ -80,7 +80,7 @@ class SparseRoute final : public GradientRoute {
                                       runtime::TaskGroup& writes) {
     if (parts_.store.is_in_memory()) {
       Status encoded = co_await encode(subgroup, parts_.store.memory(subgroup), update);
-      if (encoded.ok()) update.speculation.on_chunk_down(subgroup);
+      if (encoded.ok()) update.on_chunk_down(subgroup);
       co_return encoded;
     }
     Result<runtime::Pool::Lease> buffer = co_await buffers_.acquire(
@@ -112,7 +112,7 @@ class SparseRoute final : public GradientRoute {
                               StepUpdate& update) {
     Status status = co_await parts_.store.write(subgroup, 0, buffers_.bytes(buffer),
                                                 parts_.format.size_bytes(subgroup));
-    if (status.ok()) update.speculation.on_chunk_down(subgroup);
+    if (status.ok()) update.on_chunk_down(subgroup);
     co_return status;
   }
 

@@ -10,6 +10,7 @@ Speculation::Speculation(runtime::Runtime& runtime,
 
 void Speculation::begin(const std::optional<optimizer::UpdateScalars>& expected) {
   expected_ = expected;
+  is_certain_ = false;
   ahead_count_ = 0;
   is_wrong_ = false;
   for (const SubgroupId subgroup : ids_of(of_)) {
@@ -18,9 +19,9 @@ void Speculation::begin(const std::optional<optimizer::UpdateScalars>& expected)
   for (runtime::Event& event : is_final_) event.reset();
 }
 
-void Speculation::on_chunk_down(SubgroupId subgroup) {
-  if (--of_[subgroup].chunks_to_come > 0) return;
-  is_final_[static_cast<std::size_t>(index_of(subgroup))].set();
+void Speculation::begin_certain() {
+  begin(std::nullopt);
+  is_certain_ = true;
 }
 
 runtime::Event::Awaiter Speculation::gradients_final(SubgroupId subgroup) {
@@ -38,7 +39,7 @@ void Speculation::on_ahead(SubgroupId subgroup) {
 // What overflowed is not sent with density below 1, so some may still be waited for.
 void Speculation::decide(const StepDecision& decision) {
   if (!is_on()) return;
-  is_wrong_ = !decision.apply || decision.scalars != *expected_;
+  is_wrong_ = !is_certain_ && (!decision.apply || decision.scalars != *expected_);
   for (runtime::Event& event : is_final_) event.set();
 }
 

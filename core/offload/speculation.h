@@ -1,13 +1,15 @@
 #pragma once
-// What of a step's update happens before its decision (overlap=exact). The decision needs the norm
-// of all gradients, but nearly always it is the one that is expected: apply, and clip nothing. So
-// a subgroup is updated by that as soon as its own gradients are final, while backward computes the
-// layers below it, and its new version goes to the slot that is not committed. If the decision is
-// another one, what was done is *refuted*: the subgroup is updated once more from the version that
-// is still whole, or, where the step is skipped, its 16-bit parameters are read back.
+// What of a step's update happens before its decision. With overlap=exact the decision needs the
+// norm of all gradients, but nearly always it is the one that is expected: apply, and clip nothing.
+// So a subgroup is updated by that as soon as its own gradients are final, while backward computes
+// the layers below it, and its new version goes to the slot that is not committed. If the decision
+// is another one, what was done is *refuted*: the subgroup is updated once more from the version
+// that is still whole, or, where the step is skipped, its 16-bit parameters are read back. Only a
+// step right after a commit speculates: later ones up to the next commit update their versions in
+// place (state_versions.h).
 //
-// Only a step right after a commit speculates: later ones up to the next commit update their
-// versions in place (state_versions.h).
+// With overlap=local a subgroup is clipped by its own norm (subgroup_clip.h), so what is done ahead
+// is *certain*: nothing is refuted, and every step may do it.
 //
 // Thread contract: the schedule's thread.
 
@@ -34,13 +36,19 @@ class Speculation {
 
   // For a step that is to come; without `expected` every subgroup waits for the decision.
   void begin(const std::optional<optimizer::UpdateScalars>& expected);
-  bool is_on() const { return expected_.has_value(); }
+  // Each subgroup has scalars of its own, whatever the others' gradients are.
+  void begin_certain();
+  bool is_on() const { return is_certain_ || expected_.has_value(); }
   const optimizer::UpdateScalars& expected() const { return *expected_; }
 
-  // One more chunk of the subgroup's gradient waits for its update.
-  void on_chunk_down(SubgroupId subgroup);
-  // Waits for all of them, or for the decision. Then nobody reads the subgroup's 16-bit parameters
-  // any more in this step: backward of all its layers has ended.
+  // One more chunk of the subgroup's gradient waits for its update. Whether that was the last one.
+  bool on_chunk_down(SubgroupId subgroup) { return --of_[subgroup].chunks_to_come == 0; }
+  // The subgroup may be updated.
+  void set_final(SubgroupId subgroup) {
+    is_final_[static_cast<std::size_t>(index_of(subgroup))].set();
+  }
+  // Waits for that, or for the decision. Then nobody reads the subgroup's 16-bit parameters any
+  // more in this step: backward of all its layers has ended.
   runtime::Event::Awaiter gradients_final(SubgroupId subgroup);
 
   // The pipeline has taken the subgroup on before the decision.
@@ -55,7 +63,7 @@ class Speculation {
     return !of_[subgroup].is_taken || is_refuted(subgroup);
   }
 
-  // The gradients are all known. A decision to skip refutes, too.
+  // The gradients are all known. A decision to skip refutes, too; none does what was certain.
   void decide(const StepDecision& decision);
   // Whether it was updated by what turned out not to be the decision.
   bool is_refuted(SubgroupId subgroup) const { return is_wrong_ && of_[subgroup].is_ahead; }
@@ -76,6 +84,7 @@ class Speculation {
 
   IdVector<SubgroupId, std::int32_t> chunk_counts_;
   std::optional<optimizer::UpdateScalars> expected_;
+  bool is_certain_ = false;
   IdVector<SubgroupId, Subgroup> of_;
   std::deque<runtime::Event> is_final_;  // by subgroup
   std::int32_t ahead_count_ = 0;

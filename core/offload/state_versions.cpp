@@ -88,6 +88,7 @@ runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, std::int3
   const bool has_moved = has_working_ && leaves_any();
   has_working_ = false;
   has_uncommitted_ = false;
+  committed_step_ = record_.position.step;
   Status finished = finish_commit(has_moved);
   co_return finished;
 }
@@ -95,6 +96,7 @@ runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, std::int3
 StoredVersions::StoredVersions(state::StateStore& store, state::DeviceMap device_map)
     : StateVersions(store.layout(), std::move(device_map)), store_(store) {
   record_ = store.committed();  // no subgroups before the first commit
+  committed_step_ = record_.position.step;
   record_.subgroups.resize(static_cast<std::size_t>(geometry().subgroup_count()));
 }
 

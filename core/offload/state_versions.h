@@ -56,6 +56,9 @@ class StateVersions {
     return record_.subgroups[static_cast<std::size_t>(index_of(subgroup))];
   }
 
+  // Steps that the last commit has.
+  std::int64_t committed_step() const { return committed_step_; }
+
   // Takes the slots of a step's next version. The step before must have ended.
   Status take_next(StepUpdate& update);
   // What the update has written is the newest version, or, if it was not applied, nothing has
@@ -77,6 +80,7 @@ class StateVersions {
 
   state::Layout& layout_;
   state::CommitRecord record_;
+  std::int64_t committed_step_ = 0;
 
  private:
   bool leaves_any() const;

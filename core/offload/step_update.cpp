@@ -22,7 +22,8 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
   all_read.set();  // no step has begun, so none is being read
 }
 
-void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit) {
+void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit,
+                       const UpdateAhead& ahead) {
   step = new_step;
   commits = is_to_commit;
   loss_scale = new_loss_scale;
@@ -32,6 +33,25 @@ void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_
   started.reset();
   unread_count = next_slot.count();
   all_read.reset();
+  CHECK_EQ(clip.has_value(), ahead.clip.has_value());
+  if (clip) {
+    clip->begin(*ahead.clip);
+    speculation.begin_certain();
+  } else {
+    // After a step without commit the version that is updated is where the next one goes.
+    speculation.begin(before->commits ? ahead.expected : std::nullopt);
+  }
+}
+
+// What is not finite is never updated by: the step fails once all gradients are known.
+void StepUpdate::on_chunk_down(SubgroupId subgroup) {
+  if (!speculation.on_chunk_down(subgroup)) return;
+  if (!clip || clip->is_finite(subgroup)) speculation.set_final(subgroup);
+}
+
+optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
+  if (clip) return clip->scalars(subgroup);
+  return decided.is_set() ? decision.scalars : speculation.expected();
 }
 
 void StepUpdate::decide(const StepDecision& made) {

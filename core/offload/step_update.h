@@ -10,19 +10,27 @@
 //   all_read    every subgroup's state and gradient are read, for good: the next step's reads are
 //               not in their way
 //
-// Thread contract: the schedule's thread, but for layer_stats, gradient_checks and next_checksums,
-// whose elements workers write while the operation that writes them is awaited.
+// Thread contract: the schedule's thread, but for layer_stats, clip, gradient_checks and
+// next_checksums, whose elements workers write while the operation that writes them is awaited.
 
+#include <optional>
 #include <vector>
 
 #include "base/id_vector.h"
 #include "base/ids.h"
 #include "core/csd/update_task.h"
 #include "core/offload/speculation.h"
+#include "core/offload/subgroup_clip.h"
 #include "core/optimizer/gradient_stats.h"
 #include "storage/state/state_layout.h"
 
 namespace sluice::offload {
+
+// What a step may be updated by before its decision.
+struct UpdateAhead {
+  std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
+  std::optional<ClipRule> clip = {};                      // overlap=local
+};
 
 struct StepUpdate {
   // `check_counts`: how many chunks each subgroup's gradient goes down in.
@@ -30,16 +38,18 @@ struct StepUpdate {
              const IdVector<SubgroupId, std::int32_t>& check_counts);
 
   // For a step that is to come. The one that had this object has ended.
-  void begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit);
+  void begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit,
+             const UpdateAhead& ahead);
+  // One more chunk of the subgroup's gradient waits for its update.
+  void on_chunk_down(SubgroupId subgroup);
   // The gradients are known: wakes who waits for that.
   void decide(const StepDecision& made);
   // State and gradient of one more subgroup are read for its update.
   void on_read();
   bool is_skipped() const { return decided.is_set() && !decision.apply; }
-  // What a subgroup's kernel is to be given now: the decision, or what is expected.
-  const optimizer::UpdateScalars& scalars() const {
-    return decided.is_set() ? decision.scalars : speculation.expected();
-  }
+  // What a subgroup's kernel is to be given now: with overlap=local its own scalars, else the
+  // decision, or what is expected.
+  optimizer::UpdateScalars scalars(SubgroupId subgroup) const;
   // Sum of squares over all layers in order, and whether all are finite; of the layers so far.
   optimizer::GradientStats gradient_stats() const;
 
@@ -56,7 +66,8 @@ struct StepUpdate {
   // The decision.
   runtime::Event decided;
   StepDecision decision;
-  Speculation speculation;  // its events are those of the gradients
+  Speculation speculation;           // its events are those of the gradients
+  std::optional<SubgroupClip> clip;  // overlap=local
 
   // The next version.
   bool commits = true;  // it becomes durable when the step ends

@@ -143,7 +143,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   csd::UpdateOrder order;
   order.step = update.step;
   order.task.subgroup = subgroup;
-  order.task.scalars = update.scalars();
+  order.task.scalars = update.scalars(subgroup);
   CHECK_EQ(optimizer::rule_info(order.task.scalars).state_count(), geometry.variable_count);
   order.task.element_count = geometry.element_count(subgroup);
   order.task.is_sparse = parts_.options.is_sparse();

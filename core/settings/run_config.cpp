@@ -184,6 +184,13 @@ Status check_together(const Reading& reading) {
         "copy to its drive, which backend = \"xrt\" cannot: use parameter_tier = \"memory\" "
         "or method = \"host\"");
   }
+  if (config.offload.overlap == offload::Overlap::local &&
+      config.arithmetic.precision == Float16Kind::fp16) {
+    return fail("overlap",
+                "overlap = \"local\" needs precision = \"bf16\": fp16 has a loss scale that may "
+                "overflow, and then one decision for all subgroups skips the step; use overlap = "
+                "\"exact\"");
+  }
   if (const auto device = model::parse_device_name(config.resources.device); !device.ok()) {
     return fail("device", device.error().message());
   }

@@ -214,10 +214,11 @@ const Setting kSettings[] = {
      "the plan turns; no plan changes a training result (docs/planning.md)."},
     {"overlap", "offload", word,
      WORDS(offload.overlap, WORD("off", offload::Overlap::off),
-           WORD("exact", offload::Overlap::exact)),
+           WORD("exact", offload::Overlap::exact), WORD("local", offload::Overlap::local)),
      kNone, "",
      "Update during backward: exact updates a subgroup as soon as its own gradients are final, and "
-     "once more where the step turns out to be clipped or skipped (docs/offload.md)."},
+     "once more where the step turns out to be clipped or skipped; local clips each by its own "
+     "norm, so none waits for the others: other numbers than overlap=off (docs/offload.md)."},
     {"commit_every", "offload", integer, AT(offload.commit_every), between(1, 1000), "steps",
      "Steps from one commit of the state to the next; a crash loses those since the last one "
      "(docs/offload.md)."},

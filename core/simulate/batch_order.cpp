@@ -22,9 +22,10 @@ class StepByBatches {
     outcome_.start_ns = context_.runtime.now_ns();
     const offload::StepDecision decision =
         train::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
-    const bool is_ahead = offload.options().overlap == offload::Overlap::exact;
-    offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
-                       is_ahead ? std::optional(decision.scalars) : std::nullopt);
+    offload.begin_step(
+        static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
+        train::update_ahead(plan_, offload.options().overlap,
+                            offload.remaining_loss_scale(plan_.position.loss_scale)));
     for (int m = 0; m < plan_.micro_step_count; ++m) {
       Status forwarded = co_await forward(m);
       CO_RETURN_IF_ERROR(forwarded);

@@ -52,15 +52,15 @@ runtime::Task<Status> GradientWork::take_all(LayerId layer, const runtime::Pool:
 runtime::Task<Status> GradientWork::check(LayerId layer, std::int8_t gradient) const {
   Status summed = co_await moves_.among_peers(layer, gradient_bytes(layer));
   CO_RETURN_IF_ERROR(summed);
-  const std::int64_t count = context_.layout.layer(layer).count;
+  const offload::Offload& offload = context_.offload;
   Status checked =
-      co_await kernel(Stage::gradient, "elementwise", count,
+      co_await kernel(Stage::gradient, "elementwise", offload.summed_elements(layer),
                       {.kind = Kind::check_gradient, .gradient = gradient, .layer = layer});
   CO_RETURN_IF_ERROR(checked);
   const Move sums{.stage = Stage::gradient_out,
                   .direction = Direction::read,
                   .layer = layer,
-                  .size_bytes = optimizer::norm_block_count(count) * 8,
+                  .size_bytes = offload.block_sum_count(layer) * 8,
                   .work = {.kind = Kind::sums_out,
                            .layer = layer,
                            .host = reinterpret_cast<std::byte*>(context_.offload.block_sums())}};

@@ -15,6 +15,23 @@ offload::StepDecision expected_decision(const StepPlan& plan, double remaining_l
   return decide(plan, {.norm = 0, .finite = true}, remaining_loss_scale);
 }
 
+offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap,
+                                  double remaining_loss_scale) {
+  switch (overlap) {
+    case offload::Overlap::off:
+      break;
+    case offload::Overlap::exact:
+      return {.expected = expected_decision(plan, remaining_loss_scale).scalars};
+    case offload::Overlap::local:
+      return {.clip = offload::ClipRule{.update = plan.update,
+                                        .optimizer_step = plan.position.optimizer_step + 1,
+                                        .loss_scale = plan.position.loss_scale,
+                                        .remaining_loss_scale = remaining_loss_scale,
+                                        .max_grad_norm = plan.max_grad_norm}};
+  }
+  return {};
+}
+
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients) {
   state::TrainingPosition next = plan.position;
   next.step += 1;

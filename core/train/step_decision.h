@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/float16.h"
+#include "core/offload/offload_options.h"
 #include "core/offload/step_update.h"
 #include "core/optimizer/loss_scale.h"
 #include "core/optimizer/update_rule.h"
@@ -42,6 +43,10 @@ offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradie
 
 // What decide() says where nothing is clipped and nothing overflows.
 offload::StepDecision expected_decision(const StepPlan& plan, double remaining_loss_scale);
+
+// What a step may be updated by before its decision.
+offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap,
+                                  double remaining_loss_scale);
 
 // The training position once the decision is carried out and committed.
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients);

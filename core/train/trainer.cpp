@@ -255,6 +255,8 @@ void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, doub
   report_.ahead_count += outcome.ahead_count;
   report_.refuted_count += outcome.refuted_count;
   report_.refuted_step_count += outcome.refuted_count > 0 ? 1 : 0;
+  report_.clipped_count += outcome.clipped_count;
+  report_.clipped_step_count += outcome.clipped_count > 0 ? 1 : 0;
   report_.forward_seconds += seconds(step.forward_ns);
   report_.backward_seconds += seconds(step.backward_ns);
   report_.update_seconds += seconds(step.update_ns);

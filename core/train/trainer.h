@@ -30,7 +30,10 @@ struct TrainReport {
   // it refuted; sums over the steps.
   std::int64_t ahead_count = 0;
   std::int64_t refuted_count = 0;
-  std::int64_t refuted_step_count = 0;         // steps with any
+  std::int64_t refuted_step_count = 0;  // steps with any
+  // overlap=local: subgroups that were clipped by their own norm, a sum over the steps.
+  std::int64_t clipped_count = 0;
+  std::int64_t clipped_step_count = 0;         // steps with any
   std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
 };
 

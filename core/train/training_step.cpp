@@ -26,7 +26,8 @@ class TrainingStep {
   runtime::Task<Status> backward_layers(LayerTraffic& traffic);
   runtime::Task<Status> backward_one(LayerId layer, int micro_step,
                                      const model::LayerGradient& into, int gradient);
-  std::optional<optimizer::UpdateScalars> expected_update() const;
+  offload::UpdateAhead update_ahead() const;
+  bool is_local() const { return context_.offload.options().overlap == offload::Overlap::local; }
   void note_speculation(const offload::StepDecision& decision);
   GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
@@ -48,7 +49,7 @@ runtime::Task<Status> TrainingStep::run() {
   outcome_.start_ns = now_ns();
   // State may be read ahead from here on.
   offload.begin_step(static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
-                     expected_update());
+                     update_ahead());
 
   // model: each layer as its parameters come up.
   Status forwarded = co_await forward();
@@ -62,6 +63,10 @@ runtime::Task<Status> TrainingStep::run() {
   Status sent = co_await offload.gradients_sent();
   CO_RETURN_IF_ERROR(sent);
   outcome_.backward_end_ns = now_ns();
+  if (is_local()) {
+    Status finite = co_await offload.require_finite();
+    CO_RETURN_IF_ERROR(finite);
+  }
 
   outcome_.gradients = summary();
   const offload::StepDecision decision =
@@ -155,12 +160,12 @@ runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
   co_return ok_status();
 }
 
-// overlap=exact: what most decisions come to, apply and clip nothing.
-std::optional<optimizer::UpdateScalars> TrainingStep::expected_update() const {
+offload::UpdateAhead TrainingStep::update_ahead() const {
   const offload::Offload& offload = context_.offload;
-  const bool is_wanted = offload.options().overlap == offload::Overlap::exact;
-  if (!is_wanted || !context_.speculation.speculates()) return std::nullopt;
-  return expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale)).scalars;
+  offload::UpdateAhead ahead = train::update_ahead(
+      plan_, offload.options().overlap, offload.remaining_loss_scale(plan_.position.loss_scale));
+  if (!context_.speculation.speculates()) ahead.expected.reset();
+  return ahead;
 }
 
 void TrainingStep::note_speculation(const offload::StepDecision& decision) {
@@ -170,6 +175,7 @@ void TrainingStep::note_speculation(const offload::StepDecision& decision) {
   context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
   outcome_.ahead_count = offload.speculation().ahead_count();
   outcome_.refuted_count = offload.speculation().refuted_count();
+  outcome_.clipped_count = offload.clipped_count();
 }
 
 GradientSummary TrainingStep::summary() const {

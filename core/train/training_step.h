@@ -50,6 +50,7 @@ struct StepOutcome {
   // Subgroups that were updated before the decision, and those of them that it refuted.
   std::int32_t ahead_count = 0;
   std::int32_t refuted_count = 0;
+  std::int32_t clipped_count = 0;  // overlap=local: subgroups that were clipped by their own norm
   TimeNs start_ns = 0;
   TimeNs parameters_up_ns = 0;  // of the step before; start_ns if they were up
   TimeNs forward_end_ns = 0;

@@ -15,8 +15,13 @@
 namespace sluice::model {
 namespace {
 
-std::int64_t block_count(const FlatLayout& layout) {
-  return optimizer::norm_block_count(layout.largest_layer_elements());
+std::int64_t most_sums(const FlatLayout& layout, const DeviceSelection& selection) {
+  std::int64_t most = 0;
+  for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
+    const std::int64_t blocks = optimizer::norm_block_count(layout.layer(LayerId{l}).count);
+    most = std::max(most, blocks + std::ssize(selection.parts_of(LayerId{l})));
+  }
+  return most;
 }
 
 std::int64_t most_kept(const DeviceSelection& selection) {
@@ -58,7 +63,7 @@ void bring_out(const at::Tensor& from, BytePart part, void* into) {
 
 MemoryItems torch_gradient_memory(const FlatLayout& layout, const DeviceSelection& selection) {
   const std::int64_t piece = std::min(kPieceElements, layout.largest_layer_elements());
-  return {{"block sums of a layer's gradients", block_count(layout) * 8},
+  return {{"block sums of a layer's gradients", most_sums(layout, selection) * 8},
           {"temporaries of the gradients' check",
            round_up(piece, optimizer::kNormBlockElements) * kPieceElementBytes},
           {"what a layer keeps (density)", kept_bytes(most_kept(selection))},
@@ -84,7 +89,7 @@ void TorchGradients::take_memory() {
     place = at::zeros({count}, options.dtype(dtype));
     name_memory(parts_.device, place.data_ptr(), name);
   };
-  take(sums_, block_count(parts_.layout), at::kDouble, "block sums of gradients");
+  take(sums_, most_sums(parts_.layout, selection_), at::kDouble, "block sums of gradients");
   take(kept_indices_, most_kept(selection_), at::kInt, "indices that a layer keeps");
   take(kept_values_, most_kept(selection_), at::kFloat, "values that a layer keeps");
   const bool stays = selection_.has_feedback && residual_.defined();
@@ -106,13 +111,19 @@ Status TorchGradients::copy(StreamRole role, std::string_view what, LayerId laye
 
 Status TorchGradients::check(LayerId layer, int gradient, WhenDone done) {
   const at::Tensor values = parts_.gradient(layer, gradient);
-  const std::int64_t blocks = optimizer::norm_block_count(values.numel());
-  parts_.streams.launch(
-      StreamRole::out, named("checking gradients", layer),
-      parts_.in_region(
-          layer, [this, values, blocks] { put_block_sums(values, sums_.narrow(0, 0, blocks)); }),
-      std::move(done));
+  parts_.streams.launch(StreamRole::out, named("checking gradients", layer),
+                        parts_.in_region(layer, [this, values, layer] { sum(layer, values); }),
+                        std::move(done));
   return ok_status();
+}
+
+// A part is of one block, and is summed as one.
+void TorchGradients::sum(LayerId layer, const at::Tensor& gradient) {
+  std::int64_t sums = optimizer::norm_block_count(gradient.numel());
+  put_block_sums(gradient, sums_.narrow(0, 0, sums));
+  for (const DevicePart& part : selection_.parts_of(layer)) {
+    put_block_sums(gradient.narrow(0, part.layer_offset, part.count), sums_.narrow(0, sums++, 1));
+  }
 }
 
 Status TorchGradients::sums_out(BytePart part, double* block_sums, WhenDone done) {

@@ -45,6 +45,7 @@ class TorchGradients final : public GradientDevice {
 
  private:
   void take_memory();
+  void sum(LayerId layer, const at::Tensor& gradient);
   void select_from(const DeviceSegment& segment, const at::Tensor& gradient, float scale);
   void put_back_into(const DeviceSegment& segment);
   std::string named(std::string_view what, LayerId layer) const;
@@ -53,7 +54,7 @@ class TorchGradients final : public GradientDevice {
 
   Parts parts_;
   DeviceSelection selection_;
-  at::Tensor sums_;          // fp64, of the largest layer's blocks
+  at::Tensor sums_;          // fp64, of the layer's blocks and parts that has the most
   at::Tensor kept_indices_;  // int32, of the layer that keeps the most
   at::Tensor kept_values_;   // fp32
   at::Tensor residual_;      // fp32, of the model; undefined without feedback

@@ -233,6 +233,62 @@ class Checker final : public runtime::OperationSink {
   std::map<DeviceId, std::map<SubgroupId, int>> updating_;
 };
 
+// A subgroup is updated once a step, when backward of all its layers has ended and its whole
+// gradient is down.
+class GradientWatch final : public runtime::OperationSink {
+ public:
+  GradientWatch(const model::FlatLayout& layout, const state::Geometry& geometry)
+      : updated_ns(geometry.subgroup_count()),
+        layout_(layout),
+        geometry_(geometry),
+        last_update_(geometry.subgroup_count(), -1),
+        under_way_(geometry.subgroup_count(), 0) {
+    backward_from_.fill(layout.layer_count());
+  }
+
+  void on_submit(const runtime::OperationState& state) override {
+    const runtime::OperationLabel& label = state.operation.label;
+    if (label.stage == Stage::update) {
+      REQUIRE(last_update_[label.subgroup] == label.step - 1);
+      REQUIRE(under_way_[label.subgroup] == 0);
+      REQUIRE(backward_from_[label.step] <= lowest_layer(label.subgroup));
+      last_update_[label.subgroup] = label.step;
+    }
+    if (!is_down(label)) return;
+    REQUIRE(last_update_[label.subgroup] < state.step);
+    under_way_[label.subgroup] += 1;
+  }
+  void on_finish(const runtime::OperationState& state) override {
+    const runtime::OperationLabel& label = state.operation.label;
+    if (is_down(label)) under_way_[label.subgroup] -= 1;
+    if (label.stage == Stage::update) updated_ns[label.subgroup].push_back(state.end_ns);
+    if (label.stage != Stage::backward || !state.status.ok()) return;
+    backward_from_[state.step] = index_of(label.layer);
+    if (index_of(label.layer) == 0) backward_ns.push_back(state.end_ns);
+  }
+
+  IdVector<SubgroupId, std::vector<TimeNs>> updated_ns;  // when each step's update ended
+  std::vector<TimeNs> backward_ns;                       // and its backward
+
+ private:
+  static bool is_down(const runtime::OperationLabel& label) {
+    return label.subgroup != kNoSubgroup &&
+           (label.stage == Stage::gradient_down || label.stage == Stage::stage_gradient ||
+            label.stage == Stage::compress);
+  }
+  std::int32_t lowest_layer(SubgroupId subgroup) const {
+    std::int32_t layer = layout_.layer_count() - 1;
+    while (layout_.layer(LayerId{layer}).first > geometry_.first_element(subgroup)) --layer;
+    return layer;
+  }
+
+  const model::FlatLayout& layout_;
+  state::Geometry geometry_;
+  std::array<std::int32_t, kSteps> backward_from_{};  // the lowest layer that has ended
+  IdVector<SubgroupId, std::int32_t> last_update_;    // its step
+  IdVector<SubgroupId, std::int32_t> under_way_;      // of its gradient
+};
+
 // A layer is computed with the parameters of the step before, all of them in place, and where there
 // are accelerators on all of these.
 class ParameterWatch final : public runtime::OperationSink {

@@ -8,11 +8,13 @@
 // stays in memory: it is read once, and written before a commit. In some the 16-bit parameters lie
 // on the drives: no layer is read before the last update of its subgroups is written, and each
 // byte is counted. With overlap=exact the decision of each step is a planted one: what was updated
-// ahead of it and is refuted is nowhere to be seen.
+// ahead of it and is refuted is nowhere to be seen. With overlap=local no subgroup waits for a
+// decision, and none is updated before its own gradients are final.
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -50,6 +52,8 @@ struct Setup {
   std::int64_t state_cache_bytes = 0;
   bool is_planted = false;  // overlap=exact, with these decisions
   std::array<Decision, kSteps> decisions{};
+  bool is_local = false;        // overlap=local
+  TimeNs backward_ns = 40'000;  // of a layer
   offload::ParameterTier parameters = offload::ParameterTier::memory;
   std::int64_t parameter_buffer_bytes = 0;
   bool moves = false;  // to devices in the opposite shares, with the first step
@@ -65,7 +69,9 @@ offload::OffloadOptions options_of(const Setup& setup) {
   options.density = setup.density;
   options.prefetch = setup.prefetch;
   options.buffers = setup.buffers;
-  options.overlap = setup.is_planted ? offload::Overlap::exact : offload::Overlap::off;
+  options.overlap = setup.is_planted ? offload::Overlap::exact
+                    : setup.is_local ? offload::Overlap::local
+                                     : offload::Overlap::off;
   options.commit_every = setup.commit_every;
   options.state_cache_bytes = setup.state_cache_bytes;
   options.parameters = setup.parameters;
@@ -99,6 +105,8 @@ struct Outcome {
   std::int64_t brought_bytes = 0;
   std::int64_t ahead_count = 0;  // subgroups updated before the decision
   std::int64_t refuted_count = 0;
+  // overlap=local: by subgroup and step, whether its update ended before the step's backward.
+  IdVector<SubgroupId, std::vector<bool>> updated_first;
 };
 
 // The shares that the devices have at first; the shares to which everything moves are the opposite.
@@ -202,7 +210,7 @@ runtime::Task<Status> take_planted_step(train::StepContext& context, const train
                                         Course& course) {
   const std::int64_t step = plan.position.step;
   const offload::StepDecision expected = train::expected_decision(plan, 1);
-  context.offload.begin_step(static_cast<std::int32_t>(step), 1, expected.scalars);
+  context.offload.begin_step(static_cast<std::int32_t>(step), 1, {.expected = expected.scalars});
   Status computed = co_await forward_and_backward(context);
   CO_RETURN_IF_ERROR(computed);
   offload::StepDecision decision = expected;
@@ -243,6 +251,15 @@ void check_parameter_bytes(const ParameterWatch& watch, const model::FlatLayout&
   REQUIRE(watch.read_bytes == kSteps * 2 * (layout.parameter_count + reread));
 }
 
+void note_updated_first(const GradientWatch& watch, Outcome& result) {
+  for (const std::vector<TimeNs>& updated_ns : watch.updated_ns) {
+    std::vector<bool>& first = result.updated_first.emplace_back();
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      first.push_back(updated_ns[step] < watch.backward_ns[step]);
+    }
+  }
+}
+
 // Some steps of a small model without payload, on a state that lies where `state_layout` says.
 Outcome run_steps(const Setup& setup, state::Layout& state_layout,
                   const state::DeviceMap& device_map) {
@@ -258,6 +275,8 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   runtime.add_sink(&checker);
   ParameterWatch watch(layout, geometry, options_of(setup), setup.accelerators > 0, course);
   runtime.add_sink(&watch);
+  std::optional<GradientWatch> gradients;
+  if (setup.is_local) runtime.add_sink(&gradients.emplace(layout, geometry));
   offload::AssemblyPlan assembled{.options = options_of(setup),
                                   .platform = &platform,
                                   .layout = &layout,
@@ -272,7 +291,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   REQUIRE(assembly.ok());
   (*assembly)->attach(state_layout);
   offload::Offload& offload = (*assembly)->offload();
-  const std::vector<plan::LayerCost> costs(layout.layers.size(), {20'000, 40'000});
+  const std::vector<plan::LayerCost> costs(layout.layers.size(), {20'000, setup.backward_ns});
   train::StepContext context{runtime, platform, offload, nullptr, layout, costs, 64};
 
   std::vector<state::SlotId> before;
@@ -290,6 +309,10 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
     outcome = {};
     status = runtime.run(setup.is_planted ? planted_step(context, plan, course)
                                           : train::training_step(context, plan, outcome));
+    if (setup.is_local) {
+      result.ahead_count += outcome.ahead_count;
+      result.refuted_count += outcome.refuted_count;
+    }
     result.ahead_count += setup.is_planted ? offload.speculation().ahead_count() : 0;
     result.refuted_count += setup.is_planted ? offload.speculation().refuted_count() : 0;
   }
@@ -321,6 +344,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   }
   result.read_elsewhere_bytes = checker.read_elsewhere_bytes;
   result.brought_bytes = checker.brought_bytes;
+  if (setup.is_local && status.ok()) note_updated_first(*gradients, result);
   return result;
 }
 
@@ -330,6 +354,39 @@ Outcome run_step(const Setup& setup) {
   state::Layout state_layout(geometry, state::make_device_map(geometry.subgroup_count(), shares));
   if (setup.moves) std::ranges::reverse(shares);
   return run_steps(setup, state_layout, state::make_device_map(geometry.subgroup_count(), shares));
+}
+
+// `plain` in a way of its own, by `random`.
+Setup random_setup(const Setup& plain, std::uint64_t seed, std::int64_t operations,
+                   std::mt19937_64& random) {
+  const auto one_of = [&](auto... values) {
+    const std::array all{values...};
+    return all[random() % all.size()];
+  };
+  Setup setup = plain;
+  setup.method = one_of(offload::Method::host, offload::Method::csd);
+  setup.wire = one_of(offload::Wire::native, offload::Wire::fp32);
+  setup.density = one_of(1.0, 0.05);
+  setup.prefetch = one_of(true, true, false);
+  if (setup.method == offload::Method::host) {
+    setup.gradient_tier = one_of(offload::GradientTier::storage, offload::GradientTier::memory);
+  }
+  setup.buffers = one_of(1, 2, 3, 4);
+  setup.devices = one_of(1, 2, 3);
+  setup.moves = one_of(false, false, true);
+  setup.commit_every = one_of(1, 1, 2, 3);
+  setup.state_cache_bytes = one_of(0, 80'000, 160'000);
+  setup.subgroup_elements = one_of(3000, 1200);
+  setup.accelerators = one_of(0, 0, 1, 2);
+  setup.parameters = one_of(offload::ParameterTier::memory, offload::ParameterTier::storage);
+  setup.parameter_buffer_bytes = kPageBytes * one_of(0, 4, 5, 9);
+  setup.disturbance.seed = seed;
+  setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
+  if (seed % 2 == 1) {
+    setup.disturbance.failing_operation =
+        static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(operations));
+  }
+  return setup;
 }
 
 }  // namespace
@@ -387,36 +444,9 @@ TEST_CASE("10,000 seeded schedules of each pipeline, updated ahead of planted de
   std::int64_t failed = 0, ahead = 0, refuted = 0;
   for (std::uint64_t seed = 0; seed < kSeedCount; ++seed) {
     std::mt19937_64 random(seed);
-    const auto one_of = [&](auto... values) {
-      const std::array all{values...};
-      return all[random() % all.size()];
-    };
-    Setup setup = plain;
-    for (Decision& decision : setup.decisions) {
-      decision = one_of(Decision::expected, Decision::clipped, Decision::skipped);
-    }
-    setup.method = one_of(offload::Method::host, offload::Method::csd);
-    setup.wire = one_of(offload::Wire::native, offload::Wire::fp32);
-    setup.density = one_of(1.0, 0.05);
-    setup.prefetch = one_of(true, true, false);
-    if (setup.method == offload::Method::host) {
-      setup.gradient_tier = one_of(offload::GradientTier::storage, offload::GradientTier::memory);
-    }
-    setup.buffers = one_of(1, 2, 3, 4);
-    setup.devices = one_of(1, 2, 3);
-    setup.moves = one_of(false, false, true);
-    setup.commit_every = one_of(1, 1, 2, 3);
-    setup.state_cache_bytes = one_of(0, 80'000, 160'000);
-    setup.subgroup_elements = one_of(3000, 1200);
-    setup.accelerators = one_of(0, 0, 1, 2);
-    setup.parameters = one_of(offload::ParameterTier::memory, offload::ParameterTier::storage);
-    setup.parameter_buffer_bytes = kPageBytes * one_of(0, 4, 5, 9);
-    setup.disturbance.seed = seed;
-    setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
-    if (seed % 2 == 1) {
-      setup.disturbance.failing_operation =
-          static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(operations));
-    }
+    constexpr std::array kDecisions = {Decision::expected, Decision::clipped, Decision::skipped};
+    for (Decision& decision : plain.decisions) decision = kDecisions[random() % kDecisions.size()];
+    const Setup setup = random_setup(plain, seed, operations, random);
     CAPTURE(seed);
     const Outcome outcome = run_step(setup);
     failed += outcome.ok ? 0 : 1;
@@ -427,6 +457,47 @@ TEST_CASE("10,000 seeded schedules of each pipeline, updated ahead of planted de
   CHECK(failed > static_cast<std::int64_t>(kSeedCount * 4 / 10));
   CHECK(ahead > static_cast<std::int64_t>(kSeedCount));
   CHECK(refuted > static_cast<std::int64_t>(kSeedCount / 2));
+}
+
+TEST_CASE("10,000 seeded schedules of each pipeline, each subgroup clipped by its own norm") {
+  const auto pipeline =
+      GENERATE(offload::Pipeline::serial, offload::Pipeline::handover, offload::Pipeline::nbuffer);
+  Setup plain;
+  plain.pipeline = pipeline;
+  plain.is_local = true;
+  const std::int64_t operations = run_step(plain).submitted;
+  std::int64_t failed = 0, ahead = 0;
+  for (std::uint64_t seed = 0; seed < kSeedCount; ++seed) {
+    std::mt19937_64 random(seed);
+    const Setup setup = random_setup(plain, seed, operations, random);
+    CAPTURE(seed);
+    const Outcome outcome = run_step(setup);
+    failed += outcome.ok ? 0 : 1;
+    ahead += outcome.ahead_count;
+    REQUIRE(outcome.refuted_count == 0);
+    if (setup.disturbance.failing_operation < 0) REQUIRE(outcome.ok);
+  }
+  CHECK(failed > static_cast<std::int64_t>(kSeedCount * 4 / 10));
+  CHECK(ahead > static_cast<std::int64_t>(kSeedCount));
+}
+
+TEST_CASE("clipped by subgroup, what lies above the first layer is updated before backward ends") {
+  Setup setup;
+  setup.is_local = true;
+  setup.pipeline =
+      GENERATE(offload::Pipeline::serial, offload::Pipeline::handover, offload::Pipeline::nbuffer);
+  setup.method = GENERATE(offload::Method::host, offload::Method::csd);
+  setup.density = GENERATE(1.0, 0.05);
+  setup.commit_every = GENERATE(1, 3);
+  setup.devices = 1;
+  setup.backward_ns = 4'000'000;
+  const Outcome outcome = run_step(setup);
+  REQUIRE(outcome.ok);
+  // The first layer has the first subgroup and a part of the second; each step is alike.
+  const std::vector<bool> all(kSteps, true), none(kSteps, false);
+  CHECK(outcome.updated_first ==
+        IdVector<SubgroupId, std::vector<bool>>{none, none, all, all, all});
+  CHECK(outcome.ahead_count == 3 * kSteps);
 }
 
 TEST_CASE("state that moves crosses the host link to a CSD that updates it, once") {

@@ -55,6 +55,10 @@ TEST_CASE("no step after the first ones takes memory: host, posix I/O") {
 TEST_CASE("no step after the first ones takes memory: a commit every third step") {
   check_steps({"method=csd", "commit_every=3"});
 }
+TEST_CASE("no step after the first ones takes memory: clipped by subgroup") {
+  check_steps({"method=csd", "overlap=local"});
+  check_steps({"method=host", "overlap=local", "commit_every=3", "density=0.05"});
+}
 TEST_CASE("no step after the first ones takes memory: parameters on the drives") {
   check_steps({"method=csd", "parameter_tier=storage"});
   check_steps({"method=host", "parameter_tier=storage", "parameter_buffer=12288"});

@@ -95,10 +95,15 @@ class ArithmeticGradients final : public model::GradientDevice {
     return start_(true, std::move(done), [this, layer, gradient] {
       const std::int64_t count = layout_.layer(layer).count;
       sums_.clear();
-      for (std::int64_t first = 0; first < count; first += optimizer::kNormBlockElements) {
-        const std::int64_t length = std::min(optimizer::kNormBlockElements, count - first);
+      const auto sum = [&](std::int64_t first, std::int64_t length) {
         sums_.push_back(
             optimizer::gradient_stats_reference(at(gradient, first), kind_, length).sum_of_squares);
+      };
+      for (std::int64_t first = 0; first < count; first += optimizer::kNormBlockElements) {
+        sum(first, std::min(optimizer::kNormBlockElements, count - first));
+      }
+      for (const model::DevicePart& part : selection_.parts_of(layer)) {
+        sum(part.layer_offset, part.count);
       }
       return ok_status();
     });

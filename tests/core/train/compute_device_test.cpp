@@ -167,6 +167,30 @@ TEST_CASE("gradients worked on where they are give the host's numbers") {
   CHECK(trained->digest == plain->digest);
 }
 
+TEST_CASE("clipped by subgroup, gradients worked on where they are give the host's numbers") {
+  const std::string method = GENERATE("method=csd", "method=host");
+  const std::string sent = GENERATE("density=1", "density=0.1");
+  const std::string feedback = GENERATE("error_feedback=false", "error_feedback=true");
+  const std::string more = GENERATE("commit_every=3", "grad_accum_steps=3", "pipeline=serial");
+  const std::vector<std::string> changed = {"overlap=local", "method=host"};
+  INFO(method << " " << sent << " " << feedback << " " << more);
+  std::vector<std::string> settings = {method,    sent,      feedback,          more,
+                                       "lr=0.01", "steps=8", "max_grad_norm=20"};
+  const SmallRun plain_files, device_files;
+  const std::vector<train::PlannedChange> changes = {{1, changed}, {6, {"overlap=off"}}};
+  const Result<Trained> plain =
+      train_small(plain_files, settings, train::StartFrom::new_state, {}, changes);
+  INFO(message_of(plain));
+  REQUIRE(plain.ok());
+  settings.emplace_back("gradient_work=accelerator");
+  const Result<Trained> trained =
+      train_on_device(device_files, settings, {.seed = 5}, train::StartFrom::new_state, changes);
+  INFO(message_of(trained));
+  REQUIRE(trained.ok());
+  CHECK(trained->losses == plain->losses);
+  CHECK(trained->digest == plain->digest);
+}
+
 TEST_CASE("a residual on a device goes on after a resume, and after live changes") {
   const SmallRun plain_files, device_files;
   const std::vector<train::PlannedChange> changes = {

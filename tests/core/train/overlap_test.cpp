@@ -6,73 +6,11 @@
 
 #include "tests/core/train/failing_run.h"
 #include "tests/core/train/offload_ways.h"
+#include "tests/core/train/planted_model.h"
 
 using namespace sluice;
 
 namespace {
-
-// What a step's gradients are made to be.
-enum class Planted : std::uint8_t { nothing, clipped, overflow };
-struct PlantedStep {
-  Planted what = Planted::nothing;
-  std::int32_t layer = 0;      // whose gradient it is in
-  std::int64_t from_last = 0;  // and which element
-};
-using PlantedSteps = std::vector<PlantedStep>;
-
-// The arithmetic model, whose gradients hold what was planted.
-class PlantedModel final : public model::TrainableModel {
- public:
-  PlantedModel(std::unique_ptr<model::TrainableModel> inner, const PlantedSteps& steps)
-      : inner_(std::move(inner)), steps_(steps) {}
-
-  const model::FlatLayout& layout() const override { return inner_->layout(); }
-  Float16Kind parameter_kind() const override { return inner_->parameter_kind(); }
-  std::span<std::uint16_t> parameters() override { return inner_->parameters(); }
-  Status set_batch(int micro_step, const model::TokenBatch& batch, model::BatchUse use) override {
-    if (micro_step == 0) step_ += 1;
-    return inner_->set_batch(micro_step, batch, use);
-  }
-  Status forward(LayerId layer, int micro_step) override {
-    return inner_->forward(layer, micro_step);
-  }
-  Status backward(LayerId layer, int micro_step, double gradient_scale,
-                  const model::LayerGradient& into) override {
-    RETURN_IF_ERROR(inner_->backward(layer, micro_step, gradient_scale, into));
-    const PlantedStep& step = steps_[static_cast<std::size_t>(step_) % steps_.size()];
-    if (step.what == Planted::nothing || step.layer != index_of(layer)) return ok_status();
-    const std::int64_t at = into.element_count - 1 - step.from_last % into.element_count;
-    const bool overflows = step.what == Planted::overflow;
-    if (into.values_16bit != nullptr) {
-      into.values_16bit[at] = overflows ? 0x7c00 : 0x7b00;  // infinity, or 57,344
-    } else {
-      into.values_fp32[at] = overflows ? std::numeric_limits<float>::infinity() : 57'344.0F;
-    }
-    return ok_status();
-  }
-  double loss(int micro_step) const override { return inner_->loss(micro_step); }
-  Status choose_activations(const model::LayerActivations& activations) override {
-    return inner_->choose_activations(activations);
-  }
-  model::KeptBlocks* kept_blocks() override { return inner_->kept_blocks(); }
-
- private:
-  std::unique_ptr<model::TrainableModel> inner_;
-  const PlantedSteps& steps_;
-  std::int64_t step_ = -1;
-};
-
-model::ModelFactory planted_factory(const PlantedSteps& steps) {
-  model::ModelFactory factory = arithmetic_factory();
-  factory.make = [make = factory.make, &steps](
-                     const model::ModelShape& shape, const model::ModelOptions& options,
-                     std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
-    ASSIGN_OR_RETURN(model::BuiltModel built, make(shape, options, parameters));
-    built.model = std::make_unique<PlantedModel>(std::move(built.model), steps);
-    return built;
-  };
-  return factory;
-}
 
 // Half of the steps are clipped or overflow: two in a row among them, in the first layer and the
 // last.

@@ -41,6 +41,9 @@ DeviceSelection selection_of(const FlatLayout& layout, bool has_feedback) {
   const std::int64_t kept_low = low / 50 + 1;
   DeviceSelection selection;
   selection.has_feedback = has_feedback;
+  selection.parts.resize(layout.layers.size());
+  const std::int64_t block = std::min(range.count, optimizer::kNormBlockElements);
+  selection.parts[1] = {{0, 1}, {1, block / 2 - 1}, {block / 2, block - block / 2}};
   selection.segments.resize(layout.layers.size());
   selection.segments[1] = {
       {range.first + low, low, range.count - low, kept_low, range.count / 9, 0},
@@ -54,21 +57,31 @@ void require_done(const std::function<Status(WhenDone)>& start) {
   REQUIRE(ended.ok());
 }
 
-void check_norm(GradientDevice& device, const std::byte* gradient, const ModelOptions& options,
-                std::int64_t count) {
-  const std::int64_t blocks = optimizer::norm_block_count(count);
-  std::vector<double> sums(static_cast<std::size_t>(blocks), -1);
+void check_norm(GradientDevice& device, const DeviceSelection& selection, const std::byte* gradient,
+                const ModelOptions& options, std::int64_t count) {
+  const auto blocks = static_cast<std::size_t>(optimizer::norm_block_count(count));
+  const std::span<const DevicePart> parts = selection.parts_of(kLayer);
+  std::vector<double> sums(blocks + parts.size(), -1);
   require_done([&](WhenDone done) { return device.check(kLayer, kPlace, std::move(done)); });
   require_done([&](WhenDone done) {
-    return device.sums_out({0, blocks * 8}, sums.data(), std::move(done));
+    return device.sums_out({0, std::ssize(sums) * 8}, sums.data(), std::move(done));
   });
   optimizer::GradientStats total;
-  for (const double sum : sums) total = optimizer::add_block(total, {sum, std::isfinite(sum)});
+  for (const double sum : std::span(sums).first(blocks)) {
+    total = optimizer::add_block(total, {sum, std::isfinite(sum)});
+  }
   const optimizer::GradientStats wanted =
       optimizer::gradient_stats_reference(gradient, kind_of(options), count);
   CHECK(total.finite == wanted.finite);
   CHECK(std::bit_cast<std::uint64_t>(total.sum_of_squares) ==
         std::bit_cast<std::uint64_t>(wanted.sum_of_squares));
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::byte* const first =
+        gradient + parts[p].layer_offset * optimizer::bytes_of(kind_of(options));
+    const double of_part =
+        optimizer::gradient_stats_reference(first, kind_of(options), parts[p].count).sum_of_squares;
+    CHECK(std::bit_cast<std::uint64_t>(sums[blocks + p]) == std::bit_cast<std::uint64_t>(of_part));
+  }
 }
 
 struct Kept {
@@ -151,7 +164,7 @@ void check_gradient_work(DeviceStep& step, const StepNumbers& numbers,
   for (const bool has_feedback : {false, true}) {
     const DeviceSelection selection = selection_of(layout, has_feedback);
     REQUIRE(device.prepare(selection).ok());
-    check_norm(device, gradient, options, range.count);
+    check_norm(device, selection, gradient, options, range.count);
     // With feedback the second time begins with what the first one left.
     for (int time = 0; time < 2; ++time) {
       const Kept wanted = expected(selection, values, residual);
