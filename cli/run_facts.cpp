@@ -8,6 +8,7 @@
 #include "base/utc_time.h"
 #include "cli/run_record.h"
 #include "core/plan/placement.h"
+#include "core/settings/clipping.h"
 
 namespace sluice::cli {
 namespace {
@@ -105,12 +106,13 @@ std::string mode_line(const settings::RunConfig& config, ModeClock clock,
                       const RunHardware& hardware) {
   const auto count = config.offload.devices;
   const bool is_csd = config.offload.method == offload::Method::csd;
-  const std::string text =
-      fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
-                  pipeline_name(config.offload.pipeline), count, is_csd ? "device" : "drive",
-                  count == 1 ? "" : "s") +
-      (config.batch.rank_count > 1 ? fmt::format(" · {} ranks", config.batch.rank_count)
-                                   : std::string());
+  std::string text = fmt::format("{} · {} · {} {}{}", is_csd ? "csd" : "host",
+                                 pipeline_name(config.offload.pipeline), count,
+                                 is_csd ? "device" : "drive", count == 1 ? "" : "s");
+  if (settings::is_clipped_by_subgroup(config)) {
+    text += " · clipped by subgroup: other numbers than overlap=off";
+  }
+  if (config.batch.rank_count > 1) text += fmt::format(" · {} ranks", config.batch.rank_count);
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
   std::string made_of = is_csd ? ", " + hardware.devices : "";
   if (!hardware.computes.empty()) made_of += ", computed by " + hardware.computes;

@@ -21,7 +21,8 @@ struct RunHardware {
   std::string computes;  // model::ComputeDevice::description(); empty: the host
 };
 
-// One line that names the modes that stand in for hardware (D8). A simulation has no hardware.
+// One line that names the modes that stand in for hardware (D8), and clipping that is not by the
+// norm of all gradients. A simulation has no hardware.
 std::string mode_line(const settings::RunConfig& config, ModeClock clock,
                       const RunHardware& hardware);
 

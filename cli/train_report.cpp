@@ -8,6 +8,7 @@
 #include "cli/paint.h"
 #include "cli/run_facts.h"
 #include "cli/terminal.h"
+#include "core/settings/clipping.h"
 #include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
@@ -117,15 +118,30 @@ std::string activation_text(const activation::ActivationCarrier::Counts& counts,
       wait_text(counts, runtime::ActivationWait::block, steps));
 }
 
+// Whatever was asked for last: a live run may have clipped so before.
+bool was_clipped_by_subgroup(train::TrainingRun& run, const train::TrainReport& report) {
+  return settings::is_clipped_by_subgroup(run.config()) || report.clipped_count > 0;
+}
+
 std::string overlap_text(train::TrainingRun& run, const train::TrainReport& report) {
   const auto steps = static_cast<double>(std::max<std::size_t>(1, report.losses.size()));
   const double all = steps * run.plan().geometry.subgroup_count();
-  return fmt::format(
-      "Overlap: {:.1f} % of the update began before its step's decision, {:.1f} % was done again "
-      "({} of {} steps).\n",
-      100 * static_cast<double>(report.ahead_count) / all,
-      100 * static_cast<double>(report.refuted_count) / all, report.refuted_step_count,
-      report.losses.size());
+  const auto percent = [all](std::int64_t count) { return 100 * static_cast<double>(count) / all; };
+  std::string text;
+  if (run.config().offload.overlap != offload::Overlap::off) {
+    text = fmt::format(
+        "Overlap: {:.1f} % of the update began before all gradients of its step were known, {:.1f} "
+        "% was done again ({} of {} steps).\n",
+        percent(report.ahead_count), percent(report.refuted_count), report.refuted_step_count,
+        report.losses.size());
+  }
+  if (was_clipped_by_subgroup(run, report)) {
+    text += fmt::format(
+        "Clipped by subgroup: {:.1f} % of the subgroups ({} of {} steps); other numbers than "
+        "overlap=off.\n",
+        percent(report.clipped_count), report.clipped_step_count, report.losses.size());
+  }
+  return text;
 }
 
 }  // namespace
@@ -148,7 +164,7 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += activation_text(run.activations()->counts(),
                             static_cast<std::int64_t>(report.losses.size()));
   }
-  if (run.config().offload.overlap != offload::Overlap::off) text += overlap_text(run, report);
+  text += overlap_text(run, report);
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
@@ -190,11 +206,13 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
           waits[index_of(runtime::ActivationWait::block)]);
     }
   }
-  if (run.config().offload.overlap != offload::Overlap::off) {
+  if (run.config().offload.overlap != offload::Overlap::off || report.clipped_count > 0) {
     json["overlap"] = {{"subgroups", run.plan().geometry.subgroup_count()},
                        {"ahead", report.ahead_count},
                        {"refuted", report.refuted_count},
-                       {"refuted_steps", report.refuted_step_count}};
+                       {"refuted_steps", report.refuted_step_count},
+                       {"clipped", report.clipped_count},
+                       {"clipped_steps", report.clipped_step_count}};
   }
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
     const runtime::LinkBytes& bytes = report.link_bytes[i];

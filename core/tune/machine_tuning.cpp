@@ -21,7 +21,7 @@ bool TuneChoice::is_held(const std::string& key) const {
 
 Status check_held(const TuneChoice& choice, const std::string& option) {
   std::vector<std::string> keys;
-  for (const TuneKnob& knob : tune_knobs()) keys.push_back(knob.key);
+  for (const TuneKnob& knob : tune_knobs({})) keys.push_back(knob.key);
   keys.emplace_back(kDeviceMap);
   for (const std::string& key : choice.held) {
     if (std::ranges::find(keys, key) != keys.end()) continue;
@@ -128,7 +128,7 @@ Result<TunedMachine> MachineTuning::knobs_tuned(const std::vector<std::string>& 
 }
 
 std::vector<TuneKnob> MachineTuning::knobs_of(const plan::RunPlan& start) const {
-  std::vector<TuneKnob> knobs = tune_knobs();
+  std::vector<TuneKnob> knobs = tune_knobs(start.config);
   if (choice_.density_min < 1) knobs.push_back(density_knob(choice_.density_min));
   if (const auto device_map = device_map_knob(start.platform)) knobs.push_back(*device_map);
   std::erase_if(knobs, [this](const TuneKnob& knob) { return choice_.is_held(knob.key); });

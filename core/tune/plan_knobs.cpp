@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/model/kept_bytes.h"
+#include "core/settings/clipping.h"
 
 namespace sluice::tune {
 namespace {
@@ -28,7 +29,9 @@ Values wires(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
   return {"native", "fp32"};
 }
 
-Values overlaps(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
+// One that clips by subgroup stays, and is never chosen: it changes what the model learns.
+Values overlaps(const RunPlan& run, std::int64_t /*commit_every_max*/) {
+  if (settings::is_clipped_by_subgroup(run.config)) return {};
   return {"exact", "off"};
 }
 Values parameter_tiers(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {

@@ -113,7 +113,7 @@ std::optional<Prediction> Predictor::best_of(const TuneKnob& knob, int& count) c
 
 // As `sluice tune --hold subgroup_elements` finds it: a state that exists keeps its subgroups.
 std::optional<Prediction> Predictor::best_together(const plan::RunPlan& plan) const {
-  std::vector<TuneKnob> knobs = tune_knobs();
+  std::vector<TuneKnob> knobs = tune_knobs(plan.config);
   std::erase_if(knobs, [](const TuneKnob& knob) { return knob.key == "subgroup_elements"; });
   if (const auto device_map = device_map_knob(plan.platform)) knobs.push_back(*device_map);
   const auto tuned = tune_simulated(knobs, plan.config, [this](const TuneSettings& tried) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "core/settings/clipping.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::tune {
@@ -199,17 +200,23 @@ std::optional<TuneKnob> device_map_knob(const platform::Platform& platform) {
   return knob;
 }
 
-std::vector<TuneKnob> tune_knobs() {
-  return {{"method", {"csd", "host"}, TuneKnob::Kind::fork},
-          {"pipeline", {"nbuffer", "handover", "serial"}},
-          {"wire", {"native", "fp32"}},
-          {"overlap", {"exact", "off"}},
-          {"gradient_tier", {"storage", "memory"}},
-          // Last, and together: a device's memory holds few large ones or many small ones.
-          {"subgroup_elements",
-           {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000", "85000000"},
-           TuneKnob::Kind::joint},
-          {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint, 2}};
+std::vector<TuneKnob> tune_knobs(const settings::RunConfig& config) {
+  std::vector<TuneKnob> knobs = {
+      {"method", {"csd", "host"}, TuneKnob::Kind::fork},
+      {"pipeline", {"nbuffer", "handover", "serial"}},
+      {"wire", {"native", "fp32"}},
+      {"overlap", {"exact", "off"}},
+      {"gradient_tier", {"storage", "memory"}},
+      // Last, and together: a device's memory holds few large ones or many small ones.
+      {"subgroup_elements",
+       {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000", "85000000"},
+       TuneKnob::Kind::joint},
+      {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint, 2}};
+  if (!settings::is_clipped_by_subgroup(config)) return knobs;
+  std::erase_if(knobs, [](const TuneKnob& knob) {
+    return knob.key == "overlap" || knob.key == "subgroup_elements";
+  });
+  return knobs;
 }
 
 namespace {
@@ -248,7 +255,7 @@ std::vector<std::string> counts_above(std::int64_t now, std::int64_t most) {
 
 std::vector<TuneKnob> single_changes(const plan::RunPlan& plan, std::int64_t device_count) {
   const settings::RunConfig& config = plan.config;
-  std::vector<TuneKnob> all = tune_knobs();
+  std::vector<TuneKnob> all = tune_knobs(config);
   if (const auto device_map = device_map_knob(plan.platform)) all.push_back(*device_map);
   all.push_back({"prefetch", {"true", "false"}});
   all.push_back({"bounce_memory", {fmt::format("{}", 2 * config.offload.bounce_memory_bytes)}});

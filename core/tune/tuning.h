@@ -31,8 +31,9 @@ struct TuneKnob {
 };
 
 // What may be turned without changing what the model learns: method, pipeline, buffers,
-// subgroup_elements, wire, overlap, gradient_tier.
-std::vector<TuneKnob> tune_knobs();
+// subgroup_elements, wire, overlap, gradient_tier. A run that clips by subgroup (overlap=local)
+// keeps overlap and subgroup_elements, since its numbers follow from them; no other is given that.
+std::vector<TuneKnob> tune_knobs(const settings::RunConfig& config);
 
 // Shares of the subgroups where the devices are not alike: even, and those at which every drive, or
 // every drive and its engine, would be done with its share at the same time, and between and beyond

@@ -24,13 +24,20 @@ bool names_stand_in(std::string_view part) {
          part.find("XRT: sluice_software") != std::string_view::npos;
 }
 
+using Part = std::string ModeStretch::*;
+
+Part part_of(std::string_view part) {
+  if (names_stand_in(part)) return &ModeStretch::stand_ins;
+  return part.starts_with("clipped ") ? &ModeStretch::clipping : &ModeStretch::method;
+}
+
 ModeStretch stretch_of(const rundb::ModeRow& row) {
   ModeStretch stretch{.first_step = row.step_id, .line = row.line};
   const std::string_view line = row.line;
   for (std::size_t at = 0; at <= line.size();) {
     const std::size_t end = std::min(line.find(kJoint, at), line.size());
     const std::string_view part = line.substr(at, end - at);
-    join(names_stand_in(part) ? stretch.stand_ins : stretch.method, part);
+    join(stretch.*part_of(part), part);
     at = end + kJoint.size();
   }
   return stretch;
@@ -47,19 +54,19 @@ std::vector<std::string> single_stand_ins(const std::string& stand_ins) {
   return single;
 }
 
-bool has(const ModeStretch& stretch, const std::string& stand_in) {
-  const std::vector<std::string> all = single_stand_ins(stretch.stand_ins);
-  return std::ranges::find(all, stand_in) != all.end();
+bool has(const ModeStretch& stretch, Part part, const std::string& one) {
+  const std::vector<std::string> all = single_stand_ins(stretch.*part);
+  return std::ranges::find(all, one) != all.end();
 }
 
-// "" where it stood in for the whole run. Steps count from 1 where people read them.
-std::string steps_of(const std::vector<ModeStretch>& stretches, const std::string& stand_in) {
+// "" where it was so for the whole run. Steps count from 1 where people read them.
+std::string steps_of(const std::vector<ModeStretch>& stretches, Part part, const std::string& one) {
   std::string text;
   std::size_t count = 0;
   for (std::size_t first = 0; first < stretches.size(); ++first) {
-    if (!has(stretches[first], stand_in)) continue;
+    if (!has(stretches[first], part, one)) continue;
     std::size_t last = first;
-    while (last + 1 < stretches.size() && has(stretches[last + 1], stand_in)) ++last;
+    while (last + 1 < stretches.size() && has(stretches[last + 1], part, one)) ++last;
     if (first == 0 && last + 1 == stretches.size()) return "";
     if (++count <= kRangesNamed) {
       text += count > 1 ? ", " : " in steps ";
@@ -74,16 +81,16 @@ std::string steps_of(const std::vector<ModeStretch>& stretches, const std::strin
 }
 
 // Those of now first.
-std::string stand_ins_of(const std::vector<ModeStretch>& stretches) {
+std::string all_of(const std::vector<ModeStretch>& stretches, Part part) {
   std::vector<std::string> different;
   for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch) {
-    for (const std::string& stand_in : single_stand_ins(stretch->stand_ins)) {
-      if (std::ranges::find(different, stand_in) == different.end()) different.push_back(stand_in);
+    for (const std::string& one : single_stand_ins((*stretch).*part)) {
+      if (std::ranges::find(different, one) == different.end()) different.push_back(one);
     }
   }
   std::string text;
-  for (const std::string& stand_in : different) {
-    text += (text.empty() ? "" : ", ") + stand_in + steps_of(stretches, stand_in);
+  for (const std::string& one : different) {
+    text += (text.empty() ? "" : ", ") + one + steps_of(stretches, part, one);
   }
   return text;
 }
@@ -92,6 +99,7 @@ std::string stand_ins_of(const std::vector<ModeStretch>& stretches) {
 
 std::string RunMode::line() const {
   std::string text = method;
+  join(text, clipping);
   join(text, stand_ins);
   return text;
 }
@@ -115,7 +123,8 @@ RunMode run_mode(std::span<const rundb::ModeRow> rows) {
   }
   if (mode.stretches.empty()) return mode;
   mode.method = mode.stretches.back().method;
-  mode.stand_ins = stand_ins_of(mode.stretches);
+  mode.clipping = all_of(mode.stretches, &ModeStretch::clipping);
+  mode.stand_ins = all_of(mode.stretches, &ModeStretch::stand_ins);
   return mode;
 }
 

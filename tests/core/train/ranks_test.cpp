@@ -46,6 +46,7 @@ TEST_CASE("ranks have the bits of one rank with as many micro-batches, whatever 
       {3, {"method=host", "pipeline=serial", "devices=1"}},
       {4, {"pipeline=handover", "subgroup_elements=700"}},
       {2, {"overlap=exact", "max_grad_norm=0.001"}},
+      {3, {"overlap=local", "max_grad_norm=0.001", "commit_every=2"}},
       {2, {"density=0.1", "wire=native"}},
       {3, {"activations=offload", "activation_buffer=4096"}},
       {2, {"parameter_tier=storage", "commit_every=3", "state_cache=40KB"}},

@@ -107,7 +107,7 @@ TEST_CASE("each setting is predicted once, the best first, and several together 
     CHECK(keys.insert(key).second);
     CHECK(value_of(prediction.settings.front()) != predictor.value_now(key));
     CHECK(prediction.rests_on_file == (key == "method"));
-    const bool is_searched = std::ranges::count(tune_knobs(), key, &TuneKnob::key) > 0;
+    const bool is_searched = std::ranges::count(tune_knobs({}), key, &TuneKnob::key) > 0;
     if (is_searched && key != "subgroup_elements") {
       best_knob = std::min(best_knob, prediction.change);
     }

@@ -289,6 +289,14 @@ TEST_CASE("settings are planned with what each is worth, and a held one stays") 
   CHECK(check_held_plan({"buffers", "activations"}, "--hold").ok());
 }
 
+TEST_CASE("a run that clips by subgroup stays so, and no other is planned to") {
+  Case machine;
+  machine.settings = {"overlap=local"};
+  CHECK(settings::value_of(planned(machine).run.config, "overlap") == "local");
+  machine.settings = {"overlap=off", "commit_every=5"};
+  CHECK(settings::value_of(planned(machine).run.config, "overlap") != "local");
+}
+
 TEST_CASE("state_cache takes what activations leave, and is said as a number") {
   Case machine;
   machine.rates.drive_read = machine.rates.drive_write = 2e8;

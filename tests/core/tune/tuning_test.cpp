@@ -77,7 +77,7 @@ TEST_CASE("the search comes within 3 % of the best of all combinations with a te
       Machine{"gpt2-1.7b", platform_path("smartssd-a5000"), {"devices=6"}},
       Machine{"gpt2-1.7b", full_duplex_platform(), {"devices=3"}},
       Machine{"gpt2-124m", platform_path("laptop"), {"devices=4", "batch=1", "sequence=256"}});
-  const std::vector<TuneKnob> knobs = tune_knobs();
+  const std::vector<TuneKnob> knobs = tune_knobs({});
   const auto evaluate = [&](const TuneSettings& tried) { return machine.seconds(tried); };
 
   int combination_count = 0;
@@ -102,6 +102,32 @@ TEST_CASE("the search comes within 3 % of the best of all combinations with a te
   CHECK(found->best_seconds <= 1.03 * least);
   CHECK(found->best_seconds == *evaluate(found->best));
   CHECK(10 * found->evaluation_count <= combination_count);
+}
+
+TEST_CASE("a run that clips by subgroup keeps what its numbers follow from; no other clips so") {
+  const auto with = [](const std::vector<std::string>& settings) {
+    const auto config = simulate::simulation_config(kRoot + "/sample_models/models/gpt2-124m.toml",
+                                                    platform_path("laptop"), settings);
+    REQUIRE(config.ok());
+    return *config;
+  };
+  const auto has = [](const std::vector<TuneKnob>& knobs, const std::string& key) {
+    return std::ranges::count(knobs, key, &TuneKnob::key) == 1;
+  };
+  const std::vector<TuneKnob> clipped = tune_knobs(with({"overlap=local"}));
+  CHECK(has(clipped, "pipeline"));
+  CHECK_FALSE(has(clipped, "overlap"));
+  CHECK_FALSE(has(clipped, "subgroup_elements"));
+  const auto single = plan::plan_run(with({"overlap=local"}));
+  REQUIRE(single.ok());
+  CHECK_FALSE(has(single_changes(*single, 1), "overlap"));
+  for (const std::string setting : {"overlap=off", "overlap=exact"}) {
+    for (const TuneKnob& knob : tune_knobs(with({setting}))) {
+      CHECK(std::ranges::count(knob.values, "local") == 0);
+    }
+  }
+  // Where nothing is clipped the numbers are the same.
+  CHECK(has(tune_knobs(with({"overlap=local", "max_grad_norm=0"})), "overlap"));
 }
 
 // The first of three devices three times as fast.

@@ -45,6 +45,19 @@ TEST_CASE("what stood in for hardware in some steps is named with them") {
   CHECK(back.stretches[3].last_step == -1);
 }
 
+TEST_CASE("clipping by subgroup stays named when it is over, and stands in for nothing") {
+  const std::string clipped = "clipped by subgroup: other numbers than overlap=off";
+  const std::string local = "csd · nbuffer · 4 devices · " + clipped + " · real clock";
+  CHECK(mode_of({{0, local}}).clipping == clipped);
+  CHECK(mode_of({{0, local}}).line() == "csd · nbuffer · 4 devices · real clock · " + clipped);
+  CHECK(mode_of({{0, local}}).stand_ins.empty());
+  const RunMode over = mode_of({{0, kCsd}, {3, local}, {7, kCsd}});
+  CHECK(over.line() ==
+        "csd · nbuffer · 4 devices · " + clipped +
+            " in steps 4 to 7 · EMULATED CLOCK x12 in steps 1 to 3, 8 on, EMULATED CSDs (files, "
+            "host memory) in steps 1 to 3, 8 on");
+}
+
 TEST_CASE("a software card that XRT drives stands in for hardware, by its name") {
   const std::string mode = "csd · nbuffer · 4 devices · real clock, CSDs by XRT: ";
   CHECK(mode_of({{0, mode + "sluice_software_smartssd_1"}}).stand_ins ==
