@@ -114,43 +114,62 @@ Problems in_place_and_apart_are_the_same(Communicator& communicator) {
   return problems;
 }
 
+// By group that this rank is in: what all its ranks start, in this order.
+std::vector<std::deque<CallPlan>> plans_of_round(const Communicator& communicator,
+                                                 std::span<const GroupId> groups,
+                                                 std::uint32_t round) {
+  std::vector<std::deque<CallPlan>> queues;
+  for (const GroupId group : groups) {
+    const auto members = communicator.ranks_of(group);
+    if (!is_in(members, communicator.rank())) continue;
+    std::deque<CallPlan>& queue = queues.emplace_back();
+    std::mt19937 common(round * 100 + static_cast<std::uint32_t>(index_of(group)));
+    for (int call = 0; call < 6; ++call) {
+      CallPlan plan;
+      plan.kind = kMoving[common() % kMoving.size()];
+      plan.group = group;
+      plan.type = kTypes[common() % 4];
+      plan.count = static_cast<std::int64_t>(common() % 700);
+      plan.root = members[common() % members.size()];
+      plan.place = common() % 2 == 0 ? Place::apart : Place::in_place;
+      plan.salt = common();
+      queue.push_back(plan);
+    }
+  }
+  return queues;
+}
+
+struct Started {
+  CheckedCall checked;
+  Pending pending;
+};
+
 // The calls of a group in its order, the groups mixed by the rank's own dice.
+std::vector<std::unique_ptr<Started>> start_mixed(Communicator& communicator,
+                                                  std::vector<std::deque<CallPlan>> queues,
+                                                  std::mt19937& dice, Problems& problems) {
+  std::vector<std::unique_ptr<Started>> started;
+  while (!queues.empty() && problems.empty()) {
+    const auto queue = queues.begin() + static_cast<std::ptrdiff_t>(dice() % queues.size());
+    const CallPlan plan = queue->front();
+    queue->pop_front();
+    if (queue->empty()) queues.erase(queue);
+    auto one = std::unique_ptr<Started>(
+        new Started{{plan, communicator.ranks_of(plan.group), communicator.rank()}, {}});
+    note(problems, communicator.start(one->checked.call(), one->pending));
+    if (problems.empty()) started.push_back(std::move(one));
+  }
+  return started;
+}
+
 Problems many_in_flight_in_orders_of_their_own(Communicator& communicator) {
   Problems problems;
   std::vector<GroupId> groups = make_groups(communicator, problems);
   groups.push_back(kWorld);
   std::mt19937 dice(static_cast<std::uint32_t>(communicator.rank()) + 1);
-  for (std::uint64_t round = 0; round < 8 && problems.empty(); ++round) {
-    struct Started {
-      CheckedCall checked;
-      Pending pending;
-    };
-    std::vector<std::deque<CallPlan>> queues;
-    for (const GroupId group : groups) {
-      if (!is_in(communicator.ranks_of(group), communicator.rank())) continue;
-      std::deque<CallPlan>& queue = queues.emplace_back();
-      std::mt19937 common(static_cast<std::uint32_t>(round * 100) + index_of(group));
-      for (std::uint64_t call = 0; call < 6; ++call) {
-        const Kind kind = kMoving[common() % kMoving.size()];
-        const auto members = communicator.ranks_of(group);
-        queue.push_back({kind, group, kTypes[common() % 4],
-                         static_cast<std::int64_t>(common() % 700),
-                         members[common() % members.size()],
-                         common() % 2 == 0 ? Place::apart : Place::in_place, common()});
-      }
-    }
-    std::vector<std::unique_ptr<Started>> started;
-    while (!queues.empty()) {
-      const auto queue = queues.begin() + static_cast<std::ptrdiff_t>(dice() % queues.size());
-      const CallPlan plan = queue->front();
-      queue->pop_front();
-      if (queue->empty()) queues.erase(queue);
-      started.emplace_back(
-          new Started{{plan, communicator.ranks_of(plan.group), communicator.rank()}, {}});
-      note(problems, communicator.start(started.back()->checked.call(), started.back()->pending));
-      if (!problems.empty()) return problems;  // the others run out of patience
-    }
-    std::shuffle(started.begin(), started.end(), dice);
+  for (std::uint32_t round = 0; round < 8 && problems.empty(); ++round) {
+    const auto started =
+        start_mixed(communicator, plans_of_round(communicator, groups, round), dice, problems);
     for (const auto& one : started) {
       const Status status = one->pending.wait();
       note(problems, status);

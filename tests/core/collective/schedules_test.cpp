@@ -113,6 +113,58 @@ bool names_a_rank_that_is_out(const Schedule& schedule, int rank) {
 
 std::string text_of(const Problems& problems) { return problems.empty() ? "" : problems.front(); }
 
+// What this rank has to start: calls of one group keep their order, the groups do not.
+std::vector<CallPlan> plans_of(const Communicator& communicator, std::span<const GroupId> groups,
+                               std::uint64_t seed) {
+  const int rank = communicator.rank();
+  std::mt19937_64 common(seed);
+  std::vector<CallPlan> plans;
+  for (int call = 0; call < 3; ++call) {
+    const GroupId group = groups[common() % groups.size()];
+    const auto members = communicator.ranks_of(group);
+    const CallPlan plan = random_plan(common, group, members);
+    if (std::find(members.begin(), members.end(), rank) != members.end()) plans.push_back(plan);
+  }
+  std::mt19937_64 own(seed * 8 + static_cast<std::uint64_t>(rank));
+  std::array<std::uint64_t, 8> keys{};
+  for (std::uint64_t& key : keys) key = own();
+  std::stable_sort(plans.begin(), plans.end(), [&](const CallPlan& a, const CallPlan& b) {
+    return keys[static_cast<std::size_t>(index_of(a.group))] <
+           keys[static_cast<std::size_t>(index_of(b.group))];
+  });
+  return plans;
+}
+
+Problems run_thread_schedule(Communicator& communicator, std::span<const GroupId> groups,
+                             std::uint64_t seed) {
+  struct Started {
+    CheckedCall checked;
+    Pending pending;
+  };
+  Problems found;
+  const auto note = [&](const std::string& problem) {
+    if (!problem.empty()) found.push_back(problem);
+  };
+  std::vector<std::unique_ptr<Started>> started;
+  for (const CallPlan& plan : plans_of(communicator, groups, seed)) {
+    auto one = std::unique_ptr<Started>(
+        new Started{{plan, communicator.ranks_of(plan.group), communicator.rank()}, {}});
+    const Status status = communicator.start(one->checked.call(), one->pending);
+    if (status.ok()) {
+      started.push_back(std::move(one));
+    } else {
+      note(status.error().message());
+    }
+  }
+  for (const auto& one : started) {
+    const Status status = one->pending.wait();
+    note(status.ok() ? one->checked.problem() : status.error().message());
+    one->checked.fill();
+  }
+  for (const auto& one : started) note(one->checked.problem_after_fill());
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("ten thousand stepped schedules end, with every byte right and no buffer touched late") {
@@ -208,58 +260,20 @@ TEST_CASE("the checks find a transport with a mistake, and none in an honest one
 TEST_CASE(
     "schedules of threads end, ten thousand under a sanitizer, with every byte right and no buffer "
     "touched late") {
-  const int rank_count = 4;
-  const std::vector<std::vector<int>> lists = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {3, 1, 0}};
   CommunicatorOptions options = options_of(0);
   options.patience_ns = 600'000'000'000;  // not the matter here
-  const ThreadWorldOptions world = {.rank_count = rank_count, .seed = 3, .delay_polls_max = 1};
-  const Problems problems = on_ranks(world, options, [&](Communicator& communicator) {
-    Problems found;
+  const ThreadWorldOptions world = {.rank_count = 4, .seed = 3, .delay_polls_max = 1};
+  const Problems problems = on_ranks(world, options, [](Communicator& communicator) {
     std::vector<GroupId> groups = {kWorld};
-    for (const std::vector<int>& list : lists) {
+    for (const std::vector<int>& list :
+         std::vector<std::vector<int>>{{0, 1}, {2, 3}, {0, 2}, {1, 3}, {3, 1, 0}}) {
       const auto made = communicator.make_group(list);
       if (!made.ok()) return Problems{made.error().message()};
       groups.push_back(*made);
     }
-    struct Started {
-      CheckedCall checked;
-      Pending pending;
-    };
-    const int rank = communicator.rank();
+    Problems found;
     for (std::uint64_t seed = 0; seed < kThreadScheduleCount && found.empty(); ++seed) {
-      std::mt19937_64 common(seed);
-      std::vector<CallPlan> plans;
-      for (int call = 0; call < 3; ++call) {
-        const GroupId group = groups[common() % groups.size()];
-        const CallPlan plan = random_plan(common, group, communicator.ranks_of(group));
-        const auto members = communicator.ranks_of(group);
-        if (std::find(members.begin(), members.end(), rank) != members.end()) plans.push_back(plan);
-      }
-      // Calls of one group keep their order; the groups do not.
-      std::mt19937_64 own(seed * 8 + static_cast<std::uint64_t>(rank));
-      std::array<std::uint64_t, 8> keys{};
-      for (std::uint64_t& key : keys) key = own();
-      std::stable_sort(plans.begin(), plans.end(), [&](const CallPlan& a, const CallPlan& b) {
-        return keys[static_cast<std::size_t>(index_of(a.group))] <
-               keys[static_cast<std::size_t>(index_of(b.group))];
-      });
-      std::vector<std::unique_ptr<Started>> started;
-      for (const CallPlan& plan : plans) {
-        started.emplace_back(new Started{{plan, communicator.ranks_of(plan.group), rank}, {}});
-        const Status status =
-            communicator.start(started.back()->checked.call(), started.back()->pending);
-        if (!status.ok()) found.push_back(status.error().message());
-      }
-      for (const auto& one : started) {
-        const Status status = one->pending.wait();
-        found.push_back(status.ok() ? one->checked.problem() : status.error().message());
-        if (found.back().empty()) found.pop_back();
-        one->checked.fill();
-      }
-      for (const auto& one : started) {
-        found.push_back(one->checked.problem_after_fill());
-        if (found.back().empty()) found.pop_back();
-      }
+      found = run_thread_schedule(communicator, groups, seed);
     }
     if (!found.empty()) communicator.end_all(make_error(ErrorCode::internal, "the test failed"));
     const Status closed = communicator.close();
