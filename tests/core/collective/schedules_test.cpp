@@ -59,6 +59,7 @@ enum class Fault { none, lost, failing };
 struct Schedule {
   Problems problems;
   std::vector<SteppedRanks::Outcome> outcomes;  // by rank
+  std::string first_error;
   int faulty_rank = -1;
   std::int64_t call_count = 0;
 };
@@ -90,6 +91,7 @@ Schedule run_schedule(std::uint64_t seed, Fault fault) {
     schedule.call_count += std::ssize(ranks.ranks_of(group));
   }
   schedule.problems = ranks.run();
+  schedule.first_error = ranks.first_error();
   for (int rank = 0; rank < world.rank_count; ++rank)
     schedule.outcomes.push_back(ranks.outcome(rank));
   return schedule;
@@ -188,6 +190,11 @@ TEST_CASE("a rank that is lost is named by those who wait for it, in a thousand 
     const Schedule schedule = run_schedule(seed, Fault::lost);
     INFO("seed " << seed);
     REQUIRE(text_of(schedule.problems) == "");
+    // Until then everybody else has joined and answers, so the lost one alone is named; unless it
+    // is the lost one's own patience that ends first.
+    const std::string lost = std::to_string(schedule.faulty_rank);
+    if (!schedule.first_error.empty() && !schedule.first_error.starts_with("rank " + lost + " "))
+      REQUIRE_THAT(schedule.first_error, Contains("joined it from rank " + lost + ": stopped"));
     for (int rank = 0; rank < std::ssize(schedule.outcomes); ++rank) {
       const auto& outcome = schedule.outcomes[static_cast<std::size_t>(rank)];
       if (rank == schedule.faulty_rank || outcome.errors.empty()) continue;

@@ -64,6 +64,7 @@ void SteppedRanks::look_at_ended(Rank& rank) {
     const Status status = running->pending.wait();
     if (!status.ok()) {
       rank.outcome.errors.push_back(status.error().message());
+      if (first_error_.empty()) first_error_ = status.error().message();
       continue;
     }
     rank.outcome.good_count += 1;

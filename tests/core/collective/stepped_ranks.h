@@ -39,6 +39,8 @@ class SteppedRanks {
     std::vector<std::string> errors;
   };
   const Outcome& outcome(int rank) const { return ranks_[rank]->outcome; }
+  // The first that any rank said; empty: none.
+  const std::string& first_error() const { return first_error_; }
 
  private:
   struct Running {
@@ -69,6 +71,7 @@ class SteppedRanks {
   std::vector<std::vector<int>> groups_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Problems problems_;
+  std::string first_error_;
 };
 
 }  // namespace sluice::collective
