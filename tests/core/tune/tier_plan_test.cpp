@@ -133,7 +133,11 @@ void try_all(const Case& machine, const LayerProblem& problem, LayerChoices& cho
 
 // Thirty thousand simulated steps: too many under a sanitizer.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kCases = 20;  // each takes ten times as long
+#else
 constexpr int kCases = 100;
+#endif
 #else
 constexpr int kCases = 2;
 #endif
