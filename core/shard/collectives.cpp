@@ -74,6 +74,17 @@ std::int64_t StepShape::parameter_count() const {
   return std::accumulate(module_elements.begin(), module_elements.end(), std::int64_t{0});
 }
 
+std::vector<std::span<const std::int64_t>> StepShape::layers() const {
+  std::vector<std::span<const std::int64_t>> layers;
+  std::span<const std::int64_t> left = module_elements;
+  while (!left.empty()) {
+    const std::int32_t count = layer_modules.empty() ? 1 : layer_modules[layers.size()];
+    layers.push_back(left.first(static_cast<std::size_t>(count)));
+    left = left.subspan(static_cast<std::size_t>(count));
+  }
+  return layers;
+}
+
 std::int64_t held_elements(const StepShape& step, const Triple& triple) {
   std::int64_t held = 0;
   for (const std::int64_t elements : step.module_elements) {

@@ -17,6 +17,8 @@ using platform::Collective;
 struct StepShape {
   // Parameters of what is gathered and scattered together, in the order of forward.
   std::vector<std::int64_t> module_elements;
+  // How many of these each layer has, in the same order; empty: each module is a layer.
+  std::vector<std::int32_t> layer_modules = {};
   std::int64_t micro_batches = 1;
   // A module's in a micro-batch: one before forward and one before backward. 3 where backward
   // computes a module's forward anew and does not keep what was gathered for that.
@@ -24,6 +26,7 @@ struct StepShape {
   std::int64_t bucket_bytes = std::int64_t{512} << 20;  // of a rank's gradients, reduced together
 
   std::int64_t parameter_count() const;
+  std::vector<std::span<const std::int64_t>> layers() const;  // their modules
 };
 
 enum class Purpose : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "core/shard/cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -22,8 +23,21 @@ bool crosses_spine(const Cluster& cluster, const GroupShape& group) {
   return group.scope.nodes > 1 && cluster.nodes_a_leaf % reach != 0;
 }
 
-std::int64_t rounds_of(Collective collective, std::int32_t ranks) {
-  return collective == Collective::all_reduce ? 2 * (ranks - 1) : ranks - 1;
+// Gathers and scatters go around a ring. What goes to all, or is summed from all, passes the ranks
+// of a node one by one, and nodes as a tree.
+std::int64_t rounds_of(Collective collective, const Scope& group) {
+  const std::int64_t to_all =
+      group.ranks - 1 + std::bit_width(static_cast<std::uint32_t>(group.nodes - 1));
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return group.size() - 1;
+    case Collective::all_reduce:
+      return 2 * to_all;
+    case Collective::broadcast:
+      return to_all;
+  }
+  return 0;
 }
 
 CollectiveCost measured_cost(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
@@ -72,7 +86,7 @@ CollectiveCost collective_cost(const Cluster& cluster, Collective collective,
     const std::int32_t offsets = std::min(group.node_stride, cluster.nodes_a_leaf);
     take(cluster.spine, groups_of_node * offsets, cost.spine_times);
   }
-  cost.latency_ns *= rounds_of(collective, scope.size());
+  cost.latency_ns *= rounds_of(collective, scope);
   cost.seconds += static_cast<double>(cost.latency_ns) / 1e9;
   return cost;
 }

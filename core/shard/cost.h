@@ -15,7 +15,7 @@ namespace sluice::shard {
 // One collective as the links see it. Measured: it takes size_bytes / bandwidth, whatever the links
 // are. Else a ring: `edge_bytes` cross each link as many times as stands here, since groups of the
 // other ranks of the node, or of the leaf switch, do the same at the same time; and before that as
-// many hops pass as the ring has rounds, each with the latency of the slowest link.
+// many hops pass as the collective has rounds, each with the latency of the slowest link.
 struct CollectiveCost {
   std::int64_t edge_bytes = 0;
   std::int32_t within_times = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -25,7 +26,19 @@ RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepS
   within_ = add("rank.within", cluster.within);
   between_ = add("node.between", cluster.between);
   spine_ = add("leaf.spine", cluster.spine);
-  for (const CollectiveUse& use : step_collectives(step_, triple_, cluster.mesh)) add_way(use);
+  for (const CollectiveUse& use : step_collectives(step_, triple_, cluster.mesh)) {
+    if (use.collective == Collective::all_gather || use.collective == Collective::reduce_scatter) {
+      continue;  // by layer
+    }
+    const CollectiveCost cost = collective_cost(cluster, use.collective, use.size_bytes, use.group);
+    ways_.emplace(std::pair(use.purpose, use.size_bytes),
+                  make_way(platform::collective_name(use.collective), cost));
+  }
+  if (triple_.parameters.size() == 1) return;
+  for (const auto modules : step_.layers()) {
+    gathers_.push_back(layer_way(Collective::all_gather, modules));
+    scatters_.push_back(layer_way(Collective::reduce_scatter, modules));
+  }
 }
 
 platform::LinkId RankMachine::add_link(std::string name, double bytes_per_s, TimeNs latency_ns) {
@@ -37,19 +50,29 @@ platform::LinkId RankMachine::add_link(std::string name, double bytes_per_s, Tim
   return platform::LinkId{static_cast<std::int32_t>(platform_.links.size() - 1)};
 }
 
-void RankMachine::add_way(const CollectiveUse& use) {
-  const CollectiveCost cost =
-      collective_cost(*platform_.cluster, use.collective, use.size_bytes, use.group);
+RankMachine::Way RankMachine::make_way(std::string name, const CollectiveCost& cost) {
   const double bytes_per_s =
       cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds : kUnbounded;
-  Way way{{add_link(fmt::format("{}.{}.{}", platform::collective_name(use.collective),
-                                platform::scope_text(use.group.scope), use.size_bytes),
-                    bytes_per_s, cost.latency_ns)},
-          cost.edge_bytes};
+  Way way{{add_link(std::move(name), bytes_per_s, cost.latency_ns)}, cost.edge_bytes};
   way.route.insert(way.route.end(), static_cast<std::size_t>(cost.within_times), within_);
   way.route.insert(way.route.end(), static_cast<std::size_t>(cost.between_times), between_);
   way.route.insert(way.route.end(), static_cast<std::size_t>(cost.spine_times), spine_);
-  ways_.emplace(std::pair(use.purpose, use.size_bytes), std::move(way));
+  return way;
+}
+
+RankMachine::Way RankMachine::layer_way(Collective collective,
+                                        std::span<const std::int64_t> modules) {
+  CollectiveCost sum;
+  for (const std::int64_t elements : modules) {
+    const std::int64_t size_bytes = 2 * round_up(elements, triple_.parameters.size());
+    const CollectiveCost cost =
+        collective_cost(*platform_.cluster, collective, size_bytes, parameter_group(triple_));
+    const CollectiveCost before = std::exchange(sum, cost);
+    sum.edge_bytes += before.edge_bytes;
+    sum.latency_ns += before.latency_ns;
+    sum.seconds += before.seconds;
+  }
+  return make_way(platform::collective_name(collective), sum);
 }
 
 const RankMachine::Way& RankMachine::way(Purpose purpose, std::int64_t size_bytes) const {
@@ -69,11 +92,11 @@ runtime::Operation SimulatedRank::backward(LayerId layer, std::int64_t /*micro_s
 }
 
 runtime::Operation SimulatedRank::gather(LayerId layer) {
-  return sending(runtime::Stage::all_gather, layer, Purpose::gather, module_bytes(layer));
+  return sending(runtime::Stage::all_gather, layer, machine_.gather(layer));
 }
 
 runtime::Operation SimulatedRank::reduce_scatter(LayerId layer) {
-  return sending(runtime::Stage::reduce_scatter, layer, Purpose::scatter, module_bytes(layer));
+  return sending(runtime::Stage::reduce_scatter, layer, machine_.scatter(layer));
 }
 
 runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpose) {
@@ -81,7 +104,7 @@ runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpos
   const std::int64_t held_bytes = 2 * held_elements(step, machine_.triple());
   const std::int64_t size_bytes =
       std::min(step.bucket_bytes, held_bytes - bucket * step.bucket_bytes);
-  return sending(runtime::Stage::all_reduce, kNoLayer, purpose, size_bytes);
+  return sending(runtime::Stage::all_reduce, kNoLayer, machine_.way(purpose, size_bytes));
 }
 
 runtime::Operation SimulatedRank::update() {
@@ -95,8 +118,8 @@ runtime::Operation SimulatedRank::update() {
 }
 
 runtime::Operation SimulatedRank::broadcast(std::int32_t /*owner*/) {
-  return sending(runtime::Stage::broadcast, kNoLayer, Purpose::share,
-                 2 * owned_elements(machine_.step(), machine_.triple()));
+  const std::int64_t size_bytes = 2 * owned_elements(machine_.step(), machine_.triple());
+  return sending(runtime::Stage::broadcast, kNoLayer, machine_.way(Purpose::share, size_bytes));
 }
 
 runtime::Operation SimulatedRank::computing(runtime::Stage stage, LayerId layer,
@@ -110,9 +133,8 @@ runtime::Operation SimulatedRank::computing(runtime::Stage stage, LayerId layer,
   return operation;
 }
 
-runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer, Purpose purpose,
-                                          std::int64_t size_bytes) const {
-  const RankMachine::Way& way = machine_.way(purpose, size_bytes);
+runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer,
+                                          const RankMachine::Way& way) const {
   runtime::Operation operation;
   operation.runtime = &runtime_;
   operation.label.stage = stage;
@@ -120,12 +142,6 @@ runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer, P
   operation.label.size_bytes = way.edge_bytes;
   operation.cost.route = way.route;
   return operation;
-}
-
-std::int64_t SimulatedRank::module_bytes(LayerId layer) const {
-  const std::int64_t elements =
-      machine_.step().module_elements[static_cast<std::size_t>(index_of(layer))];
-  return 2 * round_up(elements, machine_.triple().parameters.size());
 }
 
 }  // namespace sluice::shard

@@ -22,8 +22,8 @@ struct LayerTimes {
 };
 
 // The platform of a rank: that of the cluster, and behind its links those of the rank, of its node
-// and of its leaf switch, and one for each kind and size of collective. A route lists a link as
-// often as a collective crosses it (CollectiveCost).
+// and of its leaf switch, and one for each kind and size of collective, which has its latency. A
+// route lists a link as often as a collective crosses it (CollectiveCost).
 class RankMachine {
  public:
   RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
@@ -37,12 +37,20 @@ class RankMachine {
     std::vector<platform::LinkId> route;
     std::int64_t edge_bytes;
   };
+  // The modules of a layer, one after the other.
+  const Way& gather(LayerId layer) const {
+    return gathers_[static_cast<std::size_t>(index_of(layer))];
+  }
+  const Way& scatter(LayerId layer) const {
+    return scatters_[static_cast<std::size_t>(index_of(layer))];
+  }
   // A collective that step_collectives() has.
   const Way& way(Purpose purpose, std::int64_t size_bytes) const;
 
  private:
   platform::LinkId add_link(std::string name, double bytes_per_s, TimeNs latency_ns);
-  void add_way(const CollectiveUse& use);
+  Way make_way(std::string name, const CollectiveCost& cost);
+  Way layer_way(Collective collective, std::span<const std::int64_t> modules);
 
   platform::Platform platform_;
   StepShape step_;
@@ -50,7 +58,9 @@ class RankMachine {
   platform::LinkId within_{-1};
   platform::LinkId between_{-1};
   platform::LinkId spine_{-1};
-  std::map<std::pair<Purpose, std::int64_t>, Way> ways_;
+  std::vector<Way> gathers_;  // by layer, as the next; empty where parameters are whole
+  std::vector<Way> scatters_;
+  std::map<std::pair<Purpose, std::int64_t>, Way> ways_;  // of all else
 };
 
 class SimulatedRank final : public RankOperations {
@@ -68,9 +78,8 @@ class SimulatedRank final : public RankOperations {
 
  private:
   runtime::Operation computing(runtime::Stage stage, LayerId layer, TimeNs dur_ns) const;
-  runtime::Operation sending(runtime::Stage stage, LayerId layer, Purpose purpose,
-                             std::int64_t size_bytes) const;
-  std::int64_t module_bytes(LayerId layer) const;
+  runtime::Operation sending(runtime::Stage stage, LayerId layer,
+                             const RankMachine::Way& way) const;
 
   runtime::Runtime& runtime_;
   const RankMachine& machine_;

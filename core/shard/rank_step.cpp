@@ -22,8 +22,9 @@ runtime::Waiting waiting_for(const char* what, LayerId layer) {
 std::vector<std::int64_t> held_ends(const StepShape& step, const Triple& triple) {
   std::vector<std::int64_t> ends;
   std::int64_t end = 0;
-  for (const std::int64_t elements : step.module_elements) {
-    end += divide_up(elements, triple.parameters.size());
+  for (const auto modules : step.layers()) {
+    for (const std::int64_t elements : modules)
+      end += divide_up(elements, triple.parameters.size());
     ends.push_back(end);
   }
   return ends;
@@ -62,7 +63,7 @@ std::int64_t gathers_of(bool recomputes, const Overlaps& overlaps) {
 
 RankPlan plan_rank(const StepShape& step, const Triple& triple, const Scope& mesh) {
   RankPlan plan;
-  plan.layer_count = static_cast<std::int32_t>(step.module_elements.size());
+  plan.layer_count = static_cast<std::int32_t>(step.layers().size());
   plan.micro_step_count = step.micro_batches;
   plan.is_gathered = triple.parameters.size() > 1;
   plan.is_accumulated = gradient_group(triple).scope.size() > 1;

@@ -45,7 +45,7 @@ class Overlaps {
   std::uint32_t bits_;
 };
 
-// What a step does, in which order: the modules of `step` are the layers.
+// What a step does, in which order.
 struct RankPlan {
   std::int32_t layer_count = 0;
   std::int64_t micro_step_count = 1;

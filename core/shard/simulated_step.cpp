@@ -1,6 +1,7 @@
 #include "core/shard/simulated_step.h"
 
 #include <memory>
+#include <utility>
 
 #include "core/model/flop.h"
 #include "core/runtime/clocks.h"
@@ -41,12 +42,33 @@ Status check_run(const ShardedRun& run) {
   return check_triple(run.triple, run.platform.cluster->mesh);
 }
 
+// Its matrices, the first with the layer's vectors; all of it where it has no matrix.
+std::vector<std::int64_t> layer_modules(const model::FlatLayout& layout, LayerId layer) {
+  std::vector<std::int64_t> modules;
+  std::int64_t in_vectors = 0;
+  for (const model::TensorInfo& tensor : layout.tensors) {
+    if (tensor.layer != layer) continue;
+    if (tensor.shape.size() < 2) {
+      in_vectors += tensor.count;
+    } else {
+      modules.push_back(tensor.count);
+    }
+  }
+  if (modules.empty()) modules.push_back(0);
+  modules.front() += in_vectors;
+  return modules;
+}
+
 }  // namespace
 
 StepShape step_shape(const ShardedRun& run) {
   StepShape step;
   const model::FlatLayout layout = run.shape.flat_layout();
-  for (const model::LayerRange& layer : layout.layers) step.module_elements.push_back(layer.count);
+  for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
+    const std::vector<std::int64_t> modules = layer_modules(layout, LayerId{l});
+    step.layer_modules.push_back(static_cast<std::int32_t>(modules.size()));
+    step.module_elements.insert(step.module_elements.end(), modules.begin(), modules.end());
+  }
   step.micro_batches = run.micro_batches;
   step.gathers = gathers_of(model::is_recomputed(run.activations), run.overlaps);
   step.bucket_bytes = run.bucket_bytes;

@@ -42,7 +42,7 @@ struct ShardedStep {
   double exposed_seconds() const { return seconds - compute_seconds - update_seconds; }
 };
 
-// Layers are the modules that are gathered.
+// Modules are matrices; vectors go along with the first of their layer.
 StepShape step_shape(const ShardedRun& run);
 LayerTimes layer_times(const ShardedRun& run);
 // What one rank does with each token, forward and backward, without what is computed anew: the

@@ -194,7 +194,7 @@ TEST_CASE("ring costs are those of its slowest link and its rounds") {
       collective_cost(cluster, Collective::all_reduce, size_bytes, {{2, 4}});
   CHECK(leaf.between_times == 4);
   CHECK(leaf.spine_times == 0);
-  CHECK(leaf.seconds == Approx(4 * 2 * 5.6e9 / 100e9 + 14 * 8e-6));
+  CHECK(leaf.seconds == Approx(4 * 2 * 5.6e9 / 100e9 + 2 * (1 + 2) * 8e-6));
   // Every fourth node: eight rings of a node, of four nodes under a leaf switch, cross the spine.
   const CollectiveCost wide =
       collective_cost(cluster, Collective::reduce_scatter, size_bytes, {{1, 2}, 4});

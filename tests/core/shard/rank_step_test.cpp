@@ -118,6 +118,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a layer of several modules is gathered at once, with the latencies of each") {
+  const platform::Cluster cluster = test_cluster({8, 8}, 4);
+  const Triple triple{{8, 2}, {8, 2}, {8, 4}};
+  StepShape step = test_step(2);
+  step.layer_modules = {1, 3, 2};
+  const StepShape layers{.module_elements = {40'000'000, 36'000'000, 20'000'000}};
+  const ShardedStep taken =
+      simulated(cluster, step, test_times(layers, 50'000), triple, Overlaps::none());
+  CHECK(taken.of(Stage::all_gather).count == 2 * 2 * 3);
+  CHECK(taken.of(Stage::all_gather).size_bytes ==
+        table_sum(step, triple, {8, 8}, Collective::all_gather).size_bytes);
+  const double communication = communication_time(cluster, step, triple).total();
+  CHECK(taken.exposed_seconds() == Approx(communication).epsilon(0).margin(1e-9 * 200));
+}
+
 TEST_CASE("no overlap makes a step longer, and each is worth something where it can be") {
   const Scope mesh{8, 8};
   platform::Cluster cluster = test_cluster(mesh, 4);
