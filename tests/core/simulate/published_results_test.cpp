@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/core/simulate/amsp_checks.h"
 #include "tests/core/simulate/emulator_checks.h"
 #include "tests/core/simulate/lohan_checks.h"
 #include "tests/core/simulate/published_rows.h"
@@ -206,7 +207,7 @@ std::string page() {
       "Nothing but the size of a subgroup rests on these rows: six drives take as long as ten, so\n"
       "there are no more subgroups than drives. What a step costs beside transfers and kernels is\n"
       "in no platform file, and weighs more the shorter the step.\n\n" +
-      raid_checks_text() + lohan_checks_text();
+      raid_checks_text() + lohan_checks_text() + amsp_checks_text();
   text +=
       "## What nobody has published: nbuffer\n\n" + pipelines() +
       "GPT-2 4.0B, method csd, dense gradients; `update` is the time in which nothing but the "
