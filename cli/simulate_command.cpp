@@ -10,6 +10,7 @@
 #include "cli/progress_line.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
+#include "cli/shard_report.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"
@@ -30,6 +31,8 @@ struct SimulateArguments {
   std::vector<std::string> platform_changes;
   std::string database;
   std::string sweep;
+  std::string sharding;              // of a cluster's ranks
+  std::vector<std::string> without;  // overlaps of a sharded step
   bool json = false;
   bool csv = false;
 };
@@ -157,6 +160,17 @@ Status simulate_once(const SimulateArguments& arguments) {
   return ok_status();
 }
 
+Status simulate_ranks(const SimulateArguments& arguments) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
+  ASSIGN_OR_RETURN(
+      const shard::ShardedRun run,
+      sharded_run(config, {arguments.sharding, arguments.without, arguments.overrides}));
+  ASSIGN_OR_RETURN(const std::string report,
+                   arguments.json ? shard_report_json(run) : shard_report_text(run));
+  print_lines(arguments.json ? report + "\n" : fitted(report, terminal_columns()));
+  return ok_status();
+}
+
 Status simulate_sweep(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const Sweep sweep, parse_sweep(arguments.sweep));
   std::vector<SweepRow> rows;
@@ -214,6 +228,23 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--sweep", arguments->sweep,
                    "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
       ->excludes(database);
+  CLI::Option* sharding =
+      command
+          ->add_option("--shard", arguments->sharding,
+                       "with a cluster: a step of one of its ranks, parameters, gradients and "
+                       "state over 4x1,4x1,8x1 ranks (in a node x nodes), or data_parallel, zero1, "
+                       "zero2, zero3, mics, auto")
+          ->needs(model)
+          ->excludes(database)
+          ->excludes("--sweep")
+          ->excludes("--platform-set");
+  command
+      ->add_option("--without", arguments->without,
+                   "with --shard: gather_forward, gather_backward, keep_gathered, reduce_backward "
+                   "or share_forward goes on beside nothing; may be repeated")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->needs(sharding);
   CLI::Option* json =
       command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->add_flag("--csv", arguments->csv, "print the sweep as comma-separated values")
@@ -234,6 +265,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "  sluice simulate sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
       "      --platform-set engine_scale=100 --platform-set compute_units=2\n"
+      "  sluice simulate sample_models/models/llama-13b.toml \\\n"
+      "      --platform sample_models/platforms/a800-64.toml --shard 4x1,4x1,8x1 --set batch=1\n"
       "  sluice simulate --like sim.db --set wire=native --db sim-2.db");
   command->callback([arguments, &exit_code] {
     if (arguments->model.empty() && arguments->like.empty()) {
@@ -243,8 +276,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                      "recorded run with --like RUN.db"));
       return;
     }
-    const Status status =
-        arguments->sweep.empty() ? simulate_once(*arguments) : simulate_sweep(*arguments);
+    const auto simulate_asked = !arguments->sharding.empty() ? &simulate_ranks
+                                : arguments->sweep.empty()   ? &simulate_once
+                                                             : &simulate_sweep;
+    const Status status = simulate_asked(*arguments);
     if (!status.ok()) exit_code = report_error(status.error());
   });
 }

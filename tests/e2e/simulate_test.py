@@ -196,5 +196,36 @@ def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
         require_equal(reply.out, "", "standard output")
 
 
+CLUSTER = ("--platform", SAMPLES / "platforms/a800-64.toml")
+LLAMA = SAMPLES / "models/llama-7b.toml"
+
+
+@test
+def a_sharded_step_is_the_published_table_s(place):
+    arguments = ("simulate", LLAMA, *CLUSTER, "--shard", "1x1,1x1,8x1", "--set", "batch=1",
+                 "--set", "activations=keep")
+    report = sluice(*arguments, "--json").json()
+    rate = report["tokens_per_rank_and_second"]
+    require(abs(rate / 3525 - 1) < 0.15, f"published 3525, simulated {rate}")
+    require_equal(report["collectives"]["broadcast"]["count"], 8, "one owner each")
+    require_equal(report["collectives"]["all_gather"]["count"], 0, "parameters are whole")
+    slower = sluice(*arguments, "--without", "share_forward", "--json").json()
+    require(slower["seconds"]["total"] > report["seconds"]["total"], "an overlap less")
+    require_words(sluice(*arguments).done().out,
+                  ["SIMULATED: llama-7b", "8x8 ranks", "nothing hides", "A rank keeps",
+                   "reduce_backward"], "the report")
+
+
+@test
+def a_sharding_that_cannot_be_is_refused(place):
+    for shard, words in [(("--shard", "4x1,2x1,8x1"), "rule of order"),
+                         (("--shard", "zero4"), "did you mean 'zero1'"),
+                         (("--shard", "zero3", "--set", "method=csd"), "--set method"),
+                         (("--shard", "zero3", "--without", "nothing"), "gather_forward"),
+                         ((), "no [[device]]")]:
+        sluice("simulate", LLAMA, *CLUSTER, *shard).refused(2, [words])
+    sluice("simulate", MODEL, *ON_TESTBED, "--shard", "zero3").refused(2, ["needs [cluster]"])
+
+
 if __name__ == "__main__":
     sys.exit(main())

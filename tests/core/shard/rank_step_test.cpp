@@ -168,6 +168,23 @@ TEST_CASE("with state in four parts the next forward waits for what it needs onl
   CHECK(before.seconds - beside.seconds < sharing);
 }
 
+TEST_CASE(
+    "where communication is as long as backward, overlaps leave a tenth of the step at most") {
+  const Scope mesh{2, 4};
+  const platform::Cluster cluster = test_cluster(mesh, 4);
+  const Triple triple{{2, 1}, {2, 1}, {2, 4}};
+  StepShape step{.module_elements = std::vector<std::int64_t>(24, 12'000'000),
+                 .bucket_bytes = 12'000'000};
+  const double communication = communication_time(cluster, step, triple).total();
+  LayerTimes times;
+  times.backward_ns.assign(24, static_cast<TimeNs>(communication / 24 * 1e9));
+  times.forward_ns.assign(24, times.backward_ns.front() / 2);
+  const ShardedStep taken = simulated(cluster, step, times, triple, Overlaps::all());
+  CHECK(taken.exposed_seconds() <= 0.10 * taken.seconds);
+  const ShardedStep bare = simulated(cluster, step, times, triple, Overlaps::none());
+  CHECK(bare.exposed_seconds() == Approx(communication).epsilon(0.001));
+}
+
 // ---- a delayed scatter, and failures, by seed ----
 
 struct Order final : runtime::OperationSink {
