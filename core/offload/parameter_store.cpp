@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "base/units.h"
 
 namespace sluice::offload {
@@ -97,18 +96,6 @@ void ParameterStore::cut(LayerId layer, SubgroupId subgroup, std::int64_t first_
     stretches.push_back({.offset_bytes = offset_bytes, .size_bytes = next - first});
     first = next;
   }
-}
-
-std::string ParameterStore::layers_text(SubgroupId subgroup) const {
-  std::vector<std::int32_t> layers;
-  for (const LayerId layer : ids_of(pieces_)) {
-    if (std::ranges::find(pieces_[layer], subgroup, &Piece::subgroup) != pieces_[layer].end()) {
-      layers.push_back(index_of(layer));
-    }
-  }
-  CHECK(!layers.empty());
-  return layers.size() == 1 ? fmt::format("layer {}", layers.front())
-                            : fmt::format("layers {} to {}", layers.front(), layers.back());
 }
 
 }  // namespace sluice::offload

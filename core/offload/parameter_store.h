@@ -8,7 +8,6 @@
 // subgroup writes while the operation is awaited.
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/id_vector.h"
@@ -54,8 +53,6 @@ class ParameterStore {
   // The subgroup's copy, in order and without gaps. Empty with parameter_tier=memory.
   std::span<csd::ParameterStretch> stretches(SubgroupId subgroup) { return stretches_[subgroup]; }
   std::span<const Piece> pieces(LayerId layer) const { return pieces_[layer]; }
-  // Whose parameters the subgroup's copy has, for messages: "layer 3", "layers 0 to 2".
-  std::string layers_text(SubgroupId subgroup) const;
 
  private:
   void cut(LayerId layer, SubgroupId subgroup, std::int64_t first_byte, std::int64_t end_byte,

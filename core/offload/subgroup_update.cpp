@@ -179,11 +179,6 @@ runtime::Task<Status> SubgroupUpdate::parameters_up(StepUpdate& update, Subgroup
       {subgroup, parts_.versions.geometry().element_count(subgroup), update.step,
        parts_.parameters.offset_bytes(subgroup)},
       set);
-  if (!status.ok() && parts_.options.streams_parameters() &&
-      status.error().code() != ErrorCode::cancelled) {
-    co_return status.error().with_context("the parameters of " +
-                                          parts_.parameters.layers_text(subgroup));
-  }
   co_return status;
 }
 

@@ -189,14 +189,19 @@ Status Trainer::set_batches() {
   return ok_status();
 }
 
-// Over all ranks, in their order.
+// Over all ranks, in their order. One rank takes no memory for it.
 Result<double> Trainer::mean_loss() const {
-  std::vector<double> losses;
-  for (int m = 0; m < config_.batch.grad_accum_steps; ++m) losses.push_back(run_.model().loss(m));
+  const auto count = static_cast<int>(config_.batch.grad_accum_steps);
   if (run_.ranks() != nullptr) {
+    std::vector<double> losses;
+    for (int m = 0; m < count; ++m) losses.push_back(run_.model().loss(m));
     ASSIGN_OR_RETURN(losses, run_.ranks()->gather(losses, "losses"));
+    const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+    return sum / static_cast<double>(losses.size());
   }
-  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+  double sum = 0;
+  for (int m = 0; m < count; ++m) sum += run_.model().loss(m);
+  return sum / count;
 }
 
 StepPlan Trainer::step_plan() const {
