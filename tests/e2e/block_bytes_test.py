@@ -2,14 +2,13 @@
 """What the run database says crossed a drive's link is what the block device itself counted: runs
 on throttled loop devices, with live changes and resumes between methods. Takes root."""
 
-import contextlib
 import pathlib
 import subprocess
 import sys
 
-from sluice_run import ROOT, Skip, database, main, require, require_equal, test
+from sluice_run import database, main, require, require_equal, test
+from throttled import throttled_drives
 
-THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
 SECTOR = 512
 # Besides what the schedule moves, the file system writes inodes and bitmaps, and opening a state
 # reads its header and its commit log: some pages.
@@ -23,25 +22,6 @@ heads = 2
 sequence = 32
 vocabulary = 256
 """
-
-
-def throttle(*arguments):
-    done = subprocess.run([THROTTLE, *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        raise Skip(done.stderr.strip().splitlines()[-1])
-
-
-@contextlib.contextmanager
-def throttled_drives(place):
-    """A folder with dev0 and dev1, mounts of drives of 400 MB/s."""
-    drives = place / "drives"
-    drives.mkdir()
-    try:
-        throttle("up", drives, 2, 400, 64)
-        yield drives
-    finally:
-        subprocess.run([THROTTLE, "down", drives], capture_output=True, check=False)
 
 
 def block_name(mount_point):
@@ -99,7 +79,7 @@ def check_run(place, drives, name, *flags, **settings):
 @test
 def the_record_has_the_bytes_that_the_block_devices_counted(place):
     (place / "nano.toml").write_text(MODEL)
-    with throttled_drives(place) as drives:
+    with throttled_drives(place, 2) as drives:
         check_run(place, drives, "host, then csd, then moved", "--at", "2:method=csd",
                   "--at", "4:device_map=3,1", "--at", "4:pipeline=serial", method="host", steps=6)
         check_run(place, drives, "resumed, csd to host", "--resume", "--at", "8:method=host",

@@ -2,15 +2,12 @@
 """A run whose drive becomes slow plans again by itself: a throttled loop device, whose limit is
 lowered meanwhile. Takes root."""
 
-import contextlib
-import subprocess
 import sys
 
 from live_run import step_of
-from sluice_run import (ROOT, Skip, database, main, require_equal, require_words, sluice,
-                        step_losses, test)
+from sluice_run import database, main, require_equal, require_words, sluice, step_losses, test
+from throttled import throttle, throttled_drives
 
-THROTTLE = ROOT / "bench/throttle/throttled_devices.sh"
 # 0.9 million parameters: a step moves 25 MB over the drive.
 MODEL = """\
 name = "small"
@@ -26,24 +23,6 @@ SETTINGS = {"method": "host", "devices": 1, "clock": "real", "subgroup_elements"
             "validation_batches": 1, "sample_tokens": 0}
 
 
-def throttle(*arguments):
-    done = subprocess.run([THROTTLE, *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        raise Skip(done.stderr.strip().splitlines()[-1])
-
-
-@contextlib.contextmanager
-def throttled_drive(place):
-    drives = place / "drives"
-    drives.mkdir()
-    try:
-        throttle("up", drives, 1, 400, 64)
-        yield drives
-    finally:
-        subprocess.run([THROTTLE, "down", drives], capture_output=True, check=False)
-
-
 def replans(path):
     with database(path) as db:
         return db.execute("SELECT step_id, name, new, who FROM knob_change JOIN knob ON "
@@ -54,7 +33,7 @@ def replans(path):
 def a_drive_that_slows_down_sets_off_a_plan_that_is_recorded_and_changes_no_number(place):
     (place / "small.toml").write_text(MODEL)
     settings = {**SETTINGS, "model": "small.toml"}
-    with throttled_drive(place) as drives:
+    with throttled_drives(place, 1) as drives:
         run = place.start(replan="true", state_dir=drives / "dev0/state", **settings)
         run_db = str(place / "out/run.db")
         run.wait_for(lambda: step_of(run_db) >= 20, "20 steps")
