@@ -431,7 +431,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"
       "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2\n"
-      "  mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train sample_models/runs/tiny.toml");
+      "  mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train \\\n"
+      "      sample_models/runs/tiny.toml");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
       print_lines(settings::describe_settings());
