@@ -266,7 +266,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
       "      --platform-set engine_scale=100 --platform-set compute_units=2\n"
       "  sluice simulate sample_models/models/llama-13b.toml \\\n"
-      "      --platform sample_models/platforms/a800-64.toml --shard 4x1,4x1,8x1 --set batch=1\n"
+      "      --platform sample_models/platforms/a800-64.toml --shard 4x1,4x1,8x1 \\\n"
+      "      --set batch=1\n"
       "  sluice simulate --like sim.db --set wire=native --db sim-2.db");
   command->callback([arguments, &exit_code] {
     if (arguments->model.empty() && arguments->like.empty()) {
