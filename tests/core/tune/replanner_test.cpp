@@ -50,21 +50,22 @@ plan::RunPlan run_that_offloads(const std::vector<std::string>& settings = {}) {
   return *std::move(run);
 }
 
-// The run as it is planned while its drive is fast.
-ReplanRequest request(double drive_factor) {
-  const std::int64_t cap = [] {
-    plan::RunPlan run = run_that_offloads();
-    return tier_memory(run, blocks_in_host_memory()).uses[0].peak_bytes;
-  }();
-  ReplanRequest planned{.run = run_that_offloads({fmt::format("host_memory={}", cap)}),
-                        .memory = blocks_in_host_memory()};
-  const auto plan = replan(planned);
+// The run as it is planned while its drive is fast; planned once, since that is long.
+plan::RunPlan planned_run() {
+  plan::RunPlan run = run_that_offloads();
+  const std::int64_t cap = tier_memory(run, blocks_in_host_memory()).uses[0].peak_bytes;
+  run = run_that_offloads({fmt::format("host_memory={}", cap)});
+  const auto plan = replan({.run = run, .memory = blocks_in_host_memory()});
   REQUIRE(plan.ok());
-  const auto config = settings::with_knobs(planned.run.config, plan->settings, "test");
+  const auto config = settings::with_knobs(run.config, plan->settings, "test");
   REQUIRE(config.ok());
-  REQUIRE(plan::set_knobs(planned.run, *config).ok());
-  planned.drive_factor = drive_factor;
-  return planned;
+  REQUIRE(plan::set_knobs(run, *config).ok());
+  return run;
+}
+
+ReplanRequest request(double drive_factor) {
+  static const plan::RunPlan run = planned_run();
+  return {.run = run, .memory = blocks_in_host_memory(), .drive_factor = drive_factor};
 }
 
 bool turns_activations(const std::vector<std::string>& settings) {
