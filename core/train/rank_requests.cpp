@@ -6,41 +6,50 @@
 namespace sluice::train {
 namespace {
 
-// What a rank tells: a line for each thing that it is asked for, whose parts are apart by ASCII's
-// own separator, which is in no setting.
-constexpr char kPart = '\x1f';
-constexpr char kLine = '\x1e';
 constexpr std::string_view kStop = "stop";
 constexpr std::string_view kSnapshot = "snapshot";
+constexpr std::string_view kChange = "change";
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
+// What a rank tells is a row of texts, each behind its length: who asks, and so what stands in a
+// text, is a stranger's affair.
+void add(std::string& row, std::string_view text) {
+  row += fmt::format("{}:", text.size());
+  row += text;
 }
 
-void add_line(std::string& text, std::string_view line) {
-  text += line;
-  text += kLine;
+std::string_view take(std::string_view& row) {
+  std::size_t size = 0;
+  const std::size_t colon = row.find(':');
+  CHECK(colon != std::string_view::npos);
+  std::from_chars(row.data(), row.data() + colon, size);
+  CHECK_LE(size, row.size() - colon - 1);
+  const std::string_view text = row.substr(colon + 1, size);
+  row.remove_prefix(colon + 1 + size);
+  return text;
 }
 
-std::string line_of(const AskedChange& change) {
-  std::string line = fmt::format("{}{}{}", change.id, kPart, change.who);
-  for (const std::string& setting : change.settings) line += kPart + setting;
-  return line;
+void add(std::string& row, const AskedChange& change) {
+  add(row, kChange);
+  add(row, fmt::format("{}", change.id));
+  add(row, change.who);
+  add(row, fmt::format("{}", change.settings.size()));
+  for (const std::string& setting : change.settings) add(row, setting);
 }
 
-AskedChange change_of(std::string_view line) {
-  const std::vector<std::string_view> parts = split(line, kPart);
-  CHECK_GE(parts.size(), 3U);
+std::int64_t take_number(std::string_view& row) {
+  const std::string_view text = take(row);
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+AskedChange take_change(std::string_view& row) {
   AskedChange change;
-  std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), change.id);
-  change.who = parts[1];
-  change.settings.assign(parts.begin() + 2, parts.end());
+  change.id = take_number(row);
+  change.who = take(row);
+  for (std::int64_t left = take_number(row); left > 0; --left) {
+    change.settings.emplace_back(take(row));
+  }
   return change;
 }
 
@@ -49,22 +58,20 @@ AskedChange change_of(std::string_view line) {
 bool RankRequests::wants_stop() {
   std::string mine;
   for (TrainRequests* requests : inner_) {
-    if (requests->wants_stop()) add_line(mine, kStop);
-    if (requests->wants_snapshot()) add_line(mine, kSnapshot);
-    for (const AskedChange& change : requests->take_changes()) add_line(mine, line_of(change));
+    if (requests->wants_stop()) add(mine, kStop);
+    if (requests->wants_snapshot()) add(mine, kSnapshot);
+    for (const AskedChange& change : requests->take_changes()) add(mine, change);
   }
   const auto heard = ranks_.gather_text(mine, "what is asked of the run");
   if (!heard.ok()) return true;  // no step can follow; the communicator has the failure
   bool stops = false;
   for (const std::string& text : *heard) {
-    for (const std::string_view line : split(text, kLine)) {
-      if (line == kStop) {
-        stops = true;
-      } else if (line == kSnapshot) {
-        wants_snapshot_ = true;
-      } else {
-        changes_.push_back(change_of(line));
-      }
+    std::string_view row = text;
+    while (!row.empty()) {
+      const std::string_view what = take(row);
+      if (what == kStop) stops = true;
+      if (what == kSnapshot) wants_snapshot_ = true;
+      if (what == kChange) changes_.push_back(take_change(row));
     }
   }
   return stops;

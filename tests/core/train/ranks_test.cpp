@@ -151,7 +151,8 @@ TEST_CASE("what is asked of a rank happens on all at the same step") {
         RETURN_IF_ERROR(run->prepare(train::StartFrom::new_state));
         Asking asking;
         if (ranks.rank() == 0) {
-          asking.changes = {{7, {"buffers=2", "pipeline=serial"}, "test"},
+          // Whoever asks may call himself what he likes.
+          asking.changes = {{7, {"buffers=2", "pipeline=serial"}, "3:te\x1e\x1fst\n"},
                             {8, {"host_memory=1MB"}, "test"}};
         }
         if (ranks.rank() == 2) asking.stops_at = 9;
