@@ -7,6 +7,7 @@
 
 #include "core/platform/platform.h"
 #include "core/platform/platform_text.h"
+#include "tests/core/platform/refused_text.h"
 
 namespace sluice::platform {
 namespace {
@@ -32,20 +33,7 @@ group = "8x1"
 bandwidth = [["1 MB", "20 GB/s"], ["64 MB", "160 GB/s"]]
 )";
 
-std::string message_of(const std::string& toml) {
-  const auto platform = parse_platform(toml, "p.toml");
-  if (platform.ok()) return "";
-  CHECK(platform.error().code() == ErrorCode::config);
-  return platform.error().message();
-}
-
-std::string with_line(int line, const std::string& text) {
-  std::string toml = kGood;
-  std::size_t begin = 0;
-  for (int i = 1; i < line; ++i) begin = toml.find('\n', begin) + 1;
-  toml.replace(begin, toml.find('\n', begin) - begin, text);
-  return message_of(toml);
-}
+std::string with_line(int line, const std::string& text) { return with_line_of(kGood, line, text); }
 
 TEST_CASE("a cluster is ranks of nodes under leaf switches, and needs no device") {
   const auto platform = parse_platform(kGood, "p.toml");

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/platform/platform.h"
+#include "tests/core/platform/refused_text.h"
 
 namespace sluice::platform {
 namespace {
@@ -37,21 +38,8 @@ adamw = "0.51 Gelem/s"
 launch = "20 us"
 )";
 
-std::string message_of(const std::string& toml) {
-  const auto platform = parse_platform(toml, "p.toml");
-  if (platform.ok()) return "";
-  CHECK(platform.error().code() == ErrorCode::config);
-  return platform.error().message();
-}
-
 // The message when line `line` of the good file is replaced.
-std::string with_line(int line, const std::string& text) {
-  std::string toml = kGood;
-  std::size_t begin = 0;
-  for (int i = 1; i < line; ++i) begin = toml.find('\n', begin) + 1;
-  toml.replace(begin, toml.find('\n', begin) - begin, text);
-  return message_of(toml);
-}
+std::string with_line(int line, const std::string& text) { return with_line_of(kGood, line, text); }
 
 TEST_CASE("a processor_bandwidth is a rate above nothing") {
   const std::string drive = R"(drive = { read = "3 GB/s", write = "1 GB/s", duplex = "half", )";

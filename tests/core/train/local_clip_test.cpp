@@ -14,16 +14,6 @@ using namespace sluice;
 
 namespace {
 
-std::vector<std::string> with(std::vector<std::string> settings,
-                              const std::vector<std::string>& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-std::string text_of(const std::vector<std::string>& settings) {
-  return fmt::format("{}", fmt::join(settings, " "));
-}
-
 struct Run {
   Trained trained;
   std::int64_t ahead_count = 0;

@@ -61,16 +61,6 @@ Result<Overlapped> train_overlapped(const SmallRun& files, const std::vector<std
   return result;
 }
 
-std::vector<std::string> with(std::vector<std::string> settings,
-                              const std::vector<std::string>& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-std::string text_of(const std::vector<std::string>& settings) {
-  return fmt::format("{}", fmt::join(settings, " "));
-}
-
 // With fp16, where what overflows is skipped, and a norm that nothing but what is planted exceeds.
 const std::vector<std::string> kPlantable = {"precision=fp16", "initial_loss_scale=64",
                                              "max_grad_norm=100", "lr=0.01"};
