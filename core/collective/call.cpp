@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/collective/shard.h"
 
 namespace sluice::collective {
 namespace {
@@ -17,13 +16,16 @@ struct Wanted {
   std::int64_t out_bytes = 0;
 };
 
+std::size_t place_of(std::span<const int> ranks, int rank) {
+  return static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+}
+
 Wanted wanted_bytes(const Call& call, std::span<const int> ranks, int rank) {
   if (call.kind == Kind::barrier) return {};
   if (is_agreement(call.kind)) return {sizeof(std::int64_t), sizeof(std::int64_t)};
   const std::int64_t whole_bytes = element_count(call) * element_bytes(call.type);
-  const auto position = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
   const std::int64_t own_bytes =
-      shard_of(element_count(call), std::ssize(ranks), position).count * element_bytes(call.type);
+      shard_of(call, ranks.size(), place_of(ranks, rank)).count * element_bytes(call.type);
   switch (call.kind) {
     case Kind::all_gather:
       return {own_bytes, whole_bytes};
@@ -40,9 +42,7 @@ Wanted wanted_bytes(const Call& call, std::span<const int> ranks, int rank) {
 std::int64_t in_place_offset_bytes(const Call& call, std::span<const int> ranks, int rank) {
   if (is_agreement(call.kind)) return -1;
   if (call.kind == Kind::all_reduce || call.kind == Kind::broadcast) return 0;
-  const auto position = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
-  return shard_of(element_count(call), std::ssize(ranks), position).first *
-         element_bytes(call.type);
+  return shard_of(call, ranks.size(), place_of(ranks, rank)).first * element_bytes(call.type);
 }
 
 bool overlaps_wrongly(const Call& call, std::span<const int> ranks, int rank) {
@@ -66,6 +66,11 @@ std::int64_t element_count(const Call& call) {
   return static_cast<std::int64_t>(whole) / element_bytes(call.type);
 }
 
+Shard shard_of(const Call& call, std::size_t rank_count, std::size_t place) {
+  return shard_of(element_count(call), static_cast<std::int64_t>(rank_count),
+                  static_cast<std::int64_t>(place), call.unit);
+}
+
 Status check_call(const Call& call, std::span<const int> ranks, int rank) {
   if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) {
     return make_error(ErrorCode::internal, "rank {} asks for {} in a group that it is not in ({})",
@@ -79,6 +84,11 @@ Status check_call(const Call& call, std::span<const int> ranks, int rank) {
       std::find(ranks.begin(), ranks.end(), call.root) == ranks.end()) {
     return make_error(ErrorCode::internal, "{}: root {} is not in the group ({})", call_text(call),
                       call.root, ranks_text(ranks));
+  }
+  const bool has_shards = call.kind == Kind::all_gather || call.kind == Kind::reduce_scatter;
+  if (call.unit < 1 || (call.unit > 1 && !has_shards)) {
+    return make_error(ErrorCode::internal, "{}: units of {} elements; only shards have units",
+                      call_text(call), call.unit);
   }
   const Wanted wanted = wanted_bytes(call, ranks, rank);
   if (std::ssize(call.in) != wanted.in_bytes || std::ssize(call.out) != wanted.out_bytes) {
@@ -105,6 +115,7 @@ std::string call_text(const Call& call) {
     const bool is_bytes = call.type == ElementType::bytes;
     text += fmt::format(" of {} {}{}", element_count(call), is_bytes ? "" : "elements ",
                         type_name(call.type));
+    if (call.unit > 1) text += fmt::format(" in units of {}", call.unit);
   }
   if (call.kind == Kind::broadcast) text += fmt::format(" from rank {}", call.root);
   text += fmt::format(" ({}", *call.label.what != '\0' ? call.label.what : "no label");

@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "core/collective/shard.h"
 
 namespace sluice::collective {
 
@@ -75,11 +76,15 @@ struct Call {
   std::span<const std::byte> in;
   std::span<std::byte> out;
   int root = 0;  // broadcast: a rank of the world, and of the group
+  // all_gather, reduce_scatter: shards are whole units of so many elements (shard.h).
+  std::int64_t unit = 1;
   CallLabel label;
 };
 
 // n of the table above.
 std::int64_t element_count(const Call& call);
+// The elements of the rank at `place` of a group.
+Shard shard_of(const Call& call, std::size_t rank_count, std::size_t place);
 
 // Whether spans, type, root and overlap fit the kind. `ranks`: of the group, `rank`: who calls.
 // Errors: ErrorCode::internal, with what was asked and what is wanted.

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/fnv.h"
 #include "core/collective/detail/progress.h"
-#include "core/collective/shard.h"
 
 namespace sluice::collective {
 namespace {
@@ -126,7 +125,8 @@ void Communicator::count(const Call& call) {
   }
   const auto place = std::find(group.ranks.begin(), group.ranks.end(), rank_);
   const std::int64_t own_bytes =
-      shard_of(element_count(call), std::ssize(group.ranks), place - group.ranks.begin()).count *
+      shard_of(call, group.ranks.size(), static_cast<std::size_t>(place - group.ranks.begin()))
+          .count *
       element_bytes(call.type);
   const bool gathers = call.kind != Kind::reduce_scatter;
   const bool reduces = call.kind != Kind::all_gather;

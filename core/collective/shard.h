@@ -1,6 +1,7 @@
 #pragma once
-// Which part of `count` elements belongs to which rank of a group: the first `count % part_count`
-// parts are longer by one, and the parts lie in the order of the ranks. Nothing is padded.
+// Which part of `count` elements belongs to which rank of a group. Parts are whole units, of which
+// the last has what is left: of n units the first `n % part_count` parts have one more than the
+// others. The parts lie in the order of the ranks. Nothing is padded.
 //
 // Thread contract: free functions, any thread.
 
@@ -14,11 +15,15 @@ struct Shard {
   std::int64_t count = 0;  // elements
 };
 
-// Part `part` of `part_count`, 0-based.
-constexpr Shard shard_of(std::int64_t count, std::int64_t part_count, std::int64_t part) {
-  const std::int64_t shorter = count / part_count;
-  const std::int64_t longer_count = count % part_count;
-  return {part * shorter + std::min(part, longer_count), shorter + (part < longer_count ? 1 : 0)};
+// Part `part` of `part_count`, 0-based, in units of `unit` elements.
+constexpr Shard shard_of(std::int64_t count, std::int64_t part_count, std::int64_t part,
+                         std::int64_t unit = 1) {
+  const std::int64_t unit_count = (count + unit - 1) / unit;
+  const std::int64_t shorter = unit_count / part_count;
+  const std::int64_t longer_count = unit_count % part_count;
+  const std::int64_t first = (part * shorter + std::min(part, longer_count)) * unit;
+  const std::int64_t end = first + (shorter + (part < longer_count ? 1 : 0)) * unit;
+  return {std::min(first, count), std::min(end, count) - std::min(first, count)};
 }
 
 }  // namespace sluice::collective

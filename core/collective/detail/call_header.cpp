@@ -9,6 +9,7 @@ CallHeader header_of(const Call& call, std::int64_t call_number) {
   CallHeader header;
   header.call_number = call_number;
   header.element_count = element_count(call);
+  header.unit = call.unit;
   header.kind = static_cast<std::int32_t>(call.kind);
   header.type = static_cast<std::int32_t>(call.type);
   header.root = call.kind == Kind::broadcast ? call.root : 0;
@@ -32,6 +33,7 @@ std::string header_text(const CallHeader& header) {
   call.in = {static_cast<const std::byte*>(nullptr), size};
   call.out = {static_cast<std::byte*>(nullptr), size};
   call.root = header.root;
+  call.unit = header.unit;
   call.label = {header.what.data(), LayerId{header.layer}, header.step};
   return call_text(call);
 }

@@ -19,6 +19,7 @@ namespace sluice::collective::detail {
 struct CallHeader {
   std::int64_t call_number = 0;  // of the group, from 1
   std::int64_t element_count = 0;
+  std::int64_t unit = 1;
   std::int64_t value = 0;  // minimum, maximum
   std::int32_t kind = 0;
   std::int32_t type = 0;
@@ -27,7 +28,7 @@ struct CallHeader {
   std::int32_t step = 0;
   std::array<char, 28> what{};  // cut
 };
-static_assert(sizeof(CallHeader) == 72 && std::is_trivially_copyable_v<CallHeader>);
+static_assert(sizeof(CallHeader) == 80 && std::is_trivially_copyable_v<CallHeader>);
 
 CallHeader header_of(const Call& call, std::int64_t call_number);
 // The call that a header speaks of, without its spans: for messages.

@@ -5,15 +5,12 @@
 
 #include "base/check.h"
 #include "core/collective/rank_order_sum.h"
-#include "core/collective/shard.h"
 
 namespace sluice::collective::detail {
 namespace {
 
-// The elements of shard `place` that message `index` carries.
-Part message_part(std::int64_t count, std::int64_t place_count, std::int64_t place,
-                  std::int64_t index, std::int64_t message_count) {
-  const Shard shard = shard_of(count, place_count, place);
+// The elements of a shard that message `index` carries.
+Part message_part(const Shard& shard, std::int64_t index, std::int64_t message_count) {
   const std::int64_t first = std::min(index * message_count, shard.count);
   return {shard.first + first, std::min(message_count, shard.count - first)};
 }
@@ -198,10 +195,7 @@ void ProgressEngine::copy_own_part(Group& group) {
   const Call& call = group.active->call;
   std::byte* to = call.out.data();
   if (call.kind == Kind::all_gather) {
-    to += shard_of(element_count(call), std::ssize(group.ranks),
-                   static_cast<std::int64_t>(group.place))
-              .first *
-          element_bytes(call.type);
+    to += shard_of(call, group.ranks.size(), group.place).first * element_bytes(call.type);
   }
   if (is_reduction(call.kind) || call.in.empty() || call.in.data() == to) return;
   std::memcpy(to, call.in.data(), call.in.size());
@@ -213,13 +207,12 @@ void ProgressEngine::exchange_message(Group& group, TimeNs now_ns) {
   const std::int64_t message_count = message_elements(group);
   const bool is_broadcast = call.kind == Kind::broadcast;
   // The first shard is the longest.
-  const std::int64_t to_send =
-      is_broadcast ? count : shard_of(count, std::ssize(group.ranks), 0).count;
+  const std::int64_t to_send = is_broadcast ? count : shard_of(call, group.ranks.size(), 0).count;
   if (group.message_index * message_count >= to_send) return finish(group, ok_status());
   if (is_reduction(call.kind)) return exchange_for_sum(group, message_count, now_ns);
   if (call.kind == Kind::all_gather) return gather_message(group, message_count, now_ns);
   group.phase = Phase::next;
-  group.receive_parts[0] = message_part(count, 1, 0, group.message_index, message_count);
+  group.receive_parts[0] = message_part({0, count}, group.message_index, message_count);
   Exchange exchange;
   exchange.shape = Shape::broadcast;
   exchange.element_bytes = element_bytes(call.type);
@@ -234,10 +227,9 @@ void ProgressEngine::exchange_for_sum(Group& group, std::int64_t message_count, 
   group.phase = Phase::sum;
   const Call& call = group.active->call;
   const std::int64_t bytes = element_bytes(call.type);
-  const auto place_count = std::ssize(group.ranks);
   const auto part_of = [&](std::size_t place) {
-    return message_part(element_count(call), place_count, static_cast<std::int64_t>(place),
-                        group.message_index, message_count);
+    return message_part(shard_of(call, group.ranks.size(), place), group.message_index,
+                        message_count);
   };
   const Part own = part_of(group.place);
   for (std::size_t place = 0; place < group.ranks.size(); ++place) {
@@ -262,11 +254,8 @@ void ProgressEngine::sum_message(Group& group) {
   const Call& call = group.active->call;
   const bool is_whole = call.kind == Kind::all_reduce;
   group.phase = is_whole ? Phase::gather : Phase::next;
-  const Part own = message_part(element_count(call), std::ssize(group.ranks),
-                                static_cast<std::int64_t>(group.place), group.message_index,
-                                message_elements(group));
-  const Shard shard = shard_of(element_count(call), std::ssize(group.ranks),
-                               static_cast<std::int64_t>(group.place));
+  const Shard shard = shard_of(call, group.ranks.size(), group.place);
+  const Part own = message_part(shard, group.message_index, message_elements(group));
   const std::int64_t first = is_whole ? own.first : own.first - shard.first;
   sum_in_rank_order(call.type, group.inputs, call.out.data() + first * element_bytes(call.type),
                     own.count);
@@ -276,9 +265,8 @@ void ProgressEngine::gather_message(Group& group, std::int64_t message_count, Ti
   group.phase = Phase::next;
   const Call& call = group.active->call;
   for (std::size_t place = 0; place < group.ranks.size(); ++place) {
-    group.receive_parts[place] =
-        message_part(element_count(call), std::ssize(group.ranks), static_cast<std::int64_t>(place),
-                     group.message_index, message_count);
+    group.receive_parts[place] = message_part(shard_of(call, group.ranks.size(), place),
+                                              group.message_index, message_count);
   }
   Exchange exchange;
   exchange.shape = Shape::all_gather;

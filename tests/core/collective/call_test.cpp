@@ -31,6 +31,24 @@ TEST_CASE("shards cover all elements in order, and the first are longer by one")
   }
 }
 
+TEST_CASE("shards of units are whole units, but for what is left at the end") {
+  for (const std::int64_t unit : {2, 3, 16}) {
+    for (std::int64_t parts = 1; parts <= 5; ++parts) {
+      for (std::int64_t count = 0; count < 90; ++count) {
+        std::int64_t next = 0;
+        for (std::int64_t part = 0; part < parts; ++part) {
+          const Shard shard = shard_of(count, parts, part, unit);
+          REQUIRE(shard.first == next);
+          REQUIRE((shard.count % unit == 0 || shard.first + shard.count == count));
+          REQUIRE(shard.count <= shard_of(count, parts, 0, unit).count);
+          next += shard.count;
+        }
+        REQUIRE(next == count);
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "a sum is the plain one in the order of the ranks, of every type, in place of any input") {
   const auto type =

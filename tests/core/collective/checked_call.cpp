@@ -71,6 +71,23 @@ std::uint64_t plain_sum_bits(const CallPlan& plan, std::span<const int> ranks, s
   return stored(plan.type, static_cast<double>(sum));
 }
 
+// Elements of the shard at `place`: units are dealt out one by one. Written here as a loop, not as
+// core/collective has it.
+std::int64_t plain_shard_count(const CallPlan& plan, std::int64_t rank_count, std::int64_t place) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(rank_count));
+  std::int64_t left = plan.count;
+  // As many units for each, and then one more for the first.
+  std::vector<std::int64_t> units(counts.size());
+  for (std::int64_t dealt = 0; dealt * plan.unit < plan.count; ++dealt) {
+    units[static_cast<std::size_t>(dealt % rank_count)] += 1;
+  }
+  for (std::size_t p = 0; p < counts.size(); ++p) {
+    counts[p] = std::min(left, units[p] * plan.unit);
+    left -= counts[p];
+  }
+  return counts[static_cast<std::size_t>(place)];
+}
+
 CheckedCall::Memory CheckedCall::memory_of(std::int64_t size_bytes) {
   Memory memory;
   const auto size = static_cast<std::size_t>(size_bytes);
@@ -81,18 +98,18 @@ CheckedCall::Memory CheckedCall::memory_of(std::int64_t size_bytes) {
 
 CheckedCall::CheckedCall(const CallPlan& plan, std::span<const int> ranks, int rank)
     : plan_(plan), ranks_(ranks.begin(), ranks.end()), rank_(rank) {
-  // The first shards are longer by one: written here as a loop, not as core/collective has it.
   const auto place = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
   std::int64_t own_first = 0;
   std::int64_t own_count = 0;
   for (std::int64_t p = 0; p <= place; ++p) {
     own_first += own_count;
-    own_count = plan.count / std::ssize(ranks_) + (p < plan.count % std::ssize(ranks_) ? 1 : 0);
+    own_count = plain_shard_count(plan, std::ssize(ranks_), p);
   }
   call_.kind = plan.kind;
   call_.group = plan.group;
   call_.type = plan.type;
   call_.root = plan.root;
+  call_.unit = plan.unit;
   call_.label = {"test", LayerId{static_cast<std::int32_t>(plan.salt % 100)}, 7};
   make_spans(own_first, own_count);
   const std::int64_t bytes = element_bytes(plan.type);
@@ -145,7 +162,7 @@ std::string CheckedCall::problem() const {
   if (plan_.kind == Kind::reduce_scatter) {
     const auto place = std::find(ranks_.begin(), ranks_.end(), rank_) - ranks_.begin();
     for (std::int64_t p = 0; p < place; ++p) {
-      first += plan_.count / std::ssize(ranks_) + (p < plan_.count % std::ssize(ranks_) ? 1 : 0);
+      first += plain_shard_count(plan_, std::ssize(ranks_), p);
     }
   }
   for (std::int64_t i = 0; i < std::ssize(call_.out) / bytes; ++i) {
@@ -159,8 +176,7 @@ std::string CheckedCall::problem() const {
       std::int64_t behind = 0;  // the owner's shard ends here
       std::size_t owner = 0;
       for (; owner < ranks_.size(); ++owner) {
-        behind += plan_.count / std::ssize(ranks_) +
-                  (static_cast<std::int64_t>(owner) < plan_.count % std::ssize(ranks_) ? 1 : 0);
+        behind += plain_shard_count(plan_, std::ssize(ranks_), static_cast<std::int64_t>(owner));
         if (index < behind) break;
       }
       wanted = given_bits(plan_, ranks_[owner], index);

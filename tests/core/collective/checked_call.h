@@ -24,6 +24,7 @@ struct CallPlan {
   int root = 0;
   Place place = Place::apart;
   std::uint64_t salt = 0;  // makes the numbers; the same on all ranks
+  std::int64_t unit = 1;   // of shards
 };
 
 class CheckedCall {

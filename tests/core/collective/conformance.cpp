@@ -77,7 +77,9 @@ void check_all(Communicator& communicator, GroupId group, std::span<const std::i
       for (const std::int64_t count : counts) {
         for (const int root : roots) {
           const Place place = ++salt % 2 == 0 ? Place::in_place : Place::apart;
-          run_checked(communicator, {kind, group, type, count, root, place, salt}, problems);
+          const bool has_shards = kind == Kind::all_gather || kind == Kind::reduce_scatter;
+          const std::int64_t unit = has_shards && salt % 3 == 0 ? 16 : 1;
+          run_checked(communicator, {kind, group, type, count, root, place, salt, unit}, problems);
           if (!problems.empty()) return;
         }
       }

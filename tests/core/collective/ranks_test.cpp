@@ -99,6 +99,12 @@ TEST_CASE("ranks that ask for different things are told both") {
                 "for all_gather of 40 elements fp32 (test, layer 0, step 7)"},
       Differing{"size", [](CallPlan& plan) { plan.count = 41; }, "all_reduce of 41 elements"},
       Differing{"type", [](CallPlan& plan) { plan.type = ElementType::bf16; }, "elements bf16"},
+      Differing{"unit",
+                [](CallPlan& plan) {
+                  plan.kind = Kind::all_gather;
+                  plan.unit = 16;
+                },
+                "all_gather of 40 elements fp32 in units of 16"},
       Differing{"label", [](CallPlan& plan) { plan.salt = 3; }, "layer 3"});
   INFO(what);
   const Problems problems =
