@@ -32,6 +32,8 @@ Status RankRun::take_part(settings::RunConfig& config) const {
   }
   config.batch.rank_count = count();
   const int rank = communicator_->rank();
+  config.shards.rank = rank;
+  config.shards.node_ranks = node_ranks();
   settings::RunFiles& files = config.files;
   const std::string output = of_rank(files.output, rank);
   const bool is_in_output = files.state_directory == files.output + "/state";
@@ -42,6 +44,17 @@ Status RankRun::take_part(settings::RunConfig& config) const {
           .string();
   files.output = output;
   return ok_status();
+}
+
+// 0: not the same number on each, one node after the other.
+std::int32_t RankRun::node_ranks() const {
+  std::int32_t of_first = 0;
+  while (of_first < count() && communicator_->node_of(of_first) == 0) of_first += 1;
+  if (count() % of_first != 0) return 0;
+  for (int rank = 0; rank < count(); ++rank) {
+    if (communicator_->node_of(rank) != rank / of_first) return 0;
+  }
+  return of_first;
 }
 
 Status RankRun::close(const Status& outcome) {

@@ -31,6 +31,8 @@ class RankRun {
  private:
   explicit RankRun(std::unique_ptr<collective::Communicator> communicator)
       : communicator_(std::move(communicator)) {}
+  std::int32_t node_ranks() const;
+
   std::unique_ptr<collective::Communicator> communicator_;
   std::unique_ptr<train::Ranks> ranks_;
 };

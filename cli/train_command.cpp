@@ -22,6 +22,7 @@
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/train/live_control.h"
+#include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
 #include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"
@@ -287,26 +288,20 @@ class TrainCommand {
   }
 
   Status make_json(const train::TrainReport& report) {
-    ASSIGN_OR_RETURN(const state::StateDigest digest,
-                     state::digest_state(run_->store(), nullptr, nullptr));
-    RETURN_IF_ERROR(check_same_state(digest.digest));
-    json_ = train_report_json(*run_, report, digest.digest, resume_command(report));
+    ASSIGN_OR_RETURN(const std::string digest, state_digest());
+    json_ = train_report_json(*run_, report, digest, resume_command(report));
     return ok_status();
   }
 
-  // Every rank has the whole model, and all have done the same to it.
-  Status check_same_state(const std::string& digest) {
-    if (ranks_->ranks() == nullptr) return ok_status();
-    ASSIGN_OR_RETURN(const std::vector<std::string> digests,
-                     ranks_->ranks()->gather_text(digest, "digest of the state"));
-    for (std::size_t rank = 1; rank < digests.size(); ++rank) {
-      if (digests[rank] == digests[0]) continue;
-      return make_error(ErrorCode::internal,
-                        "the state of rank {} has the digest {}, and that of rank 0 {}: the ranks "
-                        "have computed different things",
-                        rank, digests[rank], digests[0]);
+  // Of all ranks' state together.
+  Result<std::string> state_digest() {
+    if (ranks_->ranks() != nullptr) {
+      return train::digest_of_ranks(*ranks_->ranks(), run_->plan().share, run_->layout(),
+                                    run_->store());
     }
-    return ok_status();
+    ASSIGN_OR_RETURN(const state::StateDigest digest,
+                     state::digest_state(run_->store(), nullptr, nullptr));
+    return digest.digest;
   }
 
   // The database is closed whatever became of the run; what the run says goes first.

@@ -8,7 +8,7 @@ namespace sluice::model {
 
 std::int64_t FlatLayout::largest_layer_elements() const {
   std::int64_t largest = 0;
-  for (const LayerRange& range : layers) largest = std::max(largest, range.count);
+  for (const LayerRange& range : layers) largest = std::max(largest, range.layer_elements());
   return largest;
 }
 

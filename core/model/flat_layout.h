@@ -29,17 +29,23 @@ struct LayerRange {
   std::string name;  // "embedding", "h.0", ..., "head"
   std::int64_t first = 0;
   std::int64_t count = 0;
+  // Elements of the layer before and behind these, where one rank of many holds a stretch of each
+  // layer (core/shard/share.h). A stretch may be empty.
+  std::int64_t before = 0;
+  std::int64_t behind = 0;
+
+  std::int64_t layer_elements() const { return before + count + behind; }
 };
 
 struct FlatLayout {
-  std::vector<TensorInfo> tensors;
+  std::vector<TensorInfo> tensors;  // of stretches none
   std::vector<LayerRange> layers;
   std::int64_t parameter_count = 0;
 
   std::int32_t layer_count() const { return static_cast<std::int32_t>(layers.size()); }
   const LayerRange& layer(LayerId id) const { return layers[index_of(id)]; }
-  std::int64_t largest_layer_elements() const;
-  std::uint64_t fingerprint() const;  // of names and shapes in order (FNV-1a)
+  std::int64_t largest_layer_elements() const;  // of whole layers
+  std::uint64_t fingerprint() const;            // of names and shapes in order (FNV-1a)
 };
 
 // Initial values of flat elements [first, first + out.size()): a function of seed, tensor name and

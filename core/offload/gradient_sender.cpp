@@ -15,7 +15,7 @@ runtime::Pool::Awaiter GradientSender::acquire(LayerId layer) {
 
 model::LayerGradient GradientSender::view(const runtime::Pool::Lease& lease, LayerId layer) const {
   model::LayerGradient gradient;
-  gradient.element_count = parts_.layout.layer(layer).count;
+  gradient.element_count = parts_.layout.layer(layer).layer_elements();
   std::byte* data = layer_gradients_.bytes(lease).data();
   if (parts_.options.gradient_kind == optimizer::GradientKind::fp32) {
     gradient.values_fp32 = reinterpret_cast<float*>(data);
@@ -45,11 +45,13 @@ runtime::Task<Status> GradientSender::stage_layer(StepUpdate& update, LayerId la
       co_await turn_.acquire(waiting_for("the layer above to be staged", layer));
   CO_RETURN_IF_ERROR(turn);
   const std::span<std::byte> gradient = layer_gradients_.bytes(lease);
-  if (!parts_.options.works_on_accelerator()) {
+  if (!parts_.options.sums_come()) {
     Status checked = co_await check(update, layer, gradient);
     CO_RETURN_IF_ERROR(checked);
   }
-  Status sent = co_await route_->send(layer, gradient, update, writes);
+  const std::int64_t before_bytes =
+      parts_.layout.layer(layer).before * bytes_of(parts_.options.gradient_kind);
+  Status sent = co_await route_->send(layer, part_of(gradient, before_bytes), update, writes);
   co_return sent;
 }
 

@@ -106,7 +106,7 @@ runtime::Task<Status> Offload::require_finite() {
 
 std::int64_t Offload::block_sum_count(LayerId layer) const {
   if (norm_plan_) return norm_plan_->sum_count(layer);
-  return optimizer::norm_block_count(parts_.layout.layer(layer).count);
+  return optimizer::norm_block_count(parts_.layout.layer(layer).layer_elements());
 }
 
 std::int64_t Offload::summed_elements(LayerId layer) const {
@@ -125,6 +125,14 @@ void Offload::note_block_sums(LayerId layer) {
   for (const double sum : sums.first(static_cast<std::size_t>(count))) {
     stats = optimizer::add_block(stats, {sum, std::isfinite(sum)});
   }
+}
+
+runtime::Operation Offload::gradient_check(LayerId layer, std::int64_t elements,
+                                           const runtime::InlineFunction& work) const {
+  runtime::OperationLabel label;
+  label.stage = runtime::Stage::gradient;
+  label.layer = layer;
+  return parts_.kernels.stage(label, elements, work);
 }
 
 model::KeptPlace Offload::kept_place(LayerId layer) {

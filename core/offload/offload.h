@@ -72,6 +72,10 @@ class Offload {
   // Brings the layers' parameters of the last update.
   ParameterCarrier& parameters() { return carrier_; }
   const ParameterArrival& arrival() const { return arrival_; }
+  // Until all that the last update has changed are up.
+  runtime::Event::Awaiter parameters_updated() {
+    return arrival_.wait(LayerId{parts_.layout.layer_count() - 1});
+  }
   // Waits for one of the two layer gradients to be free.
   runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer) { return sender_.acquire(layer); }
   model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer) {
@@ -90,7 +94,8 @@ class Offload {
   // and fails with the layer and the subgroup.
   runtime::Task<Status> require_finite();
   // With gradient_work=accelerator, before a layer's send_gradient(): what the accelerator has
-  // found (core/train/gradient_work.h). Its block sums have come into block_sums(),
+  // found (core/train/gradient_work.h). Its block sums, or those of the ranks that have them
+  // (core/train/shard_traffic.h), have come into block_sums(),
   // block_sum_count() of them, with overlap=local those of a layer's parts behind them
   // (norm_plan.h); a step is skipped where they are not finite. What it keeps of a layer goes to
   // kept_place().
@@ -99,6 +104,9 @@ class Offload {
   // Elements that are summed for them.
   std::int64_t summed_elements(LayerId layer) const;
   void note_block_sums(LayerId layer);
+  // A pass over `elements` of a layer's gradients that sums them, by whoever has added them up.
+  runtime::Operation gradient_check(LayerId layer, std::int64_t elements,
+                                    const runtime::InlineFunction& work) const;
   bool are_gradients_finite() const { return gradient_stats().finite; }
   std::int64_t kept_count(LayerId layer) const { return parts_.format.kept_count(layer); }
   std::span<const GradientSegment> segments(LayerId layer) const {

@@ -31,7 +31,7 @@ std::int64_t layer_gradient_bytes(const OffloadOptions& options, const model::Fl
 
 std::int64_t block_sum_bytes(const OffloadOptions& options, const state::Geometry& geometry,
                              const model::FlatLayout& layout) {
-  if (!options.works_on_accelerator()) return 0;
+  if (!options.sums_come()) return 0;
   if (const auto plan = norm_plan(options, layout, geometry)) return plan->largest_sum_count() * 8;
   return optimizer::norm_block_count(layout.largest_layer_elements()) * 8;
 }

@@ -80,7 +80,7 @@ class OffloadMemory {
   // density < 1.
   const std::vector<std::span<std::byte>>& sparse_buffers() const { return sparse_buffers_; }
   std::span<std::byte> carry() { return carry_; }
-  // gradient_work=accelerator: the sums of squares of a layer's blocks, and with overlap=local of
+  // OffloadOptions::sums_come(): the sums of squares of a layer's blocks, and with overlap=local of
   // its parts, as they come; empty without payload.
   std::span<double> block_sums() { return block_sums_; }
   CompressMemory& compress() { return *compress_; }

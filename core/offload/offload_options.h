@@ -64,6 +64,7 @@ struct OffloadOptions {
   std::int64_t parameter_buffer_bytes = 0;  // ParameterTier::storage; 0: twice the widest layer
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
+  bool ranks_sum_squares = false;  // gradients are added up over ranks, each of which has a part
 
   // Buffer sets a device.
   std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
@@ -71,6 +72,8 @@ struct OffloadOptions {
   bool commits(std::int32_t step) const { return (step + 1) % commit_every == 0; }
   bool is_sparse() const { return density < 1; }
   bool has_feedback() const { return is_sparse() && error_feedback; }
+  // The sums of squares of a layer's blocks come with its gradients (Offload::block_sums()).
+  bool sums_come() const { return works_on_accelerator() || ranks_sum_squares; }
   bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
   bool streams_parameters() const { return parameters == ParameterTier::storage; }
   // The residual, and the memory to select with, are the host's.

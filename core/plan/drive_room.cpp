@@ -54,7 +54,7 @@ Status check_free(const Volume& volume) {
 }  // namespace
 
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
-  const offload::GradientFormat format(plan.options, plan.layout, plan.geometry);
+  const offload::GradientFormat format(plan.options, plan.share.state, plan.geometry);
   IdVector<DeviceId, DriveNeed> needs;
   const IdVector<DeviceId, std::int64_t> activation_bytes =
       activation::drive_bytes(plan.activations, plan.geometry.device_count);

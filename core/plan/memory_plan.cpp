@@ -40,7 +40,7 @@ void add(MemoryPlan& plan, const MemoryItems& items) {
 MemoryItems gradient_work_items(const RunPlan& run, const ModelMemory& model) {
   if (!model.gradient_work || !run.options.works_on_accelerator()) return {};
   return model.gradient_work(run.layout,
-                             offload::device_selection(run.options, run.layout, run.geometry));
+                             offload::device_selection(run.options, run.share.state, run.geometry));
 }
 
 offload::DeviceMemoryIs device_memory_of(const RunPlan& run) {
@@ -78,7 +78,7 @@ bool is_automatic(const RunPlan& run) {
 // What the devices' own memory leaves for each device.
 std::int64_t left_on_devices_bytes(const RunPlan& run) {
   const std::int64_t set_bytes =
-      offload::plan_offload_memory(run.options, run.geometry, run.layout).device_set_bytes;
+      offload::plan_offload_memory(run.options, run.geometry, run.share.state).device_set_bytes;
   std::int64_t left_bytes = std::numeric_limits<std::int64_t>::max();
   for (const platform::Device& device : run.platform.devices) {
     left_bytes = std::min(left_bytes, run.device_budget_bytes(device) - set_bytes);
@@ -118,6 +118,19 @@ ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run)
   return memory;
 }
 
+// Of a layer that is gathered there is the next one, and the embedding's tables.
+MemoryItems parameter_items(const RunPlan& run) {
+  if (run.share.is_gathered()) {
+    const offload::ParameterWindow window = offload::plan_parameter_window(run.layout, {});
+    return {{"16-bit parameters of this rank", run.share.parameters.parameter_count * 2},
+            {"gathered layers (shard_parameters)", window.total_bytes()}};
+  }
+  const bool streams = run.options.streams_parameters();
+  const std::int64_t size_bytes = offload::parameter_memory_bytes(run.layout, run.options);
+  return {{"16-bit parameters", streams ? 0 : size_bytes},
+          {"window of 16-bit parameters (parameter_tier)", streams ? size_bytes : 0}};
+}
+
 MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
   MemoryPlan plan;
   add(plan, model.host);
@@ -127,13 +140,10 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
       work.size_bytes += item.size_bytes;
     add(plan, {work});
   }
-  const bool streams = run.options.streams_parameters();
-  const std::int64_t parameter_bytes = offload::parameter_memory_bytes(run.layout, run.options);
-  add(plan, {{"16-bit parameters", streams ? 0 : parameter_bytes},
-             {"window of 16-bit parameters (parameter_tier)", streams ? parameter_bytes : 0}});
-  add(plan,
-      offload::memory_items(offload::plan_offload_memory(run.options, run.geometry, run.layout),
-                            run.options, run.geometry.device_count, device_memory_of(run)));
+  add(plan, parameter_items(run));
+  add(plan, offload::memory_items(
+                offload::plan_offload_memory(run.options, run.geometry, run.share.state),
+                run.options, run.geometry.device_count, device_memory_of(run)));
   add_cache(plan, run);
   add(plan, {{"activations that stay (activation_host)", run.activations.host_bytes()}});
   add(plan, {{"recording", kRecordingBytes}});
@@ -216,7 +226,7 @@ void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
   std::vector<std::int64_t> device_bytes;
   for (const auto& site : sites) device_bytes.push_back(site->device_memory_used_bytes());
   std::int64_t host_bytes =
-      offload::plan_offload_memory(run.options, run.geometry, run.layout).host_bytes();
+      offload::plan_offload_memory(run.options, run.geometry, run.share.state).host_bytes();
   if (run.options.method == offload::Method::host) host_bytes += cache_of(run).size_bytes;
   recording.record_memory(host_bytes, device_bytes, now_ns);
 }

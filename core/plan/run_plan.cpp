@@ -8,12 +8,13 @@
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
+#include "core/plan/rank_share.h"
 #include "core/runtime/kernel_cost.h"
 
 namespace sluice::plan {
 namespace {
 
-offload::OffloadOptions options_of(const settings::RunConfig& config) {
+offload::OffloadOptions options_of(const settings::RunConfig& config, bool is_sharded) {
   offload::OffloadOptions options;
   options.method = config.offload.method;
   options.pipeline = config.offload.pipeline;
@@ -34,6 +35,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config) {
   // Several micro-batches, of one rank or of many, are added up in fp32, and then 16 bits would
   // lose what was added.
   const bool are_added_up = config.batch.grad_accum_steps * config.batch.rank_count > 1;
+  options.ranks_sum_squares = is_sharded;
   options.gradient_kind = are_added_up ? optimizer::GradientKind::fp32
                           : config.arithmetic.precision == Float16Kind::bf16
                               ? optimizer::GradientKind::bf16
@@ -177,7 +179,7 @@ offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload) {
   offload::AssemblyPlan assembly;
   assembly.options = plan.options;
   assembly.platform = &plan.platform;
-  assembly.layout = &plan.layout;
+  assembly.layout = &plan.share.state;
   assembly.geometry = plan.geometry;
   assembly.device_map = plan.device_map;
   assembly.drive.inflight_bytes = plan.config.storage.io_bytes * plan.config.storage.queue_depth;
@@ -210,9 +212,10 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                      platform::with_accelerators(
                          plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
   }
-  plan.geometry.parameter_count = plan.layout.parameter_count;
+  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.layout));
+  plan.geometry.parameter_count = plan.share.state.parameter_count;
   plan.geometry.subgroup_elements =
-      std::min(config.offload.subgroup_elements, plan.layout.parameter_count);
+      std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(set_knobs(plan, config));
@@ -233,6 +236,7 @@ Status check_state_cache(const RunPlan& plan, const settings::RunConfig& config)
 
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   RETURN_IF_ERROR(check_state_cache(plan, config));
+  RETURN_IF_ERROR(check_sharded(plan.share, config));
   RETURN_IF_ERROR(require_engines(plan.platform, config.offload.method));
   RETURN_IF_ERROR(require_accelerator(plan.platform, config.offload.gradient_work));
   RETURN_IF_ERROR(require_rates(plan.platform, config));
@@ -240,7 +244,7 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
-  plan.options = options_of(config);
+  plan.options = options_of(config, plan.share.is_sharded());
   RETURN_IF_ERROR(plan_activations(plan));
   plan.layer_costs = layer_costs(plan);
   return ok_status();
@@ -256,7 +260,7 @@ Status check_activations(const RunPlan& plan, bool model_gives_blocks) {
 Status check_device_memory(const RunPlan& plan) {
   if (plan.options.method == offload::Method::host) return ok_status();
   const std::int64_t set_bytes =
-      offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).device_set_bytes;
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state).device_set_bytes;
   const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.geometry);
   const offload::KeptSubgroups kept =
       offload::choose_kept(plan.options, plan.geometry, plan.device_map);

@@ -13,6 +13,7 @@
 #include "core/plan/layer_cost.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
+#include "core/shard/share.h"
 #include "storage/state/state_layout.h"
 
 namespace sluice::plan {
@@ -22,7 +23,8 @@ struct RunPlan {
   model::ModelShape shape;
   model::FlatLayout layout;
   platform::Platform platform;  // with as many devices as the run uses
-  state::Geometry geometry;
+  shard::RankShare share;       // what of the model is this rank's
+  state::Geometry geometry;     // of the state that is
   state::DeviceMap device_map;  // where the next version of each subgroup goes
   offload::OffloadOptions options;
   std::vector<LayerCost> layer_costs;

@@ -62,6 +62,20 @@ struct BatchConfig {
   std::int64_t rank_count = 1;
 };
 
+// Over how many ranks what is sharded, as text such as "4x1" (core/plan/shards.h makes scopes of
+// it).
+struct ShardConfig {
+  std::string mesh = "auto";  // as the launcher has placed the ranks
+  std::string parameters = "1x1";
+  std::string gradients = "1x1";
+  std::string state = "1x1";
+  std::string overlap = "all";
+  // No settings: the launcher says them. This rank, and how many there are on each machine; 0: not
+  // the same number on each.
+  std::int32_t rank = 0;
+  std::int32_t node_ranks = 1;
+};
+
 // Linear warm-up to update.lr, then half a cosine down to min_lr at schedule_steps.
 struct ScheduleConfig {
   std::int64_t steps = 300;
@@ -151,6 +165,7 @@ struct RunConfig {
   ValidationConfig validation;
   SampleConfig sample;
   OffloadConfig offload;
+  ShardConfig shards;
   StorageConfig storage;
   ClockConfig clock;
   ResourceConfig resources;

@@ -230,6 +230,21 @@ const Setting kSettings[] = {
     {"bounce_memory", "offload", bytes, AT(offload.bounce_memory_bytes), between(8.0 * kMebi, 1e12),
      "bytes", "Host memory that gradients wait in until their drives have taken them."},
 
+    {"shard_parameters", "shards", text, AT(shards.parameters), kNone, "",
+     "Over how many ranks the 16-bit parameters are sharded: ranks of a node x nodes, such as 4x1; "
+     "1x1: each rank has all. A layer is gathered before it is computed (docs/sharding.md)."},
+    {"shard_gradients", "shards", text, AT(shards.gradients), kNone, "",
+     "The same of the gradients: the scope of the parameters or of the state."},
+    {"shard_state", "shards", text, AT(shards.state), kNone, "",
+     "The same of the optimizer state: each rank updates its part, on its own drives, and sends "
+     "the "
+     "updated parameters to the others. The word auto for all three lets the planner choose."},
+    {"mesh", "shards", text, AT(shards.mesh), kNone, "",
+     "Ranks of a node x nodes; auto: as the launcher has placed them."},
+    {"shard_overlap", "shards", text, AT(shards.overlap), kNone, "",
+     "What ranks bring to one another beside computing: all, none, or some of gather_forward, "
+     "gather_backward, reduce_backward and share_forward, with commas (docs/sharding.md)."},
+
     {"io_engine", "storage", word,
      WORDS(storage.engine, WORD("io_uring", io::IoEngineKind::io_uring),
            WORD("posix", io::IoEngineKind::posix)),

@@ -35,7 +35,7 @@ Status check_capacity(const plan::RunPlan& plan) {
 std::int64_t host_bytes(const plan::RunPlan& plan) {
   return offload::parameter_memory_bytes(plan.layout, plan.options) +
          plan.activations.host_bytes() +
-         offload::plan_offload_memory(plan.options, plan.geometry, plan.layout).host_bytes();
+         offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state).host_bytes();
 }
 
 std::int64_t kept_host_bytes(const plan::RunPlan& plan) {
@@ -62,7 +62,7 @@ Result<plan::RunPlan> with_filled_cache(const plan::RunPlan& plan) {
 
 Status check_host_memory(const plan::RunPlan& plan) {
   const offload::OffloadMemoryPlan memory =
-      offload::plan_offload_memory(plan.options, plan.geometry, plan.layout);
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state);
   const std::int64_t size_bytes = host_bytes(plan);
   const std::int64_t has_bytes = plan.platform.host_memory_bytes;
   if (has_bytes == 0 || size_bytes + kept_host_bytes(plan) <= has_bytes) return ok_status();

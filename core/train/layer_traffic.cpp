@@ -9,15 +9,20 @@ LayerTraffic::LayerTraffic(StepContext& context, Pass pass, int micro_step_count
     : context_(context),
       moves_(context),
       gradient_work_(context),
+      pass_(pass),
       step_(pass == Pass::forward ? 1 : -1),
       next_(pass == Pass::forward ? 0 : context.layout.layer_count() - 1),
       coming_(context.runtime),
       leaving_(context.runtime) {
-  context.offload.parameters().begin_pass(pass == Pass::forward
-                                              ? offload::ParameterCarrier::Pass::forward
-                                              : offload::ParameterCarrier::Pass::backward);
+  begin_pass(context, pass);
   for (int m = 0; pass == Pass::forward && m < micro_step_count; ++m) coming_.spawn(bring_batch(m));
-  coming_.spawn(bring(LayerId{next_}));
+  if (comes_ahead()) coming_.spawn(bring(LayerId{next_}));
+}
+
+bool LayerTraffic::comes_ahead() const {
+  return context_.shards == nullptr ||
+         context_.shards->overlaps(pass_ == Pass::forward ? shard::Overlap::gather_forward
+                                                          : shard::Overlap::gather_backward);
 }
 
 // An accelerator has a copy; where nothing is computed nobody needs more.
@@ -26,22 +31,29 @@ bool LayerTraffic::are_parameters_copied() const {
 }
 
 void LayerTraffic::end_computing() {
-  if (computing_ != kNoLayer) context_.offload.parameters().done(computing_);
+  if (computing_ != kNoLayer) parameters_done(context_, computing_);
   computing_ = kNoLayer;
 }
 
 runtime::Task<Status> LayerTraffic::next_layer() {
   end_computing();
+  if (!comes_ahead()) coming_.spawn(bring(LayerId{next_}));
   Status there = co_await coming_.join();
   CO_RETURN_IF_ERROR(there);
   if (!are_parameters_copied()) computing_ = LayerId{next_};
   next_ += step_;
-  if (next_ >= 0 && next_ < context_.layout.layer_count()) coming_.spawn(bring(LayerId{next_}));
+  const bool is_last = next_ < 0 || next_ == context_.layout.layer_count();
+  if (!is_last && comes_ahead()) coming_.spawn(bring(LayerId{next_}));
   co_return ok_status();
 }
 
-void LayerTraffic::send_gradient(LayerId layer, runtime::Pool::Lease lease) {
+runtime::Task<Status> LayerTraffic::send_gradient(LayerId layer, runtime::Pool::Lease lease) {
   leaving_.spawn(take_gradient(layer, std::move(lease)));
+  const bool goes_beside =
+      context_.shards == nullptr || context_.shards->overlaps(shard::Overlap::reduce_backward);
+  if (goes_beside) co_return ok_status();
+  Status left = co_await leaving_.join();
+  co_return left;
 }
 
 void LayerTraffic::send_loss(int micro_step) { leaving_.spawn(bring_loss(micro_step)); }
@@ -56,7 +68,7 @@ runtime::Task<Status> LayerTraffic::finish() {
 }
 
 runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
-  Status up = co_await context_.offload.parameters().bring(layer);
+  Status up = co_await bring_parameters(context_, layer);
   CO_RETURN_IF_ERROR(up);
   if (moves_.moves_nothing()) co_return ok_status();
   const Move whole{.stage = Stage::layer_in,
@@ -67,7 +79,7 @@ runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
                    .work = {.kind = DeviceWork::Kind::layer_in, .layer = layer}};
   Status there = co_await moves_.in_parts(whole);
   CO_RETURN_IF_ERROR(there);
-  if (are_parameters_copied()) context_.offload.parameters().done(layer);
+  if (are_parameters_copied()) parameters_done(context_, layer);
   co_return ok_status();
 }
 
@@ -103,13 +115,51 @@ runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::
   CO_RETURN_IF_ERROR(taken);
   // In the order of the layers, as on the other ranks: the turn is ours.
   if (context_.ranks != nullptr) {
-    const model::LayerGradient gradient = context_.offload.layer_gradient(lease, layer);
-    const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
-    Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
+    Status summed = co_await add_up_over_ranks(layer, lease);
     CO_RETURN_IF_ERROR(summed);
   }
   context_.offload.send_gradient(layer, std::move(lease));
   co_return ok_status();
+}
+
+runtime::Task<Status> LayerTraffic::add_up_over_ranks(LayerId layer,
+                                                      const runtime::Pool::Lease& lease) {
+  const model::LayerGradient gradient = context_.offload.layer_gradient(lease, layer);
+  const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
+  if (context_.shards != nullptr) {
+    Status reduced = co_await context_.shards->reduce(layer, values);
+    co_return reduced;
+  }
+  Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
+  co_return summed;
+}
+
+void begin_pass(StepContext& context, LayerTraffic::Pass pass) {
+  const bool is_forward = pass == LayerTraffic::Pass::forward;
+  if (context.shards != nullptr) {
+    context.shards->begin_pass(is_forward ? ShardTraffic::Pass::forward
+                                          : ShardTraffic::Pass::backward);
+    return;
+  }
+  context.offload.parameters().begin_pass(is_forward ? offload::ParameterCarrier::Pass::forward
+                                                     : offload::ParameterCarrier::Pass::backward);
+}
+
+runtime::Task<Status> bring_parameters(StepContext& context, LayerId layer) {
+  if (context.shards != nullptr) {
+    Status there = co_await context.shards->bring(layer);
+    co_return there;
+  }
+  Status there = co_await context.offload.parameters().bring(layer);
+  co_return there;
+}
+
+void parameters_done(StepContext& context, LayerId layer) {
+  if (context.shards != nullptr) {
+    context.shards->done(layer);
+  } else {
+    context.offload.parameters().done(layer);
+  }
 }
 
 }  // namespace sluice::train

@@ -22,8 +22,9 @@ class LayerTraffic {
 
   // The pass's next layer may be computed with; the one after it is on its way. Once a layer.
   runtime::Task<Status> next_layer();
-  // Has the layer's gradients brought to host memory and sent on, in the order of the calls.
-  void send_gradient(LayerId layer, runtime::Pool::Lease lease);
+  // Has the layer's gradients brought to host memory, added up over the ranks and sent on, in the
+  // order of the calls; beside what is computed next, unless shard_overlap says otherwise.
+  runtime::Task<Status> send_gradient(LayerId layer, runtime::Pool::Lease lease);
   // Brings the micro-batch's loss, which the last layer's forward has made.
   void send_loss(int micro_step);
   // Waits for all that is under way; to be awaited before this object goes, also after a failure.
@@ -31,20 +32,28 @@ class LayerTraffic {
 
  private:
   runtime::Task<Status> bring(LayerId layer);
+  bool comes_ahead() const;
   bool are_parameters_copied() const;
   void end_computing();
   runtime::Task<Status> bring_batch(int micro_step);
   runtime::Task<Status> bring_loss(int micro_step);
   runtime::Task<Status> take_gradient(LayerId layer, runtime::Pool::Lease lease);
+  runtime::Task<Status> add_up_over_ranks(LayerId layer, const runtime::Pool::Lease& lease);
 
   StepContext& context_;
   AcceleratorMoves moves_;
   GradientWork gradient_work_;
+  Pass pass_;
   std::int32_t step_;             // to the layer after: 1 or -1
   std::int32_t next_;             // layer
   LayerId computing_ = kNoLayer;  // from host memory, which its parameters leave after that
   runtime::TaskGroup coming_;
   runtime::TaskGroup leaving_;
 };
+
+// The layers' parameters, wherever they come from: memory, drives or other ranks.
+void begin_pass(StepContext& context, LayerTraffic::Pass pass);
+runtime::Task<Status> bring_parameters(StepContext& context, LayerId layer);
+void parameters_done(StepContext& context, LayerId layer);
 
 }  // namespace sluice::train

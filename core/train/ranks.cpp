@@ -69,6 +69,16 @@ Result<std::vector<std::string>> Ranks::gather_text(std::string_view text, const
   return communicator_.gather_text(text, what);
 }
 
+Status Ranks::hand_on(std::span<std::byte> bytes, int root, const char* what) {
+  Call call;
+  call.kind = Kind::broadcast;
+  if (root == rank()) call.in = bytes;
+  call.out = bytes;
+  call.root = root;
+  call.label.what = what;
+  return communicator_.run(call);
+}
+
 Status Ranks::agreed(const Status& mine, const char* what) {
   // The code goes with the message: the ranks are alike, and so is what becomes of the run.
   const std::string text = mine.ok() ? ""

@@ -21,6 +21,7 @@
 #include "core/collective/communicator.h"
 #include "core/model/trainable_model.h"
 #include "core/runtime/runtime.h"
+#include "core/train/shard_groups.h"
 
 namespace sluice::train {
 
@@ -43,8 +44,14 @@ class Ranks {
   Result<std::vector<double>> gather(std::span<const double> values, const char* what);
   // All ranks' texts, in their order.
   Result<std::vector<std::string>> gather_text(std::string_view text, const char* what);
+  // What rank `root` has, on all of them.
+  Status hand_on(std::span<std::byte> bytes, int root, const char* what);
   // The first failure among the ranks, on all of them, with the rank's name.
   Status agreed(const Status& mine, const char* what);
+  // The groups that a sharded run has besides. Collective over all ranks.
+  Result<std::unique_ptr<ShardGroups>> make_shard_groups(const shard::RankShare& share) {
+    return ShardGroups::make(communicator_, share);
+  }
   // The newest step that all ranks can go on from: a rank's last commit or the one before it
   // (StateStore::return_to).
   Result<std::int64_t> last_common_step(std::int64_t last_committed);

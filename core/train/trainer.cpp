@@ -318,8 +318,9 @@ Status Trainer::validate() {
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
   double sum = 0;
-  const bool comes_by_layer =
-      run_.built().device != nullptr || run_.offload_options().streams_parameters();
+  const bool comes_by_layer = run_.built().device != nullptr ||
+                              run_.offload_options().streams_parameters() ||
+                              run_.plan().share.is_gathered();
   RETURN_IF_ERROR(comes_by_layer ? validate_by_layer(count, sum)
                                  : validate_in_host_memory(count, sum));
   report_.validation_loss = sum / static_cast<double>(count);
@@ -355,7 +356,9 @@ Status Trainer::validate_by_layer(std::int64_t batch_count, double& sum) {
 
 Status Trainer::sample() {
   if (!run_.built().sample) return ok_status();
-  if (run_.offload_options().streams_parameters()) return sample_by_layer();
+  if (run_.offload_options().streams_parameters() || run_.plan().share.is_gathered()) {
+    return sample_by_layer();
+  }
   return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
     ASSIGN_OR_RETURN(report_.sample, run_.built().sample(plan::sample_options(config_)));
     return ok_status();

@@ -9,6 +9,7 @@
 #include "core/offload/accelerator_work.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/model_options.h"
+#include "core/plan/rank_share.h"
 #include "core/train/gradient_work.h"
 
 namespace sluice::train {
@@ -62,6 +63,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   RETURN_IF_ERROR(run->take_memory());
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
   RETURN_IF_ERROR(run->open_state(request.start));
+  RETURN_IF_ERROR(run->open_shards());
   RETURN_IF_ERROR(run->open_model(*request.factory));
   RETURN_IF_ERROR(run->attach_offload());
   return run;
@@ -76,12 +78,14 @@ TrainingRun::~TrainingRun() {
 
 Status TrainingRun::settle() {
   Status settled = runtime_->run(offload().settle());
+  if (shards_ != nullptr && settled.ok()) settled = runtime_->run(shards_->settle());
   if (recording_) recording_->record_counters();
   return settled;
 }
 
 Status TrainingRun::commit() {
   Status committed = runtime_->run(offload().commit());
+  if (shards_ != nullptr && committed.ok()) committed = runtime_->run(shards_->settle());
   if (recording_) recording_->record_counters();
   return committed;
 }
@@ -138,6 +142,7 @@ state::StateIdentity TrainingRun::identity() const {
   const optimizer::RuleInfo& rule = optimizer::rule_info(plan_.config.update.rule);
   identity.optimizer = rule.name;
   identity.variable_names.assign(rule.state_names.begin(), rule.state_names.end());
+  identity.share = plan_.share.share;
   return identity;
 }
 
@@ -189,7 +194,11 @@ Status TrainingRun::go_back_together(const state::StateStore::Options& options) 
 
 Status TrainingRun::take_memory() {
   const std::int64_t size_bytes = plan_.layout.parameter_count * 2;
-  if (plan_.options.streams_parameters()) {
+  if (plan_.share.is_gathered()) {
+    ASSIGN_OR_RETURN(parameter_part_,
+                     pinned_memory_->allocate(plan_.share.parameters.parameter_count * 2));
+  }
+  if (plan_.options.streams_parameters() || plan_.share.is_gathered()) {
     ASSIGN_OR_RETURN(io::PageAlignedBuffer addresses, offload::map_parameters(size_bytes));
     parameters_ = io::PinnedBuffer(std::move(addresses));
   } else {
@@ -206,8 +215,11 @@ Status TrainingRun::take_offload() {
       return ranks_->all_committed(*runtime_, step);
     };
   }
-  ASSIGN_OR_RETURN(assembly_,
-                   offload::Assembly::take(assembly, *runtime_, *device_factory_, parameters()));
+  const shard::Stretch owned = plan_.share.owned();
+  ASSIGN_OR_RETURN(assembly_, offload::Assembly::take(
+                                  assembly, *runtime_, *device_factory_,
+                                  parameter_part().subspan(static_cast<std::size_t>(owned.first),
+                                                           static_cast<std::size_t>(owned.count))));
   register_buffers();
   return ok_status();
 }
@@ -215,14 +227,36 @@ Status TrainingRun::take_offload() {
 Status TrainingRun::attach_offload() {
   RETURN_IF_ERROR(assembly_->attach(*store_, plan_.config.storage.caching));
   RETURN_IF_ERROR(attach_activations());
-  step_context_.reset(
-      new StepContext{*runtime_, plan_.platform, offload(), built_.model.get(), plan_.layout,
-                      plan_.layer_costs, plan_.config.batch.batch * plan_.config.batch.sequence,
-                      built_.device.get(), device_patience_ns(), activations_.get(), ranks_});
+  attach_shards();
+  step_context_.reset(new StepContext{
+      *runtime_, plan_.platform, offload(), built_.model.get(), plan_.layout, plan_.layer_costs,
+      plan_.config.batch.batch * plan_.config.batch.sequence, built_.device.get(),
+      device_patience_ns(), activations_.get(), ranks_, shards_.get()});
   if (recording_) {
     plan::record_memory(*recording_, plan_, assembly_->sites(), runtime_->now_ns());
   }
   return prepare_gradient_work();
+}
+
+// With the offload, whose updates it brings to the other ranks.
+void TrainingRun::attach_shards() {
+  if (shard_groups_ == nullptr) return;
+  shards_ = std::make_unique<ShardTraffic>(
+      ShardTraffic::Parts{*runtime_, *shard_groups_, plan_.share, *plan::shard_overlaps(config()),
+                          plan_.layout, offload(), parameters(), parameter_part()});
+}
+
+Status TrainingRun::open_shards() {
+  if (!plan_.share.is_sharded()) return ok_status();
+  ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan_.share));
+  return ok_status();
+}
+
+// All ranks have what they compute with, from a state that was made or loaded.
+Status TrainingRun::share_parameters() {
+  if (shards_ == nullptr) return ok_status();
+  shards_->share_updated();
+  return runtime_->run(shards_->settle());
 }
 
 Status TrainingRun::attach_activations() {
@@ -326,6 +360,12 @@ Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
   return has_accelerator ? plan::check_plan(*accelerator_memory_plan_) : ok_status();
 }
 
+std::span<std::uint16_t> TrainingRun::parameter_part() {
+  if (!plan_.share.is_gathered()) return parameters();
+  return {reinterpret_cast<std::uint16_t*>(parameter_part_.bytes().data()),
+          static_cast<std::size_t>(plan_.share.parameters.parameter_count)};
+}
+
 std::span<std::uint16_t> TrainingRun::parameters() {
   return {reinterpret_cast<std::uint16_t*>(parameters_.bytes().data()),
           static_cast<std::size_t>(plan_.layout.parameter_count)};
@@ -376,6 +416,7 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
   std::vector<float> residual;
   if (assembly_->memory().has_compress()) residual = compression().take_residual();
   step_context_.reset();
+  shards_.reset();
   activations_.reset();
   RETURN_IF_ERROR(engine_->register_buffers({}));
   assembly_.reset();
@@ -421,7 +462,7 @@ offload::ResidualPlace TrainingRun::residual() {
     }
     return std::span(reinterpret_cast<float*>(staging->bytes().data()), count);
   };
-  return {.element_count = plan_.layout.parameter_count,
+  return {.element_count = plan_.geometry.parameter_count,
           .read = [this, staged](std::int64_t first, std::span<float> piece) -> Status {
             ASSIGN_OR_RETURN(const std::span<float> from, staged(piece.size()));
             RETURN_IF_ERROR(
@@ -446,7 +487,7 @@ Status TrainingRun::bring_residual(platform::Direction direction, std::int64_t f
 Status TrainingRun::prepare_gradient_work() {
   if (!plan_.options.works_on_accelerator()) return ok_status();
   return built_.device->gradients().prepare(
-      offload::device_selection(plan_.options, plan_.layout, plan_.geometry));
+      offload::device_selection(plan_.options, plan_.share.state, plan_.geometry));
 }
 
 std::string TrainingRun::residual_path() const {
@@ -502,13 +543,14 @@ Status TrainingRun::load_residual() {
 Status TrainingRun::prepare(StartFrom start) {
   if (start == StartFrom::last_commit) {
     RETURN_IF_ERROR(load_residual());
-    return runtime_->run(offload().load_parameters());
+    RETURN_IF_ERROR(runtime_->run(offload().load_parameters()));
+    return share_parameters();
   }
   std::error_code ignored;
   fs::remove(residual_path(), ignored);  // of the state that this one replaces
   const auto seed = static_cast<std::uint64_t>(plan_.config.schedule.seed);
   const offload::FillInitial fill = [this, seed](std::int64_t first, std::span<float> out) {
-    model::fill_initial(plan_.layout, seed, first, out);
+    shard::fill_initial(plan_.layout, plan_.share.state, seed, first, out);
   };
   state::TrainingPosition position;
   position.seed = seed;
@@ -516,6 +558,7 @@ Status TrainingRun::prepare(StartFrom start) {
                             ? plan_.config.loss_scale.initial
                             : 1.0;
   RETURN_IF_ERROR(runtime_->run(offload().create_state(fill, position)));
+  RETURN_IF_ERROR(share_parameters());
   return plan_.options.has_feedback() ? keep_no_residual() : ok_status();
 }
 

@@ -82,6 +82,8 @@ class TrainingRun {
   }
   // Null: this is the only rank.
   Ranks* ranks() { return ranks_; }
+  // Null: each rank has all of the model and of its state.
+  ShardTraffic* shards() { return shards_.get(); }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -120,8 +122,12 @@ class TrainingRun {
   void register_buffers();
   Status attach_offload();
   Status attach_activations();
+  Status open_shards();
+  void attach_shards();
+  Status share_parameters();
   Status make_activation_files();
   std::span<std::uint16_t> parameters();
+  std::span<std::uint16_t> parameter_part();  // of this rank; all where each rank has all
   offload::ResidualPlace residual();
   Status bring_residual(platform::Direction direction, std::int64_t first,
                         std::span<std::byte> staging);
@@ -135,6 +141,7 @@ class TrainingRun {
   Status keep_no_residual();  // so that a kill after this step is noticed
 
   Ranks* ranks_ = nullptr;
+  std::unique_ptr<ShardGroups> shard_groups_;
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes
@@ -145,6 +152,7 @@ class TrainingRun {
   std::unique_ptr<state::StateStore> store_;
   std::shared_ptr<io::PinnedMemory> pinned_memory_;
   io::PinnedBuffer parameters_;
+  io::PinnedBuffer parameter_part_;  // where layers are gathered
   std::unique_ptr<runtime::Runtime> runtime_;
   io::IoEngine* engine_ = nullptr;  // the runtime's, as is the next
   runtime::WorkExecutor* executor_ = nullptr;
@@ -156,6 +164,7 @@ class TrainingRun {
   csd::DeviceFactory* device_factory_ = nullptr;
   std::unique_ptr<offload::Assembly> assembly_;
   std::unique_ptr<activation::ActivationCarrier> activations_;
+  std::unique_ptr<ShardTraffic> shards_;
   std::unique_ptr<StepContext> step_context_;
 };
 

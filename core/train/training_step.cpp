@@ -19,6 +19,7 @@ class TrainingStep {
   runtime::Task<Status> run();
 
  private:
+  runtime::Task<Status> share_parameters();
   runtime::Task<Status> forward();
   runtime::Task<Status> forward_layers(LayerTraffic& traffic);
   runtime::Task<Status> forward_one(LayerId layer, int micro_step);
@@ -54,7 +55,9 @@ runtime::Task<Status> TrainingStep::run() {
   // model: each layer as its parameters come up.
   Status forwarded = co_await forward();
   CO_RETURN_IF_ERROR(forwarded);
-  outcome_.parameters_up_ns = std::max(outcome_.start_ns, offload.arrival().completed_ns());
+  const TimeNs shared_ns = context_.shards != nullptr ? context_.shards->completed_ns() : 0;
+  outcome_.parameters_up_ns =
+      std::max({outcome_.start_ns, offload.arrival().completed_ns(), shared_ns});
   outcome_.forward_end_ns = now_ns();
 
   // gradient -> compress -> transfer: each layer's while the next one is computed.
@@ -80,11 +83,23 @@ runtime::Task<Status> TrainingStep::run() {
   // update -> parameters back: every subgroup on its device, or none.
   Status updated = co_await offload.update(decision);
   CO_RETURN_IF_ERROR(updated);
+  if (context_.shards != nullptr && decision.apply) {
+    Status shared = co_await share_parameters();
+    CO_RETURN_IF_ERROR(shared);
+  }
   note_speculation(decision);
   Status ended = co_await offload.end_step(outcome_.position);
   CO_RETURN_IF_ERROR(ended);
   outcome_.end_ns = now_ns();
   co_return ok_status();
+}
+
+// To the ranks that have the same part of them, beside the next step's forward.
+runtime::Task<Status> TrainingStep::share_parameters() {
+  context_.shards->share_updated();
+  if (context_.shards->overlaps(shard::Overlap::share_forward)) co_return ok_status();
+  Status shared = co_await context_.shards->settle();
+  co_return shared;
 }
 
 runtime::Task<Status> TrainingStep::forward() {
@@ -142,7 +157,8 @@ runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
       Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
-    traffic.send_gradient(layer, std::move(*lease));
+    Status sent = co_await traffic.send_gradient(layer, std::move(*lease));
+    CO_RETURN_IF_ERROR(sent);
   }
   co_return ok_status();
 }
@@ -254,9 +270,8 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
 }
 
 runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text) {
-  offload::ParameterCarrier& parameters = context.offload.parameters();
   for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
-    Status there = co_await parameters.bring(layer);
+    Status there = co_await bring_parameters(context, layer);
     CO_RETURN_IF_ERROR(there);
     runtime::Operation operation;
     operation.runtime = &context.runtime;
@@ -267,7 +282,7 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
     operation.work.function = [&text, layer] { return text.forward(layer); };
     Status computed = co_await operation;
     CO_RETURN_IF_ERROR(computed);
-    parameters.done(layer);
+    parameters_done(context, layer);
   }
   co_return ok_status();
 }
@@ -286,7 +301,7 @@ runtime::Operation layer_operation(const StepContext& context, runtime::Stage st
 }
 
 runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text) {
-  context.offload.parameters().begin_pass(offload::ParameterCarrier::Pass::forward);
+  begin_pass(context, LayerTraffic::Pass::forward);
   Status written = co_await write_layers(context, text);
   Status finished = co_await context.offload.parameters().finish_pass();
   co_return written.ok() ? finished : written;
@@ -312,6 +327,10 @@ runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
   if (!status.ok()) {
     Status drained = co_await context.offload.drain();
     static_cast<void>(drained);  // the first failure is the one to tell
+    if (context.shards != nullptr) {
+      Status settled = co_await context.shards->settle();
+      static_cast<void>(settled);
+    }
   }
   co_return status;
 }

@@ -13,6 +13,7 @@
 #include "core/plan/layer_cost.h"
 #include "core/runtime/runtime.h"
 #include "core/train/ranks.h"
+#include "core/train/shard_traffic.h"
 #include "core/train/speculation_policy.h"
 #include "core/train/step_decision.h"
 
@@ -35,6 +36,8 @@ struct StepContext {
   activation::ActivationCarrier* activations = nullptr;
   // Null: this is the only rank.
   Ranks* ranks = nullptr;
+  // Null: each rank has all of the model and of its state.
+  ShardTraffic* shards = nullptr;
   // overlap=exact: whether the next step is updated ahead of its decision.
   SpeculationPolicy speculation = SpeculationPolicy();
   // The layers' gradients leave the accelerators one after the other.

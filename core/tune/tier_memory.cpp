@@ -44,7 +44,7 @@ MemoryUse accelerator_use(const plan::RunPlan& run, const plan::ModelMemory& com
 MemoryUse device_use(const plan::RunPlan& run) {
   MemoryUse use{"device", "device_memory", 0, std::numeric_limits<std::int64_t>::max()};
   const std::int64_t set_bytes =
-      offload::plan_offload_memory(run.options, run.geometry, run.layout).device_set_bytes;
+      offload::plan_offload_memory(run.options, run.geometry, run.share.state).device_set_bytes;
   const offload::KeptSubgroups kept =
       offload::choose_kept(run.options, run.geometry, run.device_map);
   for (const DeviceId id : ids_of(kept)) {

@@ -17,6 +17,13 @@ Status differs(const std::string& directory, std::string_view what, const T& wan
 
 }  // namespace
 
+std::string share_text(const Share& share) {
+  if (share.is_whole()) return "all of it";
+  return fmt::format("part {} of {} of the parameters, part {} of {} of its state",
+                     share.parameter_part + 1, share.parameter_parts, share.state_part + 1,
+                     share.state_parts);
+}
+
 Status check_identity(const StateIdentity& wanted, const StateIdentity& found,
                       const std::string& directory) {
   if (wanted.model_name != found.model_name)
@@ -31,6 +38,9 @@ Status check_identity(const StateIdentity& wanted, const StateIdentity& found,
     return differs(directory, "list of variables",
                    fmt::format("{}", fmt::join(wanted.variable_names, ", ")),
                    fmt::format("{}", fmt::join(found.variable_names, ", ")));
+  if (wanted.share != found.share)
+    return differs(directory, "share of the model", share_text(wanted.share),
+                   share_text(found.share));
   return ok_status();
 }
 

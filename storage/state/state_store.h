@@ -25,6 +25,7 @@
 #include "storage/io/file.h"
 #include "storage/state/checksum.h"
 #include "storage/state/commit_record.h"
+#include "storage/state/share.h"
 #include "storage/state/state_layout.h"
 
 namespace sluice::state {
@@ -35,6 +36,7 @@ struct StateIdentity {
   std::uint64_t model_fingerprint = 0;      // of tensor names and shapes in flat order
   std::string optimizer;                    // its name, and below those of its arrays
   std::vector<std::string> variable_names;  // as many as the geometry's variable_count
+  Share share = {};                         // what of the model it is, where many ranks have parts
 };
 
 // never: no fsync or fdatasync at all, so a crash of the machine may lose or mix commits (the

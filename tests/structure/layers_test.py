@@ -21,7 +21,7 @@ CORE_WITHOUT_TORCH = {
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                "core/optimizer", "core/compress", "core/csd", "core/model"}
-PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings"}
+PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings", "core/shard"}
 MAY_USE = {
     "base": set(),
     "storage/io": {"base"},
@@ -53,7 +53,8 @@ MAY_USE = {
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
-    "core/shard": {"base", "storage/io", "core/platform", "core/runtime", "core/model"},
+    "core/shard": {"base", *STORAGE, "core/platform", "core/runtime", "core/optimizer",
+                   "core/model", "core/collective"},
     "core/data": {"base", *STORAGE, "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},

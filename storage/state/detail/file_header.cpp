@@ -25,12 +25,13 @@ constexpr std::size_t kFingerprintAt = 56;
 constexpr std::size_t kOptimizerAt = 64;
 constexpr std::size_t kVariableNamesAt = 128;
 constexpr std::size_t kModelNameAt = 384;
-constexpr std::size_t kReservedAt = 640;
+constexpr std::size_t kShareAt = 640;  // zeros: all of the model
+constexpr std::size_t kReservedAt = 656;
 constexpr std::size_t kChecksumAt = 4088;
 constexpr std::size_t kNameBytes = 64;  // with at least one zero byte behind the name
 constexpr std::size_t kModelNameBytes = 256;
 static_assert(kVariableNamesAt + kMaxVariables * kNameBytes == kModelNameAt);
-static_assert(kModelNameAt + kModelNameBytes == kReservedAt);
+static_assert(kModelNameAt + kModelNameBytes == kShareAt);
 static_assert(kChecksumAt + sizeof(std::uint64_t) == kHeaderBytes);
 
 Status check_name(const char* what, const std::string& name, std::size_t field_bytes) {
@@ -63,6 +64,33 @@ Status check_geometry_numbers(const Geometry& geometry) {
   return ok_status();
 }
 
+Share load_share(std::span<const std::byte> page) {
+  if (all_zero(page.subspan(kShareAt, kReservedAt - kShareAt))) return {};
+  const auto at = [&](std::size_t field) {
+    return load<std::int32_t>(page, kShareAt + field * sizeof(std::int32_t));
+  };
+  return {at(0), at(1), at(2), at(3)};
+}
+
+void store_share(const Share& share, std::span<std::byte> page) {
+  if (share.is_whole()) return;
+  std::size_t field = kShareAt;
+  for (const std::int32_t value :
+       {share.parameter_part, share.parameter_parts, share.state_part, share.state_parts}) {
+    store(page, field, value);
+    field += sizeof value;
+  }
+}
+
+Status check_share(const Share& share) {
+  const auto fits = [](std::int32_t part, std::int32_t parts) { return part >= 0 && part < parts; };
+  if (fits(share.parameter_part, share.parameter_parts) &&
+      fits(share.state_part, share.state_parts)) {
+    return ok_status();
+  }
+  return make_error(ErrorCode::config, "the share is {}", share_text(share));
+}
+
 FileHeader load_fields(std::span<const std::byte> page) {
   FileHeader header;
   header.device = DeviceId{load<std::int32_t>(page, kDeviceAt)};
@@ -74,6 +102,7 @@ FileHeader load_fields(std::span<const std::byte> page) {
   header.identity.model_fingerprint = load<std::uint64_t>(page, kFingerprintAt);
   header.identity.optimizer = load_text(page.subspan(kOptimizerAt, kNameBytes));
   header.identity.model_name = load_text(page.subspan(kModelNameAt, kModelNameBytes));
+  header.identity.share = load_share(page);
   header.identity.variable_names.clear();
   for (std::size_t v = 0; v < kMaxVariables; ++v) {
     std::string name = load_text(page.subspan(kVariableNamesAt + v * kNameBytes, kNameBytes));
@@ -118,7 +147,7 @@ Status check_representable(const StateIdentity& identity, const Geometry& geomet
                       geometry.variable_count, identity.variable_names.size());
   for (const std::string& name : identity.variable_names)
     RETURN_IF_ERROR(check_name("variable", name, kNameBytes));
-  return ok_status();
+  return check_share(identity.share);
 }
 
 void encode_header(const FileHeader& header, std::span<std::byte> page) {
@@ -135,6 +164,7 @@ void encode_header(const FileHeader& header, std::span<std::byte> page) {
   store(page, kFingerprintAt, header.identity.model_fingerprint);
   store_text(page.subspan(kOptimizerAt, kNameBytes), header.identity.optimizer);
   store_text(page.subspan(kModelNameAt, kModelNameBytes), header.identity.model_name);
+  store_share(header.identity.share, page);
   for (std::size_t v = 0; v < header.identity.variable_names.size(); ++v)
     store_text(page.subspan(kVariableNamesAt + v * kNameBytes, kNameBytes),
                header.identity.variable_names[v]);

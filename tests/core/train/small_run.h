@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/train/rank_digest.h"
 #include "core/train/trainer.h"
 #include "tests/core/train/arithmetic_model.h"
 #include "tests/test_folder.h"
@@ -17,10 +18,11 @@ inline void write_text(const std::string& path, const std::string& text) {
 struct SmallRun {
   TestFolder folder;
 
-  SmallRun() {
+  explicit SmallRun(int layers = 2, int hidden = 16) {
     write_text(folder.file("model.toml"),
-               "name = \"small\"\nlayers = 2\nhidden = 16\nheads = 2\nsequence = 16\n"
-               "vocabulary = 256\n");
+               fmt::format("name = \"small\"\nlayers = {}\nhidden = {}\nheads = 2\n"
+                           "sequence = 16\nvocabulary = 256\n",
+                           layers, hidden));
     std::string text;
     for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + (i * i + i / 7) % 26);
     write_text(folder.file("text.txt"), text);
@@ -72,6 +74,16 @@ struct Trained {
 
 using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
 
+// Of all that the run's ranks have.
+inline Result<std::string> digest_of(train::TrainingRun& run) {
+  if (run.ranks() != nullptr) {
+    return train::digest_of_ranks(*run.ranks(), run.plan().share, run.layout(), run.store());
+  }
+  ASSIGN_OR_RETURN(const state::StateDigest digest,
+                   state::digest_state(run.store(), nullptr, nullptr));
+  return digest.digest;
+}
+
 // Opens, prepares and trains, and reads the digest from the drives afterwards. Where there are
 // `ranks`, as one of them, in a folder of its own.
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
@@ -84,6 +96,8 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
   ASSIGN_OR_RETURN(settings::RunConfig config, files.config(settings));
   if (ranks != nullptr) {
     config.batch.rank_count = ranks->count();
+    config.shards.rank = ranks->rank();
+    config.shards.node_ranks = ranks->count();
     const std::string output = files.folder.file(fmt::format("rank-{}", ranks->rank()));
     config.files.output = output;
     config.files.state_directory = output + "/state";
@@ -101,10 +115,10 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
-  ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run->store(), nullptr, nullptr));
-  return Trained{report.losses,  digest.digest,     observer.steps,
-                 observer.knobs, report.link_bytes, run->layout().parameter_count};
+  ASSIGN_OR_RETURN(const std::string digest, digest_of(*run));
+  return Trained{report.losses,     digest,
+                 observer.steps,    observer.knobs,
+                 report.link_bytes, run->layout().parameter_count};
 }
 
 }  // namespace sluice

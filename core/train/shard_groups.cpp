@@ -1,0 +1,169 @@
+#include "core/train/shard_groups.h"
+
+#include <algorithm>
+
+#include "core/optimizer/gradient_stats.h"
+#include "core/shard/groups.h"
+
+namespace sluice::train {
+namespace {
+
+using collective::Call;
+using collective::ElementType;
+using collective::GroupId;
+using collective::Kind;
+using runtime::Stage;
+
+// All ranks make all groups of a kind, in the order of their lowest ranks; ours is returned.
+Result<GroupId> make_groups(collective::Communicator& communicator, const shard::RankShare& share,
+                            shard::RankList shard::RankGroups::* kind) {
+  GroupId own{};
+  for (std::int32_t rank = 0; rank < share.mesh.size(); ++rank) {
+    const shard::RankGroups groups = shard::groups_of(rank, share.triple, share.mesh);
+    const shard::RankList& ranks = groups.*kind;
+    if (ranks.front() != rank) continue;  // made with its lowest rank
+    ASSIGN_OR_RETURN(const GroupId made, communicator.make_group(ranks));
+    if (std::ranges::find(ranks, communicator.rank()) != ranks.end()) own = made;
+  }
+  return own;
+}
+
+template <typename T>
+std::span<T> part_of(std::span<T> whole, const shard::Stretch& part) {
+  return whole.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ShardGroups>> ShardGroups::make(collective::Communicator& communicator,
+                                                       const shard::RankShare& share) {
+  std::unique_ptr<ShardGroups> groups(new ShardGroups(communicator));
+  using Lists = shard::RankGroups;
+  if (share.is_gathered()) {
+    for (GroupId* group : {&groups->gathers_, &groups->scatters_, &groups->sums_}) {
+      ASSIGN_OR_RETURN(*group, make_groups(communicator, share, &Lists::parameters));
+    }
+  }
+  ASSIGN_OR_RETURN(groups->data_, make_groups(communicator, share, &Lists::data));
+  if (share.owners.size() > 1) {
+    ASSIGN_OR_RETURN(groups->state_, make_groups(communicator, share, &Lists::state));
+  }
+  return groups;
+}
+
+bool ShardGroups::has_replicas() const { return communicator_.ranks_of(data_).size() > 1; }
+
+// A call with what an operation has room for.
+struct ShardGroups::Ask {
+  std::span<const std::byte> in;
+  std::span<std::byte> out;
+  const char* what;
+  LayerId layer;
+  GroupId group;
+  int root;
+  Kind kind;
+  ElementType type;
+  bool is_in_blocks;  // shards are whole blocks of the norm
+
+  Call call() const {
+    return {.kind = kind,
+            .group = group,
+            .type = type,
+            .in = in,
+            .out = out,
+            .root = root,
+            .unit = is_in_blocks ? optimizer::kNormBlockElements : 1,
+            .label = {.what = what, .layer = layer}};
+  }
+};
+
+runtime::Operation ShardGroups::operation(runtime::Runtime& runtime, Stage stage,
+                                          const Ask& ask) const {
+  runtime::Operation operation;
+  operation.runtime = &runtime;
+  operation.label.stage = stage;
+  operation.label.layer = ask.layer;
+  // Of the whole, as the tables of docs/sharding.md count it.
+  operation.label.size_bytes = std::max(std::ssize(ask.in), std::ssize(ask.out));
+  operation.work.kind = runtime::WorkKind::external;
+  operation.work.start = [this, ask](runtime::Completion completion) {
+    return communicator_.start(ask.call(), std::move(completion));
+  };
+  return operation;
+}
+
+runtime::Operation ShardGroups::gather(runtime::Runtime& runtime, LayerId layer,
+                                       std::span<const std::uint16_t> part,
+                                       std::span<std::uint16_t> whole) {
+  // bf16, or fp16: nothing is summed.
+  return operation(runtime, Stage::all_gather,
+                   {.in = std::as_bytes(part),
+                    .out = std::as_writable_bytes(whole),
+                    .what = "parameters",
+                    .layer = layer,
+                    .group = gathers_,
+                    .root = 0,
+                    .kind = Kind::all_gather,
+                    .type = ElementType::bf16,
+                    .is_in_blocks = true});
+}
+
+runtime::Operation ShardGroups::scatter(runtime::Runtime& runtime, LayerId layer,
+                                        std::span<float> whole, const shard::Stretch& part) {
+  return operation(runtime, Stage::reduce_scatter,
+                   {.in = std::as_bytes(whole),
+                    .out = std::as_writable_bytes(part_of(whole, part)),
+                    .what = "gradients",
+                    .layer = layer,
+                    .group = scatters_,
+                    .root = 0,
+                    .kind = Kind::reduce_scatter,
+                    .type = ElementType::fp32,
+                    .is_in_blocks = true});
+}
+
+runtime::Operation ShardGroups::reduce(runtime::Runtime& runtime, LayerId layer,
+                                       std::span<float> part) {
+  return operation(runtime, Stage::all_reduce,
+                   {.in = std::as_bytes(part),
+                    .out = std::as_writable_bytes(part),
+                    .what = "gradients",
+                    .layer = layer,
+                    .group = data_,
+                    .root = 0,
+                    .kind = Kind::all_reduce,
+                    .type = ElementType::fp32,
+                    .is_in_blocks = false});
+}
+
+runtime::Operation ShardGroups::gather_sums(runtime::Runtime& runtime, LayerId layer,
+                                            std::span<double> whole, const shard::Stretch& part) {
+  return operation(runtime, Stage::all_gather,
+                   {.in = std::as_bytes(part_of(whole, part)),
+                    .out = std::as_writable_bytes(whole),
+                    .what = "sums of squares",
+                    .layer = layer,
+                    .group = sums_,
+                    .root = 0,
+                    .kind = Kind::all_gather,
+                    .type = ElementType::fp64,
+                    .is_in_blocks = false});
+}
+
+runtime::Operation ShardGroups::share(runtime::Runtime& runtime, std::int32_t state_part,
+                                      std::span<std::uint16_t> parameters) {
+  const int root = communicator_.ranks_of(state_)[static_cast<std::size_t>(state_part)];
+  const bool is_own = root == communicator_.rank();
+  return operation(runtime, Stage::broadcast,
+                   {.in = is_own ? std::as_bytes(parameters) : std::span<const std::byte>(),
+                    .out = std::as_writable_bytes(parameters),
+                    .what = "updated parameters",
+                    .layer = kNoLayer,
+                    .group = state_,
+                    .root = root,
+                    .kind = Kind::broadcast,
+                    .type = ElementType::bf16,
+                    .is_in_blocks = false});
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,83 @@
+// Ranks that have parts of parameters, gradients and optimizer state, against one rank with the
+// same global batch: every legal triple, whatever goes where.
+
+#include <catch2/catch.hpp>
+
+#include "tests/core/train/rank_world.h"
+#include "tests/core/train/small_run.h"
+
+using namespace sluice;
+
+namespace {
+
+// A model of which eight ranks can have parts: its block has eight blocks of the norm.
+SmallRun cut_in_eight() { return SmallRun(1, 104); }
+
+std::vector<std::string> with(std::vector<std::string> settings,
+                              const std::vector<std::string>& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+std::vector<std::string> triple_settings(const shard::Triple& triple) {
+  return {"shard_parameters=" + platform::scope_text(triple.parameters),
+          "shard_gradients=" + platform::scope_text(triple.gradients),
+          "shard_state=" + platform::scope_text(triple.state)};
+}
+
+std::vector<Result<Trained>> train_ranks(const SmallRun& files, int rank_count,
+                                         const std::vector<std::string>& settings,
+                                         train::StartFrom start = train::StartFrom::new_state) {
+  return on_ranks<Trained>(
+      {.rank_count = rank_count, .seed = 5, .delay_polls_max = 3}, [&](train::Ranks& ranks) {
+        return train_small(files, settings, start, {}, {}, nullptr, arithmetic_factory(), &ranks);
+      });
+}
+
+Trained one_rank(const std::vector<std::string>& settings, std::int64_t micro_steps) {
+  const SmallRun files = cut_in_eight();
+  const auto trained =
+      train_small(files, with(settings, {fmt::format("grad_accum_steps={}", micro_steps)}));
+  INFO((trained.ok() ? std::string() : trained.error().message()));
+  REQUIRE(trained.ok());
+  return *trained;
+}
+
+// The sum over ranks is in their order where one group makes it.
+bool sums_in_order(const shard::Triple& triple, const platform::Scope& mesh) {
+  return triple.parameters.size() == 1 || triple.parameters == mesh;
+}
+
+const std::vector<std::string> kSettings = {"subgroup_elements=9000", "devices=1", "batch=1",
+                                            "steps=5", "max_grad_norm=0.01"};
+
+}  // namespace
+
+TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same global batch") {
+  const platform::Scope mesh{2, 4};
+  const auto micro_steps = GENERATE(1, 4);
+  const std::string method = GENERATE("method=csd", "method=host");
+  const std::vector<std::string> settings =
+      with(kSettings, {method, fmt::format("grad_accum_steps={}", micro_steps)});
+  const Trained plain = one_rank(with(kSettings, {method}), 8 * micro_steps);
+  const std::vector<shard::Triple> triples = shard::all_triples(mesh);
+  REQUIRE(triples.size() == 16);
+  for (const shard::Triple& triple : triples) {
+    INFO(shard::triple_text(triple) << " " << method << " M=" << micro_steps);
+    const SmallRun files = cut_in_eight();
+    const auto ranks =
+        train_ranks(files, 8, with(with(settings, {"mesh=2x4"}), triple_settings(triple)));
+    for (const Result<Trained>& rank : ranks) {
+      INFO((rank.ok() ? std::string() : rank.error().message()));
+      REQUIRE(rank.ok());
+      CHECK(rank->digest == ranks.front()->digest);
+      for (std::size_t s = 0; s < plain.losses.size(); ++s) {
+        CHECK(rank->losses[s] == Approx(plain.losses[s]).epsilon(1e-6));
+      }
+    }
+    if (micro_steps == 1 && sums_in_order(triple, mesh)) {
+      CHECK(ranks.front()->losses == plain.losses);
+      CHECK(ranks.front()->digest == plain.digest);
+    }
+  }
+}
