@@ -47,8 +47,11 @@ runtime::Task<Status> LayerTraffic::next_layer() {
   co_return ok_status();
 }
 
-runtime::Task<Status> LayerTraffic::send_gradient(LayerId layer, runtime::Pool::Lease lease) {
+void LayerTraffic::send_gradient(LayerId layer, runtime::Pool::Lease lease) {
   leaving_.spawn(take_gradient(layer, std::move(lease)));
+}
+
+runtime::Task<Status> LayerTraffic::gradient_sent() {
   const bool goes_beside =
       context_.shards == nullptr || context_.shards->overlaps(shard::Overlap::reduce_backward);
   if (goes_beside) co_return ok_status();

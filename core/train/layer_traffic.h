@@ -23,8 +23,10 @@ class LayerTraffic {
   // The pass's next layer may be computed with; the one after it is on its way. Once a layer.
   runtime::Task<Status> next_layer();
   // Has the layer's gradients brought to host memory, added up over the ranks and sent on, in the
-  // order of the calls; beside what is computed next, unless shard_overlap says otherwise.
-  runtime::Task<Status> send_gradient(LayerId layer, runtime::Pool::Lease lease);
+  // order of the calls.
+  void send_gradient(LayerId layer, runtime::Pool::Lease lease);
+  // Where they are not to go beside what is computed next (shard_overlap): waits for them.
+  runtime::Task<Status> gradient_sent();
   // Brings the micro-batch's loss, which the last layer's forward has made.
   void send_loss(int micro_step);
   // Waits for all that is under way; to be awaited before this object goes, also after a failure.

@@ -157,7 +157,8 @@ runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
       Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
-    Status sent = co_await traffic.send_gradient(layer, std::move(*lease));
+    traffic.send_gradient(layer, std::move(*lease));
+    Status sent = co_await traffic.gradient_sent();
     CO_RETURN_IF_ERROR(sent);
   }
   co_return ok_status();
