@@ -36,8 +36,7 @@ Status RankRun::take_part(settings::RunConfig& config) const {
   config.shards.node_ranks = node_ranks();
   settings::RunFiles& files = config.files;
   const std::string output = of_rank(files.output, rank);
-  const bool is_in_output = files.state_directory == files.output + "/state";
-  files.state_directory = is_in_output ? output + "/state" : of_rank(files.state_directory, rank);
+  files.state_directory = files.state_places.of_rank(rank);
   const std::filesystem::path database(files.database);
   files.database =
       (std::filesystem::path(of_rank(database.parent_path().string(), rank)) / database.filename())

@@ -212,7 +212,11 @@ Status check_together(const Reading& reading) {
 void fill_names(RunFiles& files, const std::string& path) {
   if (files.name.empty()) files.name = std::filesystem::path(path).stem().string();
   if (files.output.empty()) files.output = "out/" + files.name;
-  if (files.state_directory.empty()) files.state_directory = files.output + "/state";
+  const bool is_in_output = files.state_directory.empty();
+  if (is_in_output) files.state_directory = files.output + "/state";
+  files.state_places = {files.state_directory,
+                        (is_in_output ? files.output : files.state_directory) + "/rank-",
+                        is_in_output ? "/state" : ""};
   if (files.database.empty()) files.database = files.output + "/run.db";
 }
 

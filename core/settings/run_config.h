@@ -42,6 +42,14 @@ using offload::Pipeline;
 using offload::Wire;
 using optimizer::RuleKind;
 
+// Where the state of a run may lie: that of one rank, and of each of many, before + rank + behind.
+struct StatePlaces {
+  std::string alone;
+  std::string before_rank;
+  std::string behind_rank;
+  std::string of_rank(int rank) const { return before_rank + std::to_string(rank) + behind_rank; }
+};
+
 // Where the run reads from and writes to. Absolute, or relative to the working directory; those
 // that stand in the file have been taken relative to the file's folder.
 struct RunFiles {
@@ -50,8 +58,9 @@ struct RunFiles {
   std::string platform;         // platform file (core/platform/platform.h)
   std::string text;             // the text to learn
   std::string output;           // folder; empty: out/NAME
-  std::string state_directory;  // empty: OUTPUT/state
+  std::string state_directory;  // empty: OUTPUT/state; of one rank of many its own
   std::string database;         // empty: OUTPUT/run.db
+  StatePlaces state_places;     // no setting: OUTPUT/rank-2/state, or state_dir/rank-2
 };
 
 struct BatchConfig {

@@ -118,7 +118,19 @@ data::SamplerOptions TrainingRun::sampler_options() const {
 
 Status TrainingRun::check_start(StartFrom start) const {
   const std::string& directory = plan_.config.files.state_directory;
-  if (start == StartFrom::new_state || state::StateStore::exists(directory)) return ok_status();
+  if (start == StartFrom::last_commit && state::StateStore::exists(directory)) return ok_status();
+  // Those of other ranks may do, and are in the way of a new one.
+  const settings::StatePlaces& places = plan_.config.files.state_places;
+  const std::string of_others = ranks_ == nullptr ? places.of_rank(0) : places.alone;
+  const bool is_there = state::StateStore::exists(of_others);
+  if (start == StartFrom::new_state && is_there) {
+    return make_error(ErrorCode::config,
+                      "{}: there is the state of a run of {}: go on from it with --resume, or move "
+                      "it away, or choose another output",
+                      of_others, ranks_ == nullptr ? "several ranks" : "one rank");
+  }
+  if (start == StartFrom::new_state || is_there) return ok_status();
+  if (ranks_ != nullptr && state::StateStore::exists(places.of_rank(0))) return ok_status();
   return make_error(ErrorCode::not_found,
                     "there is no state in {} to go on from; leave out --resume to begin",
                     directory);
@@ -151,6 +163,7 @@ Status TrainingRun::open_state(StartFrom start) {
   const state::StateStore::Options options{directory, plan_.config.storage.durability,
                                            plan_.config.storage.caching};
   if (start == StartFrom::last_commit) {
+    ASSIGN_OR_RETURN(resharded_, reshard(plan_, identity(), ranks_));
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     RETURN_IF_ERROR(go_back_together(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));

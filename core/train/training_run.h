@@ -21,6 +21,7 @@
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
+#include "core/train/reshard.h"
 #include "core/train/train_observer.h"
 #include "core/train/training_step.h"
 #include "profiler/record/recorder.h"
@@ -84,6 +85,8 @@ class TrainingRun {
   Ranks* ranks() { return ranks_; }
   // Null: each rank has all of the model and of its state.
   ShardTraffic* shards() { return shards_.get(); }
+  // What a resume found of other ranks.
+  const Resharded& resharded() const { return resharded_; }
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -142,6 +145,7 @@ class TrainingRun {
 
   Ranks* ranks_ = nullptr;
   std::unique_ptr<ShardGroups> shard_groups_;
+  Resharded resharded_;
   plan::RunPlan plan_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes

@@ -81,3 +81,46 @@ TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same gl
     }
   }
 }
+
+TEST_CASE("a state goes on with any number of ranks and any sharding, to the bit") {
+  struct Phase {
+    int ranks;
+    std::vector<std::string> settings;
+  };
+  const std::vector<Phase> phases = {
+      {1, {}},
+      {8, {"mesh=2x4", "shard_state=2x4"}},
+      {4, {"mesh=2x2", "shard_parameters=2x2", "shard_gradients=2x2", "shard_state=2x2"}},
+      {3, {"mesh=3x1", "shard_state=3x1", "devices=2"}},
+      {2, {"mesh=2x1"}},
+      {4, {"mesh=2x2", "shard_state=2x1"}},
+      {1, {}}};
+  const SmallRun plain_files = cut_in_eight();
+  const SmallRun files = cut_in_eight();
+  std::string last_digest;
+  for (std::size_t p = 0; p < phases.size(); ++p) {
+    const Phase& phase = phases[p];
+    INFO("phase " << p);
+    const auto start = p == 0 ? train::StartFrom::new_state : train::StartFrom::last_commit;
+    const std::vector<std::string> steps = {fmt::format("steps={}", 2 * (p + 1))};
+    const auto plain = train_small(
+        plain_files,
+        with(with(kSettings, steps), {fmt::format("grad_accum_steps={}", phase.ranks)}), start);
+    REQUIRE(plain.ok());
+    const std::vector<std::string> settings = with(with(kSettings, steps), phase.settings);
+    if (phase.ranks == 1) {
+      const auto alone = train_small(files, settings, start);
+      INFO((alone.ok() ? std::string() : alone.error().message()));
+      REQUIRE(alone.ok());
+      CHECK(alone->losses == plain->losses);
+      CHECK(alone->digest == plain->digest);
+      continue;
+    }
+    for (const Result<Trained>& rank : train_ranks(files, phase.ranks, settings, start)) {
+      INFO((rank.ok() ? std::string() : rank.error().message()));
+      REQUIRE(rank.ok());
+      CHECK(rank->losses == plain->losses);
+      CHECK(rank->digest == plain->digest);
+    }
+  }
+}

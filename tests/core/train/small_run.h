@@ -100,7 +100,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
     config.shards.node_ranks = ranks->count();
     const std::string output = files.folder.file(fmt::format("rank-{}", ranks->rank()));
     config.files.output = output;
-    config.files.state_directory = output + "/state";
+    config.files.state_directory = config.files.state_places.of_rank(ranks->rank());
     config.files.database = output + "/run.db";
   }
   train::TrainingRun::Request request;

@@ -1,0 +1,32 @@
+#pragma once
+// Going on with other ranks than those that kept the state: more, fewer, or with other parts of it.
+// Each rank writes the part that it has now, out of the parts of the ranks before, in a folder
+// beside its old one; once all have, the new state takes the place of the old in one step, which is
+// done again if a crash cuts it (docs/ranks.md). Bit for bit: nothing is computed.
+//
+// The folders of all ranks must be reachable from each under the same paths. A rank whose own
+// folder has what it needs looks at no other.
+//
+// Thread contract: the schedule's thread; nobody has any of the states open. Collective over ranks.
+
+#include <memory>
+
+#include "core/plan/run_plan.h"
+#include "core/train/ranks.h"
+#include "storage/state/state_store.h"
+
+namespace sluice::train {
+
+struct Resharded {
+  bool has_changed = false;
+  std::int64_t step = 0;  // of the state; where it has changed
+  std::string from;       // "8 parts", "all of it"
+};
+
+// After it this rank's folder has the state that the plan asks for, at a step that all have, or the
+// commit after it. `ranks`: null for a run of one. Errors: ErrorCode::not_found if there is no
+// whole state anywhere; those of reading, of writing, and of other ranks.
+Result<Resharded> reshard(const plan::RunPlan& plan, const state::StateIdentity& wanted,
+                          Ranks* ranks);
+
+}  // namespace sluice::train
