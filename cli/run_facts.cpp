@@ -113,6 +113,10 @@ std::string mode_line(const settings::RunConfig& config, ModeClock clock,
     text += " · clipped by subgroup: other numbers than overlap=off";
   }
   if (config.batch.rank_count > 1) text += fmt::format(" · {} ranks", config.batch.rank_count);
+  const settings::ShardConfig& shards = config.shards;
+  if (shards.state != "1x1") {
+    text += fmt::format(", sharded {},{},{}", shards.parameters, shards.gradients, shards.state);
+  }
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
   std::string made_of = is_csd ? ", " + hardware.devices : "";
   if (!hardware.computes.empty()) made_of += ", computed by " + hardware.computes;

@@ -293,7 +293,7 @@ class TrainCommand {
     return ok_status();
   }
 
-  // Of all ranks' state together.
+  // All ranks' state together.
   Result<std::string> state_digest() {
     if (ranks_->ranks() != nullptr) {
       return train::digest_of_ranks(*ranks_->ranks(), run_->plan().share, run_->layout(),
@@ -339,7 +339,17 @@ class TrainCommand {
                        arguments_.resume
                            ? fmt::format("step {}", run_->store().committed().position.step)
                            : "the initial state",
-                       config_.files.state_directory);
+                       config_.files.state_directory) +
+           resharded_line();
+  }
+
+  // Where the state was that of other ranks.
+  std::string resharded_line() const {
+    const train::Resharded& resharded = run_->resharded();
+    if (!resharded.has_changed) return "";
+    return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
+                       resharded.from, run_->plan().share.is_sharded() ? "in parts" : "whole",
+                       ranks_->count(), ranks_->count() == 1 ? "rank" : "ranks");
   }
 
   // All that was asked for this time; a run that is through gets as many steps again.

@@ -118,7 +118,7 @@ ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run)
   return memory;
 }
 
-// Of a layer that is gathered there is the next one, and the embedding's tables.
+// Beside a gathered layer there are the next one and the embedding's tables.
 MemoryItems parameter_items(const RunPlan& run) {
   if (run.share.is_gathered()) {
     const offload::ParameterWindow window = offload::plan_parameter_window(run.layout, {});

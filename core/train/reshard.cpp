@@ -81,7 +81,7 @@ Result<Resharded> Resharder::run() {
   }
   RETURN_IF_ERROR(agreed(is_first() ? put_all_in_place(rank_count()) : ok_status()));
   return Resharded{true, set.step,
-                   set.parts.size() == 1 ? "all of it" : fmt::format("{} parts", set.parts.size())};
+                   set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size())};
 }
 
 // That of one rank, and of ranks as far as they are numbered through.

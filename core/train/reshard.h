@@ -20,7 +20,7 @@ namespace sluice::train {
 struct Resharded {
   bool has_changed = false;
   std::int64_t step = 0;  // of the state; where it has changed
-  std::string from;       // "8 parts", "all of it"
+  std::string from;       // "in 8 parts", "whole"
 };
 
 // After it this rank's folder has the state that the plan asks for, at a step that all have, or the

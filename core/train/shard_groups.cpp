@@ -83,7 +83,7 @@ runtime::Operation ShardGroups::operation(runtime::Runtime& runtime, Stage stage
   operation.runtime = &runtime;
   operation.label.stage = stage;
   operation.label.layer = ask.layer;
-  // Of the whole, as the tables of docs/sharding.md count it.
+  // As the tables of docs/sharding.md count it: the whole.
   operation.label.size_bytes = std::max(std::ssize(ask.in), std::ssize(ask.out));
   operation.work.kind = runtime::WorkKind::external;
   operation.work.start = [this, ask](runtime::Completion completion) {

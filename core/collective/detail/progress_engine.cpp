@@ -265,8 +265,8 @@ void ProgressEngine::gather_message(Group& group, std::int64_t message_count, Ti
   group.phase = Phase::next;
   const Call& call = group.active->call;
   for (std::size_t place = 0; place < group.ranks.size(); ++place) {
-    group.receive_parts[place] = message_part(shard_of(call, group.ranks.size(), place),
-                                              group.message_index, message_count);
+    group.receive_parts[place] =
+        message_part(shard_of(call, group.ranks.size(), place), group.message_index, message_count);
   }
   Exchange exchange;
   exchange.shape = Shape::all_gather;

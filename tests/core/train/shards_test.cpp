@@ -2,6 +2,7 @@
 // same global batch: every legal triple, whatever goes where.
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/core/train/rank_world.h"
 #include "tests/core/train/small_run.h"
@@ -123,4 +124,59 @@ TEST_CASE("a state goes on with any number of ranks and any sharding, to the bit
       CHECK(rank->digest == plain->digest);
     }
   }
+}
+
+TEST_CASE("a change to other ranks that a crash has cut is finished, or as if it had not begun") {
+  const std::vector<std::string> zero = {"mesh=2x1", "shard_state=2x1"};
+  const SmallRun older = cut_in_eight();
+  const SmallRun newer = cut_in_eight();
+  for (const SmallRun* files : {&older, &newer}) {
+    const std::vector<std::string> steps = {files == &older ? "steps=2" : "steps=4"};
+    for (const auto& rank : train_ranks(*files, 2, with(with(kSettings, zero), steps))) {
+      REQUIRE(rank.ok());
+    }
+  }
+  // The newer state as the replacement of the older one.
+  namespace fs = std::filesystem;
+  for (const std::string rank : {"rank-0", "rank-1"}) {
+    const std::string folder = older.folder.file(rank + "/state");
+    fs::copy(newer.folder.file(rank + "/state"), folder + "/replacement",
+             fs::copy_options::recursive);
+  }
+  const bool is_noted = GENERATE(false, true);
+  if (is_noted) {
+    write_text(older.folder.file("resharded"), "2\n");
+    // Some of it was moved already.
+    const std::string folder = older.folder.file("rank-1/state");
+    fs::rename(folder + "/replacement/dev0/state.slc", folder + "/dev0/state.slc");
+  }
+  const std::vector<std::string> settings = with(with(kSettings, zero), {"steps=4"});
+  const Trained whole = one_rank(with(kSettings, {"steps=4"}), 2);
+  for (const auto& rank : train_ranks(older, 2, settings, train::StartFrom::last_commit)) {
+    INFO((rank.ok() ? std::string() : rank.error().message()));
+    REQUIRE(rank.ok());
+    CHECK(rank->digest == whole.digest);
+    CHECK(rank->losses.size() == (is_noted ? 0 : 2));
+  }
+  CHECK_FALSE(fs::exists(older.folder.file("resharded")));
+  CHECK_FALSE(fs::exists(older.folder.file("rank-0/state/replacement")));
+}
+
+TEST_CASE("what cannot go on is said in words") {
+  const SmallRun files = cut_in_eight();
+  const auto message = [&](int ranks, const std::vector<std::string>& more,
+                           train::StartFrom start) {
+    const auto trained = train_ranks(files, ranks, with(kSettings, more), start);
+    return trained.front().ok() ? std::string() : trained.front().error().message();
+  };
+  using train::StartFrom;
+  CHECK_THAT(message(2, {"mesh=2x1", "shard_state=2x1"}, StartFrom::last_commit),
+             Catch::Contains("there is no state in"));
+  REQUIRE(message(2, {"mesh=2x1", "shard_state=2x1"}, StartFrom::new_state).empty());
+  const auto alone = train_small(files, kSettings);
+  REQUIRE_FALSE(alone.ok());
+  CHECK_THAT(alone.error().message(), Catch::Contains("the state of a run of several ranks"));
+  // A part is gone.
+  std::filesystem::remove_all(files.folder.file("rank-1"));
+  CHECK_THAT(message(3, {}, StartFrom::last_commit), Catch::Contains("there is no whole state in"));
 }

@@ -74,7 +74,7 @@ struct Trained {
 
 using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
 
-// Of all that the run's ranks have.
+// All that the run's ranks have.
 inline Result<std::string> digest_of(train::TrainingRun& run) {
   if (run.ranks() != nullptr) {
     return train::digest_of_ranks(*run.ranks(), run.plan().share, run.layout(), run.store());
