@@ -78,7 +78,11 @@ TrainingRun::~TrainingRun() {
 
 Status TrainingRun::settle() {
   Status settled = runtime_->run(offload().settle());
-  if (shards_ != nullptr && settled.ok()) settled = runtime_->run(shards_->settle());
+  if (shards_ != nullptr) {
+    // Also where the offload has failed: what is under way uses the run's memory.
+    const Status shared = runtime_->run(shards_->settle());
+    if (settled.ok()) settled = shared;
+  }
   if (recording_) recording_->record_counters();
   return settled;
 }

@@ -12,8 +12,9 @@ namespace sluice {
 
 // What each rank's `run` comes to, by rank. A rank that fails ends the others, as a process would.
 template <typename Value>
-std::vector<Result<Value>> on_ranks(const collective::ThreadWorldOptions& options,
-                                    const std::function<Result<Value>(train::Ranks&)>& run) {
+std::vector<Result<Value>> on_communicators(
+    const collective::ThreadWorldOptions& options,
+    const std::function<Result<Value>(train::Ranks&, const collective::Communicator&)>& run) {
   const auto world = collective::ThreadWorld::make(options);
   std::vector<Result<Value>> outcomes(static_cast<std::size_t>(options.rank_count),
                                       make_error(ErrorCode::internal, "it has not run"));
@@ -25,7 +26,7 @@ std::vector<Result<Value>> on_ranks(const collective::ThreadWorldOptions& option
                          },
                          {.checks = collective::CallChecks::on}));
     ASSIGN_OR_RETURN(const std::unique_ptr<train::Ranks> ranks, train::Ranks::make(*communicator));
-    Result<Value> outcome = run(*ranks);
+    Result<Value> outcome = run(*ranks, *communicator);
     if (!outcome.ok()) {
       communicator->end_all(outcome.error());
       return outcome;
@@ -39,6 +40,16 @@ std::vector<Result<Value>> on_ranks(const collective::ThreadWorldOptions& option
   }
   for (std::thread& thread : threads) thread.join();
   return outcomes;
+}
+
+template <typename Value>
+std::vector<Result<Value>> on_ranks(const collective::ThreadWorldOptions& options,
+                                    const std::function<Result<Value>(train::Ranks&)>& run) {
+  return on_communicators<Value>(
+      options,
+      [&](train::Ranks& ranks, const collective::Communicator& /*communicator*/) -> Result<Value> {
+        return run(ranks);
+      });
 }
 
 }  // namespace sluice
