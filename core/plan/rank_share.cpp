@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "base/nearest.h"
 
@@ -95,8 +94,11 @@ Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config) {
   std::vector<std::string> names(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
   std::erase(names, "keep_gathered");
   shard::Overlaps overlaps = shard::Overlaps::none();
-  for (const auto part : std::views::split(text, ',')) {
-    const std::string_view word(part.begin(), part.end());
+  // An empty text is one empty word; std::views::split would make it none.
+  for (std::size_t first = 0; first <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', first), text.size());
+    const std::string_view word = std::string_view(text).substr(first, comma - first);
+    first = comma + 1;
     const auto found = std::ranges::find(names, word);
     if (found == names.end()) {
       return make_error(ErrorCode::config,
