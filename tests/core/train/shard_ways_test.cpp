@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/train/rank_requests.h"
 #include "tests/core/train/failing_run.h"
 #include "tests/core/train/shard_runs.h"
 
