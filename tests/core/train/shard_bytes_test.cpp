@@ -109,8 +109,8 @@ std::ostream& operator<<(std::ostream& out, const Sent& sent) {
              << sent.sums << ", reductions " << sent.reductions << ", shares " << sent.shares;
 }
 
-// Of all ranks in a step, by the table: of p ranks that gather or scatter v bytes together each
-// part is sent to, or comes from, p - 1 others. Gradients are fp32 here.
+// What all ranks send in a step, by the table: where p ranks gather or scatter, each part goes to
+// p - 1 others, or comes from them. Gradients are fp32.
 Sent by_the_table(const model::FlatLayout& layout, const shard::Triple& triple, int ranks) {
   const std::int64_t parameters = triple.parameters.size();
   const std::int64_t state = triple.state.size() / parameters;

@@ -88,7 +88,7 @@ TEST_CASE("sharded ranks have the bits of one rank, whatever goes where") {
     for (std::size_t s = 0; s < plain.steps.size(); ++s) {
       CHECK(found.steps[s].skipped == plain.steps[s].skipped);
       CHECK(found.steps[s].tokens == plain.steps[s].tokens);
-      // Of a step that is skipped it is not a number.
+      // The norm of a step that is skipped is not a number.
       if (plain.steps[s].skipped) {
         skipped += 1;
       } else {

@@ -10,7 +10,7 @@ using namespace sluice;
 
 namespace {
 
-// Of the 16 triples; under a sanitizer every rank takes many times as long.
+// Every how many of the 16 triples are tried: a rank takes many times as long under a sanitizer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t kTripleStride = 5;
 #else
