@@ -117,6 +117,8 @@ std::string mode_line(const settings::RunConfig& config, ModeClock clock,
   if (shards.state != "1x1") {
     text += fmt::format(", sharded {},{},{}", shards.parameters, shards.gradients, shards.state);
   }
+  if (!hardware.ranks.empty())
+    text += fmt::format(", communication EMULATED as {}", hardware.ranks);
   if (clock == ModeClock::simulated) return text + " · SIMULATED CLOCK, no data";
   std::string made_of = is_csd ? ", " + hardware.devices : "";
   if (!hardware.computes.empty()) made_of += ", computed by " + hardware.computes;

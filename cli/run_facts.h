@@ -19,6 +19,7 @@ enum class ModeClock : std::uint8_t { of_settings, simulated };
 struct RunHardware {
   std::string devices;   // of method=csd: csd::DeviceFactory::description()
   std::string computes;  // model::ComputeDevice::description(); empty: the host
+  std::string ranks;     // whose communication is emulated: "2x2"; empty: none is
 };
 
 // One line that names the modes that stand in for hardware (D8), and clipping that is not by the

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 
-#include "cli/run_facts.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
@@ -42,10 +41,12 @@ void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
   collector_.add(mode_row(run_, step, ts));
 }
 
+RunHardware hardware_of(const train::TrainingRun& run) {
+  return {run.device_description(), run.compute_description(), run.emulated_ranks()};
+}
+
 rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts) {
-  return {ts, step,
-          mode_line(run.config(), ModeClock::of_settings,
-                    {run.device_description(), run.compute_description()})};
+  return {ts, step, mode_line(run.config(), ModeClock::of_settings, hardware_of(run))};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {

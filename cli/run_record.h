@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/run_facts.h"
 #include "core/settings/run_config.h"
 #include "core/train/training_run.h"
 #include "profiler/collect/collector.h"
@@ -27,6 +28,9 @@ class KnobRecorder final : public train::TrainObserver {
   const train::TrainingRun& run_;
   collect::Collector& collector_;
 };
+
+// For the mode line.
+RunHardware hardware_of(const train::TrainingRun& run);
 
 // For table `mode`: in which mode the run's steps go from `step` on.
 rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts);

@@ -333,8 +333,7 @@ class TrainCommand {
   std::string header() const {
     return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
                        format_count(static_cast<double>(run_->layout().parameter_count)),
-                       mode_line(config_, ModeClock::of_settings,
-                                 {run_->device_description(), run_->compute_description()}),
+                       mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
                        arguments_.resume ? "Going on from" : "Writing",
                        arguments_.resume
                            ? fmt::format("step {}", run_->store().committed().position.step)

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/paint.h"
 #include "cli/run_facts.h"
+#include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "core/settings/clipping.h"
 #include "profiler/analyze/phase.h"
@@ -157,8 +158,7 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
       report.last_step, run.config().files.state_directory);
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
   text +=
-      fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings,
-                                          {run.device_description(), run.compute_description()}));
+      fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings, hardware_of(run)));
   if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
   if (run.activations() != nullptr) {
     text += activation_text(run.activations()->counts(),
@@ -233,8 +233,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["resume"] = resume_command;
   json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
-  json["mode"] = mode_line(run.config(), ModeClock::of_settings,
-                           {run.device_description(), run.compute_description()});
+  json["mode"] = mode_line(run.config(), ModeClock::of_settings, hardware_of(run));
   if (run.emulated_clock() != nullptr) {
     const runtime::EmulatedClock& clock = *run.emulated_clock();
     const runtime::EmulationReport all = clock.report();

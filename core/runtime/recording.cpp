@@ -70,6 +70,7 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
 RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
   const OperationLabel& label = operation.label;
   if (label.accelerator >= 0) return &accelerators_[static_cast<std::size_t>(label.accelerator)];
+  if (stage_info(label.stage).place == StagePlace::ranks) return place_of_ranks(operation);
   if (label.device == kNoDevice) return nullptr;
   Place& device = devices_[label.device];
   const bool is_kernel = operation.cost.route.empty();
@@ -77,6 +78,14 @@ RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
     return nullptr;
   }
   return &device;
+}
+
+RecordingSink::Place* RecordingSink::place_of_ranks(const Operation& operation) {
+  if (operation.cost.route.empty()) return nullptr;
+  if (!ranks_) {
+    ranks_ = Place{recorder_.add_track(record::kNoTrack, "link", "ranks"), "ranks", kNoEngine, {}};
+  }
+  return &*ranks_;
 }
 
 record::TrackId RecordingSink::track_of(const OperationState& state) {
@@ -103,12 +112,18 @@ record::TrackId RecordingSink::track_of(const OperationState& state) {
 record::TrackId RecordingSink::add_way(const Place& place, const OperationState& state) {
   const Operation& operation = state.operation;
   std::vector<record::TrackLink> links;
+  const auto direction = operation.cost.direction == platform::Direction::read
+                             ? record::LinkDirection::read
+                             : record::LinkDirection::write;
   for (const platform::LinkId link : operation.cost.route) {
-    links.push_back({platform::index_of(link), operation.cost.direction == platform::Direction::read
-                                                   ? record::LinkDirection::read
-                                                   : record::LinkDirection::write});
+    const auto is_it = [link](const record::TrackLink& other) {
+      return other.link_id == platform::index_of(link);
+    };
+    // A route of ranks may cross a link several times; a track has it once.
+    if (std::ranges::none_of(links, is_it)) links.push_back({platform::index_of(link), direction});
   }
-  const std::string_view kind = operation.label.accelerator >= 0 ? "link" : "device";
+  const bool is_of_device = operation.label.accelerator < 0 && operation.label.device != kNoDevice;
+  const std::string_view kind = is_of_device ? "device" : "link";
   return recorder_.add_track(place.track, kind, name_of_way(place.name, state, link_names_), links);
 }
 

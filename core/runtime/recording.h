@@ -4,11 +4,11 @@
 // activations becomes a span of its layer on the track "waiting", with the name of what a verdict
 // calls it (profiler/analyze/cause.h).
 //
-// Tracks: "compute" (forward, backward), "host" (the host's kernels and commits), and below each
-// device and each accelerator one track for each stage and route, or for each compute unit that the
-// stage's kernels run on where the device has several. A track is made when an operation
-// first takes its route, with the links of that route; so the links of a track are those that its
-// bytes really took, whatever was changed meanwhile.
+// Tracks: "compute" (forward, backward), "host" (the host's kernels, commits, and what goes between
+// ranks over no link), and below each device, each accelerator and "ranks" one track for each stage
+// and route, or for each compute unit that the stage's kernels run on where the device has several.
+// A track is made when an operation first takes its route, with the links of that route; so the
+// links of a track are those that its bytes really took, whatever was changed meanwhile.
 //
 // Thread contract: made before the run; called on the owner thread, whose ring it is. Allocates
 // when an operation takes a route that none took before, and at the first wait for activations.
@@ -80,6 +80,7 @@ class RecordingSink final : public OperationSink {
   void note_accelerator_memory(const OperationState& state);
   void begin_waiting();
   record::TrackId track_of(const OperationState& state);
+  Place* place_of_ranks(const Operation& operation);
   Place* place_of(const Operation& operation);
   record::TrackId add_way(const Place& place, const OperationState& state);
 
@@ -94,6 +95,7 @@ class RecordingSink final : public OperationSink {
   IdVector<platform::LinkId, std::string> link_names_;
   IdVector<DeviceId, Place> devices_;
   std::vector<Place> accelerators_;
+  std::optional<Place> ranks_;  // made when something goes between ranks over links
   std::function<std::int64_t()> accelerator_memory_;
 };
 

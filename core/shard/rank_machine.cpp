@@ -8,24 +8,13 @@
 #include "base/units.h"
 
 namespace sluice::shard {
-namespace {
-
-// The most that a platform file may say: bounds nothing.
-constexpr double kUnbounded = 1e18;
-
-}  // namespace
 
 RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
                          const Triple& triple)
     : platform_(cluster_platform), step_(step), triple_(triple) {
   CHECK(platform_.cluster.has_value());
   const platform::Cluster& cluster = *platform_.cluster;
-  const auto add = [this](const char* name, const platform::ClusterLink& link) {
-    return link.bytes_per_s > 0 ? add_link(name, link.bytes_per_s, 0) : platform::LinkId{-1};
-  };
-  within_ = add("rank.within", cluster.within);
-  between_ = add("node.between", cluster.between);
-  spine_ = add("leaf.spine", cluster.spine);
+  links_ = add_cluster_links(platform_);
   for (const CollectiveUse& use : step_collectives(step_, triple_, cluster.mesh)) {
     if (use.collective == Collective::all_gather || use.collective == Collective::reduce_scatter) {
       continue;  // by layer
@@ -41,23 +30,11 @@ RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepS
   }
 }
 
-platform::LinkId RankMachine::add_link(std::string name, double bytes_per_s, TimeNs latency_ns) {
-  platform::Link link;
-  link.name = std::move(name);
-  link.read_bytes_per_s = link.write_bytes_per_s = bytes_per_s;
-  link.latency_ns = latency_ns;
-  platform_.links.push_back(std::move(link));
-  return platform::LinkId{static_cast<std::int32_t>(platform_.links.size() - 1)};
-}
-
 RankMachine::Way RankMachine::make_way(std::string name, const CollectiveCost& cost) {
   const double bytes_per_s =
-      cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds : kUnbounded;
-  Way way{{add_link(std::move(name), bytes_per_s, cost.latency_ns)}, cost.edge_bytes};
-  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.within_times), within_);
-  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.between_times), between_);
-  way.route.insert(way.route.end(), static_cast<std::size_t>(cost.spine_times), spine_);
-  return way;
+      cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds : kUnboundedBandwidth;
+  const platform::LinkId own = add_link(platform_, std::move(name), bytes_per_s, cost.latency_ns);
+  return {route_over(links_, own, cost), cost.edge_bytes};
 }
 
 RankMachine::Way RankMachine::layer_way(Collective collective,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/runtime/runtime.h"
-#include "core/shard/cost.h"
+#include "core/shard/cluster_links.h"
 #include "core/shard/rank_step.h"
 
 namespace sluice::shard {
@@ -48,16 +48,13 @@ class RankMachine {
   const Way& way(Purpose purpose, std::int64_t size_bytes) const;
 
  private:
-  platform::LinkId add_link(std::string name, double bytes_per_s, TimeNs latency_ns);
   Way make_way(std::string name, const CollectiveCost& cost);
   Way layer_way(Collective collective, std::span<const std::int64_t> modules);
 
   platform::Platform platform_;
   StepShape step_;
   Triple triple_;
-  platform::LinkId within_{-1};
-  platform::LinkId between_{-1};
-  platform::LinkId spine_{-1};
+  ClusterLinks links_;
   std::vector<Way> gathers_;  // by layer, as the next; empty where parameters are whole
   std::vector<Way> scatters_;
   std::map<std::pair<Purpose, std::int64_t>, Way> ways_;  // of all else

@@ -8,12 +8,29 @@ using collective::Call;
 using collective::GroupId;
 using collective::Kind;
 
+namespace {
+
+shard::CollectiveKind sum_among(const platform::Scope& mesh) {
+  return {.collective = shard::Collective::all_reduce, .group = {.scope = mesh}};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Ranks>> Ranks::make(collective::Communicator& communicator) {
   std::vector<int> all(static_cast<std::size_t>(communicator.rank_count()));
   std::iota(all.begin(), all.end(), 0);
   ASSIGN_OR_RETURN(const GroupId gradients, communicator.make_group(all));
   ASSIGN_OR_RETURN(const GroupId commits, communicator.make_group(all));
   return std::unique_ptr<Ranks>(new Ranks(communicator, gradients, commits));
+}
+
+Status Ranks::charge(platform::Platform& platform, std::int32_t rank_count) {
+  costs_ = nullptr;
+  if (!platform.cluster) return ok_status();
+  ASSIGN_OR_RETURN(platform.cluster, shard::cut_to_ranks(*platform.cluster, rank_count));
+  const shard::CollectiveKind sum = sum_among(platform.cluster->mesh);
+  costs_ = shard::CollectiveLinks::add_to(platform, {&sum, 1});
+  return ok_status();
 }
 
 runtime::Operation Ranks::sum_gradient(runtime::Runtime& runtime, LayerId layer,
@@ -23,6 +40,8 @@ runtime::Operation Ranks::sum_gradient(runtime::Runtime& runtime, LayerId layer,
   operation.label.stage = runtime::Stage::all_reduce;
   operation.label.layer = layer;
   operation.label.size_bytes = std::ssize(values) * 4;
+  if (costs_ != nullptr)
+    costs_->charge(operation, sum_among(costs_->mesh()), std::ssize(values) * 4);
   operation.work.kind = runtime::WorkKind::external;
   operation.work.start = [this, layer, values](runtime::Completion completion) {
     Call call;

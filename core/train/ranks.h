@@ -22,6 +22,7 @@
 #include "core/model/trainable_model.h"
 #include "core/runtime/runtime.h"
 #include "core/train/shard_groups.h"
+#include "core/shard/collective_links.h"
 
 namespace sluice::train {
 
@@ -33,6 +34,13 @@ class Ranks {
   int rank() const { return communicator_.rank(); }
   int count() const { return communicator_.rank_count(); }
   bool is_first() const { return rank() == 0; }
+
+  // Sums cost from now on what the platform's cluster says of so many of its ranks; adds the links
+  // to the platform, before a clock is made of it. Without a cluster they cost nothing. Errors
+  // (ErrorCode::config): the cluster has no such part.
+  Status charge(platform::Platform& platform, std::int32_t rank_count);
+  // Null: sums cost nothing.
+  const shard::CollectiveLinks* costs() const { return costs_.get(); }
 
   // Adds up a layer's gradient over all ranks, in place; all ranks, in the same order of layers.
   runtime::Operation sum_gradient(runtime::Runtime& runtime, LayerId layer,
@@ -65,6 +73,7 @@ class Ranks {
   // Both are of all ranks: their calls come in no order to one another.
   collective::GroupId gradients_;
   collective::GroupId commits_;
+  std::shared_ptr<const shard::CollectiveLinks> costs_;
 };
 
 }  // namespace sluice::train

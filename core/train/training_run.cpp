@@ -52,6 +52,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
     ASSIGN_OR_RETURN(run->plan_.platform,
                      plan::with_real_accelerator(run->plan_.platform, run->config()));
   }
+  if (run->ranks_ != nullptr && run->config().clock.kind == settings::ClockKind::emulated) {
+    RETURN_IF_ERROR(run->ranks_->charge(run->plan_.platform, run->ranks_->count()));
+  }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));
   RETURN_IF_ERROR(run->plan_memory(*request.factory));
@@ -74,6 +77,11 @@ TrainingRun::~TrainingRun() {
   if (step_context_ == nullptr) return;
   const Status settled = settle();
   static_cast<void>(settled);  // the error that is being told comes first
+}
+
+std::string TrainingRun::emulated_ranks() const {
+  const bool has_costs = ranks_ != nullptr && ranks_->costs() != nullptr;
+  return has_costs ? platform::scope_text(ranks_->costs()->mesh()) : std::string();
 }
 
 Status TrainingRun::settle() {

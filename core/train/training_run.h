@@ -64,6 +64,8 @@ class TrainingRun {
   std::string compute_description() const {
     return built_.device != nullptr ? built_.device->description() : std::string();
   }
+  // The ranks whose communication takes what the platform's cluster says, such as "2x2"; "": none.
+  std::string emulated_ranks() const;
   const plan::MemoryPlan& memory_plan() const { return memory_plan_; }
   // What it has, for whoever plans a change of knobs.
   plan::LivePlan live_plan() const;

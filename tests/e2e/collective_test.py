@@ -2,16 +2,14 @@
 """Ranks that are processes of MPI (docs/collective.md): what every implementation promises, what
 happens to all when one dies, stops or fails, and the same over two nodes."""
 
-import contextlib
-import os
 import re
-import shutil
 import subprocess
 import sys
 import uuid
 
 from launched import environment, mpirun, processes_with
-from sluice_run import BUILD, LIMIT_S, Skip, main, require, require_equal, require_words, test
+from sluice_run import BUILD, LIMIT_S, main, require, require_equal, require_words, test
+from two_nodes import two_nodes
 
 PROGRAM = BUILD / "bin/collective_ranks"
 RANKS = 4
@@ -94,68 +92,14 @@ def a_process_that_leaves_ends_all_with_its_exit_code(_):
     require_equal(code, 7, f"exit code: {said}")
 
 
-# Two nodes ----------------------------------------------------------------------------------------
-
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
-# mpirun starts its daemons through this in place of ssh: HOST COMMAND... The name of a node must be
-# its own, or its ranks count as this machine's.
-AGENT = """#!/bin/sh
-case $1 in *0.1) node={0};; *) node={1};; esac
-shift
-exec ip netns exec $node unshare --uts sh -c "hostname $node; $*"
-"""
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-
-
-@contextlib.contextmanager
-def two_nodes():
-    """Names of two network namespaces that a pair of interfaces joins."""
-    if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
-        raise Skip("network namespaces need root, ip (Debian: iproute2) and unshare")
-    tag = uuid.uuid4().hex[:6]
-    names = (f"sluice{tag}a", f"sluice{tag}b")
-    try:
-        for name in names:
-            made = ip("netns", "add", name)
-            if made.returncode != 0:
-                raise Skip(f"ip netns add: {made.stderr.strip()}")
-        made = ip("link", "add", f"v{tag}a", "netns", names[0], "type", "veth",
-                  "peer", "name", f"v{tag}b", "netns", names[1])
-        if made.returncode != 0:
-            raise Skip(f"ip link add: {made.stderr.strip()}")
-        for name, end, address in zip(names, "ab", ADDRESSES):
-            ip("-n", name, "addr", "add", f"{address}/24", "dev", f"v{tag}{end}")
-            ip("-n", name, "link", "set", f"v{tag}{end}", "up")
-            ip("-n", name, "link", "set", "lo", "up")
-        yield names
-    finally:
-        for name in names:
-            ip("netns", "delete", name)
-
-
-def ranks_on(names, place, mode):
-    agent = place / "agent.sh"
-    agent.write_text(AGENT.format(*names))
-    agent.chmod(0o755)
-    only = ["--mca", "oob_tcp_if_include", "10.77.0.0/24", "--mca", "btl_tcp_if_include",
-            "10.77.0.0/24", "--mca", "plm_rsh_agent", str(agent)]
-    command = [*mpirun(), *only, "-host", ",".join(f"{address}:2" for address in ADDRESSES),
-               "-n", str(RANKS), str(PROGRAM), mode]
-    return run(["ip", "netns", "exec", names[0], "unshare", "--uts", "sh", "-c",
-                'hostname "$0" && exec "$@"', names[0], *command])
-
-
 @test
 def four_processes_on_two_nodes_keep_every_promise(place):
-    mpirun()
-    with two_nodes() as names:
-        code, said = ranks_on(names, place, "nodes")
+    with two_nodes(place) as nodes:
+        on_both = nodes.mpirun(RANKS // 2) + ["-n", str(RANKS), str(PROGRAM)]
+        code, said = run([*on_both, "nodes"])
         require_equal((code, re.findall(r"on node (\d)", said)), (0, ["0", "0", "1", "1"]),
                       f"nodes of the ranks: {said}")
-        require_promises(*ranks_on(names, place, "conformance"))
+        require_promises(*run([*on_both, "conformance"]))
 
 
 if __name__ == "__main__":

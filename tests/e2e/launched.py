@@ -1,11 +1,14 @@
 """Programs under mpirun, and whether any process of theirs is left."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
+import subprocess
+import uuid
 
-from sluice_run import Skip
+from sluice_run import LIMIT_S, SLUICE, Skip, require_equal
 
 MARK = "SLUICE_TEST_MARK"
 
@@ -30,3 +33,34 @@ def processes_with(mark):
             if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
                 found.append(folder.name)
     return found
+
+
+class Launched:
+    """Ranks of `sluice train` under a launcher (words up to the program), by one mark in their
+    environment."""
+
+    def __init__(self, place, launcher, *flags, run=None, **settings):
+        self.mark = uuid.uuid4().hex
+        command = [*launcher, str(SLUICE)] + [
+            str(word) for word in place.arguments(*flags, run=run, **settings)]
+        self.process = subprocess.Popen(command, cwd=place.path, env=environment(self.mark),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def done(self):
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        require_equal(processes_with(self.mark), [], "processes that are left")
+        return self.process.returncode, out, err
+
+    def json(self):
+        code, out, err = self.done()
+        require_equal(code, 0, f"exit code: {err}")
+        return json.loads(out)
+
+    def ranks(self):
+        """Process ids of the ranks, the launcher's left out."""
+        found = []
+        for pid in processes_with(self.mark):
+            with contextlib.suppress(OSError):
+                if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(SLUICE):
+                    found.append(int(pid))
+        return found

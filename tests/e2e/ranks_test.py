@@ -8,13 +8,12 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
-import uuid
 
-from launched import environment, mpirun, processes_with
-from sluice_run import SLUICE, Failure, database, main, require, require_equal, require_words, test
+from launched import Launched, mpirun
+from sluice_run import (TESTBED, Failure, database, main, require, require_equal, require_words,
+                        test)
 
 RANKS = 3
 # Steps of a few milliseconds: enough of them that a kill hits one.
@@ -22,36 +21,8 @@ SETTINGS = {"steps": 30, "validation_every": 0, "validation_batches": 1, "sample
             "clock": "real", "threads": 1}
 
 
-class Launched:
-    """Ranks of `sluice train` under mpirun, by one mark in their environment."""
-
-    def __init__(self, place, *flags, ranks=RANKS, **settings):
-        self.mark = uuid.uuid4().hex
-        command = mpirun() + ["-n", str(ranks), str(SLUICE)] + [
-            str(word) for word in place.arguments(*flags, **{**SETTINGS, **settings})]
-        self.process = subprocess.Popen(command, cwd=place.path, env=environment(self.mark),
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def done(self):
-        out, err = self.process.communicate(timeout=300)
-        require_equal(processes_with(self.mark), [], "processes that are left")
-        return self.process.returncode, out, err
-
-    def json(self):
-        code, out, err = self.done()
-        require_equal(code, 0, f"exit code: {err}")
-        return json.loads(out)
-
-    def ranks(self):
-        """Process ids of the ranks, the launcher's left out."""
-        found = []
-        for pid in processes_with(self.mark):
-            try:
-                if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(SLUICE):
-                    found.append(int(pid))
-            except OSError:
-                pass
-        return found
+def launched(place, *flags, **settings):
+    return Launched(place, [*mpirun(), "-n", str(RANKS)], *flags, **{**SETTINGS, **settings})
 
 
 def one_rank(place, **settings):
@@ -66,7 +37,7 @@ def near(found, wanted):
 @test
 def ranks_have_the_losses_of_one_with_as_many_micro_batches_and_the_same_bits_again(place):
     plain = one_rank(place)
-    found = [Launched(place, "--json", output=f"again{i}", **more).json()
+    found = [launched(place, "--json", output=f"again{i}", **more).json()
              for i, more in enumerate(({}, {"method": "host", "devices": 1},
                                        {"overlap": "exact", "activations": "offload"}))]
     # A table that embedding and head share is summed by rank first, and by micro-batch first with
@@ -89,25 +60,73 @@ def ranks_have_the_losses_of_one_with_as_many_micro_batches_and_the_same_bits_ag
 
 @test
 def one_rank_speaks_for_all(place):
-    code, out, err = Launched(place, steps=3).done()
+    code, out, err = launched(place, steps=3).done()
     require_equal(code, 0, f"exit code: {err}")
     require_equal(out.count("Done: steps 1 to 3"), 1, "reports")
     require_words(out, [f"· {RANKS} ranks", f"mpirun -n {RANKS} sluice train"], "report")
-    code, out, err = Launched(place, output="wrong", buffers=0).done()
+    code, out, err = launched(place, output="wrong", buffers=0).done()
     require(code != 0, "a wrong setting is accepted")
     require_words(err, ["buffers"], "the error")
+
+
+def on_cluster(place, ranks, nodes):
+    """The test bed, with a cluster of slow links."""
+    path = place / "cluster.toml"
+    path.write_text(TESTBED.read_text() + f"""
+[cluster]
+ranks = {ranks}
+nodes = {nodes}
+within = {{ bandwidth = "20 MB/s", latency = "1 ms" }}
+between = {{ bandwidth = "10 MB/s", latency = "1 ms" }}
+""")
+    return path
+
+
+@test
+def communication_takes_what_the_cluster_says_under_the_emulated_clock(place):
+    emulated = {"steps": 4, "clock": "emulated", "time_scale": 2}
+    plain = launched(place, "--json", output="plain", **emulated).json()
+    found = launched(place, "--json", output="cluster", platform=on_cluster(place, 3, 2),
+                     **emulated).json()
+    require_equal((found["losses"], found["state_digest"]),
+                  (plain["losses"], plain["state_digest"]), "bits")
+    require_words(found["mode"], ["3 ranks, communication EMULATED as 3x1", "EMULATED CLOCK x2"],
+                  "mode")
+    require("communication" not in plain["mode"], f"mode without a cluster: {plain['mode']}")
+    with database(place / "cluster/rank-1/run.db") as db:
+        sums = db.execute("SELECT s.bytes, s.dur, t.id FROM span s JOIN string n ON n.id = "
+                          "s.name_id JOIN track t ON t.id = s.track_id "
+                          "WHERE n.value = 'all_reduce'").fetchall()
+        links = {name for name, in db.execute(
+            "SELECT l.name FROM track_link t JOIN link l ON l.id = t.link_id WHERE t.track_id = ?",
+            (sums[0][2],))}
+    require_equal(links, {"rank.within", "all_reduce 3x1"}, "links of a sum")
+    require_equal(len(sums), 4 * 4, "sums: of each layer, once a step")
+    for size_bytes, dur_ns, _ in sums:
+        # Around a ring of three, there and back; four hops before the bytes. The clock's
+        # nanoseconds are rounded.
+        require(dur_ns >= 2 * (size_bytes / 20e6 + 4e-3) * 1e9 - 10,
+                f"a sum of {size_bytes} bytes took {dur_ns} ns")
+
+
+@test
+def ranks_that_are_no_part_of_the_cluster_are_told_what_is(place):
+    code, _, err = launched(place, output="wrong", clock="emulated",
+                            platform=on_cluster(place, 2, 2)).done()
+    require(code != 0, "it is accepted")
+    require_words(err, ["3 ranks are no part of a [cluster] of 2x2"], "the error")
 
 
 @test
 def ranks_that_are_killed_go_on_to_the_same_bits(place):
     chance = random.Random(3)
-    plain = Launched(place, "--json", output="whole").json()
+    plain = launched(place, "--json", output="whole").json()
     began = time.monotonic()
-    Launched(place, "--json", output="timed").json()
+    launched(place, "--json", output="timed").json()
     whole_s = time.monotonic() - began
     for kill in range(8):
         output = f"killed{kill}"
-        run = Launched(place, "--json", output=output)
+        run = launched(place, "--json", output=output)
         victims = 0
         until = time.monotonic() + chance.uniform(0.3, 1.0) * whole_s
         while time.monotonic() < until and run.process.poll() is None:
@@ -124,11 +143,11 @@ def ranks_that_are_killed_go_on_to_the_same_bits(place):
         begun = all(path.exists() for path in states)
         if not begun:
             shutil.rmtree(place / output, ignore_errors=True)
-        resumed = Launched(place, "--json", *(["--resume"] if begun else []), output=output)
+        resumed = launched(place, "--json", *(["--resume"] if begun else []), output=output)
         code, out, err = resumed.done()
         if code != 0 and "never committed" in err:  # killed before there was anything to go on from
             shutil.rmtree(place / output, ignore_errors=True)
-            code, out, err = Launched(place, "--json", output=output).done()
+            code, out, err = launched(place, "--json", output=output).done()
         if code != 0:
             raise Failure(f"kill {kill}: {code}: {err}")
         require_equal(json.loads(out)["state_digest"], plain["state_digest"], f"kill {kill}")

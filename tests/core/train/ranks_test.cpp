@@ -38,6 +38,19 @@ Trained one_rank(std::vector<std::string> settings, int micro_steps) {
   return *std::move(trained);
 }
 
+// The platform of small runs, with a cluster of 4 MB/s links.
+std::string with_cluster(const SmallRun& files, const std::string& ranks_and_nodes) {
+  std::ifstream plain(std::string(SLUICE_SOURCE_DIR) +
+                      "/sample_models/platforms/smartssd-a5000.toml");
+  std::string text{std::istreambuf_iterator<char>(plain), {}};
+  text += "\n[cluster]\n" + ranks_and_nodes +
+          "\nwithin = { bandwidth = \"4 MB/s\", latency = \"2 ms\" }\n"
+          "between = { bandwidth = \"1 GB/s\" }\n";
+  const std::string path = files.folder.file("cluster.toml");
+  write_text(path, text);
+  return "platform=" + path;
+}
+
 }  // namespace
 
 TEST_CASE("ranks have the bits of one rank with as many micro-batches, whatever goes where") {
@@ -66,6 +79,42 @@ TEST_CASE("ranks have the bits of one rank with as many micro-batches, whatever 
         CHECK(rank->steps[s].tokens == plain.steps[s].tokens);
       }
     }
+  }
+}
+
+TEST_CASE("sums on an emulated cluster take what its links say, and change no bit") {
+  const std::vector<std::string> settings = {"clock=emulated", "time_scale=1"};
+  const Trained plain = one_rank(settings, 2);
+  const SmallRun files;
+  std::vector<std::string> on_cluster = settings;
+  on_cluster.push_back(with_cluster(files, "ranks = 2\nnodes = 2"));
+  for (const Result<Trained>& rank : train_ranks(files, 2, on_cluster)) {
+    INFO(message_of(rank));
+    REQUIRE(rank.ok());
+    CHECK(rank->losses == plain.losses);
+    CHECK(rank->digest == plain.digest);
+    // Two ranks send each other all gradients, in fp32; two rounds, each of 2 ms, for each of four
+    // layers.
+    const std::int64_t step_bytes = 4 * rank->parameter_count;
+    CHECK(rank->link_bytes.back().size_bytes[0] == 6 * step_bytes);
+    const auto sums_ns = static_cast<TimeNs>(static_cast<double>(step_bytes) / 4e6 * 1e9);
+    for (const train::StepReport& step : rank->steps) {
+      CHECK(step.total_ns >= sums_ns + 4 * 2 * 2'000'000);
+    }
+  }
+}
+
+TEST_CASE("ranks that are no part of an emulated cluster are refused") {
+  const SmallRun files;
+  const std::string platform = with_cluster(files, "ranks = 2\nnodes = 2");
+  for (const Result<Trained>& rank : train_ranks(files, 3, {"clock=emulated", platform})) {
+    REQUIRE_FALSE(rank.ok());
+    CHECK_THAT(rank.error().message(),
+               Catch::Contains("3 ranks are no part of a [cluster] of 2x2"));
+  }
+  for (const Result<Trained>& rank : train_ranks(files, 3, {"clock=real", platform})) {
+    INFO(message_of(rank));
+    CHECK(rank.ok());
   }
 }
 
