@@ -17,6 +17,7 @@
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
 #include "core/simulate/batch_order.h"
+#include "core/simulate/rank_part.h"
 #include "core/tune/recorded_run.h"
 #include "storage/rundb/reader.h"
 
@@ -31,6 +32,7 @@ struct SimulateArguments {
   std::vector<std::string> platform_changes;
   std::string database;
   std::string sweep;
+  std::int64_t ranks = 1;            // of a cluster, each with the whole model
   std::string sharding;              // of a cluster's ranks
   std::vector<std::string> without;  // overlaps of a sharded step
   bool json = false;
@@ -39,9 +41,27 @@ struct SimulateArguments {
 
 // What --set and --platform-set say, and what a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
-  if (!arguments.like.empty()) return config_like(arguments.like, arguments.overrides);
-  return simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides);
+  ASSIGN_OR_RETURN(
+      settings::RunConfig config,
+      !arguments.like.empty()
+          ? config_like(arguments.like, arguments.overrides)
+          : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
+  config.batch.rank_count = arguments.ranks;
+  return config;
 }
+
+// A plan, and which rank's part of a run it is.
+struct Simulated {
+  plan::RunPlan plan;
+  std::optional<simulate::RankPart> part;  // of several ranks
+
+  std::string mesh() const { return part ? part->mesh() : std::string(); }
+  Result<simulate::SimulatedStep> step(const simulate::SimulationRecording* recording) const {
+    return part ? simulate::simulate_rank(plan, *part, recording)
+                : simulate::simulate_step(plan, recording);
+  }
+};
+
 // With --like: model and machine as the record has them, whatever has become of the files.
 Result<tune::RecordedRun> recorded_run(const SimulateArguments& arguments) {
   auto run = tune::open_recorded_run({arguments.like, {}, {}});
@@ -71,6 +91,14 @@ Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const platform::Platform unchanged, platform::load_platform(arguments.platform));
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
   return plan::plan_run(config, shape, platform);
+}
+
+Result<Simulated> simulated_of(const SimulateArguments& arguments) {
+  Simulated simulated;
+  ASSIGN_OR_RETURN(simulated.plan, plan_of(arguments));
+  if (arguments.ranks == 1) return simulated;
+  ASSIGN_OR_RETURN(simulated.part, simulate::RankPart::take(simulated.plan));
+  return simulated;
 }
 
 SimulateArguments with_swept(SimulateArguments arguments, const std::string& key,
@@ -108,7 +136,8 @@ Status record_simulated_machine(const SimulateArguments& arguments, collect::Run
 
 // The step as a run database, which opens like that of a run that trained.
 Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& arguments,
-                                                  const plan::RunPlan& plan) {
+                                                  const Simulated& simulated) {
+  const plan::RunPlan& plan = simulated.plan;
   const std::string& database = arguments.database;
   record::Recorder recorder;
   recorder.set_level(plan.config.record);
@@ -124,11 +153,14 @@ Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& argum
     ASSIGN_OR_RETURN(collector,
                      collect::Collector::start(recorder, std::move(writer), std::move(facts),
                                                {.records_itself = false}));
-    collector->add(rundb::ModeRow{0, 0, mode_line(plan.config, ModeClock::simulated, {})});
+    collector->add(
+        rundb::ModeRow{0, 0,
+                       mode_line(plan.config, ModeClock::simulated,
+                                 {.devices = {}, .computes = {}, .ranks = simulated.mesh()})});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };
-  Result<simulate::SimulatedStep> step = simulate::simulate_step(plan, &recording);
+  Result<simulate::SimulatedStep> step = simulated.step(&recording);
   if (!collector) return step;
   const Status judged = record_verdicts(*collector, database, 0);
   const Status stopped = collector->stop();
@@ -138,19 +170,20 @@ Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& argum
 }
 
 Result<simulate::SimulatedStep> simulate(const SimulateArguments& arguments,
-                                         const plan::RunPlan& plan) {
-  if (arguments.database.empty()) return simulate::simulate_step(plan);
+                                         const Simulated& simulated) {
+  if (arguments.database.empty()) return simulated.step(nullptr);
   RETURN_IF_ERROR(rundb::Writer::check_path(arguments.database));
-  return simulate_recorded(arguments, plan);
+  return simulate_recorded(arguments, simulated);
 }
 
 Status simulate_once(const SimulateArguments& arguments) {
   const TimeNs start_ns = monotonic_now_ns();
-  ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(arguments));
+  ASSIGN_OR_RETURN(const Simulated simulated, simulated_of(arguments));
+  const plan::RunPlan& plan = simulated.plan;
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
-  ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, plan));
+  ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, simulated));
   std::optional<simulate::SimulatedStep> other_order;
-  if (simulate::why_no_other_order(plan).empty()) {
+  if (!simulated.part && simulate::why_no_other_order(plan).empty()) {
     ASSIGN_OR_RETURN(other_order, simulate::simulate_by_batches(plan));
   }
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
@@ -179,8 +212,10 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   for (const std::string& value : sweep.values) {
     progress.show(static_cast<double>(rows.size()) / static_cast<double>(sweep.values.size()),
                   sweep.key + "=" + value);
-    ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_of(with_swept(arguments, sweep.key, value)));
-    ASSIGN_OR_RETURN(simulate::SimulatedStep step, simulate::simulate_step(plan));
+    ASSIGN_OR_RETURN(const Simulated simulated,
+                     simulated_of(with_swept(arguments, sweep.key, value)));
+    const plan::RunPlan& plan = simulated.plan;
+    ASSIGN_OR_RETURN(simulate::SimulatedStep step, simulated.step(nullptr));
     rows.push_back({value, std::move(step)});
     of_what = fmt::format("{} on {}", plan.shape.name, plan.platform.name);
   }
@@ -228,6 +263,12 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--sweep", arguments->sweep,
                    "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
       ->excludes(database);
+  CLI::Option* ranks =
+      command
+          ->add_option("--ranks", arguments->ranks,
+                       "with a cluster: a step of one of so many ranks that each have the whole "
+                       "model, and drives like the platform's; batch is one rank's")
+          ->check(CLI::Range(1, platform::kRanksMax));
   CLI::Option* sharding =
       command
           ->add_option("--shard", arguments->sharding,
@@ -235,6 +276,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                        "state over 4x1,4x1,8x1 ranks (in a node x nodes), or data_parallel, zero1, "
                        "zero2, zero3, mics, auto")
           ->needs(model)
+          ->excludes(ranks)
           ->excludes(database)
           ->excludes("--sweep")
           ->excludes("--platform-set");

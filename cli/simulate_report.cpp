@@ -186,14 +186,16 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
                                  const std::optional<simulate::SimulatedStep>& other_order,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
+  const auto ranks = plan.config.batch.rank_count;
   std::string text = fmt::format(
       "SIMULATED: {} ({} parameters) on {}\n{} · {} · {} device{} · batch {} x {}, subgroups of "
-      "{}\n\n",
+      "{}{}\n\n",
       plan.shape.name, format_count(static_cast<double>(plan.layout.parameter_count)),
       plan.platform.name, settings::value_of(plan.config, "method"),
       settings::value_of(plan.config, "pipeline"), devices, devices == 1 ? "" : "s",
       plan.config.batch.batch, plan.config.batch.sequence,
-      format_count(static_cast<double>(plan.geometry.subgroup_elements)));
+      format_count(static_cast<double>(plan.geometry.subgroup_elements)),
+      ranks > 1 ? fmt::format(" · one of {} ranks", ranks) : "");
   text +=
       fmt::format("A step takes {}{}:\n",
                   format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
@@ -208,6 +210,7 @@ std::string simulate_report_json(const plan::RunPlan& plan, const simulate::Simu
                                  const std::optional<simulate::SimulatedStep>& other_order) {
   nlohmann::ordered_json json;
   json["simulated"] = true;
+  if (plan.config.batch.rank_count > 1) json["ranks"] = plan.config.batch.rank_count;
   for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
     json["seconds"][simulate::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
   }

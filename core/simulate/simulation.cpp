@@ -14,6 +14,7 @@
 #include "core/runtime/runtime.h"
 #include "core/simulate/batch_order.h"
 #include "core/simulate/paced_recording.h"
+#include "core/simulate/rank_part.h"
 #include "core/simulate/usage.h"
 #include "core/train/training_step.h"
 
@@ -115,7 +116,9 @@ class Machine {
  public:
   using TakeStep = decltype(&train::training_step);
 
-  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, TakeStep how) {
+  // `ranks`: null, it is the only one.
+  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, TakeStep how,
+                                               train::Ranks* ranks) {
     std::unique_ptr<Machine> machine(new Machine(plan, how));
     ASSIGN_OR_RETURN(machine->assembly_,
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
@@ -131,7 +134,8 @@ class Machine {
         .layout = plan.layout,
         .layer_costs = plan.layer_costs,
         .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
-        .activations = &*machine->activations_});
+        .activations = &*machine->activations_,
+        .ranks = ranks});
     return machine;
   }
 
@@ -197,12 +201,12 @@ Result<int> warm_up(const plan::RunPlan& plan, Machine& machine) {
 
 Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
                                      const SimulationRecording* recording,
-                                     runtime::OperationSink* listener) {
+                                     runtime::OperationSink* listener, train::Ranks* ranks) {
   ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how, ranks));
   ASSIGN_OR_RETURN(const int shown_count, warm_up(plan, *machine));
   train::StepOutcome outcome;
   UsageSink usage(plan.platform, machine->offload(), outcome);
@@ -249,7 +253,12 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
 Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
                                     const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
-  return simulate_steps(asked, &train::training_step, recording, listener);
+  return simulate_steps(asked, &train::training_step, recording, listener, nullptr);
+}
+
+Result<SimulatedStep> simulate_rank(const plan::RunPlan& plan, const RankPart& part,
+                                    const SimulationRecording* recording) {
+  return simulate_steps(plan, &train::training_step, recording, nullptr, &part.ranks());
 }
 
 Result<SimulatedStep> simulate_by_batches(const plan::RunPlan& plan) {
@@ -257,7 +266,7 @@ Result<SimulatedStep> simulate_by_batches(const plan::RunPlan& plan) {
   if (!why.empty()) {
     return make_error(ErrorCode::unsupported, "the other order of micro-batches: {}", why);
   }
-  return simulate_steps(plan, &step_by_batches, nullptr, nullptr);
+  return simulate_steps(plan, &step_by_batches, nullptr, nullptr, nullptr);
 }
 
 }  // namespace sluice::simulate
