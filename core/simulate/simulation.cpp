@@ -199,6 +199,35 @@ Result<int> warm_up(const plan::RunPlan& plan, Machine& machine) {
   return are_alike(before_ns, dur_ns) ? 1 : kShownOfVarying;
 }
 
+// Steps as they are shown: who records and who listens is told of no others.
+struct ShownSteps {
+  ShownSteps(const plan::RunPlan& plan, Machine& machine)
+      : usage(plan.platform, machine.offload(), outcome) {}
+
+  train::StepOutcome outcome;
+  UsageSink usage;
+  std::optional<PacedRecording> paced;
+};
+
+Status take_shown(const plan::RunPlan& plan, Machine& machine, ShownSteps& shown,
+                  const SimulationRecording* recording, runtime::OperationSink* listener) {
+  ASSIGN_OR_RETURN(const int shown_count, warm_up(plan, machine));
+  machine.runtime().add_sink(&shown.usage);
+  if (listener != nullptr) machine.runtime().add_sink(listener);
+  if (recording != nullptr) {
+    shown.paced.emplace(*recording, plan);
+    RETURN_IF_ERROR(shown.paced->begin(machine.sites(), machine.runtime().now_ns()));
+    machine.runtime().add_sink(&*shown.paced);
+  }
+  for (int i = 0; i < shown_count; ++i) {
+    shown.outcome = {};
+    RETURN_IF_ERROR(machine.take_step(shown.outcome));
+    shown.usage.on_step_end();
+    if (shown.paced && i == 0) RETURN_IF_ERROR(shown.paced->end(shown.outcome));
+  }
+  return ok_status();
+}
+
 Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
                                      const SimulationRecording* recording,
                                      runtime::OperationSink* listener, train::Ranks* ranks) {
@@ -207,26 +236,14 @@ Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeSt
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));
   ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how, ranks));
-  ASSIGN_OR_RETURN(const int shown_count, warm_up(plan, *machine));
-  train::StepOutcome outcome;
-  UsageSink usage(plan.platform, machine->offload(), outcome);
-  machine->runtime().add_sink(&usage);
-  if (listener != nullptr) machine->runtime().add_sink(listener);
-  std::optional<PacedRecording> paced;
-  if (recording != nullptr) {
-    paced.emplace(*recording, plan);
-    RETURN_IF_ERROR(paced->begin(machine->sites(), machine->runtime().now_ns()));
-    machine->runtime().add_sink(&*paced);
-  }
-  for (int i = 0; i < shown_count; ++i) {
-    outcome = {};
-    RETURN_IF_ERROR(machine->take_step(outcome));
-    usage.on_step_end();
-    if (paced && i == 0) RETURN_IF_ERROR(paced->end(outcome));
-  }
-  const SimulatedStep simulated = usage.mean_step();  // without what is left to write
-  RETURN_IF_ERROR(machine->settle());
-  return simulated;
+  ShownSteps shown(plan, *machine);
+  const Status taken = take_shown(plan, *machine, shown, recording, listener);
+  // A step that is not shown is under way still, also where nothing could be recorded.
+  const SimulatedStep mean = taken.ok() ? shown.usage.mean_step() : SimulatedStep();
+  const Status settled = machine->settle();
+  if (!taken.ok()) return taken.error();
+  if (!settled.ok()) return settled.error();
+  return mean;
 }
 
 }  // namespace

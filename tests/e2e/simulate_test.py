@@ -196,6 +196,14 @@ def what_cannot_be_simulated_is_refused_with_exit_code_2(place):
         require_equal(reply.out, "", "standard output")
 
 
+@test
+def an_output_that_cannot_be_written_is_said_with_what_to_do(place):
+    for pipeline in ("serial", "handover", "nbuffer"):
+        reply = sluice("simulate", MODEL, *ON_TESTBED, "--set", f"pipeline={pipeline}", "--db",
+                       place / "no folder/sim.db")
+        reply.refused(2, ["cannot create the run database there", "make the folder first"])
+
+
 CLUSTER = ("--platform", SAMPLES / "platforms/a800-64.toml")
 LLAMA = SAMPLES / "models/llama-7b.toml"
 

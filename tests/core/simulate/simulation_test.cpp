@@ -65,3 +65,32 @@ TEST_CASE("of a run whose steps never become alike the mean is shown") {
     }
   }
 }
+
+// A step of nbuffer leaves something under way, which has to end before the error is told.
+TEST_CASE("a recording that cannot begin is an error of every pipeline") {
+  for (const std::string pipeline : {"serial", "handover", "nbuffer"}) {
+    const plan::RunPlan plan =
+        sample_plan("gpt2-124m", "smartssd-a5000", {"devices=2", "pipeline=" + pipeline});
+    INFO(pipeline);
+    record::Recorder recorder;
+    SimulationRecording recording;
+    recording.recorder = &recorder;
+    recording.begin = [] { return Status(make_error(ErrorCode::io, "there is no room")); };
+    recording.write_down = [] { return ok_status(); };
+    const auto never_begun = simulate_step(plan, &recording);
+    REQUIRE(!never_begun.ok());
+    CHECK(never_begun.error().message() == "there is no room");
+  }
+}
+
+TEST_CASE("a recording that cannot go on is an error, too") {
+  const plan::RunPlan plan = sample_plan("gpt3-175b", "smartssd-a5000", {"devices=10"});
+  record::Recorder recorder;
+  SimulationRecording recording;
+  recording.recorder = &recorder;
+  recording.begin = [] { return ok_status(); };
+  recording.write_down = [] { return Status(make_error(ErrorCode::io, "the drive is full")); };
+  const auto stopped = simulate_step(plan, &recording);
+  REQUIRE(!stopped.ok());
+  CHECK(stopped.error().message() == "the drive is full");
+}
