@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -46,6 +47,26 @@ CollectiveCost measured_cost(const platform::CollectiveCurve& curve, std::int64_
   cost.edge_bytes = ring_edge_bytes(curve.collective, size_bytes, curve.group.size());
   cost.seconds = static_cast<double>(size_bytes) / measured_bandwidth(curve, size_bytes);
   return cost;
+}
+
+// What `size_bytes` take that are read and written again: by the fullest link.
+double drive_seconds(const platform::Platform& platform, double size_bytes) {
+  std::vector<double> crossing_bytes(platform.links.size());
+  for (const platform::Device& device : platform.devices) {
+    for (const platform::LinkId link : device.host_route) {
+      crossing_bytes[static_cast<std::size_t>(index_of(link))] +=
+          size_bytes / static_cast<double>(platform.devices.size());
+    }
+  }
+  double seconds = 0;
+  for (std::size_t i = 0; i < crossing_bytes.size(); ++i) {
+    const platform::Link& link = platform.links[i];
+    const double read = crossing_bytes[i] / link.read_bytes_per_s;
+    const double write = crossing_bytes[i] / link.write_bytes_per_s;
+    seconds = std::max(
+        seconds, link.duplex == platform::Duplex::full ? std::max(read, write) : read + write);
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -120,6 +141,20 @@ RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier ti
   const std::int64_t widest = std::ranges::max(step.module_elements);
   memory.buffer_bytes += (2 * kParameterBytes + kGradientBytes) * widest;
   return memory;
+}
+
+TimeNs update_ns(const platform::Platform& platform, const StepShape& step, const Triple& triple,
+                 StateTier tier) {
+  const Cluster& cluster = *platform.cluster;
+  const std::int64_t owned = owned_elements(step, triple);
+  double seconds = 0;
+  if (cluster.update_elements_per_s > 0) {
+    seconds = static_cast<double>(owned) / cluster.update_elements_per_s;
+  }
+  if (tier == StateTier::drives) {
+    seconds = std::max(seconds, drive_seconds(platform, static_cast<double>(kStateBytes * owned)));
+  }
+  return cluster.step_ns + std::llround(seconds * 1e9);
 }
 
 }  // namespace sluice::shard

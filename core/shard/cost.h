@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/platform/cluster.h"
+#include "core/platform/platform.h"
 #include "core/shard/collectives.h"
 
 namespace sluice::shard {
@@ -60,5 +60,12 @@ struct RankMemory {
 };
 RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier tier,
                        std::int64_t activation_bytes);
+
+// After the last gradients are there: what a step costs besides, and the update of what a rank
+// owns, in its memory. With the state on drives its 12 bytes an element come from all [[device]]
+// rows of the platform, which are the rank's, evenly, and go back. That goes on beside the update,
+// and the longer of the two counts. The platform has a cluster, and with StateTier::drives devices.
+TimeNs update_ns(const platform::Platform& platform, const StepShape& step, const Triple& triple,
+                 StateTier tier);
 
 }  // namespace sluice::shard

@@ -10,8 +10,11 @@
 namespace sluice::shard {
 
 RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
-                         const Triple& triple)
-    : platform_(cluster_platform), step_(step), triple_(triple) {
+                         const Triple& triple, StateTier state_tier)
+    : platform_(cluster_platform),
+      step_(step),
+      triple_(triple),
+      update_ns_(shard::update_ns(cluster_platform, step, triple, state_tier)) {
   CHECK(platform_.cluster.has_value());
   const platform::Cluster& cluster = *platform_.cluster;
   links_ = add_cluster_links(platform_);
@@ -85,13 +88,7 @@ runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpos
 }
 
 runtime::Operation SimulatedRank::update() {
-  const platform::Cluster& cluster = *machine_.platform().cluster;
-  TimeNs dur_ns = cluster.step_ns;
-  if (cluster.update_elements_per_s > 0) {
-    const auto owned = static_cast<double>(owned_elements(machine_.step(), machine_.triple()));
-    dur_ns += std::llround(owned / cluster.update_elements_per_s * 1e9);
-  }
-  return computing(runtime::Stage::update, kNoLayer, dur_ns);
+  return computing(runtime::Stage::update, kNoLayer, machine_.update_ns());
 }
 
 runtime::Operation SimulatedRank::broadcast(std::int32_t /*owner*/) {

@@ -27,11 +27,12 @@ struct LayerTimes {
 class RankMachine {
  public:
   RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
-              const Triple& triple);
+              const Triple& triple, StateTier state_tier = StateTier::memory);
 
   const platform::Platform& platform() const { return platform_; }
   const StepShape& step() const { return step_; }
   const Triple& triple() const { return triple_; }
+  TimeNs update_ns() const { return update_ns_; }
 
   struct Way {
     std::vector<platform::LinkId> route;
@@ -54,6 +55,7 @@ class RankMachine {
   platform::Platform platform_;
   StepShape step_;
   Triple triple_;
+  TimeNs update_ns_;
   ClusterLinks links_;
   std::vector<Way> gathers_;  // by layer, as the next; empty where parameters are whole
   std::vector<Way> scatters_;

@@ -6,6 +6,7 @@
 #include "core/model/flop.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/kernel_cost.h"
+#include "core/shard/activation_memory.h"
 
 namespace sluice::shard {
 namespace {
@@ -33,15 +34,6 @@ class StageCounter final : public runtime::OperationSink {
   ShardedStep step_;
 };
 
-Status check_run(const ShardedRun& run) {
-  if (!run.platform.cluster) {
-    return make_error(ErrorCode::config, "{}: no [cluster], whose ranks a model is sharded over",
-                      run.platform.source);
-  }
-  RETURN_IF_ERROR(run.shape.check_sequence(run.sequence));
-  return check_triple(run.triple, run.platform.cluster->mesh);
-}
-
 // Its matrices, the first with the layer's vectors; all of it where it has no matrix.
 std::vector<std::int64_t> layer_modules(const model::FlatLayout& layout, LayerId layer) {
   std::vector<std::int64_t> modules;
@@ -59,7 +51,40 @@ std::vector<std::int64_t> layer_modules(const model::FlatLayout& layout, LayerId
   return modules;
 }
 
+bool is_any_recomputed(const ShardedRun& run) {
+  const std::int32_t layer_count = run.shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layer_count; ++l) {
+    if (model::is_recomputed(run.activations.of(LayerId{l}))) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+Status check_sharded(const ShardedRun& run) {
+  if (!run.platform.cluster) {
+    return make_error(ErrorCode::config, "{}: no [cluster], whose ranks a model is sharded over",
+                      run.platform.source);
+  }
+  RETURN_IF_ERROR(run.shape.check_sequence(run.sequence));
+  if (run.state_tier == StateTier::drives && run.platform.devices.empty()) {
+    return make_error(ErrorCode::config, "{}: no [[device]], on which a rank's state could lie",
+                      run.platform.source);
+  }
+  const std::int32_t layer_count = run.shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layer_count; ++l) {
+    if (!model::is_offloaded(run.activations.of(LayerId{l}))) continue;
+    return make_error(ErrorCode::config,
+                      "activations={}: with sharding a layer keeps or recomputes",
+                      run.activations.text());
+  }
+  return check_triple(run.triple, run.platform.cluster->mesh);
+}
+
+RankMemory run_memory(const ShardedRun& run) {
+  return rank_memory(step_shape(run), run.triple, run.state_tier,
+                     kept_activation_bytes(run.shape, run.batch, run.sequence, run.activations));
+}
 
 StepShape step_shape(const ShardedRun& run) {
   StepShape step;
@@ -70,7 +95,7 @@ StepShape step_shape(const ShardedRun& run) {
     step.module_elements.insert(step.module_elements.end(), modules.begin(), modules.end());
   }
   step.micro_batches = run.micro_batches;
-  step.gathers = gathers_of(model::is_recomputed(run.activations), run.overlaps);
+  step.gathers = gathers_of(is_any_recomputed(run), run.overlaps);
   step.bucket_bytes = run.bucket_bytes;
   return step;
 }
@@ -87,12 +112,13 @@ LayerTimes layer_times(const ShardedRun& run) {
   const std::int32_t layers = run.shape.flat_layout().layer_count();
   for (std::int32_t l = 0; l < layers; ++l) {
     const LayerId layer{l};
+    const model::Activations choice = run.activations.of(layer);
     times.forward_ns.push_back(
         kernel_ns(model::forward_flop(run.shape, layer, run.batch, run.sequence),
                   model::forward_elements(run.shape, layer, run.batch, run.sequence)));
-    times.backward_ns.push_back(kernel_ns(
-        model::backward_flop(run.shape, layer, run.batch, run.sequence, run.activations),
-        model::backward_elements(run.shape, layer, run.batch, run.sequence, run.activations)));
+    times.backward_ns.push_back(
+        kernel_ns(model::backward_flop(run.shape, layer, run.batch, run.sequence, choice),
+                  model::backward_elements(run.shape, layer, run.batch, run.sequence, choice)));
   }
   return times;
 }
@@ -110,8 +136,8 @@ double model_flop_per_token(const ShardedRun& run) {
 
 Result<ShardedStep> simulate_sharded(const platform::Platform& platform, const StepShape& step,
                                      const LayerTimes& times, const Triple& triple,
-                                     const Overlaps& overlaps) {
-  const RankMachine machine(platform, step, triple);
+                                     const Overlaps& overlaps, StateTier state_tier) {
+  const RankMachine machine(platform, step, triple, state_tier);
   runtime::Runtime runtime(
       std::make_unique<runtime::SimulatedClock>(machine.platform(), runtime::Disturbance{}));
   SimulatedRank operations(runtime, machine, times);
@@ -130,9 +156,9 @@ Result<ShardedStep> simulate_sharded(const platform::Platform& platform, const S
 }
 
 Result<ShardedStep> simulate_sharded(const ShardedRun& run) {
-  RETURN_IF_ERROR(check_run(run));
-  return simulate_sharded(run.platform, step_shape(run), layer_times(run), run.triple,
-                          run.overlaps);
+  RETURN_IF_ERROR(check_sharded(run));
+  return simulate_sharded(run.platform, step_shape(run), layer_times(run), run.triple, run.overlaps,
+                          run.state_tier);
 }
 
 }  // namespace sluice::shard

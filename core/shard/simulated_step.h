@@ -20,7 +20,8 @@ struct ShardedRun {
   std::int64_t batch = 1;  // sequences of a rank's micro-batch
   std::int64_t sequence = 0;
   std::int64_t micro_batches = 1;
-  model::Activations activations = model::Activations::keep;
+  model::LayerActivations activations = model::Activations::keep;  // kept, or computed anew
+  StateTier state_tier = StateTier::memory;
   Overlaps overlaps = Overlaps::all();
   std::int64_t bucket_bytes = std::int64_t{512} << 20;
 };
@@ -42,6 +43,8 @@ struct ShardedStep {
   double exposed_seconds() const { return seconds - compute_seconds - update_seconds; }
 };
 
+// Of one rank, with what its layers keep of a micro-batch.
+RankMemory run_memory(const ShardedRun& run);
 // Modules are matrices; vectors go along with the first of their layer.
 StepShape step_shape(const ShardedRun& run);
 LayerTimes layer_times(const ShardedRun& run);
@@ -49,12 +52,17 @@ LayerTimes layer_times(const ShardedRun& run);
 // matrix products of core/model/flop.h.
 double model_flop_per_token(const ShardedRun& run);
 
+// What simulate_sharded() refuses before it begins.
+Status check_sharded(const ShardedRun& run);
+
 // Errors (ErrorCode::config): the platform has no [cluster], the triple is not legal there, the
-// model cannot take such sequences.
+// model cannot take such sequences, a layer's activations leave memory, state lies on drives and
+// there are none.
 Result<ShardedStep> simulate_sharded(const ShardedRun& run);
 // The same of layers and a step given.
 Result<ShardedStep> simulate_sharded(const platform::Platform& platform, const StepShape& step,
                                      const LayerTimes& times, const Triple& triple,
-                                     const Overlaps& overlaps);
+                                     const Overlaps& overlaps,
+                                     StateTier state_tier = StateTier::memory);
 
 }  // namespace sluice::shard

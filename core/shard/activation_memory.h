@@ -1,0 +1,22 @@
+#pragma once
+// What the layers of a rank keep of one micro-batch between forward and backward. Layers are whole
+// on every rank while they are computed, so no scope makes it less.
+//
+// Counted as GPT-2's graph keeps it (core/model/kept_bytes.h); other families differ little.
+//
+// Thread contract: free function.
+
+#include <cstdint>
+
+#include "core/model/activations.h"
+#include "core/model/model_shape.h"
+
+namespace sluice::shard {
+
+// A layer that is computed anew keeps its input, and the widest of these has all of its own again
+// while its backward runs. The head keeps its logits, too. What is offloaded is not in memory.
+std::int64_t kept_activation_bytes(const model::ModelShape& shape, std::int64_t batch,
+                                   std::int64_t sequence,
+                                   const model::LayerActivations& activations);
+
+}  // namespace sluice::shard

@@ -1,0 +1,184 @@
+#include "core/shard/simulated_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "core/shard/activation_memory.h"
+
+namespace sluice::shard {
+namespace {
+
+const char* tier_words(StateTier tier) {
+  return tier == StateTier::drives ? ", state on drives" : "";
+}
+
+// What all shardings with these activations have in common.
+struct KeptRun {
+  KeptRun(const ShardedRun& run, const model::LayerActivations& kept) : activations(kept) {
+    ShardedRun with = run;
+    with.activations = kept;
+    step = step_shape(with);
+    times = layer_times(with);
+    activation_bytes = kept_activation_bytes(run.shape, run.batch, run.sequence, kept);
+  }
+  double compute_seconds() const {
+    const auto sum = [](const std::vector<TimeNs>& of) {
+      return std::accumulate(of.begin(), of.end(), TimeNs{0});
+    };
+    const TimeNs micro_batch_ns = sum(times.forward_ns) + sum(times.backward_ns);
+    return static_cast<double>(step.micro_batches * micro_batch_ns) / 1e9;
+  }
+
+  model::LayerActivations activations;
+  StepShape step;
+  LayerTimes times;
+  std::int64_t activation_bytes = 0;
+};
+
+PlanCandidate make_candidate(const platform::Platform& platform, const KeptRun& kept,
+                             const Triple& triple, StateTier tier) {
+  PlanCandidate candidate;
+  candidate.triple = triple;
+  candidate.activations = kept.activations;
+  candidate.state_tier = tier;
+  candidate.memory = rank_memory(kept.step, triple, tier, kept.activation_bytes);
+  candidate.formula.compute_seconds = kept.compute_seconds();
+  candidate.formula.update_seconds =
+      static_cast<double>(update_ns(platform, kept.step, triple, tier)) / 1e9;
+  candidate.formula.communication = communication_time(*platform.cluster, kept.step, triple);
+  return candidate;
+}
+
+std::vector<PlanCandidate> all_candidates(const SimulatedPlanRequest& request) {
+  std::vector<PlanCandidate> candidates;
+  const std::vector<Triple> triples = all_triples(request.run.platform.cluster->mesh);
+  for (const model::LayerActivations& activations : request.activations) {
+    const KeptRun kept(request.run, activations);
+    for (const StateTier tier : request.state_tiers) {
+      for (const Triple& triple : triples) {
+        candidates.push_back(make_candidate(request.run.platform, kept, triple, tier));
+      }
+    }
+  }
+  return candidates;
+}
+
+Error nothing_fits(const SimulatedPlanRequest& request,
+                   const std::vector<PlanCandidate>& candidates) {
+  const auto smallest = std::ranges::min_element(
+      candidates, {}, [](const PlanCandidate& one) { return one.memory.total_bytes(); });
+  return make_error(ErrorCode::memory,
+                    "no sharding over {} ranks fits into {} of memory a rank: the smallest cap "
+                    "that works is {} bytes ({}), with {}, activations={}{}",
+                    platform::scope_text(request.run.platform.cluster->mesh),
+                    format_bytes(request.memory_cap_bytes), smallest->memory.total_bytes(),
+                    format_bytes(smallest->memory.total_bytes()), triple_text(smallest->triple),
+                    smallest->activations.text(), tier_words(smallest->state_tier));
+}
+
+bool by_formula(const PlanCandidate& a, const PlanCandidate& b) {
+  const auto key = [](const PlanCandidate& one) {
+    return std::tuple(one.formula.total(), one.memory.total_bytes());
+  };
+  return key(a) < key(b);
+}
+
+bool by_step(const PlanCandidate& a, const PlanCandidate& b) {
+  const auto key = [](const PlanCandidate& one) {
+    return std::tuple(one.step->seconds, one.memory.total_bytes());
+  };
+  return key(a) < key(b);
+}
+
+// Simulates what may be shorter than the shortest so far.
+class Search {
+ public:
+  explicit Search(const SimulatedPlanRequest& request) : request_(request) {}
+
+  // `fitting`: by formula, the best first.
+  Status run(std::vector<PlanCandidate>& fitting) {
+    double best_seconds = std::numeric_limits<double>::infinity();
+    for (PlanCandidate& candidate : fitting) {
+      if (candidate.formula.bound() >= best_seconds) continue;
+      if (is_over()) {
+        is_exhaustive_ = false;
+        break;
+      }
+      const ShardedRun run = with_choices(request_.run, candidate);
+      ASSIGN_OR_RETURN(candidate.step, simulate_sharded(run));
+      best_seconds = std::min(best_seconds, candidate.step->seconds);
+      ++simulated_count_;
+      if (request_.on_try) request_.on_try(simulated_count_);
+    }
+    return ok_status();
+  }
+  int simulated_count() const { return simulated_count_; }
+  bool is_exhaustive() const { return is_exhaustive_; }
+
+ private:
+  bool is_over() const {
+    if (simulated_count_ == 0) return false;
+    return simulated_count_ >= request_.simulations_max || (request_.stops && request_.stops());
+  }
+
+  const SimulatedPlanRequest& request_;
+  int simulated_count_ = 0;
+  bool is_exhaustive_ = true;
+};
+
+}  // namespace
+
+double FormulaTime::bound() const {
+  // Gathers and scatters take turns, and so do both kinds of buckets (rank_step.h).
+  const auto sum = [this](Purpose a, Purpose b) {
+    return communication.of(a) + communication.of(b);
+  };
+  return std::max({compute_seconds + update_seconds, sum(Purpose::gather, Purpose::scatter),
+                   sum(Purpose::accumulate, Purpose::reduce), communication.of(Purpose::share)});
+}
+
+ShardedRun with_choices(const ShardedRun& run, const PlanCandidate& candidate) {
+  ShardedRun with = run;
+  with.triple = candidate.triple;
+  with.activations = candidate.activations;
+  with.state_tier = candidate.state_tier;
+  return with;
+}
+
+Result<SimulatedPlan> plan_by_simulation(const SimulatedPlanRequest& request) {
+  CHECK(!request.activations.empty());
+  CHECK(!request.state_tiers.empty());
+  RETURN_IF_ERROR(check_sharded(request.run));
+  std::vector<PlanCandidate> candidates = all_candidates(request);
+  SimulatedPlan plan;
+  plan.candidate_count = static_cast<int>(candidates.size());
+  const std::int64_t cap_bytes = request.memory_cap_bytes;
+  const auto too_large = std::ranges::stable_partition(candidates, [&](const PlanCandidate& one) {
+    return cap_bytes == 0 || one.memory.total_bytes() <= cap_bytes;
+  });
+  if (!too_large.empty()) plan.too_large = *std::ranges::min_element(too_large, by_formula);
+  if (std::ssize(too_large) == std::ssize(candidates)) return nothing_fits(request, candidates);
+  candidates.erase(too_large.begin(), too_large.end());
+  std::ranges::stable_sort(candidates, by_formula);
+  plan.fitting_count = static_cast<int>(candidates.size());
+  plan.bound_seconds = std::ranges::min(candidates, {}, [](const PlanCandidate& one) {
+                         return one.formula.bound();
+                       }).formula.bound();
+  Search search(request);
+  RETURN_IF_ERROR(search.run(candidates));
+  plan.simulated_count = search.simulated_count();
+  plan.is_exhaustive = search.is_exhaustive();
+  std::erase_if(candidates, [](const PlanCandidate& one) { return !one.step; });
+  std::ranges::stable_sort(candidates, by_step);
+  plan.best = std::move(candidates.front());
+  plan.others.assign(std::make_move_iterator(candidates.begin() + 1),
+                     std::make_move_iterator(candidates.end()));
+  return plan;
+}
+
+}  // namespace sluice::shard
