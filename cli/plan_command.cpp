@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/plan_report.h"
 #include "cli/progress_line.h"
+#include "cli/rank_plan.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "core/tune/fitted_run.h"
@@ -26,6 +27,8 @@ struct PlanArguments {
   std::string recorded;  // RUN.db, in place of both
   std::vector<std::string> overrides;
   std::vector<std::string> held;
+  std::string ranks;  // "4x2", of a cluster
+  std::string state;  // with ranks: where it lies
   std::int64_t commit_every = 1;
   int simulations = 600;
   bool json = false;
@@ -45,6 +48,7 @@ class PlanCommand {
 
   Status run() {
     RETURN_IF_ERROR(check_arguments());
+    if (!arguments_.ranks.empty()) return plan_ranks(rank_arguments());
     RETURN_IF_ERROR(tune::check_held_plan(arguments_.held, "--hold"));
     ASSIGN_OR_RETURN(Planned planned, what_is_planned());
     planned.request.held = arguments_.held;
@@ -70,6 +74,17 @@ class PlanCommand {
   void show_progress(int tried) {
     progress_.show(std::min(1.0, static_cast<double>(tried) / arguments_.simulations),
                    fmt::format("{} steps simulated", format_whole(tried)));
+  }
+
+  RankPlanArguments rank_arguments() const {
+    return {.model = arguments_.start,
+            .platform = arguments_.platform,
+            .ranks = arguments_.ranks,
+            .state = arguments_.state,
+            .overrides = arguments_.overrides,
+            .held = arguments_.held,
+            .simulations = arguments_.simulations,
+            .json = arguments_.json};
   }
 
   Status check_arguments() const {
@@ -191,13 +206,23 @@ void add_plan_command(CLI::App& app, int& exit_code) {
                    "device_memory); may be repeated")
       ->take_all()
       ->allow_extra_args(false);
+  CLI::Option* ranks =
+      command
+          ->add_option("--ranks", arguments->ranks,
+                       "with a cluster: how to shard over 4x2 of its ranks (in a node x nodes)")
+          ->needs(platform);
+  command
+      ->add_option("--state", arguments->state,
+                   "with --ranks: where a rank's state lies, memory or drives; else planned")
+      ->needs(ranks);
   command->add_option("--hold", arguments->held, "a setting to leave as it is; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
   command
       ->add_option("--commit-every", arguments->commit_every,
                    "steps that a crash may lose: commit_every may rise to this")
-      ->check(number_range(1.0, 1000.0));
+      ->check(number_range(1.0, 1000.0))
+      ->excludes(ranks);
   command
       ->add_option("--simulations", arguments->simulations,
                    "steps that the search may simulate, about; 600")
@@ -211,11 +236,15 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       "the training result. The plan keeps to host_memory, accelerator_memory and device_memory, "
       "and\n"
       "comes with a lower bound. Ctrl-C ends the search and prints the best plan so far.\n"
+      "With --ranks: over how many ranks parameters, gradients and state are sharded, what layers\n"
+      "keep, and whether the state lies on drives, under accelerator_memory a rank.\n"
       "Examples:\n"
       "  sluice plan sample_models/runs/tiny.toml --set host_memory=400MB\n"
       "  sluice plan sample_models/models/gpt2-4.0b.toml \\\n"
       "      --platform sample_models/platforms/smartssd-a5000.toml --set devices=10 \\\n"
       "      --set accelerator_memory=24GB --set batch=16\n"
+      "  sluice plan sample_models/models/llama-13b.toml \\\n"
+      "      --platform sample_models/platforms/a800-64.toml --ranks 8x8 --set batch=1\n"
       "  sluice plan --from out/tiny/run.db --hold activations --json");
   command->callback([arguments, &exit_code] {
     const Status status = PlanCommand(*arguments).run();

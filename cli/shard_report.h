@@ -3,6 +3,7 @@
 //
 // Thread contract: free functions.
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,29 @@ namespace sluice::cli {
 
 struct ShardArguments {
   std::string sharding;                // a scheme, three scopes, or auto
+  std::string ranks;                   // "4x2": of the cluster's; empty: all
+  std::string state = "memory";        // or "drives": where a rank's part of it lies
   std::vector<std::string> without;    // names of overlaps that are off
-  std::vector<std::string> overrides;  // settings: those of the batch, and activations
+  std::vector<std::string> overrides;  // settings: those of the batch, activations, and the cap
 };
 
-// Errors (ErrorCode::config): a setting that a sharded step does not have, an unknown overlap, and
-// those of core/shard. auto is the triple of plan_by_formula() under the memory of the cluster's
-// ranks, without what activations take.
+// All but a sharding. Errors (ErrorCode::config): a setting that a sharded step does not have, an
+// unknown overlap, no cluster.
+Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
+                                        const ShardArguments& arguments);
+// A rank's: accelerator_memory, or else what the platform file says; 0: neither.
+std::int64_t rank_memory_cap_bytes(const settings::RunConfig& config,
+                                   const platform::Cluster& cluster);
+
+// Errors: those of unsharded_run() and of core/shard. auto is the triple of plan_by_formula() under
+// that cap.
 Result<shard::ShardedRun> sharded_run(const settings::RunConfig& config,
                                       const ShardArguments& arguments);
+
+double tokens_a_second(const shard::ShardedRun& run, const shard::ShardedStep& step);
+std::string collectives_text(const shard::ShardedStep& step);
+void put_collectives(const shard::ShardedStep& step, nlohmann::ordered_json& report);
+nlohmann::ordered_json rank_memory_json(const shard::RankMemory& memory);
 
 Result<std::string> shard_report_text(const shard::ShardedRun& run);
 Result<std::string> shard_report_json(const shard::ShardedRun& run);

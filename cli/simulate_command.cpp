@@ -34,6 +34,8 @@ struct SimulateArguments {
   std::string sweep;
   std::int64_t ranks = 1;            // of a cluster, each with the whole model
   std::string sharding;              // of a cluster's ranks
+  std::string ranks;                 // how many of them
+  std::string state = "memory";      // where it lies
   std::vector<std::string> without;  // overlaps of a sharded step
   bool json = false;
   bool csv = false;
@@ -195,9 +197,9 @@ Status simulate_once(const SimulateArguments& arguments) {
 
 Status simulate_ranks(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
-  ASSIGN_OR_RETURN(
-      const shard::ShardedRun run,
-      sharded_run(config, {arguments.sharding, arguments.without, arguments.overrides}));
+  ASSIGN_OR_RETURN(const shard::ShardedRun run,
+                   sharded_run(config, {arguments.sharding, arguments.ranks, arguments.state,
+                                        arguments.without, arguments.overrides}));
   ASSIGN_OR_RETURN(const std::string report,
                    arguments.json ? shard_report_json(run) : shard_report_text(run));
   print_lines(arguments.json ? report + "\n" : fitted(report, terminal_columns()));
@@ -280,6 +282,14 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
           ->excludes(database)
           ->excludes("--sweep")
           ->excludes("--platform-set");
+  command
+      ->add_option("--ranks", arguments->ranks,
+                   "with --shard: as if the cluster had only 4x2 ranks (in a node x nodes)")
+      ->needs(sharding);
+  command
+      ->add_option("--state", arguments->state,
+                   "with --shard: where a rank's state lies, memory or drives")
+      ->needs(sharding);
   command
       ->add_option("--without", arguments->without,
                    "with --shard: gather_forward, gather_backward, keep_gathered, reduce_backward "

@@ -48,7 +48,7 @@ struct CollectivePoint {
   double bytes_per_s;
 };
 
-// Measured: the bandwidth is linear between points over the logarithm of the size, flat outside.
+// Measured: the time is linear over the size between points, the bandwidth flat outside.
 struct CollectiveCurve {
   Collective collective = Collective::all_gather;
   Scope group;

@@ -45,7 +45,7 @@ CollectiveCost measured_cost(const platform::CollectiveCurve& curve, std::int64_
   CollectiveCost cost;
   cost.is_measured = true;
   cost.edge_bytes = ring_edge_bytes(curve.collective, size_bytes, curve.group.size());
-  cost.seconds = static_cast<double>(size_bytes) / measured_bandwidth(curve, size_bytes);
+  cost.seconds = measured_seconds(curve, size_bytes);
   return cost;
 }
 
@@ -71,18 +71,21 @@ double drive_seconds(const platform::Platform& platform, double size_bytes) {
 
 }  // namespace
 
-double measured_bandwidth(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
+double measured_seconds(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
   const auto& points = curve.points;
+  const auto seconds_at = [](const platform::CollectivePoint& point, std::int64_t bytes) {
+    return static_cast<double>(bytes) / point.bytes_per_s;
+  };
   const auto above =
       std::ranges::lower_bound(points, size_bytes, {}, &platform::CollectivePoint::size_bytes);
-  if (above == points.begin()) return points.front().bytes_per_s;
-  if (above == points.end()) return points.back().bytes_per_s;
+  if (above == points.end()) return seconds_at(points.back(), size_bytes);
+  if (above == points.begin() || above->size_bytes == size_bytes) {
+    return seconds_at(*above, size_bytes);
+  }
   const platform::CollectivePoint& low = *(above - 1);
-  const auto log_ratio = [&low](std::int64_t bytes) {
-    return std::log(static_cast<double>(bytes) / static_cast<double>(low.size_bytes));
-  };
-  const double share = log_ratio(size_bytes) / log_ratio(above->size_bytes);
-  return std::lerp(low.bytes_per_s, above->bytes_per_s, share);
+  const double share = static_cast<double>(size_bytes - low.size_bytes) /
+                       static_cast<double>(above->size_bytes - low.size_bytes);
+  return std::lerp(seconds_at(low, low.size_bytes), seconds_at(*above, above->size_bytes), share);
 }
 
 CollectiveCost collective_cost(const Cluster& cluster, Collective collective,

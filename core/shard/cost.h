@@ -28,8 +28,9 @@ struct CollectiveCost {
 CollectiveCost collective_cost(const platform::Cluster& cluster, Collective collective,
                                std::int64_t size_bytes, const GroupShape& group);
 
-// Linear over the logarithm of the size between two points, that of the nearest point outside.
-double measured_bandwidth(const platform::CollectiveCurve& curve, std::int64_t size_bytes);
+// The time is linear between two points, so it rises where theirs does; outside, the bandwidth is
+// that of the nearest point.
+double measured_seconds(const platform::CollectiveCurve& curve, std::int64_t size_bytes);
 
 // Seconds of a step's collectives one after the other, by purpose. AMSP's T_p is gather + scatter,
 // T_g accumulate, T_os0 reduce, T_os1 share.

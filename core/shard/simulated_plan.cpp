@@ -104,13 +104,15 @@ class Search {
   Status run(std::vector<PlanCandidate>& fitting) {
     double best_seconds = std::numeric_limits<double>::infinity();
     for (PlanCandidate& candidate : fitting) {
-      if (candidate.formula.bound() >= best_seconds) continue;
+      const bool is_compared = std::ssize(seen_) < request_.compared_triples && is_new(candidate);
+      if (candidate.formula.bound() >= best_seconds && !is_compared) continue;
       if (is_over()) {
-        is_exhaustive_ = false;
-        break;
+        is_exhaustive_ &= candidate.formula.bound() >= best_seconds;
+        continue;
       }
       const ShardedRun run = with_choices(request_.run, candidate);
       ASSIGN_OR_RETURN(candidate.step, simulate_sharded(run));
+      if (is_new(candidate)) seen_.push_back(candidate.triple);
       best_seconds = std::min(best_seconds, candidate.step->seconds);
       ++simulated_count_;
       if (request_.on_try) request_.on_try(simulated_count_);
@@ -121,12 +123,16 @@ class Search {
   bool is_exhaustive() const { return is_exhaustive_; }
 
  private:
+  bool is_new(const PlanCandidate& candidate) const {
+    return std::ranges::count(seen_, candidate.triple) == 0;
+  }
   bool is_over() const {
     if (simulated_count_ == 0) return false;
     return simulated_count_ >= request_.simulations_max || (request_.stops && request_.stops());
   }
 
   const SimulatedPlanRequest& request_;
+  std::vector<Triple> seen_;  // of which one was simulated
   int simulated_count_ = 0;
   bool is_exhaustive_ = true;
 };

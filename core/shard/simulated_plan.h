@@ -19,6 +19,9 @@ struct SimulatedPlanRequest {
   std::vector<StateTier> state_tiers;                // the same; drives only where there are some
   std::int64_t memory_cap_bytes = 0;                 // of a rank; 0: no cap
   int simulations_max = 600;
+  // The first candidate of so many shardings is simulated, also where it cannot be the shortest: to
+  // say why it is not.
+  int compared_triples = 5;
   std::function<void(int)> on_try = {};  // told how many were simulated; may be empty
   std::function<bool()> stops = {};      // asked before each but the first; may be empty
 };

@@ -43,7 +43,7 @@ struct ShardedStep {
   double exposed_seconds() const { return seconds - compute_seconds - update_seconds; }
 };
 
-// Of one rank, with what its layers keep of a micro-batch.
+// One rank's, with what its layers keep of a micro-batch.
 RankMemory run_memory(const ShardedRun& run);
 // Modules are matrices; vectors go along with the first of their layer.
 StepShape step_shape(const ShardedRun& run);

@@ -187,5 +187,69 @@ def what_cannot_be_planned_is_refused_with_exit_code_2(place):
         require_equal(reply.out, "", "standard output")
 
 
+LLAMA = SAMPLES / "models/llama-13b.toml"
+CLUSTER = ("--platform", SAMPLES / "platforms/a800-64.toml")
+
+
+def plan_of_ranks(*arguments):
+    return sluice("plan", LLAMA, *CLUSTER, *arguments, "--json").json()
+
+
+@test
+def ranks_are_planned_under_a_cap_and_simulated_as_planned(_):
+    plan = plan_of_ranks("--ranks", "8x4", "--set", "batch=1")
+    require_equal(plan["ranks"], "8x4", "ranks")
+    require(plan["exhaustive"] and plan["fitting"] < plan["candidates"], f"{plan}")
+    require(plan["seconds"]["bound"] <= plan["seconds"]["planned"] * 1.000001, f"{plan['seconds']}")
+    memory = plan["memory"]
+    parts = sum(memory[part] for part in ("parameters", "gradients", "state", "activations",
+                                          "buffers"))
+    require_equal(parts, memory["peak_bytes"], "the sum")
+    require_equal(memory["cap_bytes"], 80_000_000_000, "the cluster's memory")
+    require(memory["activations"] > 0 and parts <= memory["cap_bytes"], f"{memory}")
+    step = sluice(*shlex.split(plan["command"])[1:], "--json").json()
+    require_equal(step["seconds"]["total"], plan["seconds"]["planned"], "seconds, simulated again")
+    require_equal(step["memory_bytes"], memory["peak_bytes"], "memory, simulated again")
+    require(plan["others"], "runners-up")
+    for other in plan["others"]:
+        require(other["why"] and other["seconds"] >= plan["seconds"]["planned"], f"{other}")
+
+
+@test
+def a_cap_that_is_too_small_names_the_smallest_that_works(_):
+    words = ("--ranks", "8x4", "--set", "batch=1", "--state", "memory")
+    refused = sluice("plan", LLAMA, *CLUSTER, *words, "--set", "accelerator_memory=1GB").refused(
+        2, ["no sharding over 8x4 ranks fits", "the smallest cap that works is"])
+    least = int(refused.err.split("the smallest cap that works is ")[1].split(" bytes")[0])
+    plan = plan_of_ranks(*words, "--set", f"accelerator_memory={least}B")
+    require_equal(plan["memory"]["peak_bytes"], least, "memory")
+    sluice("plan", LLAMA, *CLUSTER, *words, "--set", f"accelerator_memory={least - 1}B").refused(
+        2, [f"{least} bytes"])
+
+
+@test
+def the_page_of_ranks_is_for_people(_):
+    text = sluice("plan", LLAMA, *CLUSTER, "--ranks", "8x8", "--set", "batch=1").done().out
+    require_words(text, ["PLANNED by simulated steps: llama-13b", "8x8 ranks (in a node x nodes)",
+                         "sharding=", "activations=", "Memory of a rank:", "Why no other:",
+                         "no other choice is shorter", "sluice simulate", "--shard"], "the page")
+    require(all(len(line) <= 80 for line in text.splitlines()), f"wide lines: {text}")
+
+
+@test
+def what_ranks_do_not_have_is_refused(_):
+    on = ("plan", LLAMA, *CLUSTER)
+    for arguments, words in [(("--ranks", "16x8"), "more than the cluster's 8x8"),
+                             (("--ranks", "8by8"), "is no scope"),
+                             (("--ranks", "8x8", "--set", "buffers=3"), "--set buffers"),
+                             (("--ranks", "8x8", "--hold", "buffers"), "--hold buffers"),
+                             (("--ranks", "8x8", "--state", "drives"), "no [[device]]"),
+                             (("--ranks", "8x8", "--state", "cloud"), "memory and drives"),
+                             (("--ranks", "8x8", "--commit-every", "4"), "excludes")]:
+        sluice(*on, *arguments).refused(2, [words])
+    sluice("plan", LLAMA, "--ranks", "8x8").refused(2, ["--platform"])
+    sluice("plan", MODEL, "--platform", TESTBED, "--ranks", "2x1").refused(2, ["needs [cluster]"])
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -225,6 +225,22 @@ def a_sharded_step_is_the_published_table_s(place):
 
 
 @test
+def a_sharding_by_formula_counts_activations(_):
+    shardings = []
+    for activations in ("keep", "recompute"):
+        arguments = ("simulate", LLAMA, *CLUSTER, "--shard", "auto", "--ranks", "8x2", "--set",
+                     "batch=2", "--set", f"activations={activations}")
+        report = sluice(*arguments, "--json").json()
+        require(0 < report["memory"]["activations"] < report["memory_bytes"] <= 80_000_000_000,
+                f"{report['memory']}")
+        shardings.append(report["sharding"])
+        require_words(sluice(*arguments).done().out, ["8x2 ranks", "activations"], "the report")
+    require(shardings[0] != shardings[1], f"what layers keep takes room: {shardings}")
+    sluice(*arguments, "--set", "accelerator_memory=1GB").refused(
+        2, ["the smallest cap that works"])
+
+
+@test
 def a_sharding_that_cannot_be_is_refused(place):
     for shard, words in [(("--shard", "4x1,2x1,8x1"), "rule of order"),
                          (("--shard", "zero4"), "did you mean 'zero1'"),

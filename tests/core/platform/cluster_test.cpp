@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/platform/cluster_mesh.h"
 #include "core/platform/platform.h"
 #include "core/platform/platform_text.h"
 #include "tests/core/platform/refused_text.h"
@@ -126,6 +127,33 @@ TEST_CASE("a cluster written as a file and read again is the same cluster") {
   CHECK(again->cluster->spine.latency_ns == 9000);
   CHECK(again->cluster->collectives.at(0).points.at(1).size_bytes == 64'000'000);
   CHECK(again->cluster->step_ns == 20'000'000);
+}
+
+TEST_CASE("a cluster of fewer ranks has what crosses them and was measured among them") {
+  const auto platform = parse_platform(kGood, "p.toml");
+  REQUIRE(platform.ok());
+  const Cluster& all = *platform->cluster;
+  const auto node = with_mesh(all, {8, 1});
+  REQUIRE(node.ok());
+  CHECK(node->within.bytes_per_s == all.within.bytes_per_s);
+  CHECK(node->between.bytes_per_s == 0);
+  CHECK(node->spine.bytes_per_s == 0);
+  CHECK(node->find(Collective::all_gather, {8, 1}) != nullptr);
+  const auto few = with_mesh(all, {2, 2});
+  REQUIRE(few.ok());
+  CHECK(few->mesh == Scope{2, 2});
+  CHECK(few->nodes_a_leaf == 2);
+  CHECK(few->between.bytes_per_s == all.between.bytes_per_s);
+  CHECK(few->collectives.empty());
+  // A file can say it, too.
+  Platform cut = *platform;
+  cut.cluster = *few;
+  CHECK(parse_platform(platform_text(cut), "cut.toml").ok());
+  const auto more = with_mesh(all, {9, 1});
+  REQUIRE(!more.ok());
+  CHECK(more.error().message().find("9x1 ranks (in a node x nodes) are more than the cluster's") !=
+        std::string::npos);
+  CHECK(!with_mesh(all, {8, 3}).ok());  // two nodes are under a leaf switch
 }
 
 }  // namespace

@@ -18,29 +18,25 @@ using platform::Cluster;
 
 // ---- the brute force: AMSP's formulas over all six numbers, from the tables alone ----
 
-double bandwidth(const Cluster& cluster, Collective collective, double bytes, int ranks,
-                 int nodes) {
+double seconds(const Cluster& cluster, Collective collective, double bytes, int ranks, int nodes) {
+  if (ranks * nodes == 1) return 0;
   for (const auto& curve : cluster.collectives) {
     if (curve.collective != collective || curve.group.ranks != ranks || curve.group.nodes != nodes)
       continue;
     const auto& points = curve.points;
-    if (bytes <= static_cast<double>(points.front().size_bytes)) return points.front().bytes_per_s;
+    if (bytes <= static_cast<double>(points.front().size_bytes))
+      return bytes / points.front().bytes_per_s;
     for (std::size_t i = 1; i < points.size(); ++i) {
-      const double low = std::log(static_cast<double>(points[i - 1].size_bytes));
-      const double high = std::log(static_cast<double>(points[i].size_bytes));
-      if (std::log(bytes) > high) continue;
-      const double share = (std::log(bytes) - low) / (high - low);
-      return (1 - share) * points[i - 1].bytes_per_s + share * points[i].bytes_per_s;
+      const auto low = static_cast<double>(points[i - 1].size_bytes);
+      const auto high = static_cast<double>(points[i].size_bytes);
+      if (bytes > high) continue;
+      const double share = (bytes - low) / (high - low);
+      return (1 - share) * low / points[i - 1].bytes_per_s + share * high / points[i].bytes_per_s;
     }
-    return points.back().bytes_per_s;
+    return bytes / points.back().bytes_per_s;
   }
   FAIL("no table for that group");
   return 0;
-}
-
-double seconds(const Cluster& cluster, Collective collective, double bytes, int ranks, int nodes) {
-  if (ranks * nodes == 1) return 0;
-  return bytes / bandwidth(cluster, collective, bytes, ranks, nodes);
 }
 
 struct Best {
@@ -204,19 +200,28 @@ TEST_CASE("ring costs are those of its slowest link and its rounds") {
   CHECK(one.edge_bytes == size_bytes);
 }
 
-TEST_CASE("a measured bandwidth is interpolated over the logarithm, and flat outside") {
+TEST_CASE("a measured time is exact at its points, rises between them, and goes on outside") {
+  // The first two take as long, as small tensors do.
   const platform::CollectiveCurve curve{
-      Collective::all_gather, {8, 1}, {{1000, 10e9}, {100'000, 30e9}}};
-  CHECK(measured_bandwidth(curve, 1) == 10e9);
-  CHECK(measured_bandwidth(curve, 1000) == 10e9);
-  CHECK(measured_bandwidth(curve, 10'000) == Approx(20e9));
-  CHECK(measured_bandwidth(curve, 100'000) == 30e9);
-  CHECK(measured_bandwidth(curve, 1'000'000'000) == 30e9);
+      Collective::all_gather, {8, 1}, {{1000, 1e9}, {4000, 4e9}, {100'000, 20e9}}};
+  CHECK(measured_seconds(curve, 1) == Approx(1e-9));
+  CHECK(measured_seconds(curve, 1000) == 1000 / 1e9);
+  CHECK(measured_seconds(curve, 2500) == Approx(1e-6));
+  CHECK(measured_seconds(curve, 4000) == 4000 / 4e9);
+  CHECK(measured_seconds(curve, 52'000) == Approx((1e-6 + 5e-6) / 2));
+  CHECK(measured_seconds(curve, 100'000) == 100'000 / 20e9);
+  CHECK(measured_seconds(curve, 1'000'000) == Approx(50e-6));
+  double before = 0;
+  for (std::int64_t size_bytes = 1; size_bytes < 1'000'000; size_bytes += 997) {
+    const double seconds_there = measured_seconds(curve, size_bytes);
+    CHECK(seconds_there >= before * (1 - 1e-12));
+    before = seconds_there;
+  }
   Cluster cluster = test_cluster({8, 2}, 2);
   cluster.collectives = {curve};
-  const CollectiveCost cost = collective_cost(cluster, Collective::all_gather, 10'000, {{8, 1}});
+  const CollectiveCost cost = collective_cost(cluster, Collective::all_gather, 52'000, {{8, 1}});
   CHECK(cost.is_measured);
-  CHECK(cost.seconds == Approx(10'000 / 20e9));
+  CHECK(cost.seconds == Approx(3e-6));
 }
 
 TEST_CASE("a rank's memory is 2/s_p + 2/s_g + 12/s_os a parameter, and drives take the state") {

@@ -1,0 +1,101 @@
+#include "cli/rank_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/figure_text.h"
+#include "base/shell_quoted.h"
+#include "base/units.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress_line.h"
+#include "cli/rank_plan_report.h"
+#include "cli/shard_report.h"
+#include "cli/terminal.h"
+#include "core/simulate/simulation.h"
+
+namespace sluice::cli {
+namespace {
+
+// How finely the planner divides the blocks between those that recompute and those that keep.
+constexpr std::int64_t kParts = 8;
+
+Status check_held(const std::vector<std::string>& held) {
+  for (const std::string& key : held) {
+    if (key == "activations") continue;
+    return make_error(ErrorCode::config,
+                      "--hold {}: with --ranks there is activations; --state says where the state "
+                      "lies",
+                      key);
+  }
+  return ok_status();
+}
+
+// All keep, all recompute, or the first blocks do, up to each eighth of them.
+Result<std::vector<model::LayerActivations>> choices_of(const shard::ShardedRun& run,
+                                                        const std::vector<std::string>& held) {
+  if (!held.empty()) return std::vector{run.activations};
+  std::vector<model::LayerActivations> choices = {model::Activations::keep,
+                                                  model::Activations::recompute};
+  std::set<std::int64_t> ends;
+  for (std::int64_t part = 1; part <= kParts; ++part) {
+    ends.insert(std::max<std::int64_t>(1, run.shape.layers * part / kParts));
+  }
+  for (const std::int64_t end : ends) {
+    const std::string text = fmt::format("recompute:1-{},keep", end);
+    ASSIGN_OR_RETURN(choices.emplace_back(), model::LayerActivations::parse(text));
+  }
+  return choices;
+}
+
+std::vector<shard::StateTier> tiers_of(const shard::ShardedRun& run, const std::string& asked) {
+  if (!asked.empty()) return {run.state_tier};
+  if (run.platform.devices.empty()) return {shard::StateTier::memory};
+  return {shard::StateTier::memory, shard::StateTier::drives};
+}
+
+// What sluice simulate is told besides what was planned.
+std::string command_of(const RankPlanArguments& arguments) {
+  std::string command =
+      fmt::format("sluice simulate {} --platform {} --ranks {}", shell_quoted(arguments.model),
+                  shell_quoted(arguments.platform), arguments.ranks);
+  for (const std::string& setting : arguments.overrides) {
+    if (!setting.starts_with("activations=")) command += " --set " + shell_quoted(setting);
+  }
+  return command;
+}
+
+}  // namespace
+
+Status plan_ranks(const RankPlanArguments& arguments) {
+  RETURN_IF_ERROR(check_held(arguments.held));
+  ASSIGN_OR_RETURN(
+      const settings::RunConfig config,
+      simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
+  ShardArguments asked;
+  asked.ranks = arguments.ranks;
+  asked.overrides = arguments.overrides;
+  if (!arguments.state.empty()) asked.state = arguments.state;
+  shard::SimulatedPlanRequest request;
+  ASSIGN_OR_RETURN(request.run, unsharded_run(config, asked));
+  ASSIGN_OR_RETURN(request.activations, choices_of(request.run, arguments.held));
+  request.state_tiers = tiers_of(request.run, arguments.state);
+  request.memory_cap_bytes = rank_memory_cap_bytes(config, *request.run.platform.cluster);
+  request.simulations_max = arguments.simulations;
+  ProgressLine progress;
+  request.on_try = [&](int tried) {
+    progress.show(std::min(1.0, static_cast<double>(tried) / arguments.simulations),
+                  fmt::format("{} steps simulated", format_whole(tried)));
+  };
+  request.stops = is_interrupted;
+  install_interrupt_handler();
+  const auto plan = shard::plan_by_simulation(request);
+  progress.finish();
+  if (!plan.ok()) return plan.error();
+  const RankPlanReport report{.request = request, .plan = *plan, .command = command_of(arguments)};
+  print_lines(arguments.json ? rank_plan_json(report) + "\n"
+                             : fitted(rank_plan_text(report), terminal_columns()));
+  return ok_status();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,21 @@
+#pragma once
+// What `sluice plan --ranks` prints.
+//
+// Thread contract: free functions.
+
+#include <string>
+
+#include "core/shard/simulated_plan.h"
+
+namespace sluice::cli {
+
+struct RankPlanReport {
+  const shard::SimulatedPlanRequest& request;
+  const shard::SimulatedPlan& plan;
+  std::string command;  // to which what was planned is added
+};
+
+std::string rank_plan_text(const RankPlanReport& report);
+std::string rank_plan_json(const RankPlanReport& report);
+
+}  // namespace sluice::cli
