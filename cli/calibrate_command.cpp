@@ -1,11 +1,11 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/clock.h"
+#include "cli/calibrate_progress.h"
+#include "cli/calibrate_ranks.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/number_range.h"
@@ -28,32 +28,12 @@ struct CalibrateArguments {
   std::string model;
   std::string device;  // empty: forward and backward run in host memory
   int threads = 0;
+  bool ranks = false;
+  double seconds = 60;  // of ranks
   bool quick = false;
   bool emulated_csds = false;
   bool force = false;
   bool json = false;
-};
-
-// One line that is drawn anew on a terminal, and a line for each measurement elsewhere.
-class CalibrateProgress {
- public:
-  void show(std::string_view what, double share, double left_seconds) {
-    const auto left_ns = static_cast<TimeNs>(left_seconds * 1e9);
-    const bool draws = isatty(STDERR_FILENO) == 1;
-    print_lines(fmt::format("{:>3.0f} %  about {} left  {}{}", share * 100,
-                            format_duration(left_ns), what, draws ? "" : "\n"),
-                stderr);
-    std::fputs(draws ? "\033[K\r" : "", stderr);
-    std::fflush(stderr);
-    drawn_ = draws;
-  }
-  void finish() {
-    if (drawn_) std::fputs("\r\033[K", stderr);
-    drawn_ = false;
-  }
-
- private:
-  bool drawn_ = false;
 };
 
 nlohmann::ordered_json json_of(const calibrate::Figure& figure) {
@@ -290,11 +270,35 @@ std::string CalibrateCommand::json(const calibrate::Calibration& measured) const
   return json_text(json, 2);
 }
 
+Status calibrate_as_asked(const CalibrateArguments& arguments) {
+  if (arguments.ranks) {
+    return calibrate_ranks(
+        {.platform = arguments.output,
+         .seconds_max = arguments.seconds,
+         .if_there = arguments.force ? calibrate::IfThere::replace : calibrate::IfThere::refuse,
+         .json = arguments.json});
+  }
+  if (arguments.directories.empty()) {
+    return make_error(ErrorCode::config,
+                      "what shall be measured? Name a folder on each drive, or, under mpirun, "
+                      "--ranks");
+  }
+  return CalibrateCommand(arguments).run();
+}
+
 void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
-  command
-      .add_option("directories", arguments.directories,
-                  "a folder on each drive; each becomes a device of the file, in this order")
-      ->required();
+  CLI::Option* directories = command.add_option(
+      "directories", arguments.directories,
+      "a folder on each drive; each becomes a device of the file, in this order");
+  CLI::Option* ranks =
+      command
+          .add_flag("--ranks", arguments.ranks,
+                    "under mpirun: measure collectives among these ranks instead, into the "
+                    "platform file that -o names")
+          ->excludes(directories);
+  command.add_option("--seconds", arguments.seconds, "that --ranks may take, about; 60")
+      ->check(number_range(1.0, 86400.0))
+      ->needs(ranks);
   command.add_option("-o,--output", arguments.output, "the platform file to write")
       ->capture_default_str();
   command.add_option("--size", arguments.size,
@@ -311,7 +315,11 @@ void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
   command.add_flag("--emulated-csds", arguments.emulated_csds,
                    "write engines and internal links that are EMULATED by this host and its "
                    "drives, for method=csd");
-  command.add_flag("--force", arguments.force, "replace the output file");
+  for (const char* of_drives :
+       {"--size", "--model", "--device", "--threads", "--quick", "--emulated-csds"}) {
+    ranks->excludes(command.get_option(of_drives));
+  }
+  command.add_flag("--force", arguments.force, "replace the output file, or its cluster");
   command.add_flag("--json", arguments.json, "print one JSON object and nothing else");
   command.footer(
       "Measures drives (reading, writing, both; latency), what they share, the host's kernels and\n"
@@ -322,7 +330,8 @@ void add_calibrate_options(CLI::App& command, CalibrateArguments& arguments) {
       "  sluice calibrate --quick . -o mine.toml --force\n"
       "  sluice calibrate --device cuda /mnt/nvme0 -o mine.toml\n"
       "  sluice simulate sample_models/models/gpt2-124m.toml --platform mine.toml \\\n"
-      "      --set method=host --set devices=2");
+      "      --set method=host --set devices=2\n"
+      "  mpirun -n 4 sluice calibrate --ranks -o mine.toml");
 }
 
 }  // namespace
@@ -335,7 +344,7 @@ void add_calibrate_command(CLI::App& app, int& exit_code) {
   command->callback([arguments, &exit_code] {
     // Ctrl-C ends it also where a shell started it in the background: its files have no names.
     std::signal(SIGINT, SIG_DFL);
-    const Status status = CalibrateCommand(*arguments).run();
+    const Status status = calibrate_as_asked(*arguments);
     if (!status.ok()) exit_code = report_error(status.error());
   });
 }

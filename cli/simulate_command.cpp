@@ -1,3 +1,4 @@
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -32,14 +33,32 @@ struct SimulateArguments {
   std::vector<std::string> platform_changes;
   std::string database;
   std::string sweep;
-  std::int64_t ranks = 1;            // of a cluster, each with the whole model
-  std::string sharding;              // of a cluster's ranks
-  std::string ranks;                 // how many of them
+  std::string ranks;                 // of a cluster
+  std::string sharding;              // what they have parts of; empty: each has the whole model
   std::string state = "memory";      // where it lies
   std::vector<std::string> without;  // overlaps of a sharded step
   bool json = false;
   bool csv = false;
 };
+
+// "8", or "4x2" as with --shard.
+Result<std::int64_t> rank_count_of(const std::string& text) {
+  if (text.empty()) return 1;
+  if (text.find('x') != std::string::npos) {
+    ASSIGN_OR_RETURN(const platform::Scope scope, platform::parse_scope(text));
+    return scope.size();
+  }
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && end == text.data() + text.size() && count >= 1 &&
+      count <= platform::kRanksMax) {
+    return count;
+  }
+  return make_error(ErrorCode::config,
+                    "--ranks {}: no number of ranks; write 1 to {}, or 4x2 for ranks in a node x "
+                    "nodes",
+                    text, platform::kRanksMax);
+}
 
 // What --set and --platform-set say, and what a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
@@ -48,7 +67,7 @@ Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
       !arguments.like.empty()
           ? config_like(arguments.like, arguments.overrides)
           : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
-  config.batch.rank_count = arguments.ranks;
+  ASSIGN_OR_RETURN(config.batch.rank_count, rank_count_of(arguments.ranks));
   return config;
 }
 
@@ -98,7 +117,7 @@ Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
 Result<Simulated> simulated_of(const SimulateArguments& arguments) {
   Simulated simulated;
   ASSIGN_OR_RETURN(simulated.plan, plan_of(arguments));
-  if (arguments.ranks == 1) return simulated;
+  if (simulated.plan.config.batch.rank_count == 1) return simulated;
   ASSIGN_OR_RETURN(simulated.part, simulate::RankPart::take(simulated.plan));
   return simulated;
 }
@@ -265,12 +284,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->add_option("--sweep", arguments->sweep,
                    "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
       ->excludes(database);
-  CLI::Option* ranks =
-      command
-          ->add_option("--ranks", arguments->ranks,
-                       "with a cluster: a step of one of so many ranks that each have the whole "
-                       "model, and drives like the platform's; batch is one rank's")
-          ->check(CLI::Range(1, platform::kRanksMax));
+  command->add_option("--ranks", arguments->ranks,
+                      "with a cluster: a step of one of 8 ranks, or 4x2 (in a node x nodes), that "
+                      "each have the whole model, and drives like the platform's; batch is one "
+                      "rank's. With --shard: as if the cluster had only 4x2 ranks");
   CLI::Option* sharding =
       command
           ->add_option("--shard", arguments->sharding,
@@ -278,14 +295,9 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                        "state over 4x1,4x1,8x1 ranks (in a node x nodes), or data_parallel, zero1, "
                        "zero2, zero3, mics, auto")
           ->needs(model)
-          ->excludes(ranks)
           ->excludes(database)
           ->excludes("--sweep")
           ->excludes("--platform-set");
-  command
-      ->add_option("--ranks", arguments->ranks,
-                   "with --shard: as if the cluster had only 4x2 ranks (in a node x nodes)")
-      ->needs(sharding);
   command
       ->add_option("--state", arguments->state,
                    "with --shard: where a rank's state lies, memory or drives")

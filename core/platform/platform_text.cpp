@@ -143,7 +143,20 @@ std::string collective_table(const CollectiveCurve& curve) {
   return text + "]\n";
 }
 
-std::string cluster_tables(const Cluster& cluster) {
+}  // namespace
+
+std::string platform_text(const Platform& platform) {
+  std::string text = "name = " + quoted(platform.name) + "\n" + shared_tables(platform);
+  text += "\n[host]\n" + bytes_line("memory", platform.host_memory_bytes) +
+          price_line(platform.host_price_usd) +
+          engine_lines(platform, platform.engine(platform.host_engine));
+  text += compute_table(platform);
+  for (const Device& device : platform.devices) text += device_tables(platform, device);
+  if (platform.cluster) text += cluster_text(*platform.cluster);
+  return text;
+}
+
+std::string cluster_text(const Cluster& cluster) {
   std::string text =
       fmt::format("\n[cluster]\nranks = {}\nnodes = {}\nnodes_a_leaf = {}\n", cluster.mesh.ranks,
                   cluster.mesh.nodes, cluster.nodes_a_leaf) +
@@ -154,19 +167,6 @@ std::string cluster_tables(const Cluster& cluster) {
   }
   if (cluster.step_ns > 0) text += fmt::format("step = \"{} ns\"\n", cluster.step_ns);
   for (const CollectiveCurve& curve : cluster.collectives) text += collective_table(curve);
-  return text;
-}
-
-}  // namespace
-
-std::string platform_text(const Platform& platform) {
-  std::string text = "name = " + quoted(platform.name) + "\n" + shared_tables(platform);
-  text += "\n[host]\n" + bytes_line("memory", platform.host_memory_bytes) +
-          price_line(platform.host_price_usd) +
-          engine_lines(platform, platform.engine(platform.host_engine));
-  text += compute_table(platform);
-  for (const Device& device : platform.devices) text += device_tables(platform, device);
-  if (platform.cluster) text += cluster_tables(*platform.cluster);
   return text;
 }
 

@@ -47,6 +47,8 @@ MAY_USE = {
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
                        "core/csd", "core/model"},
+    "core/calibrate/ranks": {"base", "core/runtime", "core/platform", "core/collective",
+                             "core/shard"},
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
@@ -78,7 +80,7 @@ MAY_USE = {
                 "gui/widgets", "gui/views"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
-            "core/model/torch", "core/calibrate", *CORE_WITHOUT_TORCH},
+            "core/model/torch", "core/calibrate", "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")
