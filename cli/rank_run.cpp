@@ -1,6 +1,7 @@
 #include "cli/rank_run.h"
 
 #include <filesystem>
+#include <random>
 
 namespace sluice::cli {
 namespace {
@@ -19,6 +20,13 @@ Result<std::unique_ptr<RankRun>> RankRun::open() {
     ASSIGN_OR_RETURN(run->ranks_, train::Ranks::make(*run->communicator_));
   }
   return run;
+}
+
+Result<std::string> RankRun::run_id() {
+  std::random_device chance;
+  const std::string own = fmt::format("{:08x}{:08x}", chance(), chance());
+  ASSIGN_OR_RETURN(std::vector<std::string> all, ranks_->gather_text(own, "name of the run"));
+  return std::move(all.front());
 }
 
 Status RankRun::take_part(settings::RunConfig& config) const {

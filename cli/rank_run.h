@@ -21,6 +21,8 @@ class RankRun {
   train::Ranks* ranks() { return ranks_.get(); }
   bool is_first() const { return communicator_->rank() == 0; }
   int count() const { return communicator_->rank_count(); }
+  // Names the run in the record of each of its several ranks, and no other run. Collective.
+  Result<std::string> run_id();
   // This rank's part of a run with these settings. Errors (ErrorCode::config): settings that do not
   // go with several ranks.
   Status take_part(settings::RunConfig& config) const;

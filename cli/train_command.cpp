@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/shell_quoted.h"
 #include "cli/commands.h"
@@ -21,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/train/clock_offset.h"
 #include "core/train/live_control.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
@@ -223,12 +225,24 @@ class TrainCommand {
     if (train::Ranks* ranks = ranks_->ranks(); ranks != nullptr) {
       facts.meta.push_back({"rank", fmt::format("{}", ranks->rank())});
       facts.meta.push_back({"ranks", fmt::format("{}", ranks->count())});
+      ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
+      facts.meta.push_back({"run_id", std::move(run_id)});
     }
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     if (gpu_) collector_->attach(gpu_->side());
     collector_->add(changes);
     collector_->add(mode_row(*run_, first_step_, run_->runtime().now_ns()));
+    return record_clock_offset(rundb::OffsetAt::begin);
+  }
+
+  // All ranks record or none does, since they have the same settings.
+  Status record_clock_offset(rundb::OffsetAt at) {
+    if (!collector_ || ranks_->ranks() == nullptr) return ok_status();
+    ASSIGN_OR_RETURN(const train::ClockOffset offset,
+                     train::measure_clock_offset(*ranks_->ranks(), monotonic_now_ns));
+    collector_->add(rundb::ClockOffsetRow{
+        .at = at, .ts = offset.ts, .offset = offset.offset_ns, .bound = offset.bound_ns});
     return ok_status();
   }
 
@@ -261,6 +275,7 @@ class TrainCommand {
     progress.finish();
     if (!report.ok()) return std::move(report).error();
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
+    RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::end));
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
     } else if (is_told()) {

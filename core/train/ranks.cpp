@@ -84,6 +84,17 @@ Result<std::vector<double>> Ranks::gather(std::span<const double> values, const 
   return all;
 }
 
+Result<std::vector<TimeNs>> Ranks::gather_times(std::span<const TimeNs> times, const char* what) {
+  std::vector<TimeNs> all(times.size() * static_cast<std::size_t>(count()));
+  Call call;
+  call.kind = Kind::all_gather;
+  call.in = std::as_bytes(times);
+  call.out = std::as_writable_bytes(std::span(all));
+  call.label.what = what;
+  RETURN_IF_ERROR(communicator_.run(call));
+  return all;
+}
+
 Result<std::vector<std::string>> Ranks::gather_text(std::string_view text, const char* what) {
   return communicator_.gather_text(text, what);
 }

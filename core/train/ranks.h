@@ -50,6 +50,7 @@ class Ranks {
 
   // All ranks' values, in their order; as many of each.
   Result<std::vector<double>> gather(std::span<const double> values, const char* what);
+  Result<std::vector<TimeNs>> gather_times(std::span<const TimeNs> times, const char* what);
   // All ranks' texts, in their order.
   Result<std::vector<std::string>> gather_text(std::string_view text, const char* what);
   // What rank `root` has, on all of them.

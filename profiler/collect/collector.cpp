@@ -49,6 +49,7 @@ void Collector::hand_over() {
   added_.knob_changes.clear();
   added_.verdicts.clear();
   added_.modes.clear();
+  added_.clock_offsets.clear();
 }
 
 void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
@@ -64,6 +65,11 @@ void Collector::add(std::span<const rundb::VerdictRow> verdicts) {
 void Collector::add(const rundb::ModeRow& mode) {
   const std::lock_guard lock(mutex_);
   added_.modes.push_back(mode);
+}
+
+void Collector::add(const rundb::ClockOffsetRow& offset) {
+  const std::lock_guard lock(mutex_);
+  added_.clock_offsets.push_back(offset);
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }

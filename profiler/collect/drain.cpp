@@ -115,6 +115,7 @@ void Collector::Drain::add(const rundb::Batch& rows) {
   append(added_.knob_changes, rows.knob_changes);
   append(added_.verdicts, rows.verdicts);
   append(added_.modes, rows.modes);
+  append(added_.clock_offsets, rows.clock_offsets);
 }
 
 Status Collector::Drain::pass() {
@@ -206,7 +207,8 @@ void Collector::Drain::take_all() {
   // Losses show in a live file even when nothing else comes through, and so does a change of level.
   const bool has_news = sides_.ask() || dropped_count() != dropped_count_written_ ||
                         lowered_count_ > 0 || level_changed_ || !added_.knob_changes.empty() ||
-                        !added_.verdicts.empty() || !added_.modes.empty();
+                        !added_.verdicts.empty() || !added_.modes.empty() ||
+                        !added_.clock_offsets.empty();
   if (!records_.empty() || has_news) write_batch();
 }
 
@@ -271,6 +273,7 @@ void Collector::Drain::to_rows() {
   batch_.knob_changes = std::exchange(added_.knob_changes, {});
   batch_.verdicts = std::exchange(added_.verdicts, {});
   batch_.modes = std::exchange(added_.modes, {});
+  batch_.clock_offsets = std::exchange(added_.clock_offsets, {});
   add_own_rows();
   number_spans();
   add_flows();

@@ -57,6 +57,9 @@ Result<std::vector<TrackLinkRow>> Reader::track_links() {
 }
 Result<std::vector<StageRow>> Reader::stages() { return file_->read<StageRow>("stages"); }
 Result<std::vector<ModeRow>> Reader::modes() { return file_->read<ModeRow>("modes"); }
+Result<std::vector<ClockOffsetRow>> Reader::clock_offsets() {
+  return file_->read<ClockOffsetRow>("clock_offsets");
+}
 Result<std::vector<KnobRow>> Reader::knobs() { return file_->read<KnobRow>("knobs"); }
 Result<std::vector<KnobChangeRow>> Reader::knob_changes() {
   return file_->read<KnobChangeRow>("knob_changes");

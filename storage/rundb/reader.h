@@ -73,6 +73,8 @@ class Reader {
   Result<std::vector<StepRow>> steps_after(std::int64_t step_id);
   // When the run, or after a resume its last stretch, began; 0 if that is not known.
   Result<TimeNs> stretch_begin();
+  // In the order in which they were taken; none of a run of one rank.
+  Result<std::vector<ClockOffsetRow>> clock_offsets();
   Result<std::vector<StringRow>> strings();
   Result<std::vector<TrackRow>> tracks();
   Result<std::vector<LinkRow>> links();

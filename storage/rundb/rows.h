@@ -329,6 +329,26 @@ struct ClockRow {
                                      .integer("realtime_ts", &ClockRow::realtime_ts);
 };
 
+// When a rank of several compared its clock with rank 0's: as a stretch of its recording began, or
+// as it ended.
+enum class OffsetAt : std::uint8_t { begin, end };
+inline constexpr std::array<std::string_view, 2> kOffsetAtWords = {"begin", "end"};
+
+// How far a rank's clock is from rank 0's. A time `t` of this rank is `t + offset` of rank 0, give
+// or take `bound`.
+struct ClockOffsetRow {
+  OffsetAt at = OffsetAt::begin;
+  TimeNs ts = 0;  // of this rank's clock
+  TimeNs offset = 0;
+  TimeNs bound = 0;
+
+  static constexpr auto kTable = table_of<ClockOffsetRow>("clock_offset")
+                                     .word("at", &ClockOffsetRow::at, kOffsetAtWords)
+                                     .time("ts", &ClockOffsetRow::ts)
+                                     .time("offset", &ClockOffsetRow::offset)
+                                     .amount("bound", &ClockOffsetRow::bound);
+};
+
 // A count of the recording about itself: above all what it lost, by cause.
 struct StatRow {
   std::string name = {};
@@ -363,6 +383,7 @@ struct Batch {
   std::vector<KnobChangeRow> knob_changes = {};
   std::vector<VerdictRow> verdicts = {};  // in place of what stands there of those steps
   std::vector<ClockRow> clocks = {};
+  std::vector<ClockOffsetRow> clock_offsets = {};
   std::vector<ModeRow> modes = {};
 };
 

@@ -134,11 +134,11 @@ struct Writer::Impl {
   Impl(detail::WriterLock held_lock, Connection open_connection)
       : lock(std::move(held_lock)), connection(std::move(open_connection)) {}
 
-  Status begin_recording() {
+  Status begin_recording(ClockOf clock_of) {
     RETURN_IF_ERROR(switch_to_wal(connection));
     RETURN_IF_ERROR(connection.execute(kRecordingSettings));
     connection.set_busy_timeout_ms(kPatienceMs);
-    RETURN_IF_ERROR(write_clock_snapshot(connection));
+    if (clock_of == ClockOf::this_machine) RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
     ASSIGN_OR_RETURN(const std::int64_t last_span_id,
                      connection.query_int64(detail::read_sql("last_span_id")));
@@ -307,7 +307,8 @@ Status Writer::check_path(const std::string& path) {
                     path);
 }
 
-Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists) {
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists,
+                                               ClockOf clock_of) {
   ASSIGN_OR_RETURN(detail::WriterLock lock, detail::WriterLock::acquire(path));
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
@@ -321,7 +322,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists
   // Before the write-ahead log is on: from here on the file itself says what it is.
   RETURN_IF_ERROR(detail::create_schema(connection));
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
-  RETURN_IF_ERROR(impl->begin_recording());
+  RETURN_IF_ERROR(impl->begin_recording(clock_of));
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
 }
 
@@ -336,7 +337,7 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::write));
   RETURN_IF_ERROR(detail::check_schema(connection));
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
-  RETURN_IF_ERROR(impl->begin_recording());
+  RETURN_IF_ERROR(impl->begin_recording(ClockOf::this_machine));
   RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, *impl->batches, first_step));
   RETURN_IF_ERROR(count_unrecorded_steps(impl->connection, *impl->batches, first_step));
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));

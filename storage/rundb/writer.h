@@ -25,6 +25,12 @@ enum class IfExists : std::uint8_t {
   replace,  // a run database only: any other file is never deleted
 };
 
+// Whose clock the rows are by.
+enum class ClockOf : std::uint8_t {
+  this_machine,  // a stretch of a recording begins now: table clock_snapshot gets a row
+  the_batches,   // rows of other files: their clock_snapshot comes with them
+};
+
 // What an endless run keeps in full. Rows of `step` stay, as do the coarser levels of detail
 // (bins of kKeptLodLevel and wider).
 struct Retention {
@@ -41,7 +47,8 @@ class Writer {
   static Status check_path(const std::string& path);
 
   // A new file with the schema in it. The folder must exist.
-  static Result<std::unique_ptr<Writer>> create(const std::string& path, IfExists if_exists);
+  static Result<std::unique_ptr<Writer>> create(const std::string& path, IfExists if_exists,
+                                                ClockOf clock_of = ClockOf::this_machine);
 
   // Goes on with the file of an earlier run. `first_step` is the first step that will run now.
   // Rows of it and of later steps are from an attempt that was never committed: those step rows go,

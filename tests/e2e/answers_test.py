@@ -29,6 +29,7 @@ BLIND_TO_OPERATIONS = dict.fromkeys(OPERATIONS, BLIND)
 TABLES = {
     "meta": {"mode": BLIND},
     "clock_snapshot": {},
+    "clock_offset": {},
     "stat": {"lost records": BLIND},
     "string": BLIND_TO_OPERATIONS,
     "track": BLIND_TO_OPERATIONS | {"counters": BLIND},

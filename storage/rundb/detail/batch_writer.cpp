@@ -110,6 +110,7 @@ struct BatchWriter::Statements {
   Statement knob_change;
   Statement verdict;
   Statement clock;
+  Statement clock_offset;
   Statement mode;
   LodBatch lod_batch;  // reused
 
@@ -127,12 +128,13 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement knob_change, prepare_write(connection, "insert_knob_change"));
     ASSIGN_OR_RETURN(Statement verdict, prepare_write(connection, "insert_verdict"));
     ASSIGN_OR_RETURN(Statement clock, prepare_write(connection, "insert_clock_snapshot"));
+    ASSIGN_OR_RETURN(Statement clock_offset, prepare_write(connection, "insert_clock_offset"));
     ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
-    return Statements{std::move(step),      std::move(first_span),  std::move(next_spans),
-                      std::move(span_run),  std::move(span_batch),  std::move(lod),
-                      std::move(long_span), std::move(flow),        std::move(counter),
-                      std::move(stat),      std::move(knob_change), std::move(verdict),
-                      std::move(clock),     std::move(mode),        {}};
+    return Statements{
+        std::move(step),       std::move(first_span),   std::move(next_spans),  std::move(span_run),
+        std::move(span_batch), std::move(lod),          std::move(long_span),   std::move(flow),
+        std::move(counter),    std::move(stat),         std::move(knob_change), std::move(verdict),
+        std::move(clock),      std::move(clock_offset), std::move(mode),        {}};
   }
 
   // Only the first span's id is given. SQLite gives the others the ones that follow, which it does
@@ -171,6 +173,7 @@ struct BatchWriter::Statements {
   Statement& insert_of(const KnobChangeRow&) { return knob_change; }
   Statement& insert_of(const VerdictRow&) { return verdict; }
   Statement& insert_of(const ClockRow&) { return clock; }
+  Statement& insert_of(const ClockOffsetRow&) { return clock_offset; }
   Statement& insert_of(const ModeRow&) { return mode; }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
@@ -215,6 +218,7 @@ Status BatchWriter::write(const Batch& batch, std::span<const SpanRow> spans) {
   RETURN_IF_ERROR(statements_->add_all(batch.knob_changes));
   RETURN_IF_ERROR(statements_->add_all(batch.verdicts));
   RETURN_IF_ERROR(statements_->add_all(batch.modes));
+  RETURN_IF_ERROR(statements_->add_all(batch.clock_offsets));
   return statements_->add_all(batch.clocks);
 }
 

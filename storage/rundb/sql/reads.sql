@@ -179,6 +179,9 @@ WHERE clock = 'monotonic'
 ORDER BY rowid DESC
 LIMIT 1;
 
+-- name: clock_offsets
+SELECT {columns clock_offset} FROM clock_offset ORDER BY rowid;
+
 -- name: knobs
 SELECT {columns knob} FROM knob ORDER BY id;
 

@@ -14,6 +14,13 @@ CREATE TABLE clock_snapshot (
   realtime_ts INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE clock_offset (
+  at TEXT NOT NULL CHECK (at IN ('begin', 'end')),
+  ts INTEGER NOT NULL,
+  offset INTEGER NOT NULL,
+  bound INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE stat (
   name TEXT PRIMARY KEY,
   severity TEXT NOT NULL CHECK (severity IN ('info', 'loss', 'error')),

@@ -7,6 +7,9 @@ INSERT OR REPLACE INTO {row meta};
 -- name: insert_clock_snapshot
 INSERT INTO {row clock_snapshot};
 
+-- name: insert_clock_offset
+INSERT INTO {row clock_offset};
+
 -- name: add_to_stat
 INSERT INTO {row stat}
 ON CONFLICT (name) DO UPDATE SET

@@ -176,6 +176,7 @@ std::vector<Damage> damages() {
       {"DELETE FROM lod", {}},
       {"DELETE FROM long_span", {}},
       {"DELETE FROM clock_snapshot", {}},
+      {"DELETE FROM clock_offset", {}},
       {"DELETE FROM subgroup", {}},
       {"DELETE FROM verdict", {}},
   };

@@ -139,6 +139,7 @@ void require_comes_back() {
 TEST_CASE("a row comes back as it went in, whatever it has none of") {
   require_comes_back<MetaRow>();
   require_comes_back<ClockRow>();
+  require_comes_back<ClockOffsetRow>();
   require_comes_back<StatRow>();
   require_comes_back<StringRow>();
   require_comes_back<TrackRow>();
