@@ -13,6 +13,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/predicted_changes.h"
+#include "cli/ranks_text.h"
 #include "cli/run_argument.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
@@ -27,7 +28,7 @@ namespace sluice::cli {
 namespace {
 
 struct ShowArguments {
-  std::string database;
+  std::vector<std::string> databases;  // of one run: one, or one a rank
   std::int64_t last = 10;
   bool predict = true;
   bool json = false;
@@ -61,8 +62,8 @@ struct Shown {
   }
 };
 
-Result<Shown> read_run(const ShowArguments& arguments) {
-  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(arguments.database));
+Result<Shown> read_run(const ShowArguments& arguments, const std::string& database) {
+  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
   Shown shown;
   ASSIGN_OR_RETURN(shown.meta, reader->meta());
@@ -87,6 +88,46 @@ Result<Shown> read_run(const ShowArguments& arguments) {
     shown.shares[row.id] = analyze::verdict_of(step).share;
   }
   return shown;
+}
+
+// What another rank's record lacks, told as the run's.
+Status add_losses(const analyze::RankRecord& record, Shown& shown) {
+  ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> stats, record.reader->stats());
+  ASSIGN_OR_RETURN(const rundb::Completeness rows, rundb::completeness_of(*record.reader));
+  const analyze::Answer answer = analyze::losses_answer(stats, rows);
+  analyze::Answer& told = shown.analysis.answers.front();
+  if (answer.outcome != analyze::Outcome::nothing_found &&
+      told.outcome == analyze::Outcome::nothing_found) {
+    told = answer;
+    told.why = fmt::format("rank {}: {}", record.rank, answer.why);
+  }
+  ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, record.reader->losses());
+  for (rundb::StatRow loss : losses) {
+    loss.name = analyze::rank_prefix(record.rank) + loss.name;
+    shown.losses.push_back(std::move(loss));
+  }
+  return ok_status();
+}
+
+// Rank 0's record, and beside it what all of them say together.
+Result<Shown> read_ranks(const ShowArguments& arguments,
+                         const std::vector<analyze::RankRecord>& records) {
+  ASSIGN_OR_RETURN(Shown shown, read_run(arguments, records.front().path));
+  ASSIGN_OR_RETURN(shown.analysis.ranks, analyze::analyze_ranks(records, shown.analysis.steps));
+  shown.analysis.answers.push_back(analyze::ranks_answer(*shown.analysis.ranks));
+  for (const analyze::RankRecord& record : records) {
+    if (record.rank != 0) RETURN_IF_ERROR(add_losses(record, shown));
+  }
+  return shown;
+}
+
+Result<Shown> read(ShowArguments& arguments) {
+  arguments.databases = databases_of_ranks(arguments.databases);
+  if (arguments.databases.size() == 1) return read_run(arguments, arguments.databases.front());
+  ASSIGN_OR_RETURN(const std::vector<analyze::RankRecord> records,
+                   analyze::open_rank_records(arguments.databases));
+  arguments.databases = {records.front().path};  // of which settings are asked
+  return read_ranks(arguments, records);
 }
 
 double mean_step_seconds(const Shown& shown) {
@@ -318,6 +359,12 @@ void print_text(const Shown& shown, std::int64_t last) {
   const int columns = terminal_columns();
   print_head(shown, columns);
   print_losses(shown, columns);
+  if (shown.analysis.ranks) {
+    const std::string ranks = ranks_text(*shown.analysis.ranks, columns);
+    if (!ranks.empty()) print_lines("\n" + ranks);
+    print_lines("  " +
+                wrapped("The causes, links and settings below are rank 0's.", columns - 2, "  "));
+  }
   const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
   if (!verdict.empty()) print_lines("\n" + verdict);
   const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
@@ -414,6 +461,7 @@ void print_json(const Shown& shown) {
                                         {"back_ns", layer.back_ns}});
   }
   json["verdict"] = verdict_json(shown.analysis, shown.predicted);
+  if (shown.analysis.ranks) json["ranks"] = ranks_json(*shown.analysis.ranks);
   json["answers"] = answers_json(shown.answers());
   json["knob_changes"] = nlohmann::ordered_json::array();
   for (const rundb::KnobChangeRow& change : shown.info.knob_changes) {
@@ -449,8 +497,12 @@ void add_show_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Steps of a run, where its time went, its bytes, what was not recorded");
-  add_run_argument(*command, "database", arguments->database,
-                   "the run database, or its folder; the run may be live");
+  command
+      ->add_option(
+          "database", arguments->databases,
+          "the run database, or its folder; of a run of several ranks those of all, or the "
+          "run's output folder; the run may be live")
+      ->required();
   command
       ->add_option("--last", arguments->last,
                    "how many steps to list (default 10); with --json also what "
@@ -459,14 +511,17 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
-  command->footer("Example: sluice show out/tiny/run.db --last 20");
+  command->footer(
+      "Examples:\n"
+      "  sluice show out/tiny/run.db --last 20\n"
+      "  sluice show out/tiny                     (OUTPUT of mpirun -n 4 sluice train)");
   command->callback([arguments, &exit_code] {
-    Result<Shown> shown = read_run(*arguments);
+    Result<Shown> shown = read(*arguments);
     if (!shown.ok()) {
       exit_code = report_error(wrong_database(shown.error()));
       return;
     }
-    if (arguments->predict) shown->predicted = predict(arguments->database);
+    if (arguments->predict) shown->predicted = predict(arguments->databases.front());
     if (arguments->json) {
       print_json(*shown);
     } else {

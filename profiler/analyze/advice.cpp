@@ -244,6 +244,11 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
     add_outliers(analysis, found);
     return found;
   }
+  if (analysis.ranks) {
+    for (const std::string& text : rank_findings(*analysis.ranks)) {
+      found.push_back({.text = text, .beside_shares = text});
+    }
+  }
   const std::vector<Cause> causes = by_share(analysis);
   // A wait says what to turn, so it is told beside the largest two.
   for (std::size_t i = 0; i < causes.size(); ++i) {

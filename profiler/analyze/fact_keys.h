@@ -10,11 +10,12 @@
 
 namespace sluice::analyze {
 
-inline constexpr std::array<std::pair<std::string_view, const char*>, 12> kFactKeys = {{
+inline constexpr std::array<std::pair<std::string_view, const char*>, 13> kFactKeys = {{
     {"parameters", "Parameters"},
     {"platform_name", "Platform"},
     {"machine", "Machine"},
     {"host_name", "Host"},
+    {"rank_clocks", "Clocks of ranks"},
     {"started_utc", "Started (UTC)"},
     {"model", "Model"},
     {"platform", "Platform file"},
@@ -25,7 +26,8 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 12> kFactK
     {"written_by", "Database by"},
 }};
 // Shown elsewhere, or too long to show.
-inline constexpr std::array<std::string_view, 5> kNotSettings = {"name", "processors", "model_text",
-                                                                 "platform_text", "sqlite_version"};
+inline constexpr std::array<std::string_view, 8> kNotSettings = {
+    "name",           "processors",   "model_text",      "platform_text",
+    "sqlite_version", "merged_ranks", "merged_bound_ns", "run_id"};
 
 }  // namespace sluice::analyze

@@ -22,7 +22,12 @@ class Analysis {
     if (!steps_.empty()) RETURN_IF_ERROR(look_at_steps(options));
     if (result_.why_unknown.empty()) result_.why_unknown = why_unknown(result_, info_);
     if (!result_.has_spans()) forget_operations();
+    if (info_.has_all_ranks()) {
+      ASSIGN_OR_RETURN(const std::vector<RankRecord> records, rank_records_in(reader_, info_));
+      ASSIGN_OR_RETURN(result_.ranks, analyze_ranks(records, result_.steps));
+    }
     ASSIGN_OR_RETURN(result_.answers, answers_of(reader_, info_, steps_, result_));
+    if (result_.ranks) result_.answers.push_back(ranks_answer(*result_.ranks));
     return std::move(result_);
   }
 

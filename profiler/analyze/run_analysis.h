@@ -14,6 +14,7 @@
 #include "profiler/analyze/critical_path.h"
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/overlap.h"
+#include "profiler/analyze/rank_analysis.h"
 #include "profiler/analyze/run_data.h"
 #include "profiler/analyze/trend.h"
 #include "storage/rundb/completeness.h"
@@ -60,6 +61,8 @@ struct RunAnalysis {
   // Steps in which it looked for what stands out: those since the last change.
   std::size_t stretch_step_count = 0;
   Evidence evidence;
+  // The same steps of each rank, where the record has all ranks; else none.
+  std::optional<RankAnalysis> ranks;
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they
   // do. Then share, links, overlap, devices and causes of outliers are there.
   std::string why_unknown;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "profiler/analyze/track_order.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/span_reader.h"
 
@@ -62,7 +63,20 @@ void label_tracks(RunInfo& info) {
   }
 }
 
+// "rank 2: csd0" is of rank 2, as is what stands under it.
+void give_ranks(RunInfo& info) {
+  for (auto& [id, track] : info.tracks) {
+    const std::string& name = root_of(info, track).name;
+    const std::size_t digits = std::min(rank_prefix(0).find('0'), name.size());
+    int rank = 0;
+    std::from_chars(name.data() + digits, name.data() + name.size(), rank);
+    if (name.starts_with(rank_prefix(rank))) track.rank = rank;
+  }
+}
+
 }  // namespace
+
+std::string rank_prefix(int rank) { return fmt::format("rank {}: ", rank); }
 
 std::string RunInfo::meta_value(std::string_view key) const {
   const auto row = std::ranges::find(meta, key, &rundb::MetaRow::key);
@@ -114,6 +128,7 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
     info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, row.name, {}, {}};
   }
   label_tracks(info);
+  if (info.has_all_ranks()) give_ranks(info);
   ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());
   for (const rundb::TrackLinkRow& row : crossings) {
     TrackInfo& track = info.tracks[row.track_id];
@@ -171,7 +186,7 @@ class NamesOfSpans {
 }  // namespace
 
 Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
-                      StepData& data) {
+                      StepData& data, int rank) {
   data.row = step;
   data.info = &info;
   data.spans.clear();
@@ -184,6 +199,7 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
           nameless_id = row.id;
           return;
         }
+        if (rank != kAllRanks && names.track()->rank != rank) return;
         data.spans.push_back({.id = row.id,
                               .track = names.track(),
                               .name = names.name(),
@@ -208,9 +224,10 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
   return ok_status();
 }
 
-Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step) {
+Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
+                           int rank) {
   StepData data;
-  RETURN_IF_ERROR(load_step_into(reader, info, step, data));
+  RETURN_IF_ERROR(load_step_into(reader, info, step, data, rank));
   return data;
 }
 

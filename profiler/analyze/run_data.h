@@ -17,6 +17,17 @@
 
 namespace sluice::analyze {
 
+// A record of all ranks as one (profiler/report/merged_record.h) has the steps, devices, settings
+// and changes of rank 0, and the operations of all. This key of its meta says of how many.
+inline constexpr std::string_view kMergedRanks = "merged_ranks";
+// And this one, how far each time of another rank may be from the true one by rank 0's clock, in
+// ns.
+inline constexpr std::string_view kMergedBound = "merged_bound_ns";
+// There, tracks at the root and what is named after them begin with this: "rank 2: ".
+std::string rank_prefix(int rank);
+// There, the kind of the track that has a span for each step of another rank than the first.
+inline constexpr std::string_view kRankSteps = "step";
+
 struct TrackInfo {
   std::int64_t id = 0;
   std::int64_t parent_id = -1;
@@ -28,12 +39,16 @@ struct TrackInfo {
   // Links that a span of this track crosses; empty: it carries kernels.
   std::vector<std::int64_t> links;
   rundb::Direction direction = rundb::Direction::read;  // over those links
+  int rank = 0;  // whose it is, in a record of all ranks; else 0
 
   // Time in which the schedule could do nothing but wait, named by the cause: no operation, but on
   // the path of a verdict.
   bool is_waiting() const { return kind == "waiting"; }
-  // Not an operation of the schedule: the recorder's own work, or what a GPU did within operations.
-  bool is_beside_schedule() const { return kind == "recorder" || kind == "cuda"; }
+  // Not an operation of the schedule: the recorder's own work, what a GPU did within operations, or
+  // another rank's steps.
+  bool is_beside_schedule() const {
+    return kind == "recorder" || kind == "cuda" || kind == kRankSteps;
+  }
 };
 
 struct RunInfo {
@@ -46,6 +61,7 @@ struct RunInfo {
   RunMode mode;
   std::vector<rundb::KnobChangeRow> knob_changes;  // in order of steps
 
+  bool has_all_ranks() const { return !meta_value(kMergedRanks).empty(); }
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double meta_number(std::string_view key, double otherwise) const;
@@ -100,12 +116,16 @@ struct StepData {
   std::vector<Flow> flows;  // into those spans
 };
 
+inline constexpr int kAllRanks = -1;
+
 Result<RunInfo> load_run_info(rundb::Reader& reader);
-// `info` outlives what is returned.
-Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step);
+// `info` outlives what is returned. A record of all ranks gives the operations of one: what its
+// own record would say is said of it.
+Result<StepData> load_step(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
+                           int rank = 0);
 // The same in the memory of the step before, for whoever looks at many.
 Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::StepRow& step,
-                      StepData& data);
+                      StepData& data, int rank = 0);
 
 // Those whose operations are in the record: a run with record_steps keeps only the last ones. All,
 // where that leaves none.

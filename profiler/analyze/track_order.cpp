@@ -9,10 +9,10 @@
 namespace sluice::analyze {
 namespace {
 
-// Compute, GPUs, host, links, devices, the recorder.
+// Other ranks' steps, compute, GPUs, host, links, devices, the recorder.
 std::int64_t kind_rank(std::string_view kind) {
-  constexpr std::array<std::string_view, 6> kKinds = {"compute", "cuda",   "host",
-                                                      "link",    "device", "recorder"};
+  constexpr std::array<std::string_view, 7> kKinds = {kRankSteps, "compute", "cuda",    "host",
+                                                      "link",     "device",  "recorder"};
   return std::ranges::find(kKinds, kind) - kKinds.begin();
 }
 

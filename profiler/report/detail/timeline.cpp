@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "profiler/analyze/critical_path.h"
@@ -22,7 +23,9 @@ class Timeline {
  public:
   explicit Timeline(const analyze::RunInfo& info) : info_(info) {}
 
-  Json step(const ChosenStep& chosen, const analyze::StepData& data, std::size_t spans_max) {
+  // `own`: the operations that the path goes over, those of one rank.
+  Json step(const ChosenStep& chosen, const analyze::StepData& data, const analyze::StepData& own,
+            std::size_t spans_max) {
     std::vector<analyze::Span> spans = data.spans;
     // A span that only touches the step belongs to a neighbour.
     std::erase_if(spans, [&data](const analyze::Span& span) {
@@ -54,8 +57,8 @@ class Timeline {
       const auto cause = cause_of_span.find(span.id);
       if (cause != cause_of_span.end()) rows.back().push_back(cause->second);
     }
-    return {{"step", data.row.id},      {"why", chosen.why},  {"dur", data.row.dur},
-            {"span_count", span_count}, {"path", path(data)}, {"spans", std::move(rows)}};
+    return {{"step", data.row.id},      {"why", chosen.why}, {"dur", data.row.dur},
+            {"span_count", span_count}, {"path", path(own)}, {"spans", std::move(rows)}};
   }
 
   // In the order in which spans first named them; `order` is that in which they are drawn.
@@ -175,13 +178,19 @@ Result<Json> timeline_json(rundb::Reader& reader, const analyze::RunInfo& info,
   Json steps = Json::array();
   std::size_t span_count = 0;
   for (const ChosenStep& one : chosen) {
-    const Result<analyze::StepData> data = analyze::load_step(reader, info, one.row);
+    const Result<analyze::StepData> data =
+        analyze::load_step(reader, info, one.row, analyze::kAllRanks);
     if (!data.ok()) {
       if (data.error().code() == ErrorCode::corrupt && !why_unknown.empty()) continue;
       return data.error();
     }
     span_count += data->spans.size();
-    steps.push_back(timeline.step(one, *data, kTimelineSpansMax / chosen.size()));
+    std::optional<analyze::StepData> own;
+    if (info.has_all_ranks()) {
+      ASSIGN_OR_RETURN(own, analyze::load_step(reader, info, one.row));
+    }
+    steps.push_back(
+        timeline.step(one, *data, own ? *own : *data, kTimelineSpansMax / chosen.size()));
     steps.back()["counters"] = Json::array();
     if (counters == Counters::shown) {
       ASSIGN_OR_RETURN(steps.back()["counters"], counters_json(reader, info, one.row));

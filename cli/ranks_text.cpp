@@ -1,0 +1,83 @@
+#include "cli/ranks_text.h"
+
+#include <vector>
+
+#include "cli/terminal.h"
+
+namespace sluice::cli {
+namespace {
+
+using analyze::RankUse;
+
+struct Column {
+  const char* title;
+  TimeNs RankUse::* ns;
+};
+// Those of a narrow terminal first.
+constexpr std::array<Column, 3> kNarrow = {Column{"step", &RankUse::step_ns},
+                                           Column{"waits", &RankUse::waiting_ns},
+                                           Column{"awaited", &RankUse::awaited_ns}};
+constexpr std::array<Column, 8> kWide = {
+    Column{"step", &RankUse::step_ns},         Column{"forward", &RankUse::forward_ns},
+    Column{"backward", &RankUse::backward_ns}, Column{"update", &RankUse::rest_ns},
+    Column{"exposed", &RankUse::exposed_ns},   Column{"waits", &RankUse::waiting_ns},
+    Column{"hidden", &RankUse::hidden_ns},     Column{"awaited", &RankUse::awaited_ns}};
+
+constexpr const char* kMeaning =
+    "update: what is left of a step. exposed: something is on its way between ranks and nothing "
+    "else goes on; waits: of that, until the last rank has begun; hidden: something else goes on. "
+    "awaited: how long the others wait for this rank.";
+
+}  // namespace
+
+std::string ranks_text(const analyze::RankAnalysis& analysis, int columns) {
+  if (analysis.steps.empty()) return "";
+  const bool is_wide = columns >= 78;
+  const std::span<const Column> shown = is_wide ? std::span<const Column>(kWide) : kNarrow;
+  std::string text =
+      wrapped(fmt::format("Ranks beside one another (means of {} steps, by rank 0's clock, within "
+                          "{}):",
+                          analysis.steps.size(), format_duration(analysis.bound_ns)),
+              columns, "  ");
+  text += fmt::format("  {:>4}", "rank");
+  for (const Column& column : shown) text += fmt::format(" {:>8}", column.title);
+  text += "\n";
+  for (const RankUse& use : analysis.ranks) {
+    std::string line = fmt::format("  {:>4}", use.rank);
+    for (const Column& column : shown)
+      line += fmt::format(" {:>8}", format_duration(use.*column.ns));
+    text += line + "\n";
+  }
+  return text + "  " + wrapped(kMeaning, columns - 2, "  ");
+}
+
+nlohmann::ordered_json ranks_json(const analyze::RankAnalysis& analysis) {
+  nlohmann::ordered_json json;
+  json["steps"] = analysis.steps.size();
+  json["calls"] = analysis.call_count;
+  json["close_calls"] = analysis.close_count;
+  json["bound_ns"] = analysis.bound_ns;
+  json["straggler"] = nullptr;
+  if (analysis.straggler) json["straggler"] = *analysis.straggler;
+  json["share"] = {{"exposed", analysis.exposed_share()},
+                   {"waiting", analysis.waiting_share()},
+                   {"hidden", analysis.hidden_share()}};
+  json["findings"] = analyze::rank_findings(analysis);
+  json["ranks"] = nlohmann::ordered_json::array();
+  for (const RankUse& use : analysis.ranks) {
+    json["ranks"].push_back({{"rank", use.rank},
+                             {"step_ns", use.step_ns},
+                             {"forward_ns", use.forward_ns},
+                             {"backward_ns", use.backward_ns},
+                             {"update_ns", use.rest_ns},
+                             {"exposed_ns", use.exposed_ns},
+                             {"waiting_ns", use.waiting_ns},
+                             {"hidden_ns", use.hidden_ns},
+                             {"awaited_ns", use.awaited_ns},
+                             {"last_count", use.last_count},
+                             {"late_ns", use.late_ns}});
+  }
+  return json;
+}
+
+}  // namespace sluice::cli
