@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
   sluice::cli::add_live_commands(app, exit_code);
   sluice::cli::add_state_command(app, exit_code);
   sluice::cli::add_show_command(app, exit_code);
+  sluice::cli::add_merge_command(app, exit_code);
   sluice::cli::add_compare_command(app, exit_code);
   sluice::cli::add_report_command(app, exit_code);
   sluice::cli::add_export_command(app, exit_code);

@@ -31,6 +31,11 @@ class RecordedRunReader {
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
     ASSIGN_OR_RETURN(const auto meta, reader_->meta());
     for (const rundb::MetaRow& row : meta) meta_[row.key] = row.value;
+    if (meta_.contains("merged_ranks")) {
+      return refused(
+          "has the operations of all ranks beside the steps of one; name the record of a rank, as "
+          "OUTPUT/rank-0/run.db");
+    }
     run_.name = meta_["name"];
     ASSIGN_OR_RETURN(const auto modes, reader_->modes());
     if (!modes.empty()) run_.mode = modes.back().line;

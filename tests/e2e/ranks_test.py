@@ -11,19 +11,9 @@ import signal
 import sys
 import time
 
-from launched import Launched, mpirun
+from launched import RANKS, SETTINGS, three_ranks as launched
 from sluice_run import (TESTBED, Failure, database, main, require, require_equal, require_words,
                         test)
-
-RANKS = 3
-# Steps of a few milliseconds: enough of them that a kill hits one.
-SETTINGS = {"steps": 30, "validation_every": 0, "validation_batches": 1, "sample_tokens": 0,
-            "clock": "real", "threads": 1}
-
-
-def launched(place, *flags, **settings):
-    return Launched(place, [*mpirun(), "-n", str(RANKS)], *flags, **{**SETTINGS, **settings})
-
 
 def one_rank(place, **settings):
     return place.train("--json", output="one", grad_accum_steps=RANKS,

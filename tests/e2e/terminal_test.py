@@ -16,8 +16,8 @@ from sluice_run import (LIMIT_S, SAMPLES, SLUICE, TESTBED, Skip, main, require, 
                         require_words, sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
-COMMANDS = ("train", "knobs", "set", "snapshot", "stop", "state", "show", "compare", "report",
-            "export", "simulate", "predict", "tune", "calibrate", "doctor")
+COMMANDS = ("train", "knobs", "set", "snapshot", "stop", "state", "show", "merge", "compare",
+            "report", "export", "simulate", "predict", "tune", "calibrate", "doctor")
 SEQUENCE = re.compile(r"\x1b\[(38;2;\d+;\d+;\d+|38;5;\d+|39)m")
 
 

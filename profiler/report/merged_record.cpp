@@ -1,0 +1,422 @@
+#include "profiler/report/merged_record.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/analyze/track_order.h"
+#include "profiler/report/detail/span_stream.h"
+#include "storage/rundb/query.h"
+#include "storage/rundb/writer.h"
+
+namespace sluice::report {
+namespace {
+
+using analyze::RankRecord;
+
+constexpr std::size_t kBatchRows = 1 << 14;
+constexpr std::int64_t kWindowSpans = 1 << 13;  // of each rank at a time
+
+using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // of one rank's record, in the merged
+
+std::int64_t integer(const rundb::Cell& cell) {
+  const auto* value = std::get_if<std::int64_t>(&cell);
+  return value == nullptr ? -1 : *value;
+}
+
+// One rank's operations and steps in order of their begin, as the merged record has them: names,
+// tracks and times are its own. Their ids are still the rank's.
+class RankStream {
+ public:
+  static Result<RankStream> open(const RankRecord& record, Ids tracks, Ids names,
+                                 std::int64_t step_track, std::int64_t step_name) {
+    ASSIGN_OR_RETURN(detail::SpanStream spans,
+                     detail::SpanStream::open(*record.reader, RunPart(), kWindowSpans));
+    RankStream stream(record, std::move(spans), std::move(tracks), std::move(names));
+    stream.step_track_ = step_track;
+    stream.step_name_ = step_name;
+    return stream;
+  }
+
+  // Null: there is no further one.
+  Result<const rundb::SpanRow*> peek() {
+    while (at_ == rows_.size()) {
+      if (is_over_) return nullptr;
+      RETURN_IF_ERROR(fill());
+    }
+    return &rows_[at_];
+  }
+  void skip() { ++at_; }
+  double share_done() const { return spans_.share_done(); }
+
+ private:
+  RankStream(const RankRecord& record, detail::SpanStream spans, Ids tracks, Ids names)
+      : record_(&record),
+        spans_(std::move(spans)),
+        tracks_(std::move(tracks)),
+        names_(std::move(names)) {}
+
+  Status fill() {
+    at_ = 0;
+    ASSIGN_OR_RETURN(const bool is_there, spans_.next(rows_));
+    is_over_ = !is_there;
+    for (rundb::SpanRow& row : rows_) RETURN_IF_ERROR(translate(row));
+    if (record_->rank == 0) return ok_status();
+    add_steps();
+    std::ranges::stable_sort(rows_, {}, &rundb::SpanRow::ts);
+    return ok_status();
+  }
+
+  Status translate(rundb::SpanRow& row) const {
+    const auto track = tracks_.find(row.track_id);
+    const auto name = names_.find(row.name_id);
+    if (track == tracks_.end() || name == names_.end()) {
+      return make_error(ErrorCode::corrupt, "{}: span {} names a track or string that has no row",
+                        record_->path, row.id);
+    }
+    row.track_id = track->second;
+    row.name_id = name->second;
+    const TimeNs waited_ns = row.ts - row.submit_ts;
+    const TimeNs end_ts = record_->clock.to_first(row.ts + row.dur);
+    row.ts = record_->clock.to_first(row.ts);
+    row.submit_ts = row.ts - waited_ns;
+    row.dur = std::max<TimeNs>(0, end_ts - row.ts);
+    // Its devices have no rows here, and another of that number has.
+    if (record_->rank != 0) row.device_id = -1;
+    return ok_status();
+  }
+
+  // Those that begin within what was read.
+  void add_steps() {
+    const std::size_t spans = rows_.size();
+    while (next_step_ < record_->steps.size()) {
+      const rundb::StepRow& step = record_->steps[next_step_];
+      const TimeNs ts = record_->clock.to_first(step.ts);
+      if (!is_over_ && (spans == 0 || ts > rows_[spans - 1].ts)) break;
+      rows_.push_back({.id = -1,
+                       .track_id = step_track_,
+                       .name_id = step_name_,
+                       .submit_ts = ts,
+                       .ts = ts,
+                       .dur = record_->clock.to_first(step.ts + step.dur) - ts,
+                       .step_id = step.id});
+      ++next_step_;
+    }
+  }
+
+  const RankRecord* record_;
+  detail::SpanStream spans_;
+  Ids tracks_;
+  Ids names_;
+  std::int64_t step_track_ = 0;
+  std::int64_t step_name_ = 0;
+  std::vector<rundb::SpanRow> rows_;
+  std::size_t at_ = 0;
+  std::size_t next_step_ = 0;
+  bool is_over_ = false;
+};
+
+class Merge {
+ public:
+  Merge(const std::vector<RankRecord>& records, rundb::Writer& writer,
+        const OnProgress& on_progress)
+      : records_(records),
+        writer_(writer),
+        on_progress_(on_progress),
+        links_(records.size()),
+        tracks_(records.size()),
+        span_ids_(records.size()) {}
+
+  Result<MergedCounts> run() {
+    RETURN_IF_ERROR(write_facts());
+    RETURN_IF_ERROR(write_what_is_of_the_first());
+    RETURN_IF_ERROR(write_stats());
+    RETURN_IF_ERROR(write_spans());
+    for (std::size_t r = 0; r < records_.size(); ++r) {
+      std::ranges::sort(span_ids_[r]);
+      RETURN_IF_ERROR(write_flows(r));
+      RETURN_IF_ERROR(write_counters(r));
+    }
+    return counts_;
+  }
+
+ private:
+  const RankRecord& first() const { return records_.front(); }
+
+  std::string name_of(std::size_t r, const std::string& name) const {
+    return analyze::rank_prefix(records_[r].rank) + name;
+  }
+
+  // "rank 1 is 13 us ahead of rank 0 (within 2.1 us)", for people.
+  std::string clocks_text() const {
+    std::string text;
+    for (const RankRecord& record : records_) {
+      if (record.rank == 0) continue;
+      text += fmt::format("{}rank {} within {}", text.empty() ? "" : ", ", record.rank,
+                          format_duration(record.bound_ns));
+    }
+    return text + " of rank 0's";
+  }
+
+  std::vector<rundb::MetaRow> meta() const {
+    std::vector<rundb::MetaRow> rows = first().info->meta;
+    std::erase_if(rows, [](const rundb::MetaRow& row) { return row.key == "rank"; });
+    TimeNs bound_ns = 0;
+    for (const RankRecord& record : records_) bound_ns = std::max(bound_ns, record.bound_ns);
+    rows.push_back({std::string(analyze::kMergedRanks), fmt::format("{}", records_.size())});
+    rows.push_back({std::string(analyze::kMergedBound), fmt::format("{}", bound_ns)});
+    rows.push_back({"rank_clocks", clocks_text()});
+    return rows;
+  }
+
+  Status write_facts() {
+    rundb::Facts facts;
+    facts.meta = meta();
+    facts.devices = first().info->devices;
+    for (std::size_t r = 0; r < records_.size(); ++r) {
+      for (rundb::LinkRow link : records_[r].info->links) {
+        const auto id = static_cast<std::int64_t>(facts.links.size());
+        links_[r].emplace(link.id, id);
+        link.id = id;
+        if (r > 0) link.name = name_of(r, link.name);
+        facts.links.push_back(std::move(link));
+      }
+    }
+    // In their order: ids of their names ascend with it.
+    ASSIGN_OR_RETURN(facts.stages, first().reader->stages());
+    for (rundb::StageRow& stage : facts.stages) {
+      const auto name = first().info->strings.find(stage.name_id);
+      if (name == first().info->strings.end()) {
+        return make_error(ErrorCode::corrupt, "{}: a stage names a string that has no row",
+                          first().path);
+      }
+      stage.name_id = writer_.string_id(name->second);
+    }
+    RETURN_IF_ERROR(rundb::Query(*first().reader)
+                        .each_row("SELECT id, first, count, device_id FROM subgroup",
+                                  [&facts](std::span<const rundb::Cell> row) {
+                                    facts.subgroups.push_back({.id = integer(row[0]),
+                                                               .first = integer(row[1]),
+                                                               .count = integer(row[2]),
+                                                               .device_id = integer(row[3])});
+                                    return ok_status();
+                                  }));
+    ASSIGN_OR_RETURN(facts.knobs, first().reader->knobs());
+    return writer_.write_facts(facts);
+  }
+
+  Status write_what_is_of_the_first() {
+    rundb::Batch batch;
+    batch.steps = first().steps;
+    ASSIGN_OR_RETURN(batch.modes, first().reader->modes());
+    batch.knob_changes = first().info->knob_changes;
+    ASSIGN_OR_RETURN(batch.verdicts,
+                     first().reader->verdicts(batch.steps.empty() ? 0 : batch.steps.front().id));
+    RETURN_IF_ERROR(
+        rundb::Query(*first().reader)
+            .each_row("SELECT clock, ts, realtime_ts FROM clock_snapshot ORDER BY rowid",
+                      [&batch](std::span<const rundb::Cell> row) {
+                        const auto* clock = std::get_if<std::string>(&row[0]);
+                        batch.clocks.push_back({.clock = clock == nullptr ? "" : *clock,
+                                                .ts = integer(row[1]),
+                                                .realtime_ts = integer(row[2])});
+                        return ok_status();
+                      }));
+    return writer_.append(batch);
+  }
+
+  // What all of them lost is lost.
+  Status write_stats() {
+    for (const RankRecord& record : records_) {
+      rundb::Batch batch;
+      ASSIGN_OR_RETURN(batch.stats, record.reader->stats());
+      RETURN_IF_ERROR(writer_.append(batch));
+    }
+    return ok_status();
+  }
+
+  // The rank's tracks, parents before what stands under them.
+  void add_tracks(std::size_t r) {
+    const analyze::RunInfo& info = *records_[r].info;
+    std::vector<const analyze::TrackInfo*> in_order;
+    for (const auto& [id, track] : info.tracks) in_order.push_back(&track);
+    std::ranges::sort(in_order, {}, &analyze::TrackInfo::id);
+    for (const analyze::TrackInfo* track : in_order) add_track(r, *track);
+  }
+
+  void add_track(std::size_t r, const analyze::TrackInfo& track) {
+    const analyze::RunInfo& info = *records_[r].info;
+    const analyze::TrackInfo& root = analyze::root_of(info, track);
+    // "csd0 update" stands under "csd0", and is to be found there under its new name, too.
+    const std::string name =
+        track.name.starts_with(root.name) ? name_of(r, track.name) : track.name;
+    std::vector<rundb::TrackLink> links;
+    for (const std::int64_t link : track.links) {
+      const auto id = links_[r].find(link);
+      if (id != links_[r].end()) links.push_back({id->second, track.direction});
+    }
+    const auto parent = tracks_[r].find(track.parent_id);
+    tracks_[r][track.id] =
+        writer_.track_id(parent == tracks_[r].end() ? std::nullopt : std::optional(parent->second),
+                         track.kind, name, links);
+  }
+
+  Result<std::vector<RankStream>> open_streams() {
+    std::vector<RankStream> streams;
+    const std::int64_t step_name = writer_.string_id("step");
+    for (std::size_t r = 0; r < records_.size(); ++r) {
+      add_tracks(r);
+      Ids names;
+      for (const auto& [id, text] : records_[r].info->strings) names[id] = writer_.string_id(text);
+      const std::int64_t step_track =
+          r == 0 ? 0 : writer_.track_id(std::nullopt, analyze::kRankSteps, name_of(r, "steps"));
+      ASSIGN_OR_RETURN(
+          RankStream stream,
+          RankStream::open(records_[r], tracks_[r], std::move(names), step_track, step_name));
+      streams.push_back(std::move(stream));
+    }
+    return streams;
+  }
+
+  Status write_spans() {
+    ASSIGN_OR_RETURN(std::vector<RankStream> streams, open_streams());
+    while (true) {
+      std::size_t next = streams.size();
+      TimeNs next_ts = 0;
+      for (std::size_t r = 0; r < streams.size(); ++r) {
+        ASSIGN_OR_RETURN(const rundb::SpanRow* row, streams[r].peek());
+        if (row == nullptr || (next < streams.size() && row->ts >= next_ts)) continue;
+        next = r;
+        next_ts = row->ts;
+      }
+      if (next == streams.size()) break;
+      ASSIGN_OR_RETURN(const rundb::SpanRow* row, streams[next].peek());
+      batch_.push_back({next, *row});
+      streams[next].skip();
+      if (batch_.size() < kBatchRows) continue;
+      RETURN_IF_ERROR(write_batch());
+      tell_progress(streams);
+    }
+    return write_batch();
+  }
+
+  void tell_progress(const std::vector<RankStream>& streams) const {
+    if (!on_progress_) return;
+    double sum = 0;
+    for (const RankStream& stream : streams) sum += stream.share_done();
+    on_progress_(sum / static_cast<double>(streams.size()));
+  }
+
+  // A batch's spans of one track lie side by side, which is how readers find them.
+  Status write_batch() {
+    std::ranges::stable_sort(
+        batch_, {}, [](const auto& one) { return std::pair(one.second.track_id, one.second.ts); });
+    rundb::Batch batch;
+    std::int64_t id = writer_.next_span_id();
+    for (auto& [r, row] : batch_) {
+      if (row.id >= 0) span_ids_[r].emplace_back(row.id, id);
+      row.id = id++;
+      batch.spans.push_back(row);
+    }
+    counts_.spans += std::ssize(batch_);
+    batch_.clear();
+    return writer_.append(batch);
+  }
+
+  // -1: it is not among the rank's spans.
+  std::int64_t merged_id(std::size_t r, std::int64_t id) const {
+    const auto found = std::ranges::lower_bound(span_ids_[r], std::pair(id, std::int64_t{0}));
+    return found == span_ids_[r].end() || found->first != id ? -1 : found->second;
+  }
+
+  Status write_flows(std::size_t r) {
+    rundb::Batch batch;
+    RETURN_IF_ERROR(
+        rundb::Query(*records_[r].reader)
+            .each_row("SELECT from_span, to_span FROM flow", [&](std::span<const rundb::Cell> row) {
+              const rundb::FlowRow flow{merged_id(r, integer(row[0])),
+                                        merged_id(r, integer(row[1]))};
+              if (flow.from_span < 0 || flow.to_span < 0) return ok_status();
+              batch.flows.push_back(flow);
+              ++counts_.flows;
+              return batch.flows.size() < kBatchRows ? ok_status() : append_rows(batch);
+            }));
+    return append_rows(batch);
+  }
+
+  Status write_counters(std::size_t r) {
+    rundb::Batch batch;
+    RETURN_IF_ERROR(rundb::Query(*records_[r].reader)
+                        .each_row("SELECT track_id, ts, value FROM counter ORDER BY rowid",
+                                  [&](std::span<const rundb::Cell> row) {
+                                    add_counter(r, row, batch);
+                                    return batch.counters.size() < kBatchRows ? ok_status()
+                                                                              : append_rows(batch);
+                                  }));
+    return append_rows(batch);
+  }
+
+  void add_counter(std::size_t r, std::span<const rundb::Cell> row, rundb::Batch& batch) const {
+    const auto track = tracks_[r].find(integer(row[0]));
+    if (track == tracks_[r].end()) return;
+    const auto* value = std::get_if<double>(&row[2]);
+    batch.counters.push_back(
+        {.track_id = track->second,
+         .ts = records_[r].clock.to_first(integer(row[1])),
+         .value = value == nullptr ? std::numeric_limits<double>::quiet_NaN() : *value});
+  }
+
+  Status append_rows(rundb::Batch& batch) {
+    const Status status = writer_.append(batch);
+    batch = {};
+    return status;
+  }
+
+  const std::vector<RankRecord>& records_;
+  rundb::Writer& writer_;
+  const OnProgress& on_progress_;
+  MergedCounts counts_;
+  std::vector<Ids> links_;  // by rank, as are the next two
+  std::vector<Ids> tracks_;
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> span_ids_;  // theirs, merged
+  std::vector<std::pair<std::size_t, rundb::SpanRow>> batch_;                 // with their rank
+};
+
+Result<MergedCounts> write_unfinished(const std::vector<RankRecord>& records,
+                                      const std::string& path, const OnProgress& on_progress) {
+  std::vector<rundb::Reader::Snapshot> snapshots;  // a run may be live
+  for (const RankRecord& record : records) {
+    ASSIGN_OR_RETURN(rundb::Reader::Snapshot snapshot, record.reader->snapshot());
+    snapshots.push_back(std::move(snapshot));
+  }
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<rundb::Writer> writer,
+      rundb::Writer::create(path, rundb::IfExists::replace, rundb::ClockOf::the_batches));
+  ASSIGN_OR_RETURN(const MergedCounts counts, Merge(records, *writer, on_progress).run());
+  RETURN_IF_ERROR(writer->close());
+  return counts;
+}
+
+}  // namespace
+
+Result<MergedCounts> merge_records(const std::vector<RankRecord>& records, const std::string& path,
+                                   IfExists if_exists, const OnProgress& on_progress) {
+  if (records.front().info->has_all_ranks()) {
+    return make_error(ErrorCode::config, "{}: has all ranks of its run already",
+                      records.front().path);
+  }
+  RETURN_IF_ERROR(check_output_file(path, if_exists));
+  const std::string unfinished = unfinished_path(path);
+  std::error_code error;
+  std::filesystem::remove(unfinished, error);  // of a merge that was killed
+  const Result<MergedCounts> counts = write_unfinished(records, unfinished, on_progress);
+  if (!counts.ok()) {
+    std::filesystem::remove(unfinished, error);
+    return counts;
+  }
+  RETURN_IF_ERROR(finish_file(path));
+  return counts;
+}
+
+}  // namespace sluice::report

@@ -1,0 +1,32 @@
+#pragma once
+// The records of all ranks of a run as one database, which everything that opens a record opens.
+//
+// What there is once is rank 0's: steps, devices, settings, changes, verdicts. Operations, counters
+// and links are those of all ranks, by rank 0's clock, on tracks that begin with the rank
+// ("rank 2: csd0 state_read"). Each other rank's steps are spans on a track of their own
+// ("rank 2: steps"). The analysis of the result says of rank 0 what its own record says.
+//
+// Thread contract: free functions. Memory: some thousand operations a rank, and 16 bytes for each
+// operation of the run.
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "profiler/analyze/rank_records.h"
+#include "profiler/report/output.h"
+
+namespace sluice::report {
+
+struct MergedCounts {
+  std::int64_t spans = 0;
+  std::int64_t flows = 0;
+};
+
+// `records`: one database a rank (analyze::open_rank_records). ErrorCode::config also where they
+// are of one merged already.
+Result<MergedCounts> merge_records(const std::vector<analyze::RankRecord>& records,
+                                   const std::string& path, IfExists if_exists,
+                                   const OnProgress& on_progress = {});
+
+}  // namespace sluice::report
