@@ -121,9 +121,8 @@ void Shell::begin_new_run() {
   Turning& turning = session_.turning;
   if (session_.pieces.has_facts() && turning.take_new_run()) {
     turning.new_run_problem.clear();
-    const LikeRun like{.database = session_.pieces.feed->path(),
-                       .is_simulated = session_.pieces.facts().is_simulated(),
-                       .settings = turning.pending.settings()};
+    const LikeRun like = like_run_of(session_.pieces.facts(), session_.pieces.feed->path(),
+                                     turning.pending.settings());
     new_run_.begin([program = program_, like] {
       return start_like(program.empty() ? find_sluice() : program, like);
     });

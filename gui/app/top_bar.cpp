@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -91,31 +91,50 @@ void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
   }
 }
 
-// The run's name and mode, and what stands in for hardware, which is never left out: first it is
-// said in one word, then the mode and the name make room. A tooltip has all of it.
-void draw_mode(const RunFacts& facts) {
+struct Title {
+  std::string text;
+  std::vector<std::string> badges;
+};
+
+// The run's name and mode, and what changes its numbers or stands in for hardware. The latter are
+// badges and never left out: first they are said in fewer words, then mode and name make room.
+std::vector<Title> titles_of(const RunFacts& facts) {
   const std::string mode = facts.method_line.empty() ? "mode not known" : facts.method_line;
   const std::string whole = facts.name() + " \u00b7 " + mode;
-  const std::string& stand_ins = facts.stand_ins;
-  const std::string one_word = stand_ins.substr(0, stand_ins.find(' '));
+  const std::string& clipping = facts.info.mode.clipping;
+  Title full{whole, {}};
+  std::vector<std::string> in_short;
+  for (const auto& [badge, end] : {std::pair(clipping, ':'), std::pair(facts.stand_ins, ' ')}) {
+    if (badge.empty()) continue;
+    full.badges.push_back(badge);
+    in_short.push_back(badge.substr(0, badge.find(end)));
+  }
+  return {full, {whole, in_short}, {facts.name(), in_short}, {"", in_short}};
+}
+
+// As much of it as there is room for. A tooltip has all of it.
+void draw_mode(const RunFacts& facts) {
+  const std::vector<Title> titles = titles_of(facts);
   ImGui::SameLine(0, px(8));
   const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - px(6);
-  const std::array<std::pair<std::string, std::string>, 4> ways = {
-      {{whole, stand_ins}, {whole, one_word}, {facts.name(), one_word}, {"", one_word}}};
-  const auto fits = [room](const std::pair<std::string, std::string>& way) {
-    const float badge = way.second.empty() ? 0 : px(8) + badge_width(way.second);
-    return ImGui::CalcTextSize(way.first.c_str()).x + badge <= room;
+  const auto fits = [room](const Title& title) {
+    float width = ImGui::CalcTextSize(title.text.c_str()).x;
+    for (const std::string& badge : title.badges) width += px(8) + badge_width(badge);
+    return width <= room;
   };
-  const auto found = std::ranges::find_if(ways, fits);
-  const auto& [text, badge] = found == ways.end() ? ways.back() : *found;
-  const std::string all = whole + (stand_ins.empty() ? "" : "\n" + stand_ins);
-  const bool is_whole = &text == &ways.front().first;
-  ImGui::TextUnformatted(text.c_str());
+  const auto found = std::ranges::find_if(titles, fits);
+  const Title& title = found == titles.end() ? titles.back() : *found;
+  std::string all = titles.front().text;
+  for (const std::string& badge : titles.front().badges) all += "\n" + badge;
+  const bool is_whole = &title == &titles.front();
+  ImGui::TextUnformatted(title.text.c_str());
   if (!is_whole) ImGui::SetItemTooltip("%s", all.c_str());
-  if (badge.empty()) return;
-  ImGui::SameLine(0, text.empty() ? 0 : px(8));
-  draw_badge(badge, look().colours.amber);
-  if (!is_whole) ImGui::SetItemTooltip("%s", all.c_str());
+  bool is_first = title.text.empty();
+  for (const std::string& badge : title.badges) {
+    ImGui::SameLine(0, std::exchange(is_first, false) ? 0 : px(8));
+    draw_badge(badge, look().colours.amber);
+    if (!is_whole) ImGui::SetItemTooltip("%s", all.c_str());
+  }
 }
 
 void draw_run_state(const RunPieces& pieces) {

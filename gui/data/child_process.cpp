@@ -138,11 +138,15 @@ std::string find_sluice() {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error);
   if (!error && is_program(own.parent_path() / "sluice")) return own.parent_path() / "sluice";
+  return find_program("sluice");
+}
+
+std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string folders = path == nullptr ? "" : path;
   while (!folders.empty()) {
     const std::size_t end = std::min(folders.find(':'), folders.size());
-    const fs::path program = fs::path(folders.substr(0, end)) / "sluice";
+    const std::filesystem::path program = std::filesystem::path(folders.substr(0, end)) / name;
     if (is_program(program)) return program;
     folders.erase(0, end + 1);
   }

@@ -30,6 +30,8 @@ std::string why_failed(const std::string& program, const ChildOutput& output);
 
 // The program `sluice`: beside this one, else in PATH. Empty: in neither.
 std::string find_sluice();
+// In PATH; empty: it is not there.
+std::string find_program(const std::string& name);
 
 // Starts a process that outlives this one, with its output in the file `log`; returns its id.
 Result<long> start_detached(const std::vector<std::string>& arguments, const std::string& log);

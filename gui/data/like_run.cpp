@@ -1,8 +1,25 @@
 #include "gui/data/like_run.h"
 
+#include <algorithm>
+
 #include "base/shell_quoted.h"
 
 namespace sluice::gui {
+
+LikeRun like_run_of(const RunFacts& facts, const std::string& database,
+                    const std::vector<std::string>& settings) {
+  return {.database = database,
+          .is_simulated = facts.is_simulated(),
+          .settings = settings,
+          .rank_count = std::max(1, static_cast<int>(facts.info.meta_number("ranks", 1))),
+          .is_of_rank = !facts.info.meta_value("rank").empty()};
+}
+
+// As docs/collective.md says that it is to be started.
+std::vector<std::string> launcher_words(const LikeRun& run) {
+  if (run.is_simulated || run.rank_count == 1) return {};
+  return {"mpirun", "-n", std::to_string(run.rank_count), "--mca", "mpi_yield_when_idle", "1"};
+}
 
 std::vector<std::string> like_arguments(const LikeRun& run, const std::string& output) {
   std::vector<std::string> arguments = {run.is_simulated ? "simulate" : "train", "--like",
@@ -18,7 +35,9 @@ std::vector<std::string> like_arguments(const LikeRun& run, const std::string& o
 }
 
 std::string like_command(const LikeRun& run, const std::string& output) {
-  std::string text = "sluice";
+  std::string text;
+  for (const std::string& word : launcher_words(run)) text += word + " ";
+  text += "sluice";
   for (const std::string& argument : like_arguments(run, output))
     text += " " + shell_quoted(argument);
   return text;

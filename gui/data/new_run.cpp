@@ -88,7 +88,9 @@ std::string free_output(const LikeRun& run) {
     return free_path(database.parent_path(), without_number(database.stem().string()), ".db")
         .string();
   }
-  const fs::path folder = database.parent_path();
+  // A rank's record is in a folder of its own in that of the run.
+  const fs::path folder =
+      run.is_of_rank ? database.parent_path().parent_path() : database.parent_path();
   return free_path(folder.parent_path(), without_number(folder.filename().string())).string();
 }
 
@@ -96,10 +98,20 @@ Result<StartedRun> start_like(const std::string& program, const LikeRun& run) {
   if (program.empty()) return no_program();
   const std::string output = free_output(run);
   StartedRun started;
-  started.database = run.is_simulated ? output : (fs::path(output) / "run.db").string();
+  std::vector<std::string> arguments = launcher_words(run);
+  const fs::path of_first = arguments.empty() ? "run.db" : "rank-0/run.db";
+  started.database = run.is_simulated ? output : (fs::path(output) / of_first).string();
   started.log = output + ".log";
-  std::vector<std::string> arguments = like_arguments(run, output);
-  arguments.insert(arguments.begin(), program);
+  if (!arguments.empty()) {
+    arguments.front() = find_program(arguments.front());
+    if (arguments.front().empty()) {
+      return make_error(ErrorCode::not_found,
+                        "mpirun is not in PATH; it begins a run of several ranks");
+    }
+  }
+  arguments.push_back(program);
+  const std::vector<std::string> behind = like_arguments(run, output);
+  arguments.insert(arguments.end(), behind.begin(), behind.end());
   ASSIGN_OR_RETURN(started.process, start_detached(arguments, started.log));
   return started;
 }

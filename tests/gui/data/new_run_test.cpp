@@ -49,6 +49,20 @@ TEST_CASE("a run like a recorded one is begun beside it, with the command that i
   CHECK(started.database == folder.file("out/tiny-3/run.db"));
   CHECK(comes_true([&] { return report::text_of_file(started.log) == arguments + "\n"; }));
 
+  const LikeRun rank{.database = folder.file("out/tiny-2/rank-0/run.db"),
+                     .is_simulated = false,
+                     .settings = {},
+                     .rank_count = 4,
+                     .is_of_rank = true};
+  CHECK(like_command(rank, free_output(rank)) ==
+        "mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train --like " + rank.database +
+            " --set output=" + folder.file("out/tiny-4"));
+  LikeRun all = rank;  // merged
+  all.database = folder.file("out/tiny-2/run.db");
+  all.is_of_rank = false;
+  CHECK(free_output(all) == folder.file("out/tiny-4"));
+  CHECK(launcher_words(like).empty());
+
   const LikeRun simulated{
       .database = folder.file("sim.db"), .is_simulated = true, .settings = {"wire=native"}};
   std::ofstream(simulated.database) << "there";
