@@ -28,7 +28,6 @@ Status read_clock(RankRecord& record) {
   auto clock = RankClock::of(offsets);
   if (!clock.ok()) return clock.error().with_context(record.path);
   record.clock = *std::move(clock);
-  record.bound_ns = record.clock.bound_ns();
   return ok_status();
 }
 
@@ -133,7 +132,13 @@ Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>
   if (records.empty()) return make_error(ErrorCode::config, "no record of a rank is named");
   std::ranges::stable_sort(records, {}, &RankRecord::rank);
   RETURN_IF_ERROR(check_of_one_run(records));
-  for (RankRecord& record : records) RETURN_IF_ERROR(read_clock(record));
+  TimeNs bound_ns = 0;
+  for (RankRecord& record : records) {
+    RETURN_IF_ERROR(read_clock(record));
+    bound_ns = std::max(bound_ns, record.clock.bound_ns());
+  }
+  // The worst for all of them, as a record that has all ranks says it.
+  for (RankRecord& record : records) record.bound_ns = record.rank == 0 ? 0 : bound_ns;
   return records;
 }
 

@@ -148,13 +148,13 @@ class Merge {
     return analyze::rank_prefix(records_[r].rank) + name;
   }
 
-  // "rank 1 is 13 us ahead of rank 0 (within 2.1 us)", for people.
+  // "rank 1 within 2.1 us, rank 2 within 1.9 us of rank 0's", for people.
   std::string clocks_text() const {
     std::string text;
     for (const RankRecord& record : records_) {
       if (record.rank == 0) continue;
       text += fmt::format("{}rank {} within {}", text.empty() ? "" : ", ", record.rank,
-                          format_duration(record.bound_ns));
+                          format_duration(record.clock.bound_ns()));
     }
     return text + " of rank 0's";
   }

@@ -81,7 +81,10 @@ class MadeRankWriter {
            std::llround(part * static_cast<double>(made_.drift_ns[rank_]));
   }
   rundb::ClockOffsetRow offset(rundb::OffsetAt at, TimeNs ts) const {
-    return {.at = at, .ts = own(ts), .offset = ts - own(ts), .bound = made_.bound_ns};
+    return {.at = at,
+            .ts = own(ts),
+            .offset = ts - own(ts),
+            .bound = made_.bound_ns * (rank_ == 2 ? 3 : 1)};
   }
 
   void add(std::int64_t track, const char* name, std::int64_t step, TimeNs begin, TimeNs end,

@@ -56,11 +56,11 @@ TEST_CASE("a run like a recorded one is begun beside it, with the command that i
                      .is_of_rank = true};
   CHECK(like_command(rank, free_output(rank)) ==
         "mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train --like " + rank.database +
-            " --set output=" + folder.file("out/tiny-4"));
+            " --set output=" + folder.file("out/tiny-3"));
   LikeRun all = rank;  // merged
   all.database = folder.file("out/tiny-2/run.db");
   all.is_of_rank = false;
-  CHECK(free_output(all) == folder.file("out/tiny-4"));
+  CHECK(free_output(all) == folder.file("out/tiny-3"));
   CHECK(launcher_words(like).empty());
 
   const LikeRun simulated{
