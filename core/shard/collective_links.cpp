@@ -1,6 +1,7 @@
 #include "core/shard/collective_links.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -12,15 +13,32 @@ using platform::Cluster;
 // Any: latencies and crossings do not depend on the size.
 constexpr std::int64_t kSomeBytes = 1 << 20;
 
+// From one measured size to the next in so many steps: times are linear between sizes, and a
+// link's bandwidth over the logarithm, which then differ by less than 1e-3.
+constexpr int kStepsBetween = 64;
+
+std::vector<std::int64_t> sizes_along(const platform::CollectiveCurve& curve) {
+  std::vector<std::int64_t> sizes = {curve.points.front().size_bytes};
+  for (std::size_t p = 1; p < curve.points.size(); ++p) {
+    const auto low = static_cast<double>(curve.points[p - 1].size_bytes);
+    const auto high = static_cast<double>(curve.points[p].size_bytes);
+    for (int step = 1; step < kStepsBetween; ++step) {
+      sizes.push_back(std::llround(low * std::pow(high / low, step / double{kStepsBetween})));
+    }
+    sizes.push_back(curve.points[p].size_bytes);
+  }
+  return sizes;
+}
+
 // Measured: the bandwidth of the tensor, for the bytes that cross an edge of the ring.
 std::vector<platform::ChunkPoint> edge_curve(const platform::CollectiveCurve& curve) {
   std::vector<platform::ChunkPoint> points;
-  for (const platform::CollectivePoint& point : curve.points) {
+  for (const std::int64_t size_bytes : sizes_along(curve)) {
     const std::int64_t edge_bytes =
-        ring_edge_bytes(curve.collective, point.size_bytes, curve.group.size());
+        ring_edge_bytes(curve.collective, size_bytes, curve.group.size());
     if (!points.empty() && edge_bytes <= points.back().chunk_bytes) continue;  // of a few bytes
     const double bytes_per_s =
-        point.bytes_per_s * static_cast<double>(edge_bytes) / static_cast<double>(point.size_bytes);
+        static_cast<double>(edge_bytes) / measured_seconds(curve, size_bytes);
     points.push_back({edge_bytes, bytes_per_s, bytes_per_s});
   }
   return points;

@@ -21,8 +21,8 @@
 #include "core/collective/communicator.h"
 #include "core/model/trainable_model.h"
 #include "core/runtime/runtime.h"
-#include "core/train/shard_groups.h"
 #include "core/shard/collective_links.h"
+#include "core/train/shard_groups.h"
 
 namespace sluice::train {
 

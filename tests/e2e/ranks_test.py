@@ -15,6 +15,7 @@ from launched import RANKS, SETTINGS, three_ranks as launched
 from sluice_run import (TESTBED, Failure, database, main, require, require_equal, require_words,
                         test)
 
+
 def one_rank(place, **settings):
     return place.train("--json", output="one", grad_accum_steps=RANKS,
                        **{**SETTINGS, **settings}).json()
@@ -49,6 +50,8 @@ def ranks_have_the_losses_of_one_with_as_many_micro_batches_and_the_same_bits_ag
 
 
 @test
+
+
 def one_rank_speaks_for_all(place):
     code, out, err = launched(place, steps=3).done()
     require_equal(code, 0, f"exit code: {err}")

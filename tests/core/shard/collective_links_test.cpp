@@ -86,7 +86,8 @@ TEST_CASE("a collective takes in simulated time what the formulas say, in every 
         const double found = static_cast<double>(runtime.now_ns() - before_ns);
         const double wanted =
             1e9 * collective_cost(cluster, kind.collective, size_bytes, kind.group).seconds;
-        CHECK(found == Approx(wanted).margin(2).epsilon(1e-6));
+        // Measured ones are links with a curve in steps.
+        CHECK(found == Approx(wanted).margin(2).epsilon(cluster.collectives.empty() ? 1e-6 : 1e-3));
       }
     }
   }
