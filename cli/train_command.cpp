@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -41,6 +42,7 @@ struct TrainArguments {
   std::string run_path;  // empty: --like
   std::string like;      // a recorded run's database
   std::vector<std::string> overrides;
+  std::string sharding;
   std::vector<std::string> changes;
   std::string database;
   std::int64_t steps = 0;
@@ -49,9 +51,31 @@ struct TrainArguments {
   bool settings = false;
 };
 
+// Three scopes are a setting each; a word is that of all three.
+std::vector<std::string> sharding_settings(const std::string& sharding) {
+  constexpr std::array kKeys = {"shard_parameters", "shard_gradients", "shard_state"};
+  std::vector<std::string> scopes;
+  for (std::size_t begin = 0; begin <= sharding.size();) {
+    const std::size_t end = std::min(sharding.find(',', begin), sharding.size());
+    scopes.push_back(sharding.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (scopes.size() != kKeys.size()) scopes.assign(kKeys.size(), sharding);
+  std::vector<std::string> settings;
+  for (std::size_t k = 0; k < kKeys.size(); ++k) {
+    settings.push_back(std::string(kKeys[k]) + "=" + scopes[k]);
+  }
+  return settings;
+}
+
 Result<settings::RunConfig> config_of(const TrainArguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
+  if (!arguments.sharding.empty()) {
+    for (const std::string& scope : sharding_settings(arguments.sharding)) {
+      overrides.push_back(scope);
+    }
+  }
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
   if (!arguments.like.empty()) return config_like(arguments.like, overrides);
   return settings::load_run_config(arguments.run_path, overrides);
@@ -149,6 +173,7 @@ class TrainCommand {
     }
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
+    config_.shards = run_->config().shards;  // as chosen
     return ok_status();
   }
 
@@ -225,6 +250,11 @@ class TrainCommand {
     if (train::Ranks* ranks = ranks_->ranks(); ranks != nullptr) {
       facts.meta.push_back({"rank", fmt::format("{}", ranks->rank())});
       facts.meta.push_back({"ranks", fmt::format("{}", ranks->count())});
+      const shard::RankShare& share = run_->plan().share;
+      if (share.is_sharded()) {
+        facts.meta.push_back({"sharding", shard::triple_text(share.triple)});
+        facts.meta.push_back({"share", state::share_text(share.share)});
+      }
       ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
       facts.meta.push_back({"run_id", std::move(run_id)});
     }
@@ -377,6 +407,7 @@ class TrainCommand {
     for (const std::string& setting : arguments_.overrides) {
       if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
     }
+    if (!arguments_.sharding.empty()) text += " --shard " + shell_quoted(arguments_.sharding);
     // As it is now, whatever --at or somebody at the socket made of it.
     for (const settings::KnobChange& change : settings::knob_changes(config_, run_->config())) {
       text += " --set " + shell_quoted(change.knob + "=" + change.to);
@@ -423,6 +454,9 @@ void add_train_command(CLI::App& app, int& exit_code) {
                    "instead of RUN.toml: all settings of a recorded run (RUN.db), knobs as they "
                    "were last; name a new output with --set output=FOLDER")
       ->excludes(run);
+  command->add_option("--shard", arguments->sharding,
+                      "of several ranks: parameters, gradients and state over 4x1,4x1,8x1 ranks "
+                      "(in a node x nodes), or a scheme, such as zero1, or auto");
   command->add_option("--set", arguments->overrides, "key=value: change a setting; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
@@ -451,7 +485,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"
       "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2\n"
       "  mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train \\\n"
-      "      sample_models/runs/tiny.toml");
+      "      sample_models/runs/tiny.toml --shard zero1");
   command->callback([arguments, &exit_code] {
     if (arguments->settings) {
       print_lines(settings::describe_settings());

@@ -11,7 +11,7 @@ namespace sluice::plan {
 namespace {
 
 std::string parameters_text(const RunPlan& plan) {
-  const std::string all = format_bytes(plan.layout.parameter_count * 2);
+  const std::string all = format_bytes(plan.share.parameters.parameter_count * 2);
   if (!plan.options.streams_parameters()) return "host memory, " + all;
   return fmt::format("drives, {}, at most {} of them in host memory", all,
                      format_bytes(offload::parameter_memory_bytes(plan.layout, plan.options)));
@@ -26,7 +26,7 @@ std::string gradients_text(const RunPlan& plan) {
 }
 
 std::string state_text(const RunPlan& plan) {
-  const std::int64_t all_bytes = plan.layout.parameter_count * 4 * plan.geometry.variable_count;
+  const std::int64_t all_bytes = plan.geometry.parameter_count * 4 * plan.geometry.variable_count;
   std::string text = "drives, " + format_bytes(all_bytes);
   const std::int64_t kept_bytes =
       offload::count_of(offload::choose_kept(plan.options, plan.geometry, plan.device_map)) *

@@ -212,13 +212,17 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                      platform::with_accelerators(
                          plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
   }
-  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.layout));
+  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.shape, plan.layout, plan.platform));
   plan.geometry.parameter_count = plan.share.state.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
-  RETURN_IF_ERROR(set_knobs(plan, config));
+  settings::RunConfig chosen = config;
+  chosen.shards.parameters = platform::scope_text(plan.share.triple.parameters);
+  chosen.shards.gradients = platform::scope_text(plan.share.triple.gradients);
+  chosen.shards.state = platform::scope_text(plan.share.triple.state);
+  RETURN_IF_ERROR(set_knobs(plan, chosen));
   RETURN_IF_ERROR(check_parameter_buffer(plan));
   return plan;
 }

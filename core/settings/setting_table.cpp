@@ -238,7 +238,8 @@ const Setting kSettings[] = {
     {"shard_state", "shards", text, AT(shards.state), kNone, "",
      "The same of the optimizer state: each rank updates its part, on its own drives, and sends "
      "the "
-     "updated parameters to the others. The word auto for all three lets the planner choose."},
+     "updated parameters to the others. One word for all three may be a scheme, such as zero1, or "
+     "auto: the planner chooses for the platform's cluster."},
     {"mesh", "shards", text, AT(shards.mesh), kNone, "",
      "Ranks of a node x nodes; auto: as the launcher has placed them."},
     {"shard_overlap", "shards", text, AT(shards.overlap), kNone, "",

@@ -24,12 +24,21 @@ Result<std::unique_ptr<Ranks>> Ranks::make(collective::Communicator& communicato
   return std::unique_ptr<Ranks>(new Ranks(communicator, gradients, commits));
 }
 
-Status Ranks::charge(platform::Platform& platform, std::int32_t rank_count) {
+Status Ranks::charge(platform::Platform& platform, std::int32_t rank_count,
+                     const shard::RankShare& share) {
   costs_ = nullptr;
   if (!platform.cluster) return ok_status();
   ASSIGN_OR_RETURN(platform.cluster, shard::cut_to_ranks(*platform.cluster, rank_count));
-  const shard::CollectiveKind sum = sum_among(platform.cluster->mesh);
-  costs_ = shard::CollectiveLinks::add_to(platform, {&sum, 1});
+  const platform::Scope& mesh = platform.cluster->mesh;
+  if (share.is_sharded() && share.mesh != mesh) {
+    return make_error(ErrorCode::config,
+                      "clock=emulated: {} has {} ranks as {}, and they are {} here: set mesh={}",
+                      platform.source, rank_count, platform::scope_text(mesh),
+                      platform::scope_text(share.mesh), platform::scope_text(mesh));
+  }
+  std::vector<shard::CollectiveKind> kinds = {sum_among(mesh)};
+  if (share.is_sharded()) kinds = ShardGroups::kinds_of(share);
+  costs_ = shard::CollectiveLinks::add_to(platform, kinds);
   return ok_status();
 }
 

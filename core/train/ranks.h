@@ -35,10 +35,11 @@ class Ranks {
   int count() const { return communicator_.rank_count(); }
   bool is_first() const { return rank() == 0; }
 
-  // Sums cost from now on what the platform's cluster says of so many of its ranks; adds the links
-  // to the platform, before a clock is made of it. Without a cluster they cost nothing. Errors
-  // (ErrorCode::config): the cluster has no such part.
-  Status charge(platform::Platform& platform, std::int32_t rank_count);
+  // Collectives cost from now on what the platform's cluster says of so many of its ranks; adds the
+  // links to the platform, before a clock is made of it. Without a cluster they cost nothing.
+  // Errors (ErrorCode::config): the cluster has no such part, or another shape than a sharded run.
+  Status charge(platform::Platform& platform, std::int32_t rank_count,
+                const shard::RankShare& share);
   // Null: sums cost nothing.
   const shard::CollectiveLinks* costs() const { return costs_.get(); }
 
@@ -59,7 +60,7 @@ class Ranks {
   Status agreed(const Status& mine, const char* what);
   // The groups that a sharded run has besides. Collective over all ranks.
   Result<std::unique_ptr<ShardGroups>> make_shard_groups(const shard::RankShare& share) {
-    return ShardGroups::make(communicator_, share);
+    return ShardGroups::make(communicator_, share, costs_);
   }
   // The newest step that all ranks can go on from: a rank's last commit or the one before it
   // (StateStore::return_to).

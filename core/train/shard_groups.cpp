@@ -28,6 +28,19 @@ Result<GroupId> make_groups(collective::Communicator& communicator, const shard:
   return own;
 }
 
+platform::Collective collective_of(Kind kind) {
+  switch (kind) {
+    case Kind::all_gather:
+      return platform::Collective::all_gather;
+    case Kind::reduce_scatter:
+      return platform::Collective::reduce_scatter;
+    case Kind::broadcast:
+      return platform::Collective::broadcast;
+    default:
+      return platform::Collective::all_reduce;
+  }
+}
+
 template <typename T>
 std::span<T> part_of(std::span<T> whole, const shard::Stretch& part) {
   return whole.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
@@ -35,9 +48,19 @@ std::span<T> part_of(std::span<T> whole, const shard::Stretch& part) {
 
 }  // namespace
 
-Result<std::unique_ptr<ShardGroups>> ShardGroups::make(collective::Communicator& communicator,
-                                                       const shard::RankShare& share) {
-  std::unique_ptr<ShardGroups> groups(new ShardGroups(communicator));
+std::vector<shard::CollectiveKind> ShardGroups::kinds_of(const shard::RankShare& share) {
+  using platform::Collective;
+  const shard::GroupShape parameters = shard::parameter_group(share.triple);
+  return {{Collective::all_gather, parameters},
+          {Collective::reduce_scatter, parameters},
+          {Collective::all_reduce, shard::data_group(share.triple, share.mesh)},
+          {Collective::broadcast, shard::state_group(share.triple)}};
+}
+
+Result<std::unique_ptr<ShardGroups>> ShardGroups::make(
+    collective::Communicator& communicator, const shard::RankShare& share,
+    std::shared_ptr<const shard::CollectiveLinks> costs) {
+  std::unique_ptr<ShardGroups> groups(new ShardGroups(communicator, share, std::move(costs)));
   using Lists = shard::RankGroups;
   if (share.is_gathered()) {
     for (GroupId* group : {&groups->gathers_, &groups->scatters_, &groups->sums_}) {
@@ -77,6 +100,11 @@ struct ShardGroups::Ask {
   }
 };
 
+const shard::GroupShape& ShardGroups::shape_of(GroupId group) const {
+  if (group == data_) return data_shape_;
+  return group == state_ ? state_shape_ : parameters_shape_;
+}
+
 runtime::Operation ShardGroups::operation(runtime::Runtime& runtime, Stage stage,
                                           const Ask& ask) const {
   runtime::Operation operation;
@@ -85,6 +113,10 @@ runtime::Operation ShardGroups::operation(runtime::Runtime& runtime, Stage stage
   operation.label.layer = ask.layer;
   // As the tables of docs/sharding.md count it: the whole.
   operation.label.size_bytes = std::max(std::ssize(ask.in), std::ssize(ask.out));
+  if (costs_ != nullptr) {
+    costs_->charge(operation, {collective_of(ask.kind), shape_of(ask.group)},
+                   operation.label.size_bytes);
+  }
   operation.work.kind = runtime::WorkKind::external;
   operation.work.start = [this, ask](runtime::Completion completion) {
     return communicator_.start(ask.call(), std::move(completion));

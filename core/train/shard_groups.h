@@ -10,15 +10,19 @@
 
 #include "core/collective/communicator.h"
 #include "core/runtime/runtime.h"
+#include "core/shard/collective_links.h"
 #include "core/shard/share.h"
 
 namespace sluice::train {
 
 class ShardGroups {
  public:
-  // Collective over all ranks. The communicator outlives it.
-  static Result<std::unique_ptr<ShardGroups>> make(collective::Communicator& communicator,
-                                                   const shard::RankShare& share);
+  // Collective over all ranks. The communicator outlives it. `costs`: what the collectives of
+  // kinds_of() cost; null: nothing but what they take.
+  static Result<std::unique_ptr<ShardGroups>> make(
+      collective::Communicator& communicator, const shard::RankShare& share,
+      std::shared_ptr<const shard::CollectiveLinks> costs);
+  static std::vector<shard::CollectiveKind> kinds_of(const shard::RankShare& share);
 
   bool has_replicas() const;  // other ranks have the same part of the parameters
 
@@ -38,19 +42,31 @@ class ShardGroups {
                            std::span<std::uint16_t> parameters);
 
  private:
-  explicit ShardGroups(collective::Communicator& communicator) : communicator_(communicator) {}
+  ShardGroups(collective::Communicator& communicator, const shard::RankShare& share,
+              std::shared_ptr<const shard::CollectiveLinks> costs)
+      : communicator_(communicator),
+        parameters_shape_(shard::parameter_group(share.triple)),
+        data_shape_(shard::data_group(share.triple, share.mesh)),
+        state_shape_(shard::state_group(share.triple)),
+        costs_(std::move(costs)) {}
   struct Ask;
+  const shard::GroupShape& shape_of(collective::GroupId group) const;
   runtime::Operation operation(runtime::Runtime& runtime, runtime::Stage stage,
                                const Ask& ask) const;
 
   collective::Communicator& communicator_;
   // Ranks with parts of the same parameters,
-  collective::GroupId gathers_{};
-  collective::GroupId scatters_{};
-  collective::GroupId sums_{};
+  collective::GroupId gathers_{-1};
+  collective::GroupId scatters_{-1};
+  collective::GroupId sums_{-1};
   // with the same part: all of them, and those of one scope of the state.
-  collective::GroupId data_{};
-  collective::GroupId state_{};
+  collective::GroupId data_{-1};
+  collective::GroupId state_{-1};
+  // As the links see them.
+  shard::GroupShape parameters_shape_;
+  shard::GroupShape data_shape_;
+  shard::GroupShape state_shape_;
+  std::shared_ptr<const shard::CollectiveLinks> costs_;
 };
 
 }  // namespace sluice::train

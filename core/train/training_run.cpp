@@ -53,7 +53,8 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
                      plan::with_real_accelerator(run->plan_.platform, run->config()));
   }
   if (run->ranks_ != nullptr && run->config().clock.kind == settings::ClockKind::emulated) {
-    RETURN_IF_ERROR(run->ranks_->charge(run->plan_.platform, run->ranks_->count()));
+    RETURN_IF_ERROR(
+        run->ranks_->charge(run->plan_.platform, run->ranks_->count(), run->plan_.share));
   }
   RETURN_IF_ERROR(run->check_text());
   RETURN_IF_ERROR(run->check_start(request.start));

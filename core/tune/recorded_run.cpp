@@ -36,6 +36,11 @@ class RecordedRunReader {
           "has the operations of all ranks beside the steps of one; name the record of a rank, as "
           "OUTPUT/rank-0/run.db");
     }
+    if (meta_.contains("sharding")) {
+      return refused("is of a rank that has parts of the model (" + meta_["sharding"] +
+                     "), whose step is none of a rank alone; sluice simulate MODEL --platform "
+                     "CLUSTER --shard ... has such steps");
+    }
     run_.name = meta_["name"];
     ASSIGN_OR_RETURN(const auto modes, reader_->modes());
     if (!modes.empty()) run_.mode = modes.back().line;

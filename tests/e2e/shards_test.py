@@ -11,13 +11,12 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import uuid
 
-from launched import environment, mpirun, processes_with
-from sluice_run import (BUILD, SAMPLES, SLUICE, Failure, committed_step, main, require,
+from launched import Launched, mpirun
+from sluice_run import (BUILD, SAMPLES, Failure, committed_step, main, require,
                         require_equal, require_words, test)
 
 SETTINGS = {"batch": 1, "sequence": 32, "steps": 3, "schedule_steps": 20, "warmup_steps": 2,
@@ -36,48 +35,21 @@ def sharded(triple, mesh):
     return {**dict(zip(names, triple.split(","), strict=True)), "mesh": mesh}
 
 
-class Launched:
-    """Ranks of `sluice train` under mpirun, by one mark in their environment."""
-
-    def __init__(self, place, *flags, ranks=4, more_environment=None, **settings):
-        self.mark = uuid.uuid4().hex
-        command = mpirun() + ["-n", str(ranks), str(SLUICE)] + [
-            str(word) for word in place.arguments(
-                "--json", *flags, run=SAMPLES / "runs/tiny.toml",
-                **{"text": place / "text.txt", **SETTINGS, **settings})]
-        self.process = subprocess.Popen(
-            command, cwd=place.path, env={**environment(self.mark), **(more_environment or {})},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def done(self):
-        out, err = self.process.communicate(timeout=300)
-        require_equal(processes_with(self.mark), [], "processes that are left")
-        return self.process.returncode, out, err
-
-    def json(self):
-        code, out, err = self.done()
-        require_equal(code, 0, f"exit code: {err}")
-        return json.loads(out)
-
-    def ranks(self):
-        """Process ids of the ranks, the launcher's left out."""
-        found = []
-        for pid in processes_with(self.mark):
-            try:
-                if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(SLUICE):
-                    found.append(int(pid))
-            except OSError:
-                pass
-        return found
+def launched(place, *flags, ranks=4, more_environment=None, **settings):
+    words = [word for name, value in (more_environment or {}).items()
+             for word in ("-x", f"{name}={value}")]
+    return Launched(place, [*mpirun(), "-n", str(ranks), *words], "--json", *flags,
+                    run=SAMPLES / "runs/tiny.toml",
+                    **{"text": place / "text.txt", **SETTINGS, **settings})
 
 
 @test
 def shards_have_the_losses_of_whole_ranks_and_one_digest_a_scope_of_parameters(place):
-    plain = Launched(place, output=place / "whole").json()
+    plain = launched(place, output=place / "whole").json()
     for parameters, triples in TRIPLES.items():
         digests = {}
         for triple in triples:
-            found = Launched(place, output=place / triple.replace(",", "-"),
+            found = launched(place, output=place / triple.replace(",", "-"),
                              **sharded(triple, "2x2")).json()
             require(all(abs(a - b) <= 1e-6 * abs(b) for a, b in
                         zip(found["losses"], plain["losses"], strict=True)),
@@ -117,7 +89,7 @@ def sent_bytes(place, ranks, **settings):
     """What all ranks asked MPI to send, as counted at its profiling interface."""
     counts = place / uuid.uuid4().hex
     counts.mkdir()
-    report = Launched(place, ranks=ranks, output=counts / "out",
+    report = launched(place, ranks=ranks, output=counts / "out",
                       more_environment={"LD_PRELOAD": str(BUILD / "bin/mpi_byte_counts.so"),
                                         "SLUICE_MPI_COUNTS": str(counts)}, **settings).json()
     require_equal(report["parameters"], sum(LAYERS), "parameters")
@@ -173,11 +145,11 @@ def kill(chance, run, count):
 
 def resume(place, output):
     begun = all((output / f"rank-{rank}/state/commit.slc").exists() for rank in range(4))
-    code, out, err = (Launched(place, "--resume", output=output, **KILLED).done() if begun
+    code, out, err = (launched(place, "--resume", output=output, **KILLED).done() if begun
                       else (2, "", "never committed"))
     if code != 0 and "never committed" in err:  # killed before there was anything to go on from
         shutil.rmtree(output, ignore_errors=True)
-        return "anew", Launched(place, output=output, **KILLED).json()
+        return "anew", launched(place, output=output, **KILLED).json()
     if code != 0:
         raise Failure(f"resume: {code}: {err}")
     return "resumed", json.loads(out)
@@ -187,12 +159,12 @@ def resume(place, output):
 def sharded_ranks_that_are_killed_go_on_to_the_same_bits(place):
     chance = random.Random(4)
     began = time.monotonic()
-    plain = Launched(place, output=place / "whole", **KILLED).json()
+    plain = launched(place, output=place / "whole", **KILLED).json()
     whole_s = time.monotonic() - began
     came = {}
     for number in range(KILLS):
         output = place / f"killed{number}"
-        run = Launched(place, output=output, **KILLED)
+        run = launched(place, output=output, **KILLED)
         wait_for_the_instant(chance, "any" if number % 3 == 0 else "commit", run, output, whole_s)
         victims = kill(chance, run, 1 + number % 2)
         code, _, err = run.done()
@@ -206,7 +178,7 @@ def sharded_ranks_that_are_killed_go_on_to_the_same_bits(place):
 
 @test
 def settings_of_shards_that_are_wrong_are_said_once(place):
-    code, _, err = Launched(place, output=place / "wrong", **sharded("2x1,1x1,1x1", "2x2")).done()
+    code, _, err = launched(place, output=place / "wrong", **sharded("2x1,1x1,1x1", "2x2")).done()
     require(code != 0, "a wrong triple is accepted")
     require_words(err, ["breaks the rule of order"], "the error")
 
