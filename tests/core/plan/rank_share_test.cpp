@@ -88,6 +88,36 @@ TEST_CASE("settings of shards that are wrong are refused in words") {
   }
 }
 
+TEST_CASE("a word for all three scopes is a scheme, or the planner's choice") {
+  const auto with_word = [](const std::string& word, const std::string& platform) {
+    auto settings = settings_of(word, word, word, "2x4");
+    settings.push_back("platform=" + sample("platforms/" + platform));
+    return plan_of("models/gpt2-124m", settings, {});
+  };
+  for (const auto& [word, triple] :
+       std::vector<std::pair<std::string, std::string>>{{"data_parallel", "1x1,1x1,1x1"},
+                                                        {"zero1", "1x1,1x1,2x4"},
+                                                        {"zero3", "2x4,2x4,2x4"},
+                                                        {"mics:2x1", "2x1,2x1,2x1"}}) {
+    const auto plan = with_word(word, "laptop");
+    REQUIRE(plan.ok());
+    CHECK(shard::triple_text(plan->share.triple) == triple);
+    // The record, and whoever asks later, has the scopes.
+    CHECK(plan->config.shards.state == platform::scope_text(plan->share.triple.state));
+  }
+  const auto chosen = with_word("auto", "smartssd-2x4");
+  INFO((chosen.ok() ? "" : chosen.error().message()));
+  REQUIRE(chosen.ok());
+  CHECK(shard::check_triple(chosen->share.triple, {2, 4}).ok());
+  CHECK(chosen->config.shards.state == platform::scope_text(chosen->share.triple.state));
+  const auto without = with_word("auto", "laptop");
+  REQUIRE_FALSE(without.ok());
+  CHECK_THAT(without.error().message(), Catch::Contains("has no [cluster]; mpirun -n 8 sluice"));
+  const auto wrong = with_word("zero4", "laptop");
+  REQUIRE_FALSE(wrong.ok());
+  CHECK_THAT(wrong.error().message(), Catch::Contains("'zero4' is no sharding"));
+}
+
 TEST_CASE("ranks that shard nothing may lie on nodes as they like") {
   CHECK(plan_of("models/tiny", {}, {8, 0, 0}).ok());
 }

@@ -41,6 +41,8 @@ Trained train_way(const Way& way) {
   return require_alike(train_ranks(files, runs_of(way)));
 }
 
+const std::string kClusterPlatform =
+    "platform=" + std::string(SLUICE_SOURCE_DIR) + "/sample_models/platforms/smartssd-2x4.toml";
 constexpr Scope kOne{1, 1};
 constexpr Scope kTwo{2, 1};
 constexpr Scope kThree{3, 1};
@@ -75,7 +77,14 @@ TEST_CASE("sharded ranks have the bits of one rank, whatever goes where") {
       {kTwo, {kOne, kTwo, kTwo}, {"commit_every=3", "state_cache=40KB"}},
       {kFour, {kFour, kFour, kFour}, {"commit_every=3", "state_cache=300KB"}},
       {kTwo, {kTwo, kTwo, kTwo}, {"activations=offload", "activation_buffer=4096"}},
-      {kTwo, {kTwo, kTwo, kTwo}, {"clock=emulated", "time_scale=0.01"}}};
+      {kTwo, {kTwo, kTwo, kTwo}, {"clock=emulated", "time_scale=0.01"}},
+      // Collectives cost what the cluster's links say.
+      {kSquare,
+       {kSquare, kSquare, kSquare},
+       {"clock=emulated", "time_scale=0.001", kClusterPlatform}},
+      {kSquare,
+       {kOne, kOne, kSquare},
+       {"clock=emulated", "time_scale=0.001", kClusterPlatform, "method=host"}}};
   int skipped = 0;
   for (const Way& way : some_of(ways)) {
     INFO(text_of(way));
