@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <sstream>
 #include <tuple>
@@ -142,12 +143,14 @@ Result<bool> Resharder::all_fit() {
 Result<FoundSet> Resharder::choose_set() {
   using Kind = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
   std::map<Kind, std::map<std::pair<std::int32_t, std::int32_t>, Found>> kinds;
+  std::optional<Error> never_committed;
   for (const std::string& place : all_places()) {
     if (!StateStore::exists(place)) continue;
     const auto store = StateStore::open_read_only(at(place));
     if (!store.ok()) {
-      if (store.error().code() == ErrorCode::not_found) continue;  // never committed
-      return store.error();
+      if (store.error().code() != ErrorCode::not_found) return store.error();
+      if (!never_committed) never_committed = store.error();
+      continue;
     }
     const Found found{place, (*store)->identity().share,
                       (*store)->layout().geometry().subgroup_elements,
@@ -167,6 +170,7 @@ Result<FoundSet> Resharder::choose_set() {
     set.step = std::ranges::min(set.parts, {}, &Found::step).step;
     if (set.step > newest.step) newest = set;
   }
+  if (newest.parts.empty() && never_committed) return *never_committed;
   if (newest.parts.empty()) {
     return make_error(ErrorCode::not_found,
                       "there is no whole state in {} and {}* to go on from; leave out --resume to "

@@ -33,7 +33,7 @@ constexpr std::array<CauseInfo, kCauseCount> kCauses = {{
      in_both_themes(palette::kActivationsOut)},
     {"activations back", "activations back", "backward waiting for activations to come back",
      in_both_themes(palette::kActivationsBack)},
-    {"ranks", "other ranks", "adding up gradients with the other ranks",
+    {"ranks", "other ranks", "exchanging gradients and parameters with the other ranks",
      in_both_themes(palette::kRanks)},
     {"buffers", "buffers", "waiting for a free buffer", palette::kWaiting},
     {"commit", "commit", "waiting for the commit", in_both_themes(palette::kCommit)},
