@@ -105,7 +105,7 @@ def what_cannot_be_measured_is_refused_and_leaves_nothing(place):
     require_equal((place / "there.toml").read_text(), "precious", "the file that was there")
     refused(place, ["cannot be written"], place / "a", "-o", place / "none/mine.toml")
     refused(place, ["none.toml"], place / "a", "--model", place / "none.toml", *output)
-    refused(place, ["directories"], *output)
+    refused(place, ["Name a folder on each drive"], *output)
 
 
 @test
