@@ -9,6 +9,7 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <span>
 #include <vector>
 
 #include "core/model/flat_layout.h"
@@ -22,6 +23,12 @@ struct Stretch {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
+
+template <typename T>
+std::span<T> elements_of(std::span<T> all, const Stretch& stretch) {
+  return all.subspan(static_cast<std::size_t>(stretch.first),
+                     static_cast<std::size_t>(stretch.count));
+}
 
 // A rank's part of the parameters: of each layer the stretch that it has.
 model::FlatLayout parameter_part(const model::FlatLayout& model, std::int32_t part,

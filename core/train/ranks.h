@@ -1,8 +1,8 @@
 #pragma once
-// A run of several ranks that each have the whole model: every rank computes other samples of a
-// step's batch, the gradients are added up over the ranks, and each updates its own copy of the
-// state, on drives of its own. Rank r has the micro-batches that follow those of rank r - 1 in the
-// text, so a step sees what one rank would with as many micro-batches.
+// A run of several ranks: every rank computes other samples of a step's batch, the gradients are
+// added up over the ranks, and each updates the state that it has, on drives of its own: all of it,
+// or its part (shard_traffic.h). Rank r has the micro-batches that follow those of rank r - 1 in
+// the text, so a step sees what one rank would with as many micro-batches.
 //
 // Gradients are summed in fp32 in the order of the ranks, layer by layer, beside the backward of
 // the layers below. With one micro-batch a rank the sum is, to the bit, what one rank accumulates.

@@ -41,11 +41,6 @@ platform::Collective collective_of(Kind kind) {
   }
 }
 
-template <typename T>
-std::span<T> part_of(std::span<T> whole, const shard::Stretch& part) {
-  return whole.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
-}
-
 }  // namespace
 
 std::vector<shard::CollectiveKind> ShardGroups::kinds_of(const shard::RankShare& share) {
@@ -144,7 +139,7 @@ runtime::Operation ShardGroups::scatter(runtime::Runtime& runtime, LayerId layer
                                         std::span<float> whole, const shard::Stretch& part) {
   return operation(runtime, Stage::reduce_scatter,
                    {.in = std::as_bytes(whole),
-                    .out = std::as_writable_bytes(part_of(whole, part)),
+                    .out = std::as_writable_bytes(shard::elements_of(whole, part)),
                     .what = "gradients",
                     .layer = layer,
                     .group = scatters_,
@@ -171,7 +166,7 @@ runtime::Operation ShardGroups::reduce(runtime::Runtime& runtime, LayerId layer,
 runtime::Operation ShardGroups::gather_sums(runtime::Runtime& runtime, LayerId layer,
                                             std::span<double> whole, const shard::Stretch& part) {
   return operation(runtime, Stage::all_gather,
-                   {.in = std::as_bytes(part_of(whole, part)),
+                   {.in = std::as_bytes(shard::elements_of(whole, part)),
                     .out = std::as_writable_bytes(whole),
                     .what = "sums of squares",
                     .layer = layer,

@@ -8,18 +8,6 @@ namespace {
 using optimizer::kNormBlockElements;
 using shard::Stretch;
 
-runtime::Waiting waiting_for(const char* what, LayerId layer) {
-  runtime::Waiting waiting;
-  waiting.what = what;
-  waiting.layer = layer;
-  return waiting;
-}
-
-template <typename T>
-std::span<T> elements_of(std::span<T> all, std::int64_t first, std::int64_t count) {
-  return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-}
-
 }  // namespace
 
 ShardTraffic::ShardTraffic(const Parts& parts)
@@ -49,8 +37,8 @@ runtime::Task<Status> ShardTraffic::bring(LayerId layer) {
   const model::LayerRange& whole = parts_.layout.layer(layer);
   const model::LayerRange& part = parts_.share.parameters.layer(layer);
   Status gathered = co_await parts_.groups.gather(
-      parts_.runtime, layer, elements_of(parts_.part, part.first, part.count),
-      elements_of(parts_.parameters, whole.first, whole.count));
+      parts_.runtime, layer, shard::elements_of(parts_.part, {part.first, part.count}),
+      shard::elements_of(parts_.parameters, {whole.first, whole.count}));
   co_return gathered;
 }
 
@@ -77,7 +65,7 @@ runtime::Task<Status> ShardTraffic::reduce(LayerId layer, std::span<float> whole
         co_await parts_.groups.scatter(parts_.runtime, layer, whole, {range.before, range.count});
     CO_RETURN_IF_ERROR(scattered);
   }
-  const std::span<float> part = elements_of(whole, range.before, range.count);
+  const std::span<float> part = shard::elements_of(whole, {range.before, range.count});
   if (!part.empty() && parts_.groups.has_replicas()) {
     Status reduced = co_await parts_.groups.reduce(parts_.runtime, layer, part);
     CO_RETURN_IF_ERROR(reduced);
@@ -125,8 +113,8 @@ runtime::Task<Status> ShardTraffic::share_all() {
       CO_RETURN_IF_ERROR(updated);
     }
     const Stretch& stretch = parts_.share.owners[at];
-    Status shared = co_await parts_.groups.share(
-        parts_.runtime, part, elements_of(parts_.part, stretch.first, stretch.count));
+    Status shared = co_await parts_.groups.share(parts_.runtime, part,
+                                                 shard::elements_of(parts_.part, stretch));
     CO_RETURN_IF_ERROR(shared);
     shared_[at].set();
   }
@@ -147,7 +135,7 @@ runtime::Task<Status> ShardTraffic::wait_for_owners(LayerId layer) {
         stretch.first < range.first + range.count && range.first < stretch.first + stretch.count;
     if (!has_some) continue;
     Status shared =
-        co_await shared_[part].wait(waiting_for("its parameters from their owner", layer));
+        co_await shared_[part].wait(offload::waiting_for("its parameters from their owner", layer));
     CO_RETURN_IF_ERROR(shared);
   }
   co_return ok_status();
