@@ -35,9 +35,9 @@ SLOWEST_SHOWN = 10
 BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_simulate_test",
                "core_tune_test", "core_control_test")
 RUNS_ALONE = re.compile(r"^# Runs alone: \S", re.MULTILINE)
-# Under a sanitizer the window's tests take several times as long: those that add no code are left
-# to the release build.
-SANITIZED_ARGUMENTS = {"gui_app_test": ["~[long]"]}
+# Under a sanitizer a test takes several times as long: those that add no code are left to the
+# release build.
+SANITIZED_ARGUMENTS = ["~[long]"]
 # What a compiler, the linker or CMake says first, and the lines after it.
 FIRST_ERROR = re.compile(
     r"^.*(?:\berror: |undefined reference|CMake Error).*(?:\n.*){0,12}", re.MULTILINE)
@@ -290,14 +290,13 @@ def run_program(name, path, label, prefix, env, arguments):
     return outcome
 
 
-def run_programs(suite, preset, wanted, prefix, env=None, arguments=None):
+def run_programs(suite, preset, wanted, prefix, env=None, arguments=()):
     label = "" if preset == "release" else f" ({preset})"
     programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
     programs.sort(key=lambda program: program[0] not in BEGIN_FIRST)
     with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
         running = [
-            pool.submit(run_program, name, path, label, prefix, env,
-                        (arguments or {}).get(name, []))
+            pool.submit(run_program, name, path, label, prefix, env, arguments)
             for name, path in programs
         ]
         for done in concurrent.futures.as_completed(running):
@@ -354,7 +353,7 @@ def parse_arguments():
         epilog="Example: ./test --quick --filter storage",
     )
     parser.add_argument("--quick", action="store_true",
-                        help="the release build only: no sanitizers, no second compiler")
+                        help="the release build only: no second compiler, no sanitizers")
     parser.add_argument("--filter", metavar="TEXT", default="",
                         help="only programs and scripts with TEXT in their name")
     parser.add_argument("--no-torch", action="store_true",
@@ -385,25 +384,35 @@ def release_stages(suite, options, wanted):
                     lambda: run_scripts(suite, scripts))
 
 
+def what_asan_lacks():
+    """The package without which clang cannot build the preset `asan`; empty: nothing."""
+    if shutil.which("clang++-16") is None:
+        return "clang-16"
+    with tempfile.TemporaryDirectory(prefix="sluice-test-") as scratch:
+        linked = subprocess.run(
+            ["clang++-16", "-fsanitize=address,undefined", "-x", "c++", "-", "-o", f"{scratch}/a"],
+            input="int main() {}", text=True, capture_output=True, check=False).returncode == 0
+    return "" if linked else "libclang-rt-16-dev"
+
+
 def sanitizer_stage(suite, preset, wanted):
-    outcome = build(preset)
+    package = what_asan_lacks() if preset == "asan" else ""
+    if package:
+        outcome = Outcome(f"build {preset}", is_build=True)
+        outcome.skips.append(f"build {preset}: it needs the Debian package {package}")
+    else:
+        outcome = build(preset)
     suite.add(outcome)
     if outcome.passed:
         run_programs(suite, preset, wanted, without_address_randomisation(),
                      sanitizer_environment(), SANITIZED_ARGUMENTS)
 
 
-def clang_stage(suite):
-    if shutil.which("clang++-16") is None:
-        outcome = Outcome("build clang", is_build=True)
-        outcome.skips.append("build clang: there is no clang++-16 (Debian: clang-16)")
-    else:
-        outcome = build("clang")
-    suite.add(outcome)
-
-
 def main():
     options = parse_arguments()
+    # libtorch's threads wait by spinning, and as many programs run as there are processors: what
+    # one spins away another lacks, so that a test of seconds takes minutes.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     suite = Suite()
 
     def wanted(name):
@@ -411,12 +420,11 @@ def main():
 
     release_stages(suite, options, wanted)
     if not options.quick:
-        suite.stage("Address and undefined-behaviour sanitizer (what needs no libtorch)",
+        suite.stage("Second compiler, clang 16, with its address and undefined-behaviour "
+                    "sanitizers (what needs no libtorch)",
                     lambda: sanitizer_stage(suite, "asan", wanted))
-        suite.stage("Thread sanitizer (what needs no libtorch)",
+        suite.stage("Thread sanitizer of g++ (what needs no libtorch)",
                     lambda: sanitizer_stage(suite, "tsan", wanted))
-        suite.stage("Second compiler: clang 16 (what needs no libtorch)",
-                    lambda: clang_stage(suite))
     return suite.close()
 
 

@@ -8,6 +8,7 @@
 
 #include "lying_transport.h"
 #include "stepped_ranks.h"
+#include "tests/sanitizer.h"
 #include "thread_world.h"
 
 using namespace sluice;
@@ -18,11 +19,7 @@ namespace {
 
 constexpr std::uint64_t kScheduleCount = 10'000;
 // Those of threads mostly wait for one another: all where a sanitizer watches them.
-#if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kThreadScheduleCount = kScheduleCount;
-#else
-constexpr std::uint64_t kThreadScheduleCount = 2'000;
-#endif
+constexpr std::uint64_t kThreadScheduleCount = kIsThreadSanitized ? kScheduleCount : 2'000;
 constexpr std::array kKinds = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
                                Kind::broadcast};
 

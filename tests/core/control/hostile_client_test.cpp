@@ -15,6 +15,7 @@
 #include "base/split_mix.h"
 #include "core/control/socket_address.h"
 #include "tests/core/control/served_run.h"
+#include "tests/sanitizer.h"
 
 namespace sluice::control {
 namespace {
@@ -22,14 +23,9 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kLong{10'000};
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kFuzzMessages = 50'000;
+constexpr int kFuzzMessages = kIsSanitized ? 50'000 : 1'000'000;
 // AddressSanitizer keeps 256 MiB of what was freed, and shadows every page beside.
-constexpr std::int64_t kMostResidentKib = 1024 * 1024;
-#else
-constexpr int kFuzzMessages = 1'000'000;
-constexpr std::int64_t kMostResidentKib = 400 * 1024;
-#endif
+constexpr std::int64_t kMostResidentKib = (kIsSanitized ? 1024 : 400) * 1024;
 
 Descriptor raw_client(const std::string& path) {
   const auto address = socket_address(path);

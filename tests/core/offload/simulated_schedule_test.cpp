@@ -24,17 +24,14 @@
 #include "core/train/training_step.h"
 #include "tests/core/offload/schedule_watch.h"
 #include "tests/core/runtime/test_platform.h"
+#include "tests/sanitizer.h"
 
 using namespace sluice;
 using runtime::Stage;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSeedCount = 2'000;  // each step takes ten times as long
-#else
-constexpr std::uint64_t kSeedCount = 10'000;
-#endif
+constexpr std::uint64_t kSeedCount = kIsSanitized ? 2'000 : 10'000;
 
 struct Setup {
   offload::Method method = offload::Method::csd;

@@ -7,22 +7,9 @@
 #include "core/shard/triple.h"
 #include "tests/core/train/rank_world.h"
 #include "tests/core/train/small_run.h"
+#include "tests/sanitizer.h"
 
 namespace sluice {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kIsSanitized = true;
-#else
-inline constexpr bool kIsSanitized = false;
-#endif
-
-// All of them, or, under a sanitizer, where a rank takes many times as long, every fifth.
-template <typename T>
-std::vector<T> some_of(const std::vector<T>& all) {
-  std::vector<T> some;
-  for (std::size_t i = 0; i < all.size(); i += kIsSanitized ? 5 : 1) some.push_back(all[i]);
-  return some;
-}
 
 // A model of which eight ranks can have parts: its block has eight blocks of the norm.
 inline SmallRun cut_in_eight() { return SmallRun(1, 104); }

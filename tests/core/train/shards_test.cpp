@@ -20,16 +20,13 @@ struct Table {
   std::int64_t steps = 2;
 };
 
-}  // namespace
+const platform::Scope kMesh{2, 4};
 
-TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same global batch") {
-  const platform::Scope mesh{2, 4};
-  const Table table = GENERATE(Table{"csd", 1, kIsSanitized ? 2 : 20}, Table{"csd", 4, 2},
-                               Table{"host", 1, 3}, Table{"host", 4, 2});
+void require_like_one_rank(const Table& table) {
   const std::vector<std::string> settings =
       with(kSettings, {"method=" + table.method, fmt::format("steps={}", table.steps)});
   const Trained plain = one_rank(cut_in_eight(), settings, 8 * table.micro_steps);
-  const std::vector<shard::Triple> triples = shard::all_triples(mesh);
+  const std::vector<shard::Triple> triples = shard::all_triples(kMesh);
   REQUIRE(triples.size() == 16);
   // By the scope of the parameters, which decides in what order gradients are added up.
   std::map<std::int32_t, std::string> digests;
@@ -38,15 +35,28 @@ TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same gl
     const SmallRun files = cut_in_eight();
     const Trained found = require_alike(train_ranks(
         files, {8, with(with(settings, {fmt::format("grad_accum_steps={}", table.micro_steps)}),
-                        settings_of(triple, mesh))}));
+                        settings_of(triple, kMesh))}));
     for (std::size_t s = 0; s < plain.losses.size(); ++s) {
       CHECK(found.losses[s] == Approx(plain.losses[s]).epsilon(1e-6));
     }
     const auto known = digests.emplace(triple.parameters.size(), found.digest).first;
     CHECK(found.digest == known->second);
-    if (table.micro_steps == 1 && sums_in_order(triple, mesh)) {
+    if (table.micro_steps == 1 && sums_in_order(triple, kMesh)) {
       CHECK(found.losses == plain.losses);
       CHECK(found.digest == plain.digest);
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same global batch") {
+  require_like_one_rank(GENERATE(Table{"csd", 1, kIsSanitized ? 2 : 20}, Table{"csd", 4, 2},
+                                 Table{"host", 1, 3}, Table{"host", 4, 2}));
+}
+
+// Minutes: `core_train_test '[.soak]'`.
+TEST_CASE("every legal triple of 2x4 ranks trains twenty steps like one rank", "[.soak]") {
+  require_like_one_rank(GENERATE(Table{"csd", 1, 20}, Table{"csd", 4, 20}, Table{"host", 1, 20},
+                                 Table{"host", 4, 20}));
 }

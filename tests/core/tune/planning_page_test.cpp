@@ -11,12 +11,13 @@
 #include "base/units.h"
 #include "core/tune/tier_plan.h"
 #include "tests/core/tune/block_memory.h"
+#include "tests/sanitizer.h"
 
 namespace sluice::tune {
 namespace {
 
 // Hundreds of simulated steps of large models: too many under a sanitizer.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SLUICE_SANITIZED)
 
 const std::string kRoot = SLUICE_SOURCE_DIR;
 const std::string kHeading = "## Sample models\n";

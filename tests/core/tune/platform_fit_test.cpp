@@ -97,7 +97,8 @@ double rate_of(const platform::Platform& platform, const std::string& owner,
   return 0;
 }
 
-TEST_CASE("phases are within 3 % after the fit, and the rates that the steps show are found") {
+TEST_CASE("phases are within 3 % after the fit, and the rates that the steps show are found",
+          "[long]") {
   const auto of = GENERATE(
       // Both of a device's links too fast: which of them bounds a read is not to be seen, nor what
       // each direction gives alone, since drives are read and written all the time.

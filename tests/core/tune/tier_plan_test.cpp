@@ -10,6 +10,7 @@
 #include "core/tune/layer_problem.h"
 #include "core/tune/plan_knobs.h"
 #include "tests/core/tune/block_memory.h"
+#include "tests/sanitizer.h"
 
 namespace sluice::tune {
 namespace {
@@ -132,15 +133,7 @@ void try_all(const Case& machine, const LayerProblem& problem, LayerChoices& cho
 }
 
 // Thirty thousand simulated steps: too many under a sanitizer.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kCases = 20;  // each takes ten times as long
-#else
-constexpr int kCases = 100;
-#endif
-#else
-constexpr int kCases = 2;
-#endif
+constexpr int kCases = kIsSanitized ? 2 : 100;
 
 TEST_CASE("on random machines the planned layers are the best of all, by simulated steps") {
   std::mt19937 random(11);
@@ -213,7 +206,7 @@ TEST_CASE("no simulated step is shorter than its bound on the machine of publish
   }
 }
 
-TEST_CASE("with room for everything no activation moves and no layer is computed twice") {
+TEST_CASE("with room for everything no activation moves and no layer is computed twice", "[long]") {
   std::mt19937 random(12);
   Case machine = random_case(random);
   for (int i = 0; i < 10; ++i) {
@@ -231,7 +224,7 @@ TEST_CASE("with room for everything no activation moves and no layer is computed
   CHECK(plan.stall_seconds == 0);
 }
 
-TEST_CASE("a plan keeps to its cap, and more memory makes no step longer") {
+TEST_CASE("a plan keeps to its cap, and more memory makes no step longer", "[long]") {
   Case machine;
   const std::int64_t most = host_peak_bytes(machine, "keep");
   const std::int64_t least = host_peak_bytes(machine, "recompute");
@@ -293,7 +286,7 @@ TEST_CASE("settings are planned with what each is worth, and a held one stays") 
   CHECK(check_held_plan({"buffers", "activations"}, "--hold").ok());
 }
 
-TEST_CASE("a run that clips by subgroup stays so, and no other is planned to") {
+TEST_CASE("a run that clips by subgroup stays so, and no other is planned to", "[long]") {
   Case machine;
   machine.settings = {"overlap=local"};
   CHECK(settings::value_of(planned(machine).run.config, "overlap") == "local");

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/simulate/simulation.h"
+#include "tests/sanitizer.h"
 
 namespace sluice::tune {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 const double kImpossible = std::numeric_limits<double>::infinity();
 
 // Three thousand simulated steps: too many under a sanitizer.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SLUICE_SANITIZED)
 const std::string kRoot = SLUICE_SOURCE_DIR;
 
 std::string platform_path(const char* name) {

@@ -2,7 +2,9 @@
 // variables of theirs, which is lost to the sanitizer's eyes when they are unloaded, and is then
 // called a leak. So they stay loaded. Nothing of ours is left out: no leak is suppressed.
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "tests/sanitizer.h"
+
+#if defined(SLUICE_ADDRESS_SANITIZER)
 
 extern "C" {
 int dlclose(void*) { return 0; }

@@ -8,6 +8,7 @@
 #include "hls/host/xrt_devices.h"
 #include "tests/core/csd/device_conformance.h"
 #include "tests/core/train/small_run.h"
+#include "tests/sanitizer.h"
 #include "tests/skip.h"
 
 using namespace sluice;
@@ -19,9 +20,7 @@ namespace {
 // Where the build has put it; empty: it has none. XRT looks at XILINX_XRT when it is first called.
 const std::string& soft_xrt() {
   static const std::string folder = [] {
-#if defined(__SANITIZE_THREAD__)
-    return std::string();  // tsan cannot see what XRT's own code orders
-#endif
+    if (kIsThreadSanitized) return std::string();  // tsan cannot see what XRT's own code orders
     std::error_code error;
     const std::filesystem::path found =
         std::filesystem::read_symlink("/proc/self/exe", error).parent_path().parent_path() /

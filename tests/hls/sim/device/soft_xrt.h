@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hls/sim/device/xrt_abi_check.h"
+#include "tests/sanitizer.h"
 #include "tests/skip.h"
 #include "xrt/xrt_bo.h"
 #include "xrt/xrt_device.h"
@@ -24,11 +25,8 @@ extern const char* const kTestXclbin;  // the path of test_kernels.cpp as an xcl
 // Says that it skips where XRT is another one, and under tsan, which cannot see what XRT's own code
 // orders; model_test.cpp is what tsan looks at.
 inline bool skips_for_xrt() {
-#if defined(__SANITIZE_THREAD__)
-  const std::string problem = "XRT's libraries are not built for tsan";
-#else
-  const std::string problem = abi_problem();
-#endif
+  const std::string problem =
+      kIsThreadSanitized ? "XRT's libraries are not built for tsan" : abi_problem();
   if (!problem.empty()) skip_test(problem);
   return !problem.empty();
 }
