@@ -64,10 +64,10 @@ void add_merge_command(CLI::App& app, int& exit_code) {
                       "the database to write (default: run.db in the run's folder)");
   command->add_flag("--force", arguments->force, "write over what is there");
   command->footer(
-      "The window, show, report and export open it. Tracks begin with the rank; steps, devices\n"
-      "and settings are rank 0's.\n"
+      "The window, show, report and export open it; they read the folder without it, too. Tracks\n"
+      "begin with the rank; steps, devices and settings are rank 0's.\n"
       "Examples:\n"
-      "  sluice merge out/tiny && sluice-gui out/tiny/run.db\n"
+      "  sluice merge out/tiny && sluice show out/tiny/run.db\n"
       "  sluice merge out/tiny/rank-*/run.db -o all.db");
   command->callback([arguments, &exit_code] {
     const Status status = merge(*arguments);

@@ -9,6 +9,8 @@
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
 #include "cli/step_choice.h"
+#include "cli/whole_run.h"
+#include "profiler/analyze/rank_records.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/comparison_report.h"
 #include "profiler/report/csv_export.h"
@@ -34,18 +36,15 @@ struct ReportArguments {
 
 // Never over the run itself, with --force or without.
 Status refuse_to_overwrite_a_run(const ReportArguments& arguments) {
-  for (const std::string& database : {arguments.database, arguments.database_b}) {
+  std::vector<std::string> read = databases_of_ranks({arguments.database});
+  read.push_back(arguments.database_b);
+  for (const std::string& database : read) {
     std::error_code error;
     if (!std::filesystem::equivalent(database, arguments.output, error)) continue;
     return make_error(ErrorCode::config, "{}: is the run that is read; name another file to write",
                       arguments.output);
   }
   return ok_status();
-}
-
-Result<std::unique_ptr<rundb::Reader>> open_database(const ReportArguments& arguments) {
-  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
-  return rundb::Reader::open(arguments.database);
 }
 
 Status write_page(report::OutputFile& file, const std::string& page,
@@ -58,6 +57,12 @@ Status write_page(report::OutputFile& file, const std::string& page,
 }
 
 Status write_comparison(const ReportArguments& arguments) {
+  if (!analyze::rank_databases_in(arguments.database).empty()) {
+    return make_error(ErrorCode::config,
+                      "{0}: has the records of several ranks, and one record is compared with "
+                      "another; name one of them, as {0}/rank-0/run.db",
+                      arguments.database);
+  }
   RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
   ASSIGN_OR_RETURN(report::OutputFile file,
                    report::OutputFile::create(arguments.output, arguments.if_exists()));
@@ -68,15 +73,16 @@ Status write_comparison(const ReportArguments& arguments) {
 
 Status write_report(const ReportArguments& arguments) {
   if (!arguments.database_b.empty()) return write_comparison(arguments);
-  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
   // Refused before the work, not after it.
   ASSIGN_OR_RETURN(report::OutputFile file,
                    report::OutputFile::create(arguments.output, arguments.if_exists()));
+  ASSIGN_OR_RETURN(WholeRun run, WholeRun::open(arguments.database));
   report::Predict predicts;
   if (arguments.predict) {
-    predicts = [&] { return predict(arguments.database); };
+    predicts = [&] { return predict(run.own_database()); };
   }
-  ASSIGN_OR_RETURN(const std::string page, report::html_report(*reader, predicts));
+  ASSIGN_OR_RETURN(const std::string page, report::html_report(run.reader(), predicts));
   return write_page(file, page, arguments);
 }
 
@@ -115,20 +121,21 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
 }
 
 Status write_export(const ReportArguments& arguments) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, open_database(arguments));
-  ASSIGN_OR_RETURN(const report::RunPart part, chosen_part(*reader, arguments.choice));
+  RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
+  ASSIGN_OR_RETURN(WholeRun run, WholeRun::open(arguments.database));
+  rundb::Reader& reader = run.reader();
+  ASSIGN_OR_RETURN(const report::RunPart part, chosen_part(reader, arguments.choice));
   ProgressLine progress;
   const report::OnProgress on_progress = [&progress](double share) { progress.show(share); };
   Status status;
   if (arguments.format == "chrome") {
-    status = export_chrome(*reader, arguments, part, on_progress);
+    status = export_chrome(reader, arguments, part, on_progress);
   } else if (arguments.format == "csv") {
-    status =
-        report::export_csv(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+    status = report::export_csv(reader, arguments.output, arguments.if_exists(), part, on_progress);
     if (status.ok()) print("{}: {}a CSV file for each table.\n", arguments.output, part_text(part));
   } else {
     status =
-        report::export_nsys(*reader, arguments.output, arguments.if_exists(), part, on_progress);
+        report::export_nsys(reader, arguments.output, arguments.if_exists(), part, on_progress);
     if (status.ok())
       print("{}: {}tables as Nsight Systems names them.\n", arguments.output, part_text(part));
   }
@@ -137,8 +144,9 @@ Status write_export(const ReportArguments& arguments) {
 }
 
 void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& arguments) {
-  add_run_argument(*command, "database", arguments->database,
-                   "the run database, or its folder; the run may be live");
+  add_whole_run_argument(*command, "database", arguments->database,
+                         "the run database, or its folder, also of a run of several ranks, which "
+                         "are read as one; the run may be live");
   command->add_flag("--force", arguments->force, "write over what is there");
 }
 
@@ -159,6 +167,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
                     "page of a comparison has no predictions)");
   command->footer(
       "Example: sluice report out/tiny/run.db -o report.html\n"
+      "         sluice report out/four-ranks -o report.html\n"
       "         sluice report before/run.db after/run.db -o comparison.html");
   command->callback([arguments, &exit_code] {
     const Status status = write_report(*arguments);

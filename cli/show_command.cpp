@@ -74,6 +74,9 @@ Result<Shown> read_run(const ShowArguments& arguments, const std::string& databa
   ASSIGN_OR_RETURN(shown.waits, analyze::activation_waits(*reader));
   ASSIGN_OR_RETURN(shown.info, analyze::load_run_info(*reader));
   ASSIGN_OR_RETURN(shown.analysis, analyze::analyze_run(*reader, shown.info));
+  // Another rank's steps are spans and no operations.
+  if (shown.info.has_all_ranks())
+    std::erase_if(shown.spans, [](const rundb::SpanTotals& span) { return span.name == "step"; });
   ASSIGN_OR_RETURN(shown.stretches, analyze::stretches_of(*reader, shown.info, shown.steps));
   if (!arguments.json) return shown;
   const auto count = static_cast<std::int64_t>(shown.steps.size());
@@ -211,7 +214,8 @@ void print_spans(const Shown& shown, int columns) {
   }
 }
 
-// As much of the links of one kind ("csd3.drive" of "drive") as one line can say.
+// As much of the links of one kind ("csd3.drive" of "drive", "rank 2: host" of "host") as one line
+// can say.
 struct LinkLine {
   std::string name;
   std::array<double, 2> least{};  // by direction, bytes a step
@@ -220,7 +224,9 @@ struct LinkLine {
 
 std::string kind_of_link(const std::string& name) {
   const std::size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(dot + 1);
+  if (dot != std::string::npos) return name.substr(dot + 1);
+  const std::size_t colon = name.starts_with("rank ") ? name.find(": ") : std::string::npos;
+  return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
 std::vector<LinkLine> link_lines(const Shown& shown) {

@@ -1,6 +1,7 @@
 #include "profiler/analyze/rank_records.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "storage/rundb/query.h"
 
@@ -82,7 +83,8 @@ Status check_one(const RankRecord& record) {
   if (record.rank >= 0 && number_of(*record.info, "ranks") > record.rank) return ok_status();
   return make_error(ErrorCode::config,
                     "{}: is the record of a run of one rank; those of a run of several are "
-                    "OUTPUT/rank-0/run.db and so on",
+                    "OUTPUT/rank-0/run.db and so on. Two runs are set side by side by: sluice "
+                    "compare A B",
                     record.path);
 }
 
@@ -92,9 +94,12 @@ Status check_of_one_run(const std::vector<RankRecord>& records) {
   for (std::size_t i = 1; i < records.size(); ++i) {
     const RankRecord& record = records[i];
     if (record.info->meta_value("run_id") != first.info->meta_value("run_id")) {
-      return make_error(ErrorCode::config, "{} and {} are records of two runs (run_id {} and {})",
-                        first.path, record.path, first.info->meta_value("run_id"),
-                        record.info->meta_value("run_id"));
+      return make_error(
+          ErrorCode::config,
+          "{} and {} are records of two runs (run_id {} and {}); sluice compare sets two "
+          "runs side by side",
+          first.path, record.path, first.info->meta_value("run_id"),
+          record.info->meta_value("run_id"));
     }
     if (record.rank != records[i - 1].rank) continue;
     return make_error(ErrorCode::config, "{} and {} are both the record of rank {}",
@@ -120,6 +125,20 @@ Status check_of_one_run(const std::vector<RankRecord>& records) {
 }
 
 }  // namespace
+
+std::vector<std::string> rank_databases_in(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> databases;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path database = entry->path() / "run.db";
+    if (!entry->path().filename().string().starts_with("rank-")) continue;
+    if (std::error_code none; fs::exists(database, none)) databases.push_back(database.string());
+  }
+  std::ranges::sort(databases);
+  return databases;
+}
 
 Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>& paths) {
   std::vector<RankRecord> records;

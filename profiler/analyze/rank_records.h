@@ -24,6 +24,10 @@ struct RankRecord {
   std::vector<rundb::StepRow> steps;  // by its own clock
 };
 
+// OUTPUT/rank-0/run.db and so on, of the folder of a run of several ranks (OUTPUT), in order of
+// their names; none: it is none.
+std::vector<std::string> rank_databases_in(const std::string& folder);
+
 // By rank, all of them. ErrorCode::config, with what to do: a database is of no run of several
 // ranks, of another run, or of a rank that is there already; a rank is missing.
 Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>& paths);

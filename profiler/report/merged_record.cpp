@@ -120,10 +120,11 @@ class RankStream {
 class Merge {
  public:
   Merge(const std::vector<RankRecord>& records, rundb::Writer& writer,
-        const OnProgress& on_progress)
+        const OnProgress& on_progress, const std::stop_token& stop)
       : records_(records),
         writer_(writer),
         on_progress_(on_progress),
+        stop_(stop),
         links_(records.size()),
         tracks_(records.size()),
         span_ids_(records.size()) {}
@@ -321,7 +322,7 @@ class Merge {
     }
     counts_.spans += std::ssize(batch_);
     batch_.clear();
-    return writer_.append(batch);
+    return append_rows(batch);
   }
 
   // -1: it is not among the rank's spans.
@@ -368,6 +369,7 @@ class Merge {
   }
 
   Status append_rows(rundb::Batch& batch) {
+    if (stop_.stop_requested()) return make_error(ErrorCode::cancelled, "the merge was stopped");
     const Status status = writer_.append(batch);
     batch = {};
     return status;
@@ -376,6 +378,7 @@ class Merge {
   const std::vector<RankRecord>& records_;
   rundb::Writer& writer_;
   const OnProgress& on_progress_;
+  const std::stop_token& stop_;
   MergedCounts counts_;
   std::vector<Ids> links_;  // by rank, as are the next two
   std::vector<Ids> tracks_;
@@ -384,7 +387,8 @@ class Merge {
 };
 
 Result<MergedCounts> write_unfinished(const std::vector<RankRecord>& records,
-                                      const std::string& path, const OnProgress& on_progress) {
+                                      const std::string& path, const OnProgress& on_progress,
+                                      const std::stop_token& stop) {
   std::vector<rundb::Reader::Snapshot> snapshots;  // a run may be live
   for (const RankRecord& record : records) {
     ASSIGN_OR_RETURN(rundb::Reader::Snapshot snapshot, record.reader->snapshot());
@@ -393,7 +397,7 @@ Result<MergedCounts> write_unfinished(const std::vector<RankRecord>& records,
   ASSIGN_OR_RETURN(
       const std::unique_ptr<rundb::Writer> writer,
       rundb::Writer::create(path, rundb::IfExists::replace, rundb::ClockOf::the_batches));
-  ASSIGN_OR_RETURN(const MergedCounts counts, Merge(records, *writer, on_progress).run());
+  ASSIGN_OR_RETURN(const MergedCounts counts, Merge(records, *writer, on_progress, stop).run());
   RETURN_IF_ERROR(writer->close());
   return counts;
 }
@@ -401,7 +405,8 @@ Result<MergedCounts> write_unfinished(const std::vector<RankRecord>& records,
 }  // namespace
 
 Result<MergedCounts> merge_records(const std::vector<RankRecord>& records, const std::string& path,
-                                   IfExists if_exists, const OnProgress& on_progress) {
+                                   IfExists if_exists, const OnProgress& on_progress,
+                                   const std::stop_token& stop) {
   if (records.front().info->has_all_ranks()) {
     return make_error(ErrorCode::config, "{}: has all ranks of its run already",
                       records.front().path);
@@ -410,7 +415,7 @@ Result<MergedCounts> merge_records(const std::vector<RankRecord>& records, const
   const std::string unfinished = unfinished_path(path);
   std::error_code error;
   std::filesystem::remove(unfinished, error);  // of a merge that was killed
-  const Result<MergedCounts> counts = write_unfinished(records, unfinished, on_progress);
+  const Result<MergedCounts> counts = write_unfinished(records, unfinished, on_progress, stop);
   if (!counts.ok()) {
     std::filesystem::remove(unfinished, error);
     return counts;

@@ -9,6 +9,7 @@
 // Thread contract: free functions. Memory: some thousand operations a rank, and 16 bytes for each
 // operation of the run.
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct MergedCounts {
 };
 
 // `records`: one database a rank (analyze::open_rank_records). ErrorCode::config also where they
-// are of one merged already.
+// are of one merged already. ErrorCode::cancelled: `stop` asked for it; nothing is left.
 Result<MergedCounts> merge_records(const std::vector<analyze::RankRecord>& records,
                                    const std::string& path, IfExists if_exists,
-                                   const OnProgress& on_progress = {});
+                                   const OnProgress& on_progress = {},
+                                   const std::stop_token& stop = {});
 
 }  // namespace sluice::report

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The record of `mpirun -n N sluice train`, seen as one: the ranks compare their clocks, `show`
 names the rank that is slowed down, and `merge` makes one database of which show, report, export and
-the window say the same."""
+the window say the same; report and export do of the ranks' folder, too."""
 
 import json
 import os
@@ -131,6 +131,31 @@ def the_rank_that_is_slowed_down_is_named_and_the_merged_record_says_the_same(pl
 
 
 @test
+def report_and_export_read_the_folder_of_the_ranks_as_one_and_leave_nothing(place):
+    three_ranks(place, "--json", steps=3).json()
+    cache = place / "cache"
+    before = sorted(str(path) for path in (place / "out").rglob("*"))
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    try:
+        sluice("report", place / "out", "-o", place / "all.html").done()
+        sluice("export", place / "out", "--format", "csv", "-o", place / "tables").done()
+    finally:
+        del os.environ["XDG_CACHE_HOME"]
+    page = (place / "all.html").read_text()
+    require_words(page, ["rank 0: compute", "rank 2: compute"], "the page")
+    require(str(cache) not in page, "the page names a file that is gone")
+    require_words((place / "tables/track.csv").read_text(), ["rank 2: compute"], "the tables")
+    sluice("merge", place / "out", "-o", place / "all.db").done()
+    sluice("export", place / "all.db", "--format", "csv", "-o", place / "merged").done()
+    for table in ("track.csv", "span.csv", "flow.csv", "step.csv"):
+        require_equal((place / "tables" / table).read_text(),
+                      (place / "merged" / table).read_text(), f"{table} of the merged record")
+    require_equal(list((cache / "sluice/merged").iterdir()), [], "merged files that are left")
+    require_equal(sorted(str(path) for path in (place / "out").rglob("*")), before,
+                  "files beside the ranks'")
+
+
+@test
 def the_window_opens_the_merged_record(place):
     if shutil.which("xvfb-run") is None or not GUI.exists():
         raise Skip("there is no xvfb-run, or no sluice-gui")
@@ -163,9 +188,12 @@ def what_is_no_whole_run_is_refused_in_words(place):
     sluice("merge", place / "out").refused(2, ["--force"])
     sluice("merge", place / "out", "--force").done()
     sluice("merge", place / "out/run.db", "-o", place / "again.db").refused(2, ["already"])
-    reply = sluice("report", place / "other", "-o", place / "x.html")
-    require_equal(reply.code, 2, "exit code of report")
-    require_words(reply.err, ["sluice merge"], "report of a folder of ranks")
+    reply = sluice("predict", place / "other")
+    require_equal(reply.code, 2, "exit code of predict")
+    require_words(reply.err, ["sluice merge"], "predict of a folder of ranks")
+    sluice("report", place / "other", others[0], "-o", place / "x.html").refused(
+        2, ["rank-0/run.db"])
+    sluice("report", place / "other", "-o", others[1], "--force").refused(2, ["is read"])
 
 
 if __name__ == "__main__":

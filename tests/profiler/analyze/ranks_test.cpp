@@ -127,10 +127,12 @@ TEST_CASE("records that are not those of one run's ranks are refused in words") 
   check_refused({paths[0], paths[2]}, "3 ranks, and the record of rank 1 is missing");
   check_refused({paths[0], paths[1], paths[1], paths[2]}, "both the record of rank 1");
   check_refused({paths[0], paths[1], other[2]}, "records of two runs");
+  check_refused({paths[0], paths[1], other[2]}, "sluice compare");
   check_refused({paths[1]}, "the record of rank 0, 2 is missing");
   const std::string alone = folder.file("alone.db");
   require_ok(require_ok(rundb::Writer::create(alone, rundb::IfExists::replace))->close());
   check_refused({paths[0], alone}, "of a run of one rank");
+  check_refused({alone, paths[0]}, "sluice compare");
   check_refused(write_made_ranks(folder, {.has_offsets = false}), "does not say how far its clock");
   CHECK_FALSE(open_rank_records({folder.file("none.db")}).ok());
   // In any order.

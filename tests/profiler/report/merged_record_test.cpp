@@ -133,4 +133,18 @@ TEST_CASE("a merge replaces nothing unasked, is not merged again, and leaves not
   }
 }
 
+TEST_CASE("a merge that is asked to stop stops, and leaves nothing") {
+  const rundb::TempFolder folder;
+  const auto records = require_ok(analyze::open_rank_records(write_made_ranks(folder)));
+  std::stop_source stop;
+  stop.request_stop();
+  const auto counts =
+      merge_records(records, folder.file("all.db"), IfExists::refuse, {}, stop.get_token());
+  REQUIRE_FALSE(counts.ok());
+  CHECK(counts.error().code() == ErrorCode::cancelled);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file(""))) {
+    CHECK(entry.path().filename().string().find("all") == std::string::npos);
+  }
+}
+
 }  // namespace sluice::report
