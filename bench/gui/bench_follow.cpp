@@ -134,7 +134,7 @@ class Watch {
 
 int follow(const std::string& database, double seconds) {
   AppOptions options;
-  options.database = database;
+  options.databases = {database};
   options.settings_path = "-";
   options.scale = 1;
   options.window.width = 1920;

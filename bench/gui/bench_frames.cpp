@@ -210,7 +210,7 @@ class Script {
 
 int measure(const std::string& database, int frame_count) {
   AppOptions options;
-  options.database = database;
+  options.databases = {database};
   options.settings_path = "-";
   options.scale = 1;
   options.window.width = 1920;

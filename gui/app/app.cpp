@@ -76,7 +76,7 @@ class App {
     if (!options.theme.empty())
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();
-    if (!options.database.empty()) shell_.open_run(options.database);
+    if (!options.databases.empty()) shell_.open_runs(options.databases);
     if (!options.view.empty()) shell_.session().foreground.bring(options.view);
   }
 
@@ -96,7 +96,8 @@ class App {
       frames_left_ = std::max(0, frames_left_ - 1);
       // ImGui takes a key's press and its release, which may come together, in a frame each.
       if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) frames_left_ = kFramesAfterEvent;
-      for (const std::string& path : window_.take_dropped()) shell_.open_run(path);
+      std::vector<std::string> dropped = window_.take_dropped();
+      if (!dropped.empty()) shell_.open_runs(std::move(dropped));
       draw();
       ASSIGN_OR_RETURN(const bool is_done, take_picture());
       if (is_done) break;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "gui/app/shell.h"
@@ -13,9 +14,9 @@
 namespace sluice::gui {
 
 struct AppOptions {
-  std::string database;  // empty: the start page
-  std::string theme;     // "dark", "light"; empty: as last time
-  double scale = 0;      // 0: the display's
+  std::vector<std::string> databases;  // of one run (Shell::open_runs); none: the start page
+  std::string theme;                   // "dark", "light"; empty: as last time
+  double scale = 0;                    // 0: the display's
   WindowOptions window;
   std::string screenshot;     // draw, save the picture there, and leave
   std::string view;           // brought forward

@@ -7,21 +7,21 @@
 
 namespace sluice::gui {
 
-void ExportPanel::ask(const std::string& database, ExportForm form,
+void ExportPanel::ask(const ExportSource& source, ExportForm form,
                       std::vector<ExportChoice> choices) {
   is_open_ = true;
-  database_ = database;
+  source_ = source;
   form_ = form;
   choices_ = std::move(choices);
   chosen_ = 0;
 }
 
-void ExportPanel::begin(const std::string& database, ExportForm form, const ExportSteps& steps) {
+void ExportPanel::begin(const ExportSource& source, ExportForm form, const ExportSteps& steps) {
   is_open_ = true;
   choices_.clear();
   exported_.forget();
-  exported_.begin([program = program_, database, form,
-                   steps] { return export_run(program, database, form, steps); },
+  exported_.begin([program = program_, source, form,
+                   steps] { return export_run(program, source, form, steps); },
                   Window::wake);
 }
 
@@ -51,7 +51,7 @@ void ExportPanel::draw_question() {
     if (ImGui::RadioButton(choices_[i].name.c_str(), i == chosen_)) chosen_ = i;
   }
   draw_note("Steps are exported whole, with all that was under way in them.");
-  if (ImGui::Button("Export")) begin(database_, form_, ExportSteps(choices_[chosen_].steps));
+  if (ImGui::Button("Export")) begin(source_, form_, ExportSteps(choices_[chosen_].steps));
   ImGui::SameLine();
   if (ImGui::Button("Cancel")) {
     choices_.clear();

@@ -18,8 +18,8 @@ class ExportPanel {
   explicit ExportPanel(std::string program) : program_(std::move(program)) {}
 
   // Asks which of the choices it shall be, the first unless another is clicked.
-  void ask(const std::string& database, ExportForm form, std::vector<ExportChoice> choices);
-  void begin(const std::string& database, ExportForm form, const ExportSteps& steps = {});
+  void ask(const ExportSource& source, ExportForm form, std::vector<ExportChoice> choices);
+  void begin(const ExportSource& source, ExportForm form, const ExportSteps& steps = {});
   // One at a time: another would be given the name that the one under way is about to take.
   bool is_working() const { return exported_.is_working(); }
   // From ask() or begin() on until somebody closes it.
@@ -35,7 +35,7 @@ class ExportPanel {
   Background<Exported> exported_;
   bool is_open_ = false;
   // What is asked; no choices: nothing is.
-  std::string database_;
+  ExportSource source_;
   ExportForm form_ = ExportForm::trace;
   std::vector<ExportChoice> choices_;
   std::size_t chosen_ = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   sluice-gui                                   live runs, runs opened before
   sluice-gui out/tiny/run.db                   a run, live or finished
+  sluice-gui out/four-ranks                    all ranks of a run as one, by rank 0's clock
   sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
 
 Closing or ending it does nothing to a run; knobs of a live one are turned in it. Beside a live run
@@ -40,7 +41,10 @@ int run(int argc, char** argv) {
       "timeline of all that ran");
   AppOptions options;
   std::string size;
-  app.add_option("database", options.database, "a run database; the run may be live");
+  app.add_option(
+      "databases", options.databases,
+      "a run database, or the run's folder; of a run of several ranks its folder, or the "
+      "database of each. The run may be live");
   app.add_option("--theme", options.theme, "dark or light; otherwise as last time")
       ->check(CLI::IsMember({"dark", "light"}));
   app.add_option("--scale", options.scale, "of text and everything; otherwise the display's")

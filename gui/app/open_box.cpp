@@ -77,6 +77,8 @@ void OpenBox::draw_completions() {
     text += (c == 0 ? "" : "   ") + end_of(seen->completions[c]);
   if (seen->completions.size() > kCompletionsShown)
     text += fmt::format("   and {} more", seen->completions.size() - kCompletionsShown);
+  if (seen->rank_count > 0)
+    text = fmt::format("Open shows {} ranks as one.   ", seen->rank_count) + text;
   draw_note(text.empty() ? "There is no such file yet." : text);
 }
 
@@ -104,7 +106,8 @@ std::string OpenBox::draw_runs() {
     const RunSummary& run = (*runs)[r];
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    const std::string label = fmt::format("{}###run {}", run.name, r);
+    const std::string ranks = run.rank_count > 0 ? fmt::format(", {} ranks", run.rank_count) : "";
+    const std::string label = fmt::format("{}{}###run {}", run.name, ranks, r);
     if (ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_SpanAllColumns))
       chosen = run.path;
     ImGui::TableNextColumn();

@@ -23,7 +23,7 @@ NoticeChoice ProblemNotice::draw(const RunPieces& pieces) {
   if (!notice.is_shown()) return choice;
   if (is_waiting) {
     draw_title("Opening");
-    draw_empty(pieces.feed->path());
+    draw_empty(pieces.place());
   } else if (!has_rest && !log_.empty()) {
     draw_starting();
     if (ImGui::Button("Close the run")) choice = NoticeChoice::close_run;

@@ -28,41 +28,80 @@ Shell::Shell(Settings& settings, std::string program, bool gives_way)
 
 Shell::~Shell() = default;
 
-void Shell::open_run(const std::string& path) {
+void Shell::open_runs(std::vector<std::string> paths) {
   close_run();
   start_page_.open_nothing();
   new_run_.forget();
-  const std::string name = absolute_path(path);
-  session_.pieces.feed = std::make_unique<RunFeed>(name, FeedOptions{.wake = Window::wake});
-  session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(name),
+  session_.wake = Window::wake;
+  for (std::string& path : paths) path = absolute_path(path);
+  // What is named as databases are is one, as far as can be said without the disk.
+  if (paths.size() == 1 && paths.front().ends_with(".db")) {
+    open_database({.database = paths.front(), .ranks = {}, .problem = {}});
+  } else {
+    opening_ = std::make_unique<Opening>(std::move(paths), nullptr, Window::wake);
+  }
+}
+
+void Shell::open_database(const Opened& opened) {
+  session_.pieces.ranks = opened.ranks;
+  session_.pieces.feed =
+      std::make_unique<RunFeed>(opened.database, FeedOptions{.wake = Window::wake});
+  const std::string& own = session_.pieces.own_database();
+  session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(own),
                                                         ControlOptions{.wake = Window::wake});
   session_.turning.advisor =
-      std::make_unique<Advisor>(name, AdvisorOptions{.program = program_, .wake = Window::wake});
-  settings_->note_opened(name);
-  session_.wake = Window::wake;
+      std::make_unique<Advisor>(own, AdvisorOptions{.program = program_, .wake = Window::wake});
+  // Several databases that are no folder's have no one name that opens them again.
+  if (opened.ranks == nullptr || !opened.ranks->folder.empty())
+    settings_->note_opened(session_.pieces.place());
   session_.recent = settings_->recent;
+}
+
+void Shell::read_ranks_again() {
+  const std::shared_ptr<const MergedRanks>& ranks = session_.pieces.ranks;
+  if (ranks == nullptr || opening_ != nullptr) return;
+  opening_ = std::make_unique<Opening>(ranks->databases, ranks->file, Window::wake);
+}
+
+void Shell::take_opened() {
+  const std::shared_ptr<const Opened> opened = opening_ == nullptr ? nullptr : opening_->result();
+  if (opened == nullptr || !opened->problem.empty()) return;
+  end_opening();
+  if (session_.pieces.feed == nullptr) return open_database(*opened);
+  session_.pieces.ranks = opened->ranks;
+  session_.timeline.choose(0);  // operations have other numbers in the new file
+}
+
+void Shell::end_opening() {
+  if (opening_ == nullptr) return;
+  closing_.push_back(
+      std::async(std::launch::async, [gone = std::move(opening_)]() mutable { gone.reset(); }));
 }
 
 void Shell::close_run() {
   spans_at_opening_.reset();
+  end_opening();
   std::unique_ptr<RunFeed> feed = std::move(session_.pieces.feed);
   std::unique_ptr<Advisor> advisor = std::move(session_.turning.advisor);
+  std::shared_ptr<const MergedRanks> ranks = std::move(session_.pieces.ranks);
   session_.close();
   problem_notice_.follow_log({});
   if (feed == nullptr) return;
   std::erase_if(closing_, [](const std::future<void>& done) {
     return done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-  closing_.push_back(
-      std::async(std::launch::async, [gone = std::move(feed), last = std::move(advisor)]() mutable {
+  closing_.push_back(std::async(
+      std::launch::async,
+      [gone = std::move(feed), last = std::move(advisor), merged = std::move(ranks)]() mutable {
         last.reset();
         gone.reset();
+        merged.reset();  // which removes their file
       }));
 }
 
 std::string Shell::window_title() const {
   if (session_.pieces.feed == nullptr) return "Sluice";
-  const std::string file = file_name(session_.pieces.feed->path());
+  const std::string file = file_name(session_.pieces.place());
   if (!session_.pieces.has_facts()) return file + " - Sluice";
   const RunFacts& facts = session_.pieces.facts();
   return fmt::format("{}{} - {}{} - Sluice", facts.name(),
@@ -71,6 +110,8 @@ std::string Shell::window_title() const {
 }
 
 bool Shell::is_settled() const {
+  if (opening_ != nullptr)
+    return opening_->result() != nullptr && !opening_->result()->problem.empty();
   if (session_.pieces.feed == nullptr) return start_page_.is_settled();
   if (session_.pieces.run == nullptr) return false;
   if (!session_.pieces.run->problem.empty()) return true;
@@ -95,20 +136,21 @@ bool Shell::is_settled() const {
 }
 
 void Shell::draw(const FrameCost& cost) {
+  take_opened();
   session_.pick_up();
   if (session_.pieces.run != nullptr && !spans_at_opening_)
     spans_at_opening_ = session_.pieces.run->span_count;
-  if (gives_way_ && session_.pieces.run != nullptr && session_.pieces.run->is_live)
-    spare_time_.give_way();
+  if (gives_way_ && session_.pieces.was_live()) spare_time_.give_way();
   if (session_.pieces.verdict != nullptr)
     session_.turning.ask_for_advice(*session_.pieces.verdict, ImGui::GetTime());
   run_pressed(commands_);
-  top_bar_.draw(session_.pieces, commands_, cost);
-  if (session_.pieces.feed == nullptr) {
-    draw_start_page();
-  } else {
+  if (top_bar_.draw(session_.pieces, opening_.get(), commands_, cost)) read_ranks_again();
+  if (session_.pieces.feed != nullptr) {
     draw_run();
+  } else if (opening_ == nullptr) {
+    draw_start_page();
   }
+  draw_opening();
   begin_new_run();
   if (const std::string path = open_box_.draw(); !path.empty()) open_run(path);
   export_panel_.draw();
@@ -121,8 +163,7 @@ void Shell::begin_new_run() {
   Turning& turning = session_.turning;
   if (session_.pieces.has_facts() && turning.take_new_run()) {
     turning.new_run_problem.clear();
-    const LikeRun like = like_run_of(session_.pieces.facts(), session_.pieces.feed->path(),
-                                     turning.pending.settings());
+    const LikeRun like = session_.pieces.like_run(turning.pending.settings());
     new_run_.begin([program = program_, like] {
       return start_like(program.empty() ? find_sluice() : program, like);
     });
@@ -144,6 +185,18 @@ void Shell::draw_start_page() {
   if (choice.database.empty()) return;
   open_run(choice.database);
   problem_notice_.follow_log(choice.log);
+}
+
+// Ranks that are read again leave the picture before as it is, and the top bar says how far it is.
+void Shell::draw_opening() {
+  if (opening_ == nullptr) return;
+  const bool has_picture = session_.pieces.feed != nullptr;
+  const std::shared_ptr<const Opened> opened = opening_->result();
+  if (has_picture && (opened == nullptr || opened->problem.empty())) return;
+  const OpeningChoice choice = draw_opening_notice(*opening_, has_picture);
+  if (choice == OpeningChoice::none) return;
+  end_opening();
+  if (choice == OpeningChoice::open_another) open_box_.open();
 }
 
 void Shell::draw_run() {

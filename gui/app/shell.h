@@ -15,6 +15,7 @@
 #include "gui/app/docks.h"
 #include "gui/app/export_panel.h"
 #include "gui/app/open_box.h"
+#include "gui/app/opening_notice.h"
 #include "gui/app/problem_notice.h"
 #include "gui/app/run_start.h"
 #include "gui/app/settings.h"
@@ -33,7 +34,11 @@ class Shell {
   Shell(Settings& settings, std::string program, bool gives_way);
   ~Shell();
 
-  void open_run(const std::string& path);
+  void open_run(const std::string& path) { open_runs({path}); }
+  // A database, the folder of a run, or the databases of all ranks of one.
+  void open_runs(std::vector<std::string> paths);
+  // The picture of merged ranks is of the instant at which they were read: now.
+  void read_ranks_again();
   void close_run();
   void draw(const FrameCost& cost);
 
@@ -62,12 +67,18 @@ class Shell {
   void dismiss();
   void draw_start_page();
   void draw_run();
+  void draw_opening();
+  void take_opened();
+  void open_database(const Opened& opened);
+  // Ended by another thread: nobody waits for the read under way.
+  void end_opening();
   // The one that somebody asked for in Knobs: begun, then opened.
   void begin_new_run();
 
   Settings* settings_;
   std::string program_;
   bool gives_way_;
+  std::unique_ptr<Opening> opening_;  // null: nothing is being looked for or merged
   Session session_;
   std::optional<std::int64_t> spans_at_opening_;
   std::vector<std::unique_ptr<View>> views_;

@@ -26,6 +26,13 @@ void Shell::add_file_commands() {
                        .chord = ImGuiMod_Ctrl | ImGuiKey_O,
                        .run = [this] { open_box_.open(); },
                        .while_typing = true});
+  commands_.push_back(
+      {.menu = "Run",
+       .name = "Read the ranks again",
+       .keys = "F5",
+       .chord = ImGuiKey_F5,
+       .run = [this] { read_ranks_again(); },
+       .is_there = [this] { return session_.pieces.ranks != nullptr && opening_ == nullptr; }});
   commands_.push_back({.menu = "Run",
                        .name = "Close, back to the start page",
                        .keys = "Ctrl+W",
@@ -35,17 +42,21 @@ void Shell::add_file_commands() {
   const auto can_export = [this] {
     return session_.pieces.has_facts() && !export_panel_.is_working();
   };
-  const auto ask_for_export = [this](ExportForm form) {
-    export_panel_.ask(session_.pieces.feed->path(), form,
-                      export_choices(session_.pieces.steps(), session_.timeline));
+  const auto source = [this]() -> ExportSource {
+    const RunPieces& pieces = session_.pieces;
+    if (pieces.ranks == nullptr) return {pieces.feed->path(), pieces.feed->path()};
+    const bool has_folder = !pieces.ranks->folder.empty();
+    return {pieces.feed->path(), has_folder ? pieces.place() + "/run.db" : pieces.place()};
   };
-  commands_.push_back(
-      {.menu = "Run",
-       .name = "Save a report page",
-       .keys = "Ctrl+E",
-       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-       .run = [this] { export_panel_.begin(session_.pieces.feed->path(), ExportForm::report); },
-       .is_there = can_export});
+  const auto ask_for_export = [this, source](ExportForm form) {
+    export_panel_.ask(source(), form, export_choices(session_.pieces.steps(), session_.timeline));
+  };
+  commands_.push_back({.menu = "Run",
+                       .name = "Save a report page",
+                       .keys = "Ctrl+E",
+                       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
+                       .run = [this, source] { export_panel_.begin(source(), ExportForm::report); },
+                       .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export a trace for Perfetto\u2026",
                        .run = [ask_for_export] { ask_for_export(ExportForm::trace); },

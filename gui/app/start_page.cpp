@@ -36,7 +36,7 @@ StartChoice StartPage::draw() {
       const FontScope font(look().bold, 22);
       ImGui::TextUnformatted("Sluice");
     }
-    draw_empty("Drop a run database here, choose one below, or press Ctrl+O.");
+    draw_empty("Drop a run database or a run's folder here, choose one below, or press Ctrl+O.");
     if (ImGui::Button("Open a run\u2026")) choice.opens_box = true;
     ImGui::Dummy({0, px(8)});
     draw_title("Live on this machine");
@@ -89,6 +89,7 @@ std::string StartPage::summary_words(const std::string& path) const {
   const auto run = std::ranges::find(*runs, path, &RunSummary::path);
   if (run == runs->end() || run->name.empty()) return {};
   std::string text = run->name;
+  if (run->rank_count > 0) text += fmt::format(" \u00b7 {} ranks", run->rank_count);
   if (!run->started.empty()) text += " \u00b7 " + run->started;
   text += fmt::format(" \u00b7 {} step{}", grouped_text(run->step_count),
                       run->step_count == 1 ? "" : "s");

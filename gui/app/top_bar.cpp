@@ -8,12 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "gui/data/run_path.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 
 namespace sluice::gui {
 namespace {
+
+constexpr const char* kOfAnInstant = "the picture is of the instant at which the ranks were read";
 
 // The median of the last twenty steps; 0 without any.
 TimeNs recent_dur(const std::vector<rundb::StepRow>& steps) {
@@ -55,7 +58,7 @@ bool draw_fitting(const std::string& text, ImU32 colour = 0) {
 // A dot and a word: whether the run is live, else how it ended.
 void draw_liveness(const RunPieces& pieces, std::int64_t planned_count) {
   const Colours& colours = look().colours;
-  const bool is_live = pieces.run->is_live;
+  const bool is_live = pieces.was_live();
   const ImU32 colour = is_live ? colours.green : colours.dim;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddCircleFilled({at.x + px(5), at.y + ImGui::GetFrameHeight() / 2},
@@ -63,12 +66,39 @@ void draw_liveness(const RunPieces& pieces, std::int64_t planned_count) {
   ImGui::Dummy({px(10), ImGui::GetTextLineHeight()});
   ImGui::SameLine(0, px(5));
   const bool is_cut = planned_count > static_cast<std::int64_t>(pieces.steps().size());
+  if (pieces.ranks != nullptr && pieces.ranks->was_live) {
+    draw_coloured(colour, "live, read at " + pieces.ranks->read_at, false);
+    ImGui::SetItemTooltip("%s (UTC)", kOfAnInstant);
+    return;
+  }
   draw_coloured(colour,
                 is_live                         ? "live"
                 : pieces.facts().is_simulated() ? "simulated"
                 : is_cut                        ? "ended before its last step"
                                                 : "finished",
                 false);
+}
+
+// The number of ranks in the picture, and whose they are. The picture of a live run does not grow.
+// True: it is to be read again.
+bool draw_ranks(const MergedRanks& ranks, const Opening* again) {
+  bool is_asked = false;
+  ImGui::SameLine(0, px(8));
+  if (again != nullptr) {
+    draw_coloured(look().colours.dim, "reading " + percent_text(again->share()), false);
+  } else if (ranks.was_live) {
+    is_asked = ImGui::SmallButton("Read again");
+    ImGui::SetItemTooltip("F5: %s", kOfAnInstant);
+  }
+  if (again != nullptr || ranks.was_live) ImGui::SameLine(0, px(8));
+  const std::string place =
+      ranks.folder.empty() ? file_name(ranks.place()) : file_name(ranks.folder) + "/";
+  draw_coloured(look().colours.accent, fmt::format("{} ranks of {}", ranks.databases.size(), place),
+                false);
+  ImGui::SetItemTooltip("merged for this window, by rank 0's clock, at %s UTC:\n%s",
+                        ranks.read_at.c_str(),
+                        fmt::format("{}", fmt::join(ranks.databases, "\n")).c_str());
+  return is_asked;
 }
 
 // The last step, its loss, the pace and the time left, as far as there is room.
@@ -137,13 +167,15 @@ void draw_mode(const RunFacts& facts) {
   }
 }
 
-void draw_run_state(const RunPieces& pieces) {
+bool draw_run_state(const RunPieces& pieces, const Opening* again) {
   const RunFacts& facts = pieces.facts();
   const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
+  const bool is_asked = pieces.ranks != nullptr && draw_ranks(*pieces.ranks, again);
   draw_mode(facts);
   draw_progress(pieces, planned_count);
+  return is_asked;
 }
 
 // At the right end, if there is room: it is also in the view of losses and facts.
@@ -166,16 +198,17 @@ void draw_recorder_state(const RunPieces& pieces) {
 
 }  // namespace
 
-void TopBar::draw(const RunPieces& pieces, const std::vector<Command>& commands,
-                  const FrameCost& cost) {
-  if (!ImGui::BeginMainMenuBar()) return;
+bool TopBar::draw(const RunPieces& pieces, const Opening* again,
+                  const std::vector<Command>& commands, const FrameCost& cost) {
+  bool is_asked = false;
+  if (!ImGui::BeginMainMenuBar()) return is_asked;
   {
     const FontScope font(look().bold, Look::kTitleSize);
     ImGui::TextUnformatted("Sluice");
   }
   draw_menus(commands);
   if (pieces.has_facts()) {
-    draw_run_state(pieces);
+    is_asked = draw_run_state(pieces, again);
     draw_recorder_state(pieces);
   }
   if (shows_cost_) {
@@ -185,6 +218,7 @@ void TopBar::draw(const RunPieces& pieces, const std::vector<Command>& commands,
                 cost.vertex_count);
   }
   ImGui::EndMainMenuBar();
+  return is_asked;
 }
 
 }  // namespace sluice::gui

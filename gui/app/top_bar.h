@@ -18,7 +18,9 @@ struct FrameCost {
 
 class TopBar {
  public:
-  void draw(const RunPieces& pieces, const std::vector<Command>& commands, const FrameCost& cost);
+  // `again`: ranks that are being read again; null: none are. True: they are to be read again.
+  bool draw(const RunPieces& pieces, const Opening* again, const std::vector<Command>& commands,
+            const FrameCost& cost);
   bool shows_cost() const { return shows_cost_; }
   void toggle_cost() { shows_cost_ = !shows_cost_; }
 

@@ -37,9 +37,9 @@ std::string export_path(const std::string& database, ExportForm form, const Expo
   return free_path(file.parent_path(), name, form_of(form).ending).string();
 }
 
-Exported export_run(const std::string& program, const std::string& database, ExportForm form,
+Exported export_run(const std::string& program, const ExportSource& source, ExportForm form,
                     const ExportSteps& steps) {
-  Exported exported{export_path(database, form, steps), {}};
+  Exported exported{export_path(source.beside, form, steps), {}};
   std::vector<std::string> arguments = {program.empty() ? find_sluice() : program};
   if (arguments.front().empty()) {
     exported.problem =
@@ -51,7 +51,7 @@ Exported export_run(const std::string& program, const std::string& database, Exp
     arguments.emplace_back("--steps");
     arguments.push_back(fmt::format("{}..{}", steps.first, steps.last));
   }
-  arguments.insert(arguments.end(), {database, "-o", exported.path});
+  arguments.insert(arguments.end(), {source.database, "-o", exported.path});
   const auto output = run_child(arguments, kNeverStopped);
   if (!output.ok()) {
     exported.problem = output.error().message();

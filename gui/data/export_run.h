@@ -33,8 +33,14 @@ struct Exported {
   std::string path;
   std::string problem;  // empty: it is there
 };
+// What is exported, and the database beside which and after which the result is named: the same,
+// but for a merged record, which is named as if it were OUTPUT/run.db.
+struct ExportSource {
+  std::string database;
+  std::string beside;
+};
 // `program`: the command `sluice`; empty: find_sluice(). A report is of the whole run.
-Exported export_run(const std::string& program, const std::string& database, ExportForm form,
+Exported export_run(const std::string& program, const ExportSource& source, ExportForm form,
                     const ExportSteps& steps = {});
 
 }  // namespace sluice::gui

@@ -1,15 +1,33 @@
 #include "gui/data/known_runs.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "gui/data/live_runs.h"
 #include "gui/data/run_list.h"
+#include "profiler/analyze/rank_records.h"
 
 namespace sluice::gui {
+namespace {
+
+// OUTPUT, where a run's OUTPUT/rank-0/run.db and others are live.
+std::vector<std::string> with_folders_of_ranks(const std::vector<std::string>& databases) {
+  std::vector<std::string> runs;
+  for (const std::string& database : databases) {
+    const std::string folder = std::filesystem::path(database).parent_path().parent_path().string();
+    const std::vector<std::string> ranks = analyze::rank_databases_in(folder);
+    const bool is_of_rank = std::ranges::find(ranks, database) != ranks.end();
+    if (is_of_rank && std::ranges::find(runs, folder) == runs.end()) runs.push_back(folder);
+    runs.push_back(database);
+  }
+  return runs;
+}
+
+}  // namespace
 
 KnownRuns look_for_runs(const std::vector<std::string>& opened_before) {
   KnownRuns known;
-  known.live = live_runs();
+  known.live = with_folders_of_ranks(live_runs());
   for (const std::string& path : opened_before) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) known.gone.insert(path);
@@ -19,7 +37,8 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before) {
 
 TypedPath look_at_path(const std::string& path) {
   std::error_code error;
-  return {path, std::filesystem::is_regular_file(path, error), completions_of(path)};
+  return {path, std::filesystem::is_regular_file(path, error),
+          analyze::rank_databases_in(path).size(), completions_of(path)};
 }
 
 }  // namespace sluice::gui

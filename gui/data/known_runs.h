@@ -11,8 +11,9 @@
 namespace sluice::gui {
 
 struct KnownRuns {
-  std::vector<std::string> live;  // absolute paths (gui/data/live_runs.h)
-  std::set<std::string> gone;     // of those opened before: no longer there
+  // Absolute paths (gui/data/live_runs.h); the folder of several ranks, too, in front of them.
+  std::vector<std::string> live;
+  std::set<std::string> gone;  // of those opened before: no longer there
 };
 KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
 
@@ -20,6 +21,7 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
 struct TypedPath {
   std::string path;
   bool is_file = false;
+  std::size_t rank_count = 0;            // whose records lie in that folder
   std::vector<std::string> completions;  // gui/data/run_list.h
 };
 TypedPath look_at_path(const std::string& path);

@@ -8,7 +8,7 @@
 //   seconds of a long run console    SQL (gui/data/sql_console.h)
 //
 // A file that disappears, is replaced, cut or foreign becomes a problem in RunSnapshot, with what
-// was read before still there; a replaced file is opened anew.
+// was read before still there; a replaced file is opened anew, at once where it can be.
 //
 // Thread contract: one thread, the one that draws. Destroying it waits for the reads under way.
 
@@ -41,6 +41,8 @@ struct RunSnapshot {
   std::map<std::int64_t, TrackExtent> used_tracks;  // that have spans
   double recorder_share = -1;  // of one processor, mean; below 0: the record does not say
   bool is_live = false;
+  std::uint64_t file =
+      0;                // another number: of another file, which took the place of the one before
   std::string problem;  // not empty: why there is nothing, or nothing further
 };
 

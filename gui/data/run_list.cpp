@@ -8,6 +8,7 @@
 
 #include "gui/data/cells.h"
 #include "gui/data/run_path.h"
+#include "profiler/analyze/rank_records.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
@@ -43,13 +44,18 @@ Status read_summary(rundb::Reader& reader, RunSummary& summary) {
       });
 }
 
+bool is_of_rank(const fs::path& folder) { return folder.filename().string().starts_with("rank-"); }
+
 void add_databases(const fs::path& folder, int levels, std::set<std::string>& found) {
   std::error_code error;
+  const bool has_ranks = !analyze::rank_databases_in(folder.string()).empty();
+  if (has_ranks) found.insert(absolute_path(folder.string()));
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
     if (entry->is_directory(ignored)) {
-      if (levels > 0) add_databases(entry->path(), levels - 1, found);
+      if (levels > 0 && !(has_ranks && is_of_rank(entry->path())))
+        add_databases(entry->path(), levels - 1, found);
     } else if (entry->path().extension() == ".db") {
       found.insert(absolute_path(entry->path().string()));
     }
@@ -62,7 +68,9 @@ RunSummary summary_of(const std::string& path) {
   RunSummary summary;
   summary.path = path;
   summary.loss = std::numeric_limits<double>::quiet_NaN();
-  const auto reader = rundb::Reader::open(path);
+  const std::vector<std::string> ranks = analyze::rank_databases_in(path);
+  summary.rank_count = ranks.size();
+  const auto reader = rundb::Reader::open(ranks.empty() ? path : ranks.front());
   if (!reader.ok() || !read_summary(**reader, summary).ok()) summary.name.clear();
   return summary;
 }
@@ -73,11 +81,14 @@ std::vector<RunSummary> list_runs(const std::string& folder,
   add_databases(folder, kFoldersBelow, paths);
   std::error_code error;
   for (const std::string& path : opened_before) {
-    if (fs::is_regular_file(path, error)) paths.insert(path);
+    if (fs::is_regular_file(path, error) || !analyze::rank_databases_in(path).empty())
+      paths.insert(path);
   }
   std::vector<std::pair<fs::file_time_type, std::string>> by_time;
-  for (const std::string& path : paths)
-    by_time.emplace_back(fs::last_write_time(path, error), path);
+  for (const std::string& path : paths) {
+    const std::vector<std::string> ranks = analyze::rank_databases_in(path);
+    by_time.emplace_back(fs::last_write_time(ranks.empty() ? path : ranks.front(), error), path);
+  }
   std::ranges::sort(by_time, std::greater<>());
   if (by_time.size() > kListedMax) by_time.resize(kListedMax);
   std::vector<RunSummary> runs;

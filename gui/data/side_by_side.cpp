@@ -7,6 +7,7 @@
 #include <map>
 
 #include "gui/data/cells.h"
+#include "profiler/analyze/rank_records.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
@@ -47,19 +48,25 @@ Result<std::vector<NamePair>> name_pairs(const std::string& database, Stretch a,
   return names;
 }
 
+// What there is once of several ranks is rank 0's.
+std::string own_database(const std::string& path) {
+  const std::vector<std::string> ranks = analyze::rank_databases_in(path);
+  return ranks.empty() ? path : ranks.front();
+}
+
 }  // namespace
 
 RunPair compare_two_runs(const std::string& database_a, const std::string& database_b) {
   RunPair pair;
-  pair.a = database_a;
-  pair.b = database_b;
-  Result<analyze::Comparison> comparison = analyze::compare_runs(database_a, database_b);
+  pair.a = own_database(database_a);
+  pair.b = own_database(database_b);
+  Result<analyze::Comparison> comparison = analyze::compare_runs(pair.a, pair.b);
   if (!comparison.ok()) {
     pair.problem = comparison.error().message();
     return pair;
   }
   pair.comparison = *std::move(comparison);
-  Result<std::vector<analyze::CausePair>> causes = analyze::cause_pairs(database_a, database_b);
+  Result<std::vector<analyze::CausePair>> causes = analyze::cause_pairs(pair.a, pair.b);
   if (causes.ok()) {
     pair.causes = *std::move(causes);
   } else {

@@ -15,7 +15,7 @@
 namespace sluice::gui {
 
 struct RunPair {
-  std::string a;  // databases
+  std::string a;  // databases; of the folder of a run of several ranks rank 0's
   std::string b;
   analyze::Comparison comparison;
   std::vector<analyze::CausePair>

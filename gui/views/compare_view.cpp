@@ -219,7 +219,7 @@ void CompareView::draw_content() {
 }
 
 void CompareView::compare_with(const std::string& database) {
-  const std::string own = pieces_.feed->path();
+  const std::string own = pieces_.own_database();  // what there is once is rank 0's
   runs_.begin([database, own] { return compare_two_runs(database, own); }, wake_);
 }
 
@@ -228,7 +228,7 @@ void CompareView::draw_choice() {
   ImGui::SetNextItemWidth(px(150));
   if (ImGui::BeginCombo("##recent", "opened before")) {
     for (const std::string& path : recent_) {
-      if (path == pieces_.feed->path()) continue;
+      if (path == pieces_.place()) continue;
       if (ImGui::Selectable(path.c_str())) compare_with(path);
     }
     if (recent_.size() < 2) draw_empty("no other run");

@@ -71,7 +71,13 @@ void draw_facts(const RunPieces& pieces) {
                change.text +
                    (change.who == "settings" ? ", as planned" : ", asked for by " + change.who));
     }
-    draw_row("Database", pieces.feed->path());
+    if (pieces.ranks == nullptr) {
+      draw_row("Database", pieces.feed->path());
+    } else {
+      draw_row("Databases",
+               fmt::format("{}\nread at {} UTC", fmt::join(pieces.ranks->databases, "\n"),
+                           pieces.ranks->read_at));
+    }
     ImGui::EndTable();
   }
   ImGui::Dummy({0, px(6)});

@@ -258,8 +258,7 @@ void KnobsView::draw_new_run() {
 }
 
 void KnobsView::draw_command() {
-  const LikeRun like =
-      like_run_of(pieces_.facts(), pieces_.feed->path(), turning_.pending.settings());
+  const LikeRun like = pieces_.like_run(turning_.pending.settings());
   if (output_of_ != pieces_.feed.get()) {
     output_of_ = pieces_.feed.get();
     output_.begin([like] { return free_output(like); }, wake_);

@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "gui/data/like_run.h"
+#include "gui/data/opening.h"
 #include "gui/data/run_feed.h"
 #include "profiler/analyze/answers.h"
 
 namespace sluice::gui {
 
 struct RunPieces {
-  std::unique_ptr<RunFeed> feed;  // null: no run is open
+  std::shared_ptr<const MergedRanks> ranks;  // that were merged for this window; null: none were
+  std::unique_ptr<RunFeed> feed;             // null: no run is open; its file goes after it
 
   // Each null until there is something.
   std::shared_ptr<const RunSnapshot> run;
@@ -31,6 +34,22 @@ struct RunPieces {
   // Once a frame, before anything is drawn.
   void pick_up();
 
+  // What other programs are asked about: the run's own database, or that of its rank 0.
+  const std::string& own_database() const {
+    return ranks == nullptr ? feed->path() : ranks->databases.front();
+  }
+  // What people call it, and where files that are made of it lie: a database, or the run's folder.
+  const std::string& place() const { return ranks == nullptr ? feed->path() : ranks->place(); }
+  // One like it with these settings.
+  LikeRun like_run(const std::vector<std::string>& settings) const {
+    LikeRun like = like_run_of(facts(), own_database(), settings);
+    like.is_of_rank = like.is_of_rank || ranks != nullptr;
+    return like;
+  }
+  // The run was being recorded as it was read last.
+  bool was_live() const {
+    return ranks != nullptr ? ranks->was_live : run != nullptr && run->is_live;
+  }
   bool has_facts() const { return run != nullptr && run->facts != nullptr; }
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }

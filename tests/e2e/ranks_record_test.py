@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The record of `mpirun -n N sluice train`, seen as one: the ranks compare their clocks, `show`
 names the rank that is slowed down, and `merge` makes one database of which show, report, export and
-the window say the same; report and export do of the ranks' folder, too."""
+the window say the same, as they do of the ranks' folder."""
 
 import json
 import os
@@ -156,21 +156,25 @@ def report_and_export_read_the_folder_of_the_ranks_as_one_and_leave_nothing(plac
 
 
 @test
-def the_window_opens_the_merged_record(place):
+def the_window_opens_the_folder_of_the_ranks_and_all_their_databases(place):
     if shutil.which("xvfb-run") is None or not GUI.exists():
         raise Skip("there is no xvfb-run, or no sluice-gui")
     output = slowed_run(place)
-    sluice("merge", output).done()
-    picture = place / "all.png"
-    done = subprocess.run(["xvfb-run", "-a", "-s", "-screen 0 1920x1080x24", str(GUI),
-                           str(output / "run.db"), "--size", "1920x1080", "--settings", "-",
-                           "--screenshot", str(picture)], capture_output=True, text=True,
-                          timeout=300, check=False)
-    require_equal(done.returncode, 0, f"exit code: {done.stderr}")
-    require(picture.read_bytes().startswith(b"\x89PNG"), "it is no picture")
-    keep = ROOT / "build/release/gui_pictures"
-    keep.mkdir(parents=True, exist_ok=True)
-    shutil.copy(picture, keep / "merged ranks.png")
+    for name, opened in (("folder", [output]), ("databases", databases(output))):
+        cache = place / f"cache-{name}"
+        picture = place / f"{name}.png"
+        done = subprocess.run(["xvfb-run", "-a", "-s", "-screen 0 1920x1080x24", str(GUI),
+                               *map(str, opened), "--size", "1920x1080", "--settings", "-",
+                               "--screenshot", str(picture)], capture_output=True, text=True,
+                              timeout=300, check=False,
+                              env=dict(os.environ, XDG_CACHE_HOME=str(cache)))
+        require_equal(done.returncode, 0, f"exit code: {done.stderr}")
+        require(picture.read_bytes().startswith(b"\x89PNG"), "it is no picture")
+        require_equal(list((cache / "sluice/merged").iterdir()), [], "merged files that are left")
+        keep = ROOT / "build/release/gui_pictures"
+        keep.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, keep / f"merged ranks, by {name}.png")
+    require(not (output / "run.db").exists(), "a merged record lies beside the ranks'")
 
 
 @test

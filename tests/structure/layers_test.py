@@ -72,7 +72,7 @@ MAY_USE = {
     "profiler/cupti": {"base", "profiler/record"},
     "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
     # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
-    "gui/data": {"base", "storage/rundb", "profiler/analyze", "core/control"},
+    "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/report", "core/control"},
     "gui/widgets": {"base"},
     "gui/views": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                   "gui/widgets"},

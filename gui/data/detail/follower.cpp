@@ -54,6 +54,7 @@ class Follower {
   Status open() {
     struct stat file;
     if (::stat(channel_->path.c_str(), &file) == 0) identity_ = {file.st_dev, file.st_ino};
+    file_number_ += 1;
     ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
     steps_ = std::make_shared<const std::vector<rundb::StepRow>>();
     index_ = SpanIndex();
@@ -85,19 +86,19 @@ class Follower {
     channel_->options.wake();
   }
 
-  Status check_file() const {
+  // False: another one took its place.
+  Result<bool> is_same_file() const {
     struct stat file;
     if (::stat(channel_->path.c_str(), &file) != 0)
       return make_error(ErrorCode::not_found,
                         "{}: the file is no longer there; what is shown was read before",
                         channel_->path);
-    if (FileIdentity{file.st_dev, file.st_ino} == identity_) return ok_status();
-    return make_error(ErrorCode::not_found, "{}: another file took its place; it is being opened",
-                      channel_->path);
+    return FileIdentity{file.st_dev, file.st_ino} == identity_;
   }
 
   Status look(const Requests& requests) {
-    RETURN_IF_ERROR(check_file());
+    ASSIGN_OR_RETURN(const bool is_same, is_same_file());
+    if (!is_same) return open();
     ASSIGN_OR_RETURN(const bool has_more, read_new());
     RETURN_IF_ERROR(read_window(requests.timeline, has_more));
     // Once for all of it: each time is a frame.
@@ -203,6 +204,7 @@ class Follower {
     now->steps = steps_;
     now->counters = counters_seen_;
     now->is_live = is_live_;
+    now->file = file_number_;
     now->span_count = index_.span_count();
     now->used_tracks = index_.used_tracks();
     now->begin_ts = begin_ts();
@@ -265,6 +267,7 @@ class Follower {
   FeedChannel* channel_;
   std::unique_ptr<rundb::Reader> reader_;
   FileIdentity identity_;
+  std::uint64_t file_number_ = 0;
   std::string problem_;
   bool is_live_ = false;
   bool is_strip_old_ = false;

@@ -1,6 +1,7 @@
 // Works out what takes longer: see gui/data/run_feed.h.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "gui/data/detail/feed_channel.h"
@@ -26,6 +27,7 @@ class Student {
       const std::shared_ptr<const RunSnapshot> run = channel_->run.latest();
       bool has_more = false;
       if (run != nullptr && run->facts != nullptr && run->problem.empty()) {
+        if (run->file != std::exchange(file_, run->file)) reader_ = nullptr;
         const Result<bool> worked = work(*run, requests);
         // The follower finds the same and says so; here it is tried again with a fresh reader.
         if (!worked.ok()) reader_ = nullptr;
@@ -150,6 +152,7 @@ class Student {
 
   FeedChannel* channel_;
   std::unique_ptr<rundb::Reader> reader_;
+  std::uint64_t file_ = 0;
   SpanScan scan_;
   SpanScan range_scan_;
   TimeNs range_published_ns_ = 0;

@@ -78,7 +78,7 @@ TEST_CASE("the window says what its analyses could not look at") {
     report::write_made_run(path, {.step_count = 12});
     if (!damage.sql.empty()) rundb::change_rows(path, damage.sql);
     AppOptions options = small_window();
-    options.database = path;
+    options.databases = {path};
     const std::string problem = drive(options, [&](const Drive& d) {
       const RunPieces& pieces = d.session().pieces;
       IM_CHECK(d.comes_true(

@@ -102,7 +102,7 @@ std::string run_with_slow_step() {
 
 AppOptions options_for(const std::string& database) {
   AppOptions options;
-  options.database = database;
+  if (!database.empty()) options.databases = {database};
   options.window.width = 1920;
   options.window.height = 1080;
   options.settings_path = "-";
@@ -130,7 +130,7 @@ void await_live_run(const Drive& d) {
 std::string drive_live(const std::string& name, AppOptions options, int steps,
                        const std::function<void(const Drive&)>& script) {
   ChildProcess training(train_command(name, steps));
-  options.database = test_path(name) + "/run.db";
+  options.databases = {test_path(name) + "/run.db"};
   return drive(options, [&](const Drive& d) {
     await_live_run(d);
     script(d);

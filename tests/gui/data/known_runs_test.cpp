@@ -4,6 +4,7 @@
 
 #include "gui/data/run_path.h"
 #include "tests/gui/data/feed_fixture.h"
+#include "tests/gui/data/run_of_ranks.h"
 
 namespace sluice::gui {
 
@@ -14,6 +15,19 @@ TEST_CASE("live runs are found, and which of those opened before are gone") {
   const KnownRuns known = look_for_runs({path, folder.file("gone.db")});
   CHECK(std::ranges::count(known.live, std::filesystem::canonical(path).string()) == 1);
   CHECK(known.gone == std::set<std::string>{folder.file("gone.db")});
+  require_ok(writer->close());
+}
+
+TEST_CASE("the folder of ranks that are live stands in front of them") {
+  const TempFolder folder;
+  const std::vector<std::string> ranks = write_run_of_ranks(folder.file("out"));
+  const auto writer = require_ok(rundb::Writer::open_append(ranks[1], 12));
+  const std::vector<std::string> live = look_for_runs({}).live;
+  const auto at = std::ranges::find(live, std::filesystem::canonical(folder.file("out")).string());
+  REQUIRE(at != live.end());
+  REQUIRE(at + 1 != live.end());
+  CHECK(*(at + 1) == std::filesystem::canonical(ranks[1]).string());
+  CHECK(look_at_path(folder.file("out")).rank_count == 3);
   require_ok(writer->close());
 }
 

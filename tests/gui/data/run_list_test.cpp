@@ -5,6 +5,7 @@
 
 #include "gui/data/run_path.h"
 #include "tests/gui/data/feed_fixture.h"
+#include "tests/gui/data/run_of_ranks.h"
 
 namespace sluice::gui {
 
@@ -24,6 +25,18 @@ TEST_CASE("runs below a folder and those opened before are listed with what they
   CHECK(run->step_count == 4);
   CHECK(std::isfinite(run->loss));
   CHECK(summary_of(folder.file("out/no run.db")).name.empty());
+}
+
+TEST_CASE("a run of several ranks is listed once, as its folder") {
+  const TempFolder folder;
+  const std::vector<std::string> ranks = write_run_of_ranks(folder.file("out/ranks"));
+  const std::vector<RunSummary> runs = list_runs(folder.file("out"), {folder.file("out/ranks")});
+  REQUIRE(runs.size() == 1);
+  CHECK(runs.front().path == folder.file("out/ranks"));
+  CHECK(runs.front().rank_count == 3);
+  CHECK(runs.front().step_count == 12);
+  // One that was opened by itself stays in the list.
+  CHECK(list_runs(folder.file("out"), {ranks[1]}).size() == 2);
 }
 
 TEST_CASE("a path is completed as far as what is there agrees") {

@@ -1,0 +1,48 @@
+#include "gui/app/opening_notice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/app/notice.h"
+#include "gui/widgets/figures.h"
+#include "gui/widgets/look.h"
+#include "gui/widgets/panel.h"
+
+namespace sluice::gui {
+namespace {
+
+constexpr std::size_t kPathsShown = 4;  // more are counted
+
+void draw_paths(const std::vector<std::string>& paths) {
+  for (std::size_t p = 0; p < std::min(paths.size(), kPathsShown); ++p) draw_empty(paths[p]);
+  if (paths.size() > kPathsShown)
+    draw_empty(fmt::format("and {} more", paths.size() - kPathsShown));
+}
+
+OpeningChoice draw_progress(const Opening& opening) {
+  draw_title("Opening", "all ranks of a run, by rank 0's clock");
+  draw_paths(opening.paths());
+  const double share = opening.share();
+  draw_meter(share, look().colours.accent, {ImGui::GetContentRegionAvail().x - px(60), px(10)});
+  ImGui::SameLine();
+  draw_figure(percent_text(share));
+  return ImGui::Button("Cancel") ? OpeningChoice::close : OpeningChoice::none;
+}
+
+}  // namespace
+
+OpeningChoice draw_opening_notice(const Opening& opening, bool has_picture) {
+  const std::shared_ptr<const Opened> opened = opening.result();
+  const Notice notice("Opening", px(760), px(has_picture ? 40 : 120),
+                      opened == nullptr ? look().colours.line : look().colours.red);
+  if (!notice.is_shown()) return OpeningChoice::none;
+  if (opened == nullptr) return draw_progress(opening);
+  draw_title(has_picture ? "The ranks could not be read again" : "This run cannot be shown");
+  draw_coloured(look().colours.text, opened->problem);
+  if (ImGui::Button("Close")) return OpeningChoice::close;
+  ImGui::SameLine();
+  return ImGui::Button("Open another\u2026") ? OpeningChoice::open_another : OpeningChoice::none;
+}
+
+}  // namespace sluice::gui

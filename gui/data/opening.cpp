@@ -1,0 +1,94 @@
+#include "gui/data/opening.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/utc_time.h"
+#include "gui/data/live_runs.h"
+#include "gui/data/run_path.h"
+#include "profiler/report/merged_record.h"
+
+namespace sluice::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kWakeShare = 0.01;  // of the progress that is worth a frame
+
+struct Found {
+  std::vector<std::string> databases;
+  bool is_of_ranks = false;  // to be merged
+};
+
+Found databases_of(const std::vector<std::string>& paths) {
+  Found found{.databases = {}, .is_of_ranks = paths.size() > 1};
+  for (const std::string& path : paths) {
+    const std::vector<std::string> ranks = analyze::rank_databases_in(path);
+    found.is_of_ranks = found.is_of_ranks || !ranks.empty();
+    found.databases.insert(found.databases.end(), ranks.begin(), ranks.end());
+    if (!ranks.empty()) continue;
+    std::error_code error;
+    const fs::path own = fs::path(path) / "run.db";
+    found.databases.push_back(fs::exists(own, error) ? own.string() : path);
+  }
+  return found;
+}
+
+// OUTPUT of OUTPUT/rank-0/run.db and so on, where these are all that it has.
+std::string folder_of(std::vector<std::string> databases) {
+  const std::string folder = fs::path(databases.front()).parent_path().parent_path().string();
+  std::ranges::sort(databases);
+  return analyze::rank_databases_in(folder) == databases ? folder : "";
+}
+
+Result<std::vector<analyze::RankRecord>> open_ranks(const std::vector<std::string>& databases,
+                                                    MergedRanks& ranks) {
+  ranks.folder = folder_of(databases);
+  ranks.was_live = std::ranges::any_of(databases, is_being_recorded);
+  ranks.read_at = utc_now().substr(11, 8);
+  auto records = analyze::open_rank_records(databases);
+  if (!records.ok()) return records.error();
+  for (const analyze::RankRecord& record : *records) ranks.databases.push_back(record.path);
+  return records;
+}
+
+}  // namespace
+
+Opening::Opening(std::vector<std::string> paths, std::shared_ptr<const report::MergedFile> into,
+                 std::function<void()> wake)
+    : paths_(std::move(paths)), into_(std::move(into)), wake_(std::move(wake)) {
+  work_ = std::async(std::launch::async, [this] {
+    result_.publish(std::make_shared<const Opened>(open()));
+    wake_();
+  });
+}
+
+Opening::~Opening() {
+  stop_.request_stop();
+  work_.wait();
+}
+
+Opened Opening::open() {
+  const Found found = databases_of(paths_);
+  if (!found.is_of_ranks) return {.database = found.databases.front(), .ranks = {}, .problem = {}};
+  auto ranks = std::make_shared<MergedRanks>();
+  const auto records = open_ranks(found.databases, *ranks);
+  if (!records.ok()) return {.database = {}, .ranks = {}, .problem = records.error().message()};
+  ranks->file = into_;
+  if (ranks->file == nullptr) {
+    auto file = report::MergedFile::create();
+    if (!file.ok()) return {.database = {}, .ranks = {}, .problem = file.error().message()};
+    ranks->file = std::make_shared<const report::MergedFile>(*std::move(file));
+  }
+  const auto note_share = [this](double share) {
+    if (share < share_ + kWakeShare) return;
+    share_ = share;
+    wake_();
+  };
+  const auto counts = report::merge_records(
+      *records, ranks->file->path(), report::IfExists::replace, note_share, stop_.get_token());
+  if (!counts.ok()) return {.database = {}, .ranks = {}, .problem = counts.error().message()};
+  return {.database = ranks->file->path(), .ranks = std::move(ranks), .problem = {}};
+}
+
+}  // namespace sluice::gui
