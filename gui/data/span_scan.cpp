@@ -17,6 +17,7 @@ constexpr const char* kColumns =
 
 Result<bool> SpanScan::advance(rundb::Reader& reader, const RunFacts& facts,
                                std::int64_t count_max) {
+  has_ranks_ = facts.info.has_all_ranks();
   if (!(range_ == ScanRange())) return advance_in_range(reader, facts, count_max);
   const std::int64_t before = seen_count_;
   RETURN_IF_ERROR(rundb::Query(reader).each_row_with(
@@ -59,22 +60,35 @@ Result<bool> SpanScan::advance_in_range(rundb::Reader& reader, const RunFacts& f
 void SpanScan::add(const RunFacts& facts, std::span<const rundb::Cell> row) {
   last_id_ = integer_of(row[0]);
   seen_count_ += 1;
+  int rank = 0;
+  if (has_ranks_) {
+    const auto own = facts.info.tracks.find(integer_of(row[1]));
+    if (own != facts.info.tracks.end()) rank = own->second.rank;
+    // Another rank's steps are no operations; rank 0's have no spans either.
+    if (own != facts.info.tracks.end() && own->second.kind == analyze::kRankSteps) return;
+  }
+  const std::int64_t bytes = integer_of(row[8]);
+  const TrackFacts* track = bytes > 0 ? facts.track(integer_of(row[1])) : nullptr;
+  add_sums(row, rank, track == nullptr ? 0 : track->limit_bytes_per_s);
+  const std::int64_t step = integer_of(row[5], -1);
+  if (step < 0) return;
+  add_step(facts, integer_of(row[2]), step, integer_of(row[3]) + integer_of(row[4]));
+  if (track != nullptr && track->crosses_shared_link && rank == 0)
+    ends_[step].shared_link_bytes += bytes;
+}
+
+void SpanScan::add_sums(std::span<const rundb::Cell> row, int rank, double limit) {
   const std::int64_t name_id = integer_of(row[2]);
   const TimeNs dur_ns = integer_of(row[4]);
-  const std::int64_t step = integer_of(row[5], -1);
   const auto device = static_cast<std::int32_t>(integer_of(row[6], -1));
   const auto layer = static_cast<std::int32_t>(integer_of(row[7], -1));
   const std::int64_t bytes = integer_of(row[8]);
   const auto subgroup = static_cast<std::int32_t>(integer_of(row[9], -1));
-  const TrackFacts* track = bytes > 0 ? facts.track(integer_of(row[1])) : nullptr;
-  const double limit = track == nullptr ? 0 : track->limit_bytes_per_s;
   add_sum(GroupBy::name, name_id, -1, dur_ns, bytes, limit);
   add_sum(GroupBy::device, name_id, device, dur_ns, bytes, limit);
   add_sum(GroupBy::layer, name_id, layer, dur_ns, bytes, limit);
   add_sum(GroupBy::subgroup, name_id, shown_subgroup(name_id, subgroup), dur_ns, bytes, limit);
-  if (step < 0) return;
-  add_step(facts, name_id, step, integer_of(row[3]) + dur_ns);
-  if (track != nullptr && track->crosses_shared_link) ends_[step].shared_link_bytes += bytes;
+  if (has_ranks_) add_sum(GroupBy::rank, name_id, rank, dur_ns, bytes, limit);
 }
 
 void SpanScan::add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns,

@@ -19,7 +19,7 @@
 
 namespace sluice::gui {
 
-enum class GroupBy : std::uint8_t { name, device, layer, subgroup, count_ };
+enum class GroupBy : std::uint8_t { name, device, layer, subgroup, rank, count_ };
 inline constexpr std::size_t kGroupings = static_cast<std::size_t>(GroupBy::count_);
 
 // A large run has more subgroups than anyone looks at: beyond this number of rows by name and
@@ -29,7 +29,7 @@ inline constexpr std::int32_t kFurtherOnes = -2;
 
 struct StatisticRow {
   std::int64_t name_id = 0;
-  std::int32_t of = -1;  // device, layer or subgroup; -1: all, or none; kFurtherOnes
+  std::int32_t of = -1;  // device, layer, subgroup or rank; -1: all, or none; kFurtherOnes
   std::int64_t count = 0;
   TimeNs sum_ns = 0;
   TimeNs max_ns = 0;
@@ -42,8 +42,9 @@ struct StatisticRow {
 
 struct PhaseRow {
   std::int64_t step = 0;
-  std::array<TimeNs, 3> dur_ns{};      // forward, backward, update
-  std::int64_t shared_link_bytes = 0;  // over links that devices share, with padding
+  std::array<TimeNs, 3> dur_ns{};  // forward, backward, update
+  // Over links that devices share, with padding; in a record of all ranks those of rank 0.
+  std::int64_t shared_link_bytes = 0;
 };
 
 // Which spans are looked at: those that begin in it.
@@ -54,8 +55,9 @@ struct ScanRange {
 };
 
 struct SpanStatistics {
-  std::array<std::vector<StatisticRow>, kGroupings> rows;  // the longest sum first
-  std::vector<PhaseRow> phases;                            // by step; those that have all three
+  // The longest sum first. By rank: none, unless the record has all ranks.
+  std::array<std::vector<StatisticRow>, kGroupings> rows;
+  std::vector<PhaseRow> phases;  // by step; those that have all three
   std::int64_t seen_count = 0;
   std::int64_t span_count = 0;  // in the database, so far; `seen_count` below it: still reading
   ScanRange range;              // of another than the whole run both counts are of its spans alone
@@ -90,6 +92,7 @@ class SpanScan {
   Result<bool> advance_in_range(rundb::Reader& reader, const RunFacts& facts,
                                 std::int64_t count_max);
   void add(const RunFacts& facts, std::span<const rundb::Cell> row);
+  void add_sums(std::span<const rundb::Cell> row, int rank, double limit);
   void add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns, std::int64_t bytes,
                double limit);
   std::int32_t shown_subgroup(std::int64_t name_id, std::int32_t subgroup) const;
@@ -97,6 +100,7 @@ class SpanScan {
   std::vector<PhaseRow> phases(const std::vector<rundb::StepRow>& steps) const;
 
   ScanRange range_;
+  bool has_ranks_ = false;
   std::int64_t last_id_ = 0;
   std::int64_t seen_count_ = 0;
   std::array<std::map<std::pair<std::int64_t, std::int32_t>, Sum>, kGroupings> sums_;

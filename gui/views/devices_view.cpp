@@ -29,7 +29,9 @@ void draw_load(const char* word, double share, ImU32 colour) {
     const FontScope font(look().text, Look::kSmallSize);
     draw_coloured(look().colours.dim, word, false);
   }
-  ImGui::SameLine(px(96));
+  ImGui::SameLine();
+  // A name that is longer than others pushes its own bar.
+  ImGui::SetCursorPosX(std::max(px(96), ImGui::GetCursorPosX() + px(4)));
   const float width = std::max(px(30), end_x - ImGui::GetCursorPosX() - px(46));
   draw_meter(share, colour, {width, px(8)});
   ImGui::SameLine();
@@ -47,6 +49,46 @@ TimeNs time_of(const RunPieces& pieces, std::string_view name) {
   for (const StatisticRow& row : pieces.statistics->rows[0])
     if (pieces.facts().string_of(row.name_id) == name) return row.sum_ns;
   return 0;
+}
+
+double of_step(TimeNs dur_ns, const analyze::RankUse& use) {
+  return share_of(dur_ns, static_cast<double>(use.step_ns));
+}
+
+// What a rank's step goes into, side by side, and how much of it computes at the right.
+void draw_rank(const analyze::RankUse& use, bool is_awaited) {
+  using analyze::Cause;
+  const std::string name = fmt::format("rank {}", use.rank);
+  const double computing = 1 - of_step(use.exposed_ns + use.rest_ns, use);
+  const double forward = std::min(computing, of_step(use.forward_ns, use));
+  const auto tip = [](const char* what, TimeNs dur_ns) {
+    return fmt::format("{} {} of a step", what, time_text(dur_ns));
+  };
+  const float end_x = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+  {
+    const FontScope font(look().text, Look::kSmallSize);
+    draw_coloured(is_awaited ? look().colours.amber : look().colours.dim, name, false);
+  }
+  if (is_awaited) ImGui::SetItemTooltip("the others wait for this rank");
+  ImGui::SameLine(px(96));
+  const float width = std::max(px(30), end_x - ImGui::GetCursorPosX() - px(46));
+  if (ImGui::BeginChild(name.c_str(), {width, px(10)})) {
+    draw_strip("##parts",
+               {{forward, colour_of(analyze::Phase::forward), tip("forward", use.forward_ns)},
+                {computing - forward, colour_of(analyze::Phase::backward),
+                 tip("backward", use.backward_ns)},
+                {of_step(use.exposed_ns, use), colour_of(Cause::ranks),
+                 tip("with nothing but other ranks", use.exposed_ns) +
+                     fmt::format(", {} of it until the last has begun", time_text(use.waiting_ns))},
+                {of_step(use.rest_ns, use), look().colours.line,
+                 tip("update, commit and what is between", use.rest_ns)}},
+               px(8));
+  }
+  ImGui::EndChild();
+  ImGui::SameLine();
+  const FontScope font(look().text, Look::kSmallSize);
+  draw_figure(percent_text(computing));
+  ImGui::SetItemTooltip("of a step in forward or backward");
 }
 
 std::vector<std::string> accelerators_of(const RunFacts& facts) {
@@ -139,7 +181,9 @@ DevicesView::Shares DevicesView::shares_of() const {
 }
 
 void DevicesView::draw_content() {
-  draw_title("Devices", "busy share of a step");
+  const bool has_ranks = pieces_.has_facts() && pieces_.facts().info.has_all_ranks();
+  draw_title("Devices", has_ranks ? "busy share of a step; links and drives are rank 0's"
+                                  : "busy share of a step");
   if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
@@ -149,6 +193,7 @@ void DevicesView::draw_content() {
     draw_empty(pieces_.verdict->why_empty);
     return;
   }
+  draw_ranks();
   if (analysis.devices.empty()) {
     draw_empty("The run has no storage devices.");
     return;
@@ -196,7 +241,7 @@ void DevicesView::draw_tools(const Shares& shares) {
 // Over the whole run: what the host computes, and how full the links are that devices share.
 void DevicesView::draw_host() const {
   if (begin_card("host", look().colours.inset)) {
-    draw_name("host");
+    draw_name(pieces_.facts().info.has_all_ranks() ? analyze::rank_prefix(0) + "host" : "host");
     if (accelerators_of(pieces_.facts()).empty()) draw_computing();
     draw_links([](const analyze::LinkLoad& load) { return load.is_shared; });
   }
@@ -204,7 +249,25 @@ void DevicesView::draw_host() const {
   draw_accelerators();
 }
 
+// A record of all ranks has their computing here, and not as the host's: one adds up what several
+// hosts did.
+void DevicesView::draw_ranks() const {
+  const std::optional<analyze::RankAnalysis>& ranks = pieces_.verdict->analysis.ranks;
+  if (!ranks || ranks->ranks.empty()) return;
+  if (begin_card("ranks", look().colours.inset)) {
+    draw_name("ranks");
+    ImGui::SameLine();
+    {
+      const FontScope font(look().text, Look::kSmallSize);
+      draw_coloured(look().colours.dim, "computing", false);
+    }
+    for (const analyze::RankUse& use : ranks->ranks) draw_rank(use, ranks->straggler == use.rank);
+  }
+  end_card();
+}
+
 void DevicesView::draw_computing() const {
+  if (pieces_.facts().info.has_all_ranks()) return;
   double all_ns = 0;
   for (const rundb::StepRow& step : pieces_.steps()) all_ns += static_cast<double>(step.dur);
   for (const analyze::Phase phase : {analyze::Phase::forward, analyze::Phase::backward}) {
@@ -218,9 +281,13 @@ void DevicesView::draw_links(const std::function<bool(const analyze::LinkLoad&)>
   for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
     if (!belongs(load)) continue;
     const bool is_read = load.direction == rundb::Direction::read;
+    const bool is_of_ranks = pieces_.facts().rank_links.contains(load.link_id);
     const std::string name = load.name.substr(load.name.find('.') + 1);
-    draw_load((name + (is_read ? " up" : " down")).c_str(), load.share,
-              colour_of(analyze::Cause::host_link));
+    draw_load((name + (is_of_ranks ? ""
+                       : is_read   ? " up"
+                                   : " down"))
+                  .c_str(),
+              load.share, colour_of(analyze::Cause::host_link));
     const std::string clock = pieces_.facts().info.clock_note();
     ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
                           rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,

@@ -28,6 +28,7 @@ class DevicesView : public View {
   Shares shares_of() const;
   void draw_host() const;
   void draw_computing() const;
+  void draw_ranks() const;
   void draw_accelerators() const;
   void draw_links(const std::function<bool(const analyze::LinkLoad&)>& belongs) const;
   void draw_tools(const Shares& shares);

@@ -1,5 +1,7 @@
 #include "gui/views/links_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/words.h"
@@ -27,15 +29,20 @@ bool is_chosen(const RunPieces& pieces, const analyze::LinkLoad& load) {
          std::ranges::find(track->second.links, load.link_id) != track->second.links.end();
 }
 
-void draw_row(const analyze::LinkLoad& load, bool is_marked) {
+std::string direction_of(const RunFacts& facts, const analyze::LinkLoad& load) {
+  if (facts.rank_links.contains(load.link_id)) return "to other ranks";
+  const bool is_read = load.direction == rundb::Direction::read;
+  return fmt::format("{} {}", is_read ? "out of" : "into",
+                     load.name.ends_with(".link") ? "accelerator" : "drives");
+}
+
+void draw_row(const RunFacts& facts, const analyze::LinkLoad& load, bool is_marked) {
   ImGui::TableNextRow();
   if (is_marked) mark_table_row();
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(load.name.c_str());
   ImGui::TableNextColumn();
-  const bool is_read = load.direction == rundb::Direction::read;
-  const char* ends = load.name.ends_with(".link") ? "accelerator" : "drives";
-  ImGui::Text("%s %s", is_read ? "out of" : "into", ends);
+  ImGui::TextUnformatted(direction_of(facts, load).c_str());
   ImGui::TableNextColumn();
   draw_figure(bytes_text(static_cast<double>(load.bytes)));
   ImGui::TableNextColumn();
@@ -58,7 +65,10 @@ const char* LinksView::help() const { return "Bytes and bandwidth of each link, 
 
 void LinksView::draw_content() {
   const std::string clock = pieces_.has_facts() ? pieces_.facts().info.clock_note() : "";
-  draw_title("Links", "means of the steps looked at" + (clock.empty() ? "" : "; " + clock));
+  const bool has_ranks = pieces_.has_facts() && pieces_.facts().info.has_all_ranks();
+  draw_title("Links", (has_ranks ? "rank 0's, means of the steps looked at"
+                                 : "means of the steps looked at") +
+                          (clock.empty() ? "" : "; " + clock));
   if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;
@@ -90,7 +100,8 @@ void LinksView::draw_content() {
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn(words::kOfLimit);
   ImGui::TableHeadersRow();
-  for (const analyze::LinkLoad& load : links) draw_row(load, is_chosen(pieces_, load));
+  for (const analyze::LinkLoad& load : links)
+    draw_row(pieces_.facts(), load, is_chosen(pieces_, load));
   ImGui::EndTable();
 }
 

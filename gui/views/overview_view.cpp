@@ -20,10 +20,12 @@ std::string title_of(const analyze::RunAnalysis& analysis) {
                      analysis.steps.empty() ? words::kAsLong : time_text(analysis.dur));
 }
 
+// Shares are of one rank; who is waited for stands below them.
 std::string steps_note(const analyze::RunAnalysis& analysis) {
   if (analysis.steps.empty()) return {};
-  if (analysis.steps.size() == 1) return "step " + step_text(analysis.steps.front());
-  return fmt::format("steps {}\u2013{}", step_text(analysis.steps.front()),
+  const char* whose = analysis.ranks ? "rank 0, " : "";
+  if (analysis.steps.size() == 1) return whose + ("step " + step_text(analysis.steps.front()));
+  return fmt::format("{}steps {}\u2013{}", whose, step_text(analysis.steps.front()),
                      step_text(analysis.steps.back()));
 }
 

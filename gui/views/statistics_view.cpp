@@ -14,7 +14,7 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::array<const char*, kGroupings> kGroupingWords = {"by name", "by device", "by layer",
-                                                                "by subgroup"};
+                                                                "by subgroup", "by rank"};
 
 constexpr std::array<const char*, static_cast<std::size_t>(StatisticsOf::count_)> kPartWords = {
     "whole run", "since the last change", "visible range", "measured range"};
@@ -59,11 +59,15 @@ const char* StatisticsView::help() const {
 }
 
 std::string StatisticsView::of_text(const StatisticRow& row) const {
+  const bool has_ranks = pieces_.facts().info.has_all_ranks();
   if (by_ == GroupBy::name) return "";
-  if (row.of == -1) return "none";
+  if (row.of == -1) return by_ == GroupBy::device && has_ranks ? "none, or other ranks'" : "none";
   if (row.of == kFurtherOnes) return "further ones";
   if (by_ == GroupBy::device) return pieces_.facts().device_name(row.of);
-  return (by_ == GroupBy::layer ? "layer " : "subgroup ") + std::to_string(row.of);
+  const char* word = by_ == GroupBy::layer  ? "layer "
+                     : by_ == GroupBy::rank ? "rank "
+                                            : "subgroup ";
+  return word + std::to_string(row.of);
 }
 
 void StatisticsView::sort_rows() {
@@ -103,6 +107,7 @@ void StatisticsView::choose_statistics() {
   if (chosen_of_ != pieces_.feed.get()) {
     chosen_of_ = pieces_.feed.get();
     chosen_part_.reset();
+    by_ = GroupBy::name;
     asked_ = {};
   }
   const std::optional<ScanRange> range = range_of(part());
@@ -129,7 +134,8 @@ void StatisticsView::choose_statistics() {
 // How many spans, of which part of the run, by which clock.
 std::string StatisticsView::note() const {
   const std::string clock = pieces_.facts().info.clock_note();
-  std::string text = words_of(part());
+  std::string text = pieces_.facts().info.has_all_ranks() ? "all ranks, " : "";
+  text += words_of(part());
   if (shown_ != nullptr) {
     const bool is_reading = shown_->seen_count < shown_->span_count;
     if (shown_->range.end != ScanRange().end)
@@ -169,6 +175,8 @@ void StatisticsView::draw_content() {
 
 void StatisticsView::draw_tools() {
   for (std::size_t by = 0; by < kGroupings; ++by) {
+    if (static_cast<GroupBy>(by) == GroupBy::rank && !pieces_.facts().info.has_all_ranks())
+      continue;
     if (by > 0) ImGui::SameLine();
     const bool is_on = by_ == static_cast<GroupBy>(by);
     if (is_on) ImGui::PushStyleColor(ImGuiCol_Text, look().colours.accent);
@@ -248,6 +256,10 @@ bool StatisticsView::is_of_chosen(const StatisticRow& row) const {
       return row.of == chosen.layer_id;
     case GroupBy::subgroup:
       return row.of == chosen.subgroup_id;
+    case GroupBy::rank: {
+      const auto track = pieces_.facts().info.tracks.find(chosen.track_id);
+      return track != pieces_.facts().info.tracks.end() && row.of == track->second.rank;
+    }
     default:
       return true;
   }

@@ -1,6 +1,8 @@
 #include "gui/data/span_scan.h"
 
+#include "profiler/report/merged_record.h"
 #include "tests/gui/data/feed_fixture.h"
+#include "tests/profiler/made_ranks.h"
 
 namespace sluice::gui {
 namespace {
@@ -100,6 +102,36 @@ TEST_CASE("more subgroups than are shown are one row, and nothing is lost of the
   CHECK(row_of(*statistics, facts, GroupBy::subgroup, "update", 7).count == 2);
   CHECK(row_of(*statistics, facts, GroupBy::subgroup, "update", kFurtherOnes).count == 200);
   CHECK(row_of(*statistics, facts, GroupBy::name, "update", -1).count == 2 * kSpans);
+}
+
+TEST_CASE("a merged record's statistics are those of each rank, and together those of all") {
+  const TempFolder folder;
+  const auto records = require_ok(analyze::open_rank_records(write_made_ranks(folder)));
+  require_ok(report::merge_records(records, folder.file("all.db"), report::IfExists::refuse));
+  auto reader = require_ok(rundb::Reader::open(folder.file("all.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  SpanScan scan;
+  while (require_ok(scan.advance(*reader, facts, 50))) {
+  }
+  const auto all = scan.statistics(require_ok(reader->steps()), 216);
+  CHECK(all->seen_count == 216);
+  for (const analyze::RankRecord& record : records) {
+    const RunFacts own_facts = require_ok(load_run_facts(*record.reader));
+    SpanScan own_scan;
+    while (require_ok(own_scan.advance(*record.reader, own_facts, 50))) {
+    }
+    const auto own = own_scan.statistics(record.steps, 0);
+    CHECK(own->rows[static_cast<std::size_t>(GroupBy::rank)].empty());
+    for (const StatisticRow& row : own->rows[static_cast<std::size_t>(GroupBy::name)]) {
+      const StatisticRow& merged =
+          row_of(*all, facts, GroupBy::rank, own_facts.string_of(row.name_id), record.rank);
+      CHECK(merged.count == row.count);
+      CHECK(std::abs(merged.sum_ns - row.sum_ns) <= 2 * row.count);  // another clock's
+    }
+  }
+  CHECK(row_of(*all, facts, GroupBy::name, "forward", -1).count == 36);
+  for (const StatisticRow& row : all->rows[static_cast<std::size_t>(GroupBy::name)])
+    CHECK(facts.string_of(row.name_id) != "step");
 }
 
 TEST_CASE("phases of steps are those of the view step_phase") {
