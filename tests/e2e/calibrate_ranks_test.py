@@ -8,7 +8,7 @@ import sys
 import tomllib
 import uuid
 
-from launched import environment, mpirun, processes_with
+from launched import environment, left_of, mpirun
 from sluice_run import (LIMIT_S, SAMPLES, SLUICE, main, require, require_equal, require_words,
                         sluice, test)
 
@@ -34,7 +34,7 @@ def calibrate(place, count, *arguments):
                *arguments]
     done = subprocess.run(command, cwd=place.path, env=environment(mark), capture_output=True,
                           text=True, timeout=LIMIT_S, check=False)
-    require_equal(processes_with(mark), [], "processes that are left")
+    require_equal(left_of(mark), [], "processes that are left")
     return done.returncode, done.stdout, done.stderr
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import uuid
 
-from launched import environment, mpirun, processes_with
+from launched import environment, left_of, mpirun
 from sluice_run import BUILD, LIMIT_S, main, require, require_equal, require_words, test
 from two_nodes import two_nodes
 
@@ -21,7 +21,7 @@ def run(command):
     mark = uuid.uuid4().hex
     done = subprocess.run(command, env=environment(mark), capture_output=True, text=True,
                           timeout=LIMIT_S, check=False)
-    require_equal(processes_with(mark), [], "processes that are left")
+    require_equal(left_of(mark), [], "processes that are left")
     return done.returncode, done.stdout + done.stderr
 
 

@@ -6,11 +6,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 import uuid
 
 from sluice_run import LIMIT_S, SLUICE, Skip, require_equal
 
 MARK = "SLUICE_TEST_MARK"
+# mpirun does not wait for ranks that it has killed to be gone.
+END_LIMIT_S = 20
 
 
 def mpirun():
@@ -35,6 +38,14 @@ def processes_with(mark):
     return found
 
 
+def left_of(mark):
+    """Those that do not end by themselves in the time that a busy machine may take for it."""
+    until = time.monotonic() + END_LIMIT_S
+    while (left := processes_with(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
 class Launched:
     """Ranks of `sluice train` under a launcher (words up to the program), by one mark in their
     environment."""
@@ -48,7 +59,7 @@ class Launched:
 
     def done(self):
         out, err = self.process.communicate(timeout=LIMIT_S)
-        require_equal(processes_with(self.mark), [], "processes that are left")
+        require_equal(left_of(self.mark), [], "processes that are left")
         return self.process.returncode, out, err
 
     def json(self):

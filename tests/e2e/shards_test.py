@@ -171,6 +171,8 @@ def sharded_ranks_that_are_killed_go_on_to_the_same_bits(place):
         require(code != 0 or victims == 0, f"a killed rank goes unnoticed: {err}")
         how, report = resume(place, output)
         require_equal(report["state_digest"], plain["state_digest"], f"kill {number}, {how}")
+        if KILLS > 10 and (number + 1) % 10 == 0:
+            print(f"  {number + 1} of {KILLS} kills", flush=True)
         came[f"{victims} killed, {how}"] = came.get(f"{victims} killed, {how}", 0) + 1
         shutil.rmtree(output, ignore_errors=True)
     print("  kills:", ", ".join(f"{count} times {what}" for what, count in sorted(came.items())))
