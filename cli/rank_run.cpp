@@ -12,9 +12,9 @@ std::string of_rank(const std::string& folder, int rank) {
 
 }  // namespace
 
-Result<std::unique_ptr<RankRun>> RankRun::open() {
+Result<std::unique_ptr<RankRun>> RankRun::open(TimeNs patience_ns) {
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Communicator> communicator,
-                   collective::open_ranks({}));
+                   collective::open_ranks({.patience_ns = patience_ns}));
   std::unique_ptr<RankRun> run(new RankRun(std::move(communicator)));
   if (run->count() > 1) {
     ASSIGN_OR_RETURN(run->ranks_, train::Ranks::make(*run->communicator_));

@@ -14,8 +14,9 @@ namespace sluice::cli {
 
 class RankRun {
  public:
-  // Whether a launcher started more than one rank is known from here on. Collective.
-  static Result<std::unique_ptr<RankRun>> open();
+  // Whether a launcher started more than one rank is known from here on. A rank that does not come
+  // for so long is named, and ends the run. Collective.
+  static Result<std::unique_ptr<RankRun>> open(TimeNs patience_ns);
 
   // Null: this is the only rank.
   train::Ranks* ranks() { return ranks_.get(); }

@@ -130,13 +130,15 @@ class TrainCommand {
   explicit TrainCommand(const TrainArguments& arguments) : arguments_(arguments) {}
 
   Status run() {
-    ASSIGN_OR_RETURN(ranks_, RankRun::open());
-    return ranks_->close(run_as_rank());
+    // The ranks' patience is a setting. What is wrong with settings is for one of the ranks to say.
+    Result<settings::RunConfig> config = config_of(arguments_);
+    if (config.ok()) config_ = *std::move(config);
+    ASSIGN_OR_RETURN(ranks_, RankRun::open(static_cast<TimeNs>(config_.shards.patience * 1e9)));
+    return ranks_->close(config.ok() ? run_as_rank() : Status(config.error()));
   }
 
  private:
   Status run_as_rank() {
-    ASSIGN_OR_RETURN(config_, config_of(arguments_));
     if (is_told()) {
       for (const std::string& warning : config_.warnings) log_warning(warning);
     }

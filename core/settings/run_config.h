@@ -79,6 +79,7 @@ struct ShardConfig {
   std::string gradients = "1x1";
   std::string state = "1x1";
   std::string overlap = "all";
+  double patience = 60;  // seconds that a rank waits for another one
   // No settings: the launcher says them. This rank, and how many there are on each machine; 0: not
   // the same number on each.
   std::int32_t rank = 0;

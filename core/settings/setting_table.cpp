@@ -245,6 +245,10 @@ const Setting kSettings[] = {
     {"shard_overlap", "shards", text, AT(shards.overlap), kNone, "",
      "What ranks bring to one another beside computing: all, none, or some of gather_forward, "
      "gather_backward, reduce_backward and share_forward, with commas (docs/sharding.md)."},
+    {"rank_patience", "shards", number, AT(shards.patience), between(1, 86400), "seconds",
+     "With several ranks: a rank that the others have waited for so long, and that gives no sign "
+     "of having come, is named, and the run ends (docs/more_than_one_machine.md). Longer than one "
+     "rank may take over what the others have already done."},
 
     {"io_engine", "storage", word,
      WORDS(storage.engine, WORD("io_uring", io::IoEngineKind::io_uring),

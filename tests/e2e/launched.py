@@ -83,5 +83,5 @@ SETTINGS = {"steps": 30, "validation_every": 0, "validation_batches": 1, "sample
             "clock": "real", "threads": 1}
 
 
-def three_ranks(place, *flags, **settings):
-    return Launched(place, [*mpirun(), "-n", str(RANKS)], *flags, **{**SETTINGS, **settings})
+def three_ranks(place, *flags, ranks=RANKS, **settings):
+    return Launched(place, [*mpirun(), "-n", str(ranks)], *flags, **{**SETTINGS, **settings})

@@ -5,15 +5,17 @@ killed."""
 
 import json
 import os
+import pathlib
 import random
+import re
 import shutil
 import signal
 import sys
 import time
 
 from launched import RANKS, SETTINGS, three_ranks as launched
-from sluice_run import (TESTBED, Failure, database, main, require, require_equal, require_words,
-                        test)
+from sluice_run import (LIMIT_S, TESTBED, Failure, committed_step, database, main, require,
+                        require_equal, require_words, test)
 
 
 def one_rank(place, **settings):
@@ -144,6 +146,44 @@ def ranks_that_are_killed_go_on_to_the_same_bits(place):
         if code != 0:
             raise Failure(f"kill {kill}: {code}: {err}")
         require_equal(json.loads(out)["state_digest"], plain["state_digest"], f"kill {kill}")
+
+
+@test
+def a_rank_that_is_stopped_is_named_within_its_patience_and_a_resume_goes_on(place):
+    settings = {"steps": 200, "schedule_steps": 200}
+    four = {"ranks": 4, **settings}
+    plain = launched(place, "--json", output="plain", **four).json()
+    # Longer than this machine may take over a step of so small a model, whatever else it does.
+    run = launched(place, "--json", output="stopped", rank_patience=20, **four)
+    until = time.monotonic() + LIMIT_S
+    while (committed_step(place / "stopped/rank-2/state") or 0) < 1:
+        require(run.process.poll() is None, "it ended before a step was committed")
+        require(time.monotonic() < until, "no step is committed")
+        time.sleep(0.002)
+    there = {rank_of(pid): pid for pid in run.ranks()}
+    require(2 in there, f"no rank 2 among {there}, {run.process.poll()}")
+    os.kill(there[2], signal.SIGSTOP)
+    code, _, err = run.done()
+    require(code != 0, f"a stopped rank goes unnoticed: {err}")
+    require_words(err, ["no word of having joined it from rank", "all ranks end",
+                        "go on with --resume"], "the error")
+    require(re.search(r"no word of having joined it from ranks? [\d, ]*\b2\b", err),
+            f"rank 2 is not named: {err}")
+    found = launched(place, "--json", "--resume", output="stopped", **four).json()
+    require_equal(found["state_digest"], plain["state_digest"], "digest after the resume")
+
+
+def rank_of(pid):
+    environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return int(next(word.split(b"=")[1] for word in environment
+                    if word.startswith(b"OMPI_COMM_WORLD_RANK=")))
+
+
+@test
+def a_patience_that_is_none_is_refused_by_one_of_the_ranks(place):
+    code, _, err = launched(place, output="wrong", rank_patience=0).done()
+    require(code != 0, "it is accepted")
+    require_words(err, ["rank_patience", "1 to 86400"], "the error")
 
 
 if __name__ == "__main__":
