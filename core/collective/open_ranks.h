@@ -19,8 +19,8 @@ enum class UseMpi : std::uint8_t { by_launcher, always, never };
 // The variable that says that a launcher started this process; null: none did.
 const char* launcher_variable();
 
-// Errors: ErrorCode::unsupported where MPI is wanted and this program was built without it; what
-// MPI says.
+// Errors: ErrorCode::unsupported where MPI is wanted and this program was built without it;
+// ErrorCode::config where srun has started several tasks without PMIx; what MPI says.
 Result<std::unique_ptr<Communicator>> open_ranks(const CommunicatorOptions& options,
                                                  UseMpi use_mpi = UseMpi::by_launcher);
 

@@ -15,7 +15,7 @@ import time
 
 from launched import RANKS, SETTINGS, three_ranks as launched
 from sluice_run import (LIMIT_S, TESTBED, Failure, committed_step, database, main, require,
-                        require_equal, require_words, test)
+                        require_equal, require_words, sluice, test)
 
 
 def one_rank(place, **settings):
@@ -184,6 +184,16 @@ def a_patience_that_is_none_is_refused_by_one_of_the_ranks(place):
     code, _, err = launched(place, output="wrong", rank_patience=0).done()
     require(code != 0, "it is accepted")
     require_words(err, ["rank_patience", "1 to 86400"], "the error")
+
+
+@test
+def tasks_that_srun_has_told_nothing_of_one_another_are_refused(place):
+    environment = {**os.environ, "SLURM_STEP_NUM_TASKS": "4"}
+    arguments = place.arguments(steps=1)
+    sluice(*arguments, cwd=place.path, env=environment).refused(2, ["4 tasks", "--mpi=pmix"])
+    require(not (place / "out").exists(), "something is written")
+    environment["SLURM_STEP_NUM_TASKS"] = "1"
+    sluice(*arguments, cwd=place.path, env=environment).done()
 
 
 if __name__ == "__main__":
