@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -75,9 +76,9 @@ Status for_each_piece(const FileDescriptor& file, std::int64_t first, const std:
   }
 }
 
-NewFile::NewFile(std::string final_path, FileDescriptor file)
+NewFile::NewFile(std::string final_path, std::string temporary_path, FileDescriptor file)
     : final_path_(std::move(final_path)),
-      temporary_path_(final_path_ + ".part"),
+      temporary_path_(std::move(temporary_path)),
       file_(std::move(file)) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
@@ -86,10 +87,12 @@ NewFile::NewFile(NewFile&& other) noexcept
       file_(std::move(other.file_)) {}
 
 Result<NewFile> NewFile::create(const std::string& final_path) {
-  const std::string temporary = final_path + ".part";
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // A name of its own: ranks, also of other machines, may make the same file at the same time.
+  std::random_device chance;
+  std::string temporary = fmt::format("{}.part-{:08x}{:08x}", final_path, chance(), chance());
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) return system_error(temporary, "creating");
-  return NewFile(final_path, std::move(file));
+  return NewFile(final_path, std::move(temporary), std::move(file));
 }
 
 NewFile::~NewFile() {

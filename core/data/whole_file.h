@@ -52,7 +52,7 @@ class NewFile {
   Status publish();
 
  private:
-  NewFile(std::string final_path, FileDescriptor file);
+  NewFile(std::string final_path, std::string temporary_path, FileDescriptor file);
 
   std::string final_path_;
   std::string temporary_path_;  // empty once published or moved from

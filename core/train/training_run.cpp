@@ -149,9 +149,13 @@ Status TrainingRun::check_start(StartFrom start) const {
                     directory);
 }
 
+// All ranks have the same tokens, OUTPUT/text.tokens. Each looks for them and makes them, since an
+// OUTPUT may be one machine's; who is last replaces a file by its equal.
 Status TrainingRun::open_text() {
-  RETURN_IF_ERROR(make_folder(plan_.config.files.output));
-  const std::string token_path = (fs::path(plan_.config.files.output) / "text.tokens").string();
+  const fs::path output(plan_.config.files.output);
+  RETURN_IF_ERROR(make_folder(output.string()));
+  const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
+  const std::string token_path = (folder / "text.tokens").string();
   RETURN_IF_ERROR(data::prepare_byte_tokens(plan_.config.files.text, token_path));
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);

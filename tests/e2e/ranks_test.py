@@ -59,6 +59,8 @@ def one_rank_speaks_for_all(place):
     require_equal(code, 0, f"exit code: {err}")
     require_equal(out.count("Done: steps 1 to 3"), 1, "reports")
     require_words(out, [f"· {RANKS} ranks", f"mpirun -n {RANKS} sluice train"], "report")
+    require_equal([str(path.relative_to(place.path)) for path in place.path.rglob("*.tokens*")],
+                  ["out/text.tokens"], "files of tokens")
     code, out, err = launched(place, output="wrong", buffers=0).done()
     require(code != 0, "a wrong setting is accepted")
     require_words(err, ["buffers"], "the error")

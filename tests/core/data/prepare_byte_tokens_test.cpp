@@ -1,4 +1,8 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <set>
+#include <thread>
+#include <vector>
 
 #include "core/data/token_file.h"
 #include "tests/core/data/files.h"
@@ -7,6 +11,14 @@ namespace sluice::data {
 namespace {
 
 using Catch::Matchers::Contains;
+
+std::set<std::string> names_in(const TemporaryFolder& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
 
 TEST_CASE("a text becomes its bytes") {
   const TemporaryFolder folder;
@@ -23,7 +35,26 @@ TEST_CASE("a text becomes its bytes") {
     equal = equal && file->token(static_cast<std::int64_t>(i)) == text[i];
   }
   CHECK(equal);
-  CHECK_FALSE(std::filesystem::exists(folder / "tokens.part"));
+  CHECK(names_in(folder) == std::set<std::string>{"text", "tokens"});
+}
+
+TEST_CASE("ranks that make the same tokens at the same time leave one whole file") {
+  const TemporaryFolder folder;
+  std::string text(3'000'000, 'a');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 23);
+  write_file(folder / "text", text);
+  std::vector<std::thread> ranks;
+  std::atomic<int> good_count = 0;
+  for (int rank = 0; rank < 8; ++rank) {
+    ranks.emplace_back([&] {
+      if (!prepare_byte_tokens(folder / "text", folder / "tokens").ok()) return;
+      const Result<TokenFile> file = TokenFile::open(folder / "tokens");
+      if (file.ok() && file->token_count() == std::ssize(text)) good_count += 1;
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(good_count == 8);
+  CHECK(names_in(folder) == std::set<std::string>{"text", "tokens"});
 }
 
 TEST_CASE("one byte is a text") {
