@@ -137,4 +137,10 @@ Result<bool> load_residual(const std::string& path, std::int64_t step,
                     path, kPageBytes);
 }
 
+bool has_residual(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size_bytes = std::filesystem::file_size(path, error);
+  return !error && size_bytes > static_cast<std::uintmax_t>(offset_bytes_of(0));
+}
+
 }  // namespace sluice::offload

@@ -37,4 +37,7 @@ Status save_residual(const std::string& path, std::int64_t step, const ResidualP
 Result<bool> load_residual(const std::string& path, std::int64_t step,
                            const ResidualPlace& residual);
 
+// Whether a file is there that has more than zeros, of whatever step.
+bool has_residual(const std::string& path);
+
 }  // namespace sluice::offload

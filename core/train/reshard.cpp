@@ -9,6 +9,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "core/offload/residual_file.h"
 #include "core/train/state_pieces.h"
 #include "storage/state/checksum.h"
 #include "storage/state/replacement.h"
@@ -33,6 +34,12 @@ struct FoundSet {
   std::vector<Found> parts;  // by part of the state, and among these by part of the parameters
   std::int64_t step = 0;     // that all have
 };
+
+bool has_residual(const FoundSet& set) {
+  return std::ranges::any_of(set.parts, [](const Found& found) {
+    return offload::has_residual((fs::path(found.directory) / offload::kResidualFileName).string());
+  });
+}
 
 class Resharder {
  public:
@@ -80,9 +87,11 @@ Result<Resharded> Resharder::run() {
     static_cast<void>(dropped);  // the first error is the one to tell
     return written.error();
   }
+  const bool drops_residual = is_first() && has_residual(set);  // before it is gone
   RETURN_IF_ERROR(agreed(is_first() ? put_all_in_place(rank_count()) : ok_status()));
   return Resharded{true, set.step,
-                   set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size())};
+                   set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size()),
+                   drops_residual};
 }
 
 // That of one rank, and of ranks as far as they are numbered through.

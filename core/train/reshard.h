@@ -19,8 +19,9 @@ namespace sluice::train {
 
 struct Resharded {
   bool has_changed = false;
-  std::int64_t step = 0;  // of the state; where it has changed
-  std::string from;       // "in 8 parts", "whole"
+  std::int64_t step = 0;        // of the state; where it has changed
+  std::string from;             // "in 8 parts", "whole"
+  bool drops_residual = false;  // of error feedback; known to the first rank alone
 };
 
 // After it this rank's folder has the state that the plan asks for, at a step that all have, or the

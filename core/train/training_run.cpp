@@ -559,6 +559,13 @@ Status TrainingRun::keep_no_residual() {
 Status TrainingRun::load_residual() {
   if (!plan_.options.has_feedback()) return ok_status();
   const std::int64_t step = store_->committed().position.step;
+  if (resharded_.drops_residual) {
+    log_warning(fmt::format(
+        "the state was kept by other ranks, {}, and their residual of error feedback is not handed "
+        "on: it begins with zeros after step {}, so the losses are not those of a run that went "
+        "through with the same ranks",
+        resharded_.from, step));
+  }
   ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(residual_path(), step, residual()));
   if (!loaded) {
     log_warning(fmt::format(

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tests/core/train/shard_runs.h"
+#include "tests/core/train/stderr_text.h"
 
 using namespace sluice;
 
@@ -109,4 +110,35 @@ TEST_CASE("what cannot go on is said in words") {
   // A part is gone.
   std::filesystem::remove_all(files.folder.file("rank-1"));
   CHECK_THAT(message(3, {}, StartFrom::last_commit), Catch::Contains("there is no whole state in"));
+}
+
+TEST_CASE("a residual that other ranks have is said to be left, once and without a kill") {
+  const std::vector<std::string> sparse =
+      with(kSettings, {"density=0.05", "error_feedback=true", "schedule_steps=8"});
+  const auto said = [&](const SmallRun& files, int ranks, const std::vector<std::string>& more) {
+    const StderrText text;
+    for (const auto& rank :
+         train_ranks(files, {ranks, with(sparse, more), train::StartFrom::last_commit})) {
+      INFO(message_of(rank));
+      REQUIRE(rank.ok());
+    }
+    return text.so_far();
+  };
+  const SmallRun files = cut_in_eight();
+  for (const auto& rank : train_ranks(files, {2, with(sparse, {"steps=2"})})) REQUIRE(rank.ok());
+  CHECK(said(files, 2, {"steps=3"}) == "");
+  const std::string once = said(files, 3, {"steps=4"});
+  CHECK_THAT(once, Catch::Contains("kept by other ranks, whole, and their residual of error "
+                                   "feedback is not handed on: it begins with zeros after step 3"));
+  CHECK_THAT(once, !Catch::Contains("killed"));
+  CHECK(once.find("residual") == once.rfind("residual"));
+  CHECK(said(files, 3, {"steps=5"}) == "");
+
+  // Nothing is lost of a run that never had one.
+  const SmallRun dense = cut_in_eight();
+  for (const auto& rank :
+       train_ranks(dense, {2, with(kSettings, {"steps=2", "schedule_steps=8"})})) {
+    REQUIRE(rank.ok());
+  }
+  CHECK(said(dense, 3, {"steps=3"}) == "");
 }

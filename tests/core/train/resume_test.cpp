@@ -1,41 +1,11 @@
 // A run that goes on has the numbers of one that never stopped, and refuses what is not its own.
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <cstdio>
 
 #include "tests/core/train/small_run.h"
+#include "tests/core/train/stderr_text.h"
 
 using namespace sluice;
-
-namespace {
-// What is written to stderr while it lives.
-class StderrText {
- public:
-  StderrText() : file_(std::tmpfile()), kept_(dup(STDERR_FILENO)) {
-    std::fflush(stderr);
-    dup2(fileno(file_), STDERR_FILENO);
-  }
-  ~StderrText() {
-    std::fflush(stderr);
-    dup2(kept_, STDERR_FILENO);
-    ::close(kept_);
-    std::fclose(file_);
-  }
-  std::string so_far() const {
-    std::fflush(stderr);
-    std::string text(4096, '\0');
-    const ssize_t size = pread(fileno(file_), text.data(), text.size(), 0);
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
-    return text;
-  }
-
- private:
-  std::FILE* file_;
-  int kept_;
-};
-}  // namespace
 
 TEST_CASE("error feedback resumes to the bit, and refuses damage") {
   const SmallRun files;
