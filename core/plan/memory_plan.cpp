@@ -11,6 +11,7 @@
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/model_options.h"
+#include "core/shard/message_memory.h"
 
 namespace sluice::plan {
 namespace {
@@ -146,6 +147,8 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
                 run.options, run.geometry.device_count, device_memory_of(run)));
   add_cache(plan, run);
   add(plan, {{"activations that stay (activation_host)", run.activations.host_bytes()}});
+  add(plan, {{"messages between ranks",
+              shard::message_memory_bytes(run.share, run.config.batch.rank_count)}});
   add(plan, {{"recording", kRecordingBytes}});
   const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
   plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();

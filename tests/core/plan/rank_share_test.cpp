@@ -173,5 +173,20 @@ TEST_CASE("a rank has its part of the formula's bytes, for every triple of 2x4")
   }
 }
 
+TEST_CASE("messages between ranks are an item of the memory plan, also of one that is refused") {
+  constexpr std::int64_t kMebi = 1 << 20;
+  const char* const item = "messages between ranks";
+  const auto bytes = [&](const std::vector<std::string>& settings, const Launched& launched) {
+    return bytes_of(*plan_of("models/gpt2-124m", settings, launched), item);
+  };
+  CHECK(bytes({}, {.rank_count = 1, .node_ranks = 1}) == 0);
+  CHECK(bytes({}, {}) == 12 * kMebi);
+  CHECK(bytes(settings_of("8x1", "8x1", "8x1", "8x1"), {}) == 24 * kMebi);
+  CHECK(bytes(settings_of("2x1", "2x1", "8x1", "8x1"), {}) == 32 * kMebi);
+  MemoryPlan plan = plan_memory(*plan_of("models/gpt2-124m", {}, {}), {});
+  plan.cap_bytes = 1;
+  CHECK_THAT(check_plan(plan).error().message(), Catch::Contains(item));
+}
+
 }  // namespace
 }  // namespace sluice::plan

@@ -1,6 +1,9 @@
 // Ranks that have parts of parameters, gradients and optimizer state, against one rank with the
 // same global batch: every legal triple.
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -59,4 +62,45 @@ TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same gl
 TEST_CASE("every legal triple of 2x4 ranks trains twenty steps like one rank", "[.soak]") {
   require_like_one_rank(GENERATE(Table{"csd", 1, 20}, Table{"csd", 4, 20}, Table{"host", 1, 20},
                                  Table{"host", 4, 20}));
+}
+
+TEST_CASE("the memory plan has the messages of the groups that a rank is in") {
+  const platform::Scope mesh{2, 4};
+  std::vector<std::vector<std::string>> ways = {{}};
+  for (const shard::Triple& triple : shard::all_triples(kMesh))
+    ways.push_back(settings_of(triple, mesh));
+  for (const std::vector<std::string>& way : some_of(ways)) {
+    INFO(fmt::format("{}", fmt::join(way, " ")));
+    const SmallRun files = cut_in_eight();
+    const auto planned = [&](train::Ranks& ranks, const collective::Communicator& communicator)
+        -> Result<std::pair<std::int64_t, std::int64_t>> {
+      ASSIGN_OR_RETURN(const settings::RunConfig config,
+                       config_of_rank(files, with(kSettings, way), &ranks));
+      train::TrainingRun::Request request;
+      request.config = &config;
+      const model::ModelFactory factory = arithmetic_factory();
+      request.factory = &factory;
+      request.ranks = &ranks;
+      ASSIGN_OR_RETURN(const auto run, train::TrainingRun::open(request));
+      std::int64_t taken_bytes = 0;
+      for (int g = 0; g < communicator.group_count(); ++g) {
+        const std::span<const int> group = communicator.ranks_of(collective::GroupId{g});
+        const bool is_in = std::ranges::find(group, communicator.rank()) != group.end();
+        if (is_in && group.size() > 1) {
+          taken_bytes += collective::CommunicatorOptions{}.message_bytes;
+        }
+      }
+      std::int64_t planned_bytes = 0;
+      for (const MemoryItem& item : run->memory_plan().items) {
+        if (item.what == "messages between ranks") planned_bytes = item.size_bytes;
+      }
+      return std::pair{planned_bytes, taken_bytes};
+    };
+    using Bytes = std::pair<std::int64_t, std::int64_t>;
+    for (const Result<Bytes>& rank : on_communicators<Bytes>({.rank_count = 8}, planned)) {
+      REQUIRE(rank.ok());
+      CHECK(rank->first == rank->second);
+      CHECK(rank->first >= std::int64_t{12} << 20);
+    }
+  }
 }

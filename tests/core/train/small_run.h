@@ -84,6 +84,21 @@ inline Result<std::string> digest_of(train::TrainingRun& run) {
   return digest.digest;
 }
 
+// As one of `ranks`, in a folder of its own; null: the only one.
+inline Result<settings::RunConfig> config_of_rank(const SmallRun& files,
+                                                  const std::vector<std::string>& settings,
+                                                  train::Ranks* ranks) {
+  ASSIGN_OR_RETURN(settings::RunConfig config, files.config(settings));
+  if (ranks == nullptr) return config;
+  config.batch.rank_count = ranks->count();
+  config.shards.rank = ranks->rank();
+  config.shards.node_ranks = ranks->count();
+  config.files.output = files.folder.file(fmt::format("rank-{}", ranks->rank()));
+  config.files.state_directory = config.files.state_places.of_rank(ranks->rank());
+  config.files.database = config.files.output + "/run.db";
+  return config;
+}
+
 // Opens, prepares and trains, and reads the digest from the drives afterwards. Where there are
 // `ranks`, as one of them, in a folder of its own.
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
@@ -93,16 +108,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                                    csd::DeviceFactory* devices = nullptr,
                                    const model::ModelFactory& factory = arithmetic_factory(),
                                    train::Ranks* ranks = nullptr) {
-  ASSIGN_OR_RETURN(settings::RunConfig config, files.config(settings));
-  if (ranks != nullptr) {
-    config.batch.rank_count = ranks->count();
-    config.shards.rank = ranks->rank();
-    config.shards.node_ranks = ranks->count();
-    const std::string output = files.folder.file(fmt::format("rank-{}", ranks->rank()));
-    config.files.output = output;
-    config.files.state_directory = config.files.state_places.of_rank(ranks->rank());
-    config.files.database = output + "/run.db";
-  }
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_of_rank(files, settings, ranks));
   train::TrainingRun::Request request;
   request.config = &config;
   request.factory = &factory;
