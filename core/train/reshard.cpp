@@ -50,6 +50,7 @@ class Resharder {
 
  private:
   bool is_first() const { return ranks_ == nullptr || ranks_->is_first(); }
+  int rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->count(); }
   Status agreed(const Status& mine) {
     return ranks_ == nullptr ? mine : ranks_->agreed(mine, "other ranks");
@@ -233,6 +234,8 @@ Status Resharder::write_arrays(const FoundSet& set, StateStore& to) {
   ASSIGN_OR_RETURN(StatePieces pieces,
                    StatePieces::open(directories, plan_.layout, plan_.config.storage.caching));
   RETURN_IF_ERROR(pieces.check_identity(wanted_));
+  // Before anything is put in place, all ranks hear of what one finds.
+  RETURN_IF_ERROR(pieces.check_parts(rank(), rank_count()));
   ASSIGN_OR_RETURN(io::PageAlignedBuffer array,
                    io::PageAlignedBuffer::allocate(plan_.geometry.variable_bytes()));
   state::CommitRecord record;

@@ -20,7 +20,6 @@ Result<StatePieces> StatePieces::open(const std::vector<std::string>& directorie
     options.directory = directory;
     options.caching = caching;
     ASSIGN_OR_RETURN(std::unique_ptr<StateStore> store, StateStore::open_read_only(options));
-    RETURN_IF_ERROR(state::digest_state(*store, nullptr, nullptr));
     pieces.stores_.push_back(std::move(store));
     ASSIGN_OR_RETURN(state::StateReader reader, state::StateReader::make(*pieces.stores_.back()));
     pieces.readers_.push_back(std::move(reader));
@@ -52,6 +51,14 @@ Status StatePieces::add(std::size_t number, const model::FlatLayout& model) {
     const LayerRange& range = held.layers[layer];
     if (range.count == 0) continue;
     pieces_[layer].push_back({range.before, range.count, number, range.first});
+  }
+  return ok_status();
+}
+
+Status StatePieces::check_parts(int rank, int rank_count) const {
+  for (auto s = static_cast<std::size_t>(rank); s < stores_.size();
+       s += static_cast<std::size_t>(rank_count)) {
+    RETURN_IF_ERROR(state::digest_state(*stores_[s], nullptr, nullptr));
   }
   return ok_status();
 }

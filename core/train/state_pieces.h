@@ -15,12 +15,14 @@ namespace sluice::train {
 
 class StatePieces {
  public:
-  // Folders that have all of the model among them, each part once. Each part's checksums are
-  // checked first. Errors: those of opening; ErrorCode::corrupt where the parts do not fit together
-  // or are damaged.
+  // Folders that have all of the model among them, each part once. Errors: those of opening;
+  // ErrorCode::corrupt where the parts do not fit together.
   static Result<StatePieces> open(const std::vector<std::string>& directories,
                                   const model::FlatLayout& model, io::Caching caching);
 
+  // Reads parts `rank`, rank + rank_count, ... as a whole and compares them with their checksums,
+  // so that all ranks together do so once. Errors: ErrorCode::corrupt where one is damaged.
+  Status check_parts(int rank, int rank_count) const;
   // Whether they are of such a model and optimizer, whatever part.
   Status check_identity(const state::StateIdentity& wanted) const;
   const state::TrainingPosition& position() const { return stores_.front()->committed().position; }

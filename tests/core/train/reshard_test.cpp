@@ -142,3 +142,34 @@ TEST_CASE("a residual that other ranks have is said to be left, once and without
   }
   CHECK(said(dense, 3, {"steps=3"}) == "");
 }
+
+TEST_CASE("a damaged part is found by whichever rank checks it, and nothing is put in its place") {
+  const std::vector<std::string> zero = {"mesh=2x1", "shard_state=2x1"};
+  const std::string part = GENERATE("rank-0", "rank-1");
+  const SmallRun files = cut_in_eight();
+  for (const auto& rank : train_ranks(files, {2, with(with(kSettings, zero), {"steps=2"})})) {
+    REQUIRE(rank.ok());
+  }
+  const std::string path = files.folder.file(part + "/state/dev0/state.slc");
+  std::string bytes;
+  {
+    std::ifstream whole(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(whole), {});
+  }
+  std::string damaged = bytes;
+  for (std::size_t at = 4096; at < damaged.size(); at += 4096) damaged[at] ^= 1;
+  write_text(path, damaged);
+  const RankRuns three = {3, with(kSettings, {"steps=4"}), train::StartFrom::last_commit};
+  for (const auto& rank : train_ranks(files, three)) {
+    REQUIRE_FALSE(rank.ok());
+    CHECK_THAT(message_of(rank), Catch::Contains(path));
+  }
+  write_text(path, bytes);
+  const Trained whole = one_rank(cut_in_eight(), with(kSettings, {"steps=2"}), 2);
+  for (const auto& rank : train_ranks(
+           files, {2, with(with(kSettings, zero), {"steps=2"}), train::StartFrom::last_commit})) {
+    INFO(message_of(rank));
+    REQUIRE(rank.ok());
+    CHECK(rank->digest == whole.digest);
+  }
+}

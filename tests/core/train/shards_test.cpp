@@ -65,10 +65,9 @@ TEST_CASE("every legal triple of 2x4 ranks trains twenty steps like one rank", "
 }
 
 TEST_CASE("the memory plan has the messages of the groups that a rank is in") {
-  const platform::Scope mesh{2, 4};
   std::vector<std::vector<std::string>> ways = {{}};
   for (const shard::Triple& triple : shard::all_triples(kMesh))
-    ways.push_back(settings_of(triple, mesh));
+    ways.push_back(settings_of(triple, kMesh));
   for (const std::vector<std::string>& way : some_of(ways)) {
     INFO(fmt::format("{}", fmt::join(way, " ")));
     const SmallRun files = cut_in_eight();
