@@ -72,4 +72,19 @@ bool computes_in_host_memory(std::string_view name) {
 
 std::string_view how_to_get(DeviceKind kind) { return row_of(kind).how_to_get; }
 
+Status check_is_there(const DeviceName& name, int count) {
+  if (name.index < count) return ok_status();
+  if (count == 0) {
+    return make_error(ErrorCode::not_found,
+                      "device = \"{}\": there is no GPU that libtorch can use here, and {}",
+                      name.text(), how_to_get(name.kind));
+  }
+  const std::string first = DeviceName{name.kind, 0}.text();
+  return make_error(ErrorCode::not_found, "device = \"{}\": there is {} here; name {}", name.text(),
+                    count == 1
+                        ? first + " alone"
+                        : fmt::format("{} to {}", first, DeviceName{name.kind, count - 1}.text()),
+                    count == 1 ? "that one" : "one of them");
+}
+
 }  // namespace sluice::model

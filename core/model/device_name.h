@@ -32,4 +32,7 @@ bool computes_in_host_memory(std::string_view name);
 // What to do where a device of the kind is not to be had.
 std::string_view how_to_get(DeviceKind kind);
 
+// ErrorCode::not_found where the name's index is none of `count` devices of its kind.
+Status check_is_there(const DeviceName& name, int count);
+
 }  // namespace sluice::model

@@ -68,7 +68,7 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
                           const ModelOptions& options) {
   const ComputeMemory bound = gpt2_memory(shape, options);
   MemoryItems items = {
-      {"program and libraries", bound.library_bytes},
+      {"program and libraries", bound.library_bytes + library_bytes_of(opened.device)},
       {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)},
       {"activations on their way", bound.offloaded_bytes}};
   if (!computes_on_processor(opened.device)) return items;

@@ -43,6 +43,16 @@ Status find_soft_library();
 // Whether kernels of the device are the processor's, and choose among its instructions.
 bool computes_on_processor(at::Device device);
 
+// Upper bound of the host memory that the device's driver and kernels take, beside libtorch's own.
+std::int64_t library_bytes_of(at::Device device);
+
+// What libtorch takes for itself of the device's memory: upper bounds.
+struct DeviceOwnMemory {
+  std::int64_t workspace_bytes = 0;  // of matrix products
+  std::int64_t segment_bytes = 0;    // begun by the allocator and not filled
+};
+DeviceOwnMemory own_memory_of(at::Device device);
+
 // What a stream is for.
 enum class StreamRole : std::uint8_t { compute, in, out };
 

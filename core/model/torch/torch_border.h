@@ -26,11 +26,22 @@ inline Error error_from_torch(std::string_view what, std::string_view message) {
   return make_error(ErrorCode::internal, "{}: libtorch failed: {}", what, message);
 }
 
+// A device's allocator has a type for it. What libtorch says after the figures is advice on
+// settings of its own.
+inline Error error_of_device_memory(std::string_view what, std::string_view message) {
+  return make_error(ErrorCode::memory,
+                    "{}: the device has no memory left; give it more (accelerator_memory), or ask "
+                    "for a smaller batch or sequence, or for activations = recompute ({})",
+                    what, message.substr(0, message.find(" If reserved but unallocated")));
+}
+
 // `function` returns Status or a Result; `what` says what was being done.
 template <typename Function>
 auto at_torch_border(std::string_view what, Function&& function) -> decltype(function()) {
   try {
     return std::forward<Function>(function)();
+  } catch (const c10::OutOfMemoryError& failure) {
+    return error_of_device_memory(what, failure.what_without_backtrace());
   } catch (const c10::Error& failure) {
     return error_from_torch(what, failure.what_without_backtrace());
   } catch (const std::bad_alloc&) {

@@ -53,12 +53,15 @@ MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& op
   // Forward and backward are launched by a thread each.
   const std::int64_t widened =
       widens_products(dtype_of(options.compute), device) ? 2 * kWidenedBytes : 0;
+  const DeviceOwnMemory own = own_memory_of(device);
   return {{"tables, used by the first layer and the last", layout.layers.front().count * 2},
           {"parameters of 2 layers", 2 * (largest_after_first(layout) * 2 + kLineBytes)},
           {"gradients of 2 layers",
            2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
           {"tokens", options.micro_step_count * batch_bytes(tokens)},
-          {"pieces of widened products", widened}};
+          {"pieces of widened products", widened},
+          {"workspaces of products", own.workspace_bytes},
+          {"segments that are not full", own.segment_bytes}};
 }
 
 at::Tensor TorchDevice::Place::flat(const LayerRange& layer, at::ScalarType dtype) const {
