@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <memory>
 
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/gpt2/gpt2_model.h"
 #include "core/model/torch/devices.h"
+#include "core/model/torch/head_chunk.h"
+#include "core/model/torch/head_loss.h"
 #include "core/model/torch/torch_border.h"
 #include "core/model/torch/torch_device.h"
 
@@ -60,6 +63,10 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
   MemoryItems items = torch_device_memory(shape.flat_layout(), options, opened.device);
   for (MemoryItem& item : compute_items(gpt2_memory(shape, options)))
     items.push_back(std::move(item));
+  items.push_back(
+      {"pieces of the loss",
+       launched_piece_bytes(std::min(options.batch * options.sequence, kHeadChunkTokens),
+                            shape.vocabulary, opened.device)});
   return items;
 }
 

@@ -1,12 +1,17 @@
 #pragma once
 // Cross-entropy over a large vocabulary: 16-bit logits, everything after them in fp32, a few rows
-// at a time so that no fp32 array of (tokens, vocabulary) exists.
+// at a time so that no fp32 array of (tokens, vocabulary) exists. On a device that is launched
+// pieces are larger than on the processor; a row's numbers do not depend on its piece.
 //
 // Thread contract: the compute thread.
 
 #include <ATen/core/Tensor.h>
 
 namespace sluice::model {
+
+// Upper bound of what pieces of `rows` rows of logits take on a device that is launched; 0 where
+// the processor computes, whose pieces are small.
+std::int64_t launched_piece_bytes(std::int64_t rows, std::int64_t vocabulary, at::Device device);
 
 // Sum over the rows of -log softmax(logits)[target], nats, as one fp64 value where the logits are.
 // `log_sums` (fp32, one a row) receives log sum exp(logits), which the gradient needs.

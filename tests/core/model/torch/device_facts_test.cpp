@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/model/torch/devices.h"
+#include "core/model/torch/head_loss.h"
 #include "core/model/torch/torch_border.h"
 #include "core/model/torch/torch_device.h"
 
@@ -48,6 +49,12 @@ TEST_CASE("the plan of a GPU has what libtorch takes for itself, that of another
   CHECK(planned("cuda:0") <= own.workspace_bytes + own.segment_bytes + planned("privateuseone:0"));
   CHECK(library_bytes_of(at::Device("cuda:0")) > std::int64_t{1} << 30);
   CHECK(library_bytes_of(at::Device("privateuseone:0")) == 0);
+}
+
+TEST_CASE("pieces of the loss are bounded where they are launched, and small where not") {
+  CHECK(launched_piece_bytes(1024, 50257, at::Device("cpu")) == 0);
+  CHECK(launched_piece_bytes(1024, 50257, at::Device("cuda:0")) == std::int64_t{128} << 20);
+  CHECK(launched_piece_bytes(32, 256, at::Device("cuda:0")) == 32 * 256 * 16);
 }
 
 // As libtorch says it of a GPU (2.11).
