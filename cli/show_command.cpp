@@ -6,6 +6,7 @@
 
 #include "base/escaped_text.h"
 #include "base/figure_text.h"
+#include "base/kernel_text.h"
 #include "base/words.h"
 #include "cli/answers_text.h"
 #include "cli/commands.h"
@@ -178,17 +179,36 @@ void print_steps(const Shown& shown, std::int64_t last, int columns) {
   }
 }
 
-// A stage in the colour that the database has for it; what others recorded as it is.
-std::string painted_stage(const Shown& shown, const std::string& name) {
-  std::string text = escaped_for_terminal(name);
+constexpr int kNameColumns = 16;  // the longest of our stages has as many or fewer
+// Lines for names that are no stage of ours: a GPU has a hundred kernels, and most take nothing.
+constexpr int kOtherNamesMax = 15;
+
+// The colour that the database has for a stage; what others recorded has none.
+std::optional<std::uint32_t> colour_of_stage(const Shown& shown, const std::string& name) {
   for (const auto& [id, stage] : shown.info.stages) {
     const auto said = shown.info.strings.find(id);
-    if (said == shown.info.strings.end() || said->second != name) continue;
-    const std::optional<std::uint32_t> colour = parse_colour(stage.colour);
-    if (colour) text = painted(text, *colour);
-    break;
+    if (said != shown.info.strings.end() && said->second == name) return parse_colour(stage.colour);
   }
-  return padded(text, 16);
+  return std::nullopt;
+}
+
+// A name that is too long for its column has a line of its own.
+std::string name_column(const Shown& shown, const std::string& name, int columns) {
+  const std::size_t size_max = static_cast<std::size_t>(columns) - 2;
+  const std::string text = escaped_for_terminal(short_kernel_name(name, size_max));
+  if (columns_of(text) > kNameColumns) return fmt::format("{}\n  {:{}}", text, "", kNameColumns);
+  const std::optional<std::uint32_t> colour = colour_of_stage(shown, name);
+  return padded(colour ? painted(text, *colour) : text, kNameColumns);
+}
+
+// What `kOtherNamesMax` leaves out, so that nothing is missing unsaid.
+void print_left_out(const rundb::SpanTotals& sum, std::int64_t name_count, int columns) {
+  if (name_count == 0) return;
+  print_lines(
+      "  " +
+      wrapped(fmt::format("and {} more names, {} in {} operations (--json lists them)", name_count,
+                          format_duration(sum.dur_total), format_whole(sum.count)),
+              columns - 2, "  "));
 }
 
 void print_spans(const Shown& shown, int columns) {
@@ -203,15 +223,25 @@ void print_spans(const Shown& shown, int columns) {
   const bool is_wide = columns >= 72;
   print("  {:<16}{} {:>10}{} {:>10}{}\n", "stage", is_wide ? "    count" : "", "total",
         is_wide ? "       mean" : "", "longest", is_wide ? "       bytes" : "");
+  int other_count = 0;
+  std::int64_t left_out_count = 0;
+  rundb::SpanTotals left_out;
   for (const rundb::SpanTotals& span : shown.spans) {
+    if (!colour_of_stage(shown, span.name) && ++other_count > kOtherNamesMax) {
+      ++left_out_count;
+      left_out.count += span.count;
+      left_out.dur_total += span.dur_total;
+      continue;
+    }
     print_lines(fmt::format(
-        "  {}{} {:>10}{} {:>10}{}\n", painted_stage(shown, span.name),
+        "  {}{} {:>10}{} {:>10}{}\n", name_column(shown, span.name, columns),
         is_wide ? fmt::format(" {:>8}", format_whole(span.count)) : "",
         format_duration(span.dur_total),
         is_wide ? fmt::format(" {:>10}", format_duration(span.dur_mean)) : "",
         format_duration(span.dur_max),
         is_wide ? fmt::format(" {:>11}", span.bytes > 0 ? format_bytes(span.bytes) : "-") : ""));
   }
+  print_left_out(left_out, left_out_count, columns);
 }
 
 // As much of the links of one kind ("csd3.drive" of "drive", "rank 2: host" of "host") as one line
