@@ -26,10 +26,11 @@ inline Error error_from_torch(std::string_view what, std::string_view message) {
   return make_error(ErrorCode::internal, "{}: libtorch failed: {}", what, message);
 }
 
-// A device's allocator has a type for it. What libtorch says after the figures is advice on
+// A device's allocator has a type for it. The plan has promised that what was asked for fits, so it
+// is the run that fails, and not the asking. What libtorch says after the figures is advice on
 // settings of its own.
 inline Error error_of_device_memory(std::string_view what, std::string_view message) {
-  return make_error(ErrorCode::memory,
+  return make_error(ErrorCode::internal,
                     "{}: the device has no memory left; give it more (accelerator_memory), or ask "
                     "for a smaller batch or sequence, or for activations = recompute ({})",
                     what, message.substr(0, message.find(" If reserved but unallocated")));
