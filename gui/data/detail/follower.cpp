@@ -68,6 +68,7 @@ class Follower {
     timeline_made_ = {};
     lacks_room_ = false;
     chosen_made_ = 0;
+    channel_->chosen.publish(nullptr);  // of the file before, where that number was another span's
     problem_.clear();
     return look(channel_->requests());
   }
