@@ -24,8 +24,10 @@ struct Stretch {
   std::int64_t count = 0;
 };
 
+// Where there is no payload an array has a size and no memory, and so has a stretch of it.
 template <typename T>
 std::span<T> elements_of(std::span<T> all, const Stretch& stretch) {
+  if (all.data() == nullptr) return {all.data(), static_cast<std::size_t>(stretch.count)};
   return all.subspan(static_cast<std::size_t>(stretch.first),
                      static_cast<std::size_t>(stretch.count));
 }

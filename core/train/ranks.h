@@ -62,6 +62,10 @@ class Ranks {
   Result<std::unique_ptr<ShardGroups>> make_shard_groups(const shard::RankShare& share) {
     return ShardGroups::make(communicator_, share, costs_);
   }
+  // The same of rank share.rank where there is but this one (ShardGroups::make_simulated).
+  Result<std::unique_ptr<ShardGroups>> make_simulated_groups(const shard::RankShare& share) {
+    return ShardGroups::make_simulated(communicator_, share, costs_);
+  }
   // The newest step that all ranks can go on from: a rank's last commit or the one before it
   // (StateStore::return_to).
   Result<std::int64_t> last_common_step(std::int64_t last_committed);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/optimizer/gradient_stats.h"
-#include "core/shard/groups.h"
 
 namespace sluice::train {
 namespace {
@@ -52,24 +51,48 @@ std::vector<shard::CollectiveKind> ShardGroups::kinds_of(const shard::RankShare&
           {Collective::broadcast, shard::state_group(share.triple)}};
 }
 
+ShardGroups::ShardGroups(collective::Communicator& communicator, const shard::RankShare& share,
+                         std::shared_ptr<const shard::CollectiveLinks> costs)
+    : communicator_(communicator),
+      rank_(share.rank),
+      state_ranks_(shard::groups_of(share.rank, share.triple, share.mesh).state),
+      parameters_shape_(shard::parameter_group(share.triple)),
+      data_shape_(shard::data_group(share.triple, share.mesh)),
+      state_shape_(shard::state_group(share.triple)),
+      costs_(std::move(costs)) {}
+
 Result<std::unique_ptr<ShardGroups>> ShardGroups::make(
     collective::Communicator& communicator, const shard::RankShare& share,
     std::shared_ptr<const shard::CollectiveLinks> costs) {
   std::unique_ptr<ShardGroups> groups(new ShardGroups(communicator, share, std::move(costs)));
-  using Lists = shard::RankGroups;
-  if (share.is_gathered()) {
-    for (GroupId* group : {&groups->gathers_, &groups->scatters_, &groups->sums_}) {
-      ASSIGN_OR_RETURN(*group, make_groups(communicator, share, &Lists::parameters));
-    }
-  }
-  ASSIGN_OR_RETURN(groups->data_, make_groups(communicator, share, &Lists::data));
-  if (share.owners.size() > 1) {
-    ASSIGN_OR_RETURN(groups->state_, make_groups(communicator, share, &Lists::state));
-  }
+  RETURN_IF_ERROR(groups->make_with(share, [&](shard::RankList shard::RankGroups::* kind) {
+    return make_groups(communicator, share, kind);
+  }));
   return groups;
 }
 
-bool ShardGroups::has_replicas() const { return communicator_.ranks_of(data_).size() > 1; }
+Result<std::unique_ptr<ShardGroups>> ShardGroups::make_simulated(
+    collective::Communicator& alone, const shard::RankShare& share,
+    std::shared_ptr<const shard::CollectiveLinks> costs) {
+  std::unique_ptr<ShardGroups> groups(new ShardGroups(alone, share, std::move(costs)));
+  const int own = alone.rank();
+  RETURN_IF_ERROR(groups->make_with(
+      share, [&](shard::RankList shard::RankGroups::*) { return alone.make_group({&own, 1}); }));
+  return groups;
+}
+
+Status ShardGroups::make_with(const shard::RankShare& share, const GroupMaker& make_group) {
+  using Lists = shard::RankGroups;
+  if (share.is_gathered()) {
+    for (GroupId* group : {&gathers_, &scatters_, &sums_}) {
+      ASSIGN_OR_RETURN(*group, make_group(&Lists::parameters));
+    }
+  }
+  ASSIGN_OR_RETURN(data_, make_group(&Lists::data));
+  if (share.owners.size() == 1) return ok_status();
+  ASSIGN_OR_RETURN(state_, make_group(&Lists::state));
+  return ok_status();
+}
 
 // A call with what an operation has room for.
 struct ShardGroups::Ask {
@@ -179,8 +202,8 @@ runtime::Operation ShardGroups::gather_sums(runtime::Runtime& runtime, LayerId l
 
 runtime::Operation ShardGroups::share(runtime::Runtime& runtime, std::int32_t state_part,
                                       std::span<std::uint16_t> parameters) {
-  const int root = communicator_.ranks_of(state_)[static_cast<std::size_t>(state_part)];
-  const bool is_own = root == communicator_.rank();
+  const int root = state_ranks_[static_cast<std::size_t>(state_part)];
+  const bool is_own = root == rank_;
   return operation(runtime, Stage::broadcast,
                    {.in = is_own ? std::as_bytes(parameters) : std::span<const std::byte>(),
                     .out = std::as_writable_bytes(parameters),

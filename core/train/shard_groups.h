@@ -5,12 +5,14 @@
 //
 // Thread contract: the schedule's thread; make() blocks.
 
+#include <functional>
 #include <memory>
 #include <span>
 
 #include "core/collective/communicator.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/collective_links.h"
+#include "core/shard/groups.h"
 #include "core/shard/share.h"
 
 namespace sluice::train {
@@ -22,9 +24,15 @@ class ShardGroups {
   static Result<std::unique_ptr<ShardGroups>> make(
       collective::Communicator& communicator, const shard::RankShare& share,
       std::shared_ptr<const shard::CollectiveLinks> costs);
+  // In simulated time, where no operation's work is begun: the groups of rank `share.rank`, made of
+  // the one rank that there is. It has no others to wait for.
+  static Result<std::unique_ptr<ShardGroups>> make_simulated(
+      collective::Communicator& alone, const shard::RankShare& share,
+      std::shared_ptr<const shard::CollectiveLinks> costs);
   static std::vector<shard::CollectiveKind> kinds_of(const shard::RankShare& share);
 
-  bool has_replicas() const;  // other ranks have the same part of the parameters
+  // Other ranks have the same part of the parameters.
+  bool has_replicas() const { return data_shape_.scope.size() > 1; }
 
   // A layer's parameters: `part` is this rank's, `whole` is the layer.
   runtime::Operation gather(runtime::Runtime& runtime, LayerId layer,
@@ -43,18 +51,19 @@ class ShardGroups {
 
  private:
   ShardGroups(collective::Communicator& communicator, const shard::RankShare& share,
-              std::shared_ptr<const shard::CollectiveLinks> costs)
-      : communicator_(communicator),
-        parameters_shape_(shard::parameter_group(share.triple)),
-        data_shape_(shard::data_group(share.triple, share.mesh)),
-        state_shape_(shard::state_group(share.triple)),
-        costs_(std::move(costs)) {}
+              std::shared_ptr<const shard::CollectiveLinks> costs);
+  using GroupMaker =
+      std::function<Result<collective::GroupId>(shard::RankList shard::RankGroups::*)>;
+  // The groups that a sharding has, each as the maker makes that kind.
+  Status make_with(const shard::RankShare& share, const GroupMaker& make_group);
   struct Ask;
   const shard::GroupShape& shape_of(collective::GroupId group) const;
   runtime::Operation operation(runtime::Runtime& runtime, runtime::Stage stage,
                                const Ask& ask) const;
 
   collective::Communicator& communicator_;
+  std::int32_t rank_;
+  shard::RankList state_ranks_;  // by state part: whose it is
   // Ranks with parts of the same parameters,
   collective::GroupId gathers_{-1};
   collective::GroupId scatters_{-1};

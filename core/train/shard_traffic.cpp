@@ -13,7 +13,9 @@ using shard::Stretch;
 ShardTraffic::ShardTraffic(const Parts& parts)
     : parts_(parts), is_here_(parts.layout.layers.size(), 0), shares_(parts.runtime) {
   if (parts.share.is_gathered()) {
-    pages_ = std::make_unique<offload::ParameterPages>(parts.layout, parts.parameters);
+    const bool has_payload = parts.parameters.data() != nullptr;
+    pages_ = std::make_unique<offload::ParameterPages>(
+        parts.layout, has_payload ? parts.parameters : std::span<std::uint16_t>());
   }
   for (std::size_t part = 0; part < parts.share.owners.size(); ++part) {
     shared_.emplace_back(parts.runtime).set();

@@ -36,8 +36,10 @@ class ShardTraffic {
     shard::Overlaps overlaps;
     const model::FlatLayout& layout;  // of the model
     offload::Offload& offload;
-    std::span<std::uint16_t> parameters;  // of the model: what is computed with
-    std::span<std::uint16_t> part;        // of this rank; without gathers the same
+    // What is computed with, of the model, and this rank's part of it; without gathers the same.
+    // Without payload they have their sizes and no memory.
+    std::span<std::uint16_t> parameters;
+    std::span<std::uint16_t> part;
   };
   explicit ShardTraffic(const Parts& parts);
 
