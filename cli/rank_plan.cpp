@@ -12,6 +12,7 @@
 #include "cli/rank_plan_report.h"
 #include "cli/shard_report.h"
 #include "cli/terminal.h"
+#include "core/simulate/drive_rank.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::cli {
@@ -31,19 +32,32 @@ Status check_held(const std::vector<std::string>& held) {
   return ok_status();
 }
 
-// All keep, all recompute, or the first blocks do, up to each eighth of them.
+// All keep, all recompute, or the first blocks do, up to each eighth of them. With state on drives
+// the first blocks may leave, too, and the others keep or recompute.
 Result<std::vector<model::LayerActivations>> choices_of(const shard::ShardedRun& run,
-                                                        const std::vector<std::string>& held) {
+                                                        const std::vector<std::string>& held,
+                                                        bool may_leave) {
   if (!held.empty()) return std::vector{run.activations};
   std::vector<model::LayerActivations> choices = {model::Activations::keep,
                                                   model::Activations::recompute};
+  const auto add = [&choices](const std::string& text) -> Status {
+    ASSIGN_OR_RETURN(choices.emplace_back(), model::LayerActivations::parse(text));
+    return ok_status();
+  };
   std::set<std::int64_t> ends;
   for (std::int64_t part = 1; part <= kParts; ++part) {
     ends.insert(std::max<std::int64_t>(1, run.shape.layers * part / kParts));
   }
   for (const std::int64_t end : ends) {
-    const std::string text = fmt::format("recompute:1-{},keep", end);
-    ASSIGN_OR_RETURN(choices.emplace_back(), model::LayerActivations::parse(text));
+    RETURN_IF_ERROR(add(fmt::format("recompute:1-{},keep", end)));
+  }
+  if (!may_leave) return choices;
+  for (const std::int64_t end : ends) {
+    for (const char* choice : {"offload", "offload_inputs"}) {
+      for (const char* others : {"keep", "recompute"}) {
+        RETURN_IF_ERROR(add(fmt::format("{}:1-{},{}", choice, end, others)));
+      }
+    }
   }
   return choices;
 }
@@ -55,12 +69,15 @@ std::vector<shard::StateTier> tiers_of(const shard::ShardedRun& run, const std::
 }
 
 // What sluice simulate is told besides what was planned.
-std::string command_of(const RankPlanArguments& arguments) {
+std::string command_of(const RankPlanArguments& arguments, shard::StateTier tier) {
   std::string command =
       fmt::format("sluice simulate {} --platform {} --ranks {}", shell_quoted(arguments.model),
                   shell_quoted(arguments.platform), arguments.ranks);
   for (const std::string& setting : arguments.overrides) {
-    if (!setting.starts_with("activations=")) command += " --set " + shell_quoted(setting);
+    const bool has_setting = tier == shard::StateTier::drives || is_setting_of_any_step(setting);
+    if (has_setting && !setting.starts_with("activations=")) {
+      command += " --set " + shell_quoted(setting);
+    }
   }
   return command;
 }
@@ -75,11 +92,14 @@ Status plan_ranks(const RankPlanArguments& arguments) {
   ShardArguments asked;
   asked.ranks = arguments.ranks;
   asked.overrides = arguments.overrides;
-  if (!arguments.state.empty()) asked.state = arguments.state;
+  asked.state = arguments.state;
   shard::SimulatedPlanRequest request;
   ASSIGN_OR_RETURN(request.run, unsharded_run(config, asked));
-  ASSIGN_OR_RETURN(request.activations, choices_of(request.run, arguments.held));
   request.state_tiers = tiers_of(request.run, arguments.state);
+  const simulate::DriveRank drives = drive_rank(config, asked, request.run);
+  request.drives = &drives;
+  const bool may_leave = request.state_tiers.back() == shard::StateTier::drives;
+  ASSIGN_OR_RETURN(request.activations, choices_of(request.run, arguments.held, may_leave));
   request.memory_cap_bytes = rank_memory_cap_bytes(config, *request.run.platform.cluster);
   request.simulations_max = arguments.simulations;
   ProgressLine progress;
@@ -92,7 +112,8 @@ Status plan_ranks(const RankPlanArguments& arguments) {
   const auto plan = shard::plan_by_simulation(request);
   progress.finish();
   if (!plan.ok()) return plan.error();
-  const RankPlanReport report{.request = request, .plan = *plan, .command = command_of(arguments)};
+  const RankPlanReport report{
+      .request = request, .plan = *plan, .command = command_of(arguments, plan->best.state_tier)};
   print_lines(arguments.json ? rank_plan_json(report) + "\n"
                              : fitted(rank_plan_text(report), terminal_columns()));
   return ok_status();

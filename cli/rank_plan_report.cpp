@@ -94,16 +94,25 @@ std::string head_lines(const RankPlanReport& report) {
   if (run.platform.devices.empty()) {
     text += "State stays in memory: the platform has no [[device]] for it.\n";
   }
+  if (plan.no_drives) {
+    text += fmt::format("No rank has its state on drives: {}.\n", plan.no_drives->message());
+  }
   return text;
+}
+
+std::string activation_line(const shard::ShardedStep& step) {
+  if (step.activation_wait_seconds <= 0) return "";
+  return fmt::format("  activations      {:>9}  in which computing waits for them, of the update\n",
+                     duration(step.activation_wait_seconds));
 }
 
 std::string time_lines(const shard::ShardedStep& step) {
   return fmt::format(
       "\nOf a step:\n  computing        {:>9}\n  update           {:>9}\n"
-      "  waiting          {:>9}  for collectives that nothing hides\n"
+      "  waiting          {:>9}  for collectives that nothing hides\n{}"
       "\nCollectives of a rank, what it sends, and what they take, several at once:\n{}",
       duration(step.compute_seconds), duration(step.update_seconds),
-      duration(step.exposed_seconds()), collectives_text(step));
+      duration(step.exposed_seconds()), activation_line(step), collectives_text(step));
 }
 
 std::string memory_lines(const RankPlanReport& report) {
@@ -132,7 +141,7 @@ std::string other_lines(const shard::SimulatedPlan& plan) {
                         shard::triple_text(other->triple), other->activations.text(),
                         tier_name(other->state_tier), why_longer(*other, plan.best));
   }
-  if (plan.too_large && plan.too_large->formula.bound() < plan.best.step->seconds) {
+  if (plan.too_large && plan.too_large->bound_seconds < plan.best.step->seconds) {
     text +=
         fmt::format("  {:>9}  {}, {}: does not fit, since it takes {} of memory a rank\n", "-",
                     shard::triple_text(plan.too_large->triple), plan.too_large->activations.text(),
@@ -183,11 +192,10 @@ std::string rank_plan_json(const RankPlanReport& report) {
                                  {"platform", run.platform.name},
                                  {"ranks", platform::scope_text(mesh_of(report))}};
   json["plan"] = candidate_json(plan.best);
-  json["seconds"] = {{"planned", step.seconds},
-                     {"bound", plan.bound_seconds},
-                     {"compute", step.compute_seconds},
-                     {"update", step.update_seconds},
-                     {"exposed", step.exposed_seconds()}};
+  json["seconds"] = {
+      {"planned", step.seconds},           {"bound", plan.bound_seconds},
+      {"compute", step.compute_seconds},   {"update", step.update_seconds},
+      {"exposed", step.exposed_seconds()}, {"activation_wait", step.activation_wait_seconds}};
   json["tokens_per_rank_and_second"] = tokens_a_second(run, step);
   json["memory"] = rank_memory_json(plan.best.memory);
   json["memory"]["peak_bytes"] = plan.best.memory.total_bytes();
@@ -200,6 +208,8 @@ std::string rank_plan_json(const RankPlanReport& report) {
   }
   json["too_large"] = nullptr;
   if (plan.too_large) json["too_large"] = candidate_json(*plan.too_large);
+  json["no_drives"] = nullptr;
+  if (plan.no_drives) json["no_drives"] = plan.no_drives->message();
   json["candidates"] = plan.candidate_count;
   json["fitting"] = plan.fitting_count;
   json["simulations"] = plan.simulated_count;

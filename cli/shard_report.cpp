@@ -17,21 +17,30 @@ using runtime::Stage;
 constexpr std::array<Stage, 4> kCollectiveStages = {Stage::all_gather, Stage::reduce_scatter,
                                                     Stage::all_reduce, Stage::broadcast};
 
-// What else a run can be told, a sharded step would not do.
-Status check_overrides(const std::vector<std::string>& overrides) {
-  constexpr std::array<std::string_view, 5> kKnown = {"batch", "sequence", "grad_accum_steps",
-                                                      "activations", "accelerator_memory"};
+constexpr std::array<std::string_view, 5> kOfAnyStep = {"batch", "sequence", "grad_accum_steps",
+                                                        "activations", "accelerator_memory"};
+
+std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
+
+// What else a run can be told, a sharded step with its state in memory would not do.
+Status check_overrides(const std::vector<std::string>& overrides, bool may_be_on_drives) {
   for (const std::string& setting : overrides) {
-    const std::string key = setting.substr(0, setting.find('='));
-    if (std::ranges::count(kKnown, key) > 0) continue;
-    return make_error(ErrorCode::config, "--set {}: a sharded step has {}", key,
-                      fmt::join(kKnown, ", "));
+    const std::string_view key = key_of(setting);
+    if (key == "mesh" || key.starts_with("shard_")) {
+      return make_error(ErrorCode::config, "--set {}: --ranks, --shard and --without say it", key);
+    }
+    if (may_be_on_drives || is_setting_of_any_step(setting)) continue;
+    return make_error(
+        ErrorCode::config,
+        "--set {}: a sharded step with its state in memory has {}; --state drives has "
+        "all settings",
+        key, fmt::join(kOfAnyStep, ", "));
   }
   return ok_status();
 }
 
 Result<shard::StateTier> parse_state_tier(const std::string& text) {
-  if (text == "memory") return shard::StateTier::memory;
+  if (text == "memory" || text.empty()) return shard::StateTier::memory;
   if (text == "drives") return shard::StateTier::drives;
   return make_error(ErrorCode::config, "--state {}: there are memory and drives", text);
 }
@@ -55,10 +64,22 @@ Result<platform::Cluster> cut_cluster(const platform::Cluster& cluster, const st
   return platform::with_mesh(cluster, mesh);
 }
 
-Result<shard::Triple> choose_triple(const shard::ShardedRun& run, const std::string& sharding,
+Result<shard::Triple> choose_triple(const ShardedRuns& runs, const std::string& sharding,
                                     std::int64_t cap_bytes) {
+  const shard::ShardedRun& run = runs.run;
   const platform::Cluster& cluster = *run.platform.cluster;
   if (sharding != "auto") return shard::parse_triple(sharding, cluster.mesh);
+  if (run.state_tier == shard::StateTier::drives) {
+    shard::SimulatedPlanRequest request;
+    request.run = run;
+    request.activations = {run.activations};
+    request.state_tiers = {run.state_tier};
+    request.drives = &runs.drives;
+    request.memory_cap_bytes = cap_bytes;
+    request.compared_triples = 0;
+    ASSIGN_OR_RETURN(const shard::SimulatedPlan plan, shard::plan_by_simulation(request));
+    return plan.best.triple;
+  }
   shard::PlanProblem problem;
   problem.cluster = &cluster;
   problem.step = shard::step_shape(run);
@@ -79,15 +100,32 @@ std::string memory_text(const shard::RankMemory& memory) {
   return text + fmt::format("On its drives are {} of state.\n", format_bytes(memory.drive_bytes));
 }
 
-// How much longer a step is without each overlap that is on.
-Result<std::string> worth_text(const shard::ShardedRun& run, double seconds) {
+bool is_on_drives(const ShardedRuns& runs) {
+  return runs.run.state_tier == shard::StateTier::drives;
+}
+
+Result<shard::ShardedStep> step_of(const ShardedRuns& runs) {
+  return shard::simulate_by(&runs.drives, runs.run);
+}
+
+Result<shard::RankMemory> memory_of(const ShardedRuns& runs) {
+  if (!is_on_drives(runs)) return shard::run_memory(runs.run);
+  ASSIGN_OR_RETURN(const shard::DriveChoice choice, runs.drives.choice(runs.run));
+  return choice.memory;
+}
+
+// How much longer a step is without each overlap that is on. A run that trains has not
+// keep_gathered: a layer is computed anew within its backward.
+Result<std::string> worth_text(const ShardedRuns& runs, double seconds) {
+  const shard::ShardedRun& run = runs.run;
   std::string text;
   for (std::size_t i = 0; i < shard::kOverlapCount; ++i) {
     const auto overlap = static_cast<shard::Overlap>(i);
     if (!run.overlaps.has(overlap)) continue;
+    if (is_on_drives(runs) && overlap == shard::Overlap::keep_gathered) continue;
     shard::ShardedRun without = run;
     without.overlaps = run.overlaps.without(overlap);
-    ASSIGN_OR_RETURN(const shard::ShardedStep step, shard::simulate_sharded(without));
+    ASSIGN_OR_RETURN(const shard::ShardedStep step, shard::simulate_by(&runs.drives, without));
     text += fmt::format("  {:<15} {:>9.3f} s\n", shard::kOverlapNames[i], step.seconds - seconds);
   }
   return text;
@@ -95,9 +133,26 @@ Result<std::string> worth_text(const shard::ShardedRun& run, double seconds) {
 
 }  // namespace
 
+bool is_setting_of_any_step(std::string_view setting) {
+  return std::ranges::count(kOfAnyStep, key_of(setting)) > 0;
+}
+
+simulate::DriveRank drive_rank(settings::RunConfig config, const ShardArguments& arguments,
+                               const shard::ShardedRun& run) {
+  const auto is_said = [&](std::string_view key) {
+    return std::ranges::any_of(arguments.overrides,
+                               [&](const std::string& setting) { return key_of(setting) == key; });
+  };
+  const auto& devices = run.platform.devices;
+  if (!is_said("devices")) config.offload.devices = std::ssize(devices);
+  const bool is_any_plain = std::ranges::any_of(
+      devices, [](const platform::Device& device) { return device.internal_route.empty(); });
+  if (!is_said("method") && is_any_plain) config.offload.method = settings::Method::host;
+  return simulate::DriveRank(std::move(config));
+}
+
 Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
                                         const ShardArguments& arguments) {
-  RETURN_IF_ERROR(check_overrides(arguments.overrides));
   shard::ShardedRun run;
   ASSIGN_OR_RETURN(run.shape, model::load_model_shape(config.files.model));
   ASSIGN_OR_RETURN(run.platform, platform::load_platform(config.files.platform));
@@ -105,6 +160,8 @@ Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
     return make_error(ErrorCode::config, "{}: sharding needs [cluster], and it has none",
                       run.platform.source);
   }
+  const bool may_be_on_drives = arguments.state != "memory" && !run.platform.devices.empty();
+  RETURN_IF_ERROR(check_overrides(arguments.overrides, may_be_on_drives));
   if (!arguments.ranks.empty()) {
     const auto cut = cut_cluster(*run.platform.cluster, arguments.ranks);
     if (!cut.ok()) return cut.error().with_context("--ranks " + arguments.ranks);
@@ -116,7 +173,9 @@ Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
   run.activations = config.arithmetic.activations;
   ASSIGN_OR_RETURN(run.state_tier, parse_state_tier(arguments.state));
   ASSIGN_OR_RETURN(run.overlaps, parse_overlaps(arguments.without));
-  RETURN_IF_ERROR(shard::check_sharded(run));
+  shard::ShardedRun checked = run;
+  if (may_be_on_drives) checked.activations = model::Activations::keep;
+  RETURN_IF_ERROR(shard::check_sharded(checked));
   return run;
 }
 
@@ -126,12 +185,14 @@ std::int64_t rank_memory_cap_bytes(const settings::RunConfig& config,
   return asked_bytes > 0 ? asked_bytes : cluster.memory_bytes;
 }
 
-Result<shard::ShardedRun> sharded_run(const settings::RunConfig& config,
-                                      const ShardArguments& arguments) {
-  ASSIGN_OR_RETURN(shard::ShardedRun run, unsharded_run(config, arguments));
-  ASSIGN_OR_RETURN(run.triple, choose_triple(run, arguments.sharding,
-                                             rank_memory_cap_bytes(config, *run.platform.cluster)));
-  return run;
+Result<ShardedRuns> sharded_run(const settings::RunConfig& config,
+                                const ShardArguments& arguments) {
+  ASSIGN_OR_RETURN(const shard::ShardedRun run, unsharded_run(config, arguments));
+  ShardedRuns runs{run, drive_rank(config, arguments, run)};
+  ASSIGN_OR_RETURN(runs.run.triple,
+                   choose_triple(runs, arguments.sharding,
+                                 rank_memory_cap_bytes(config, *run.platform.cluster)));
+  return runs;
 }
 
 double tokens_a_second(const shard::ShardedRun& run, const shard::ShardedStep& step) {
@@ -163,9 +224,11 @@ nlohmann::ordered_json rank_memory_json(const shard::RankMemory& memory) {
           {"buffers", memory.buffer_bytes},       {"state_on_drives", memory.drive_bytes}};
 }
 
-Result<std::string> shard_report_text(const shard::ShardedRun& run) {
-  ASSIGN_OR_RETURN(const shard::ShardedStep step, shard::simulate_sharded(run));
-  ASSIGN_OR_RETURN(const std::string worth, worth_text(run, step.seconds));
+Result<std::string> shard_report_text(const ShardedRuns& runs) {
+  const shard::ShardedRun& run = runs.run;
+  ASSIGN_OR_RETURN(const shard::ShardedStep step, step_of(runs));
+  ASSIGN_OR_RETURN(const shard::RankMemory memory, memory_of(runs));
+  ASSIGN_OR_RETURN(const std::string worth, worth_text(runs, step.seconds));
   std::string text = fmt::format(
       "SIMULATED: {} on {}, {} ranks; parameters, gradients and state over {}\n\n"
       "A step takes {:.3f} s, {:.0f} tokens a rank and second. Computing takes {:.3f} s of it, the "
@@ -174,13 +237,19 @@ Result<std::string> shard_report_text(const shard::ShardedRun& run) {
       shard::triple_text(run.triple), step.seconds, tokens_a_second(run, step),
       step.compute_seconds, step.update_seconds, step.exposed_seconds());
   text += "Collectives of a rank, what it sends, and what they take, several at once:\n" +
-          collectives_text(step) + "\n" + memory_text(shard::run_memory(run));
+          collectives_text(step) + "\n" + memory_text(memory);
+  if (step.activation_wait_seconds > 0) {
+    text += fmt::format("Forward and backward wait {:.3f} s for activations on drives.\n",
+                        step.activation_wait_seconds);
+  }
   if (!worth.empty()) text += "\nA step is longer without:\n" + worth;
   return text;
 }
 
-Result<std::string> shard_report_json(const shard::ShardedRun& run) {
-  ASSIGN_OR_RETURN(const shard::ShardedStep step, shard::simulate_sharded(run));
+Result<std::string> shard_report_json(const ShardedRuns& runs) {
+  const shard::ShardedRun& run = runs.run;
+  ASSIGN_OR_RETURN(const shard::ShardedStep step, step_of(runs));
+  ASSIGN_OR_RETURN(const shard::RankMemory memory, memory_of(runs));
   nlohmann::ordered_json report = {{"model", run.shape.name},
                                    {"platform", run.platform.name},
                                    {"sharding", shard::triple_text(run.triple)},
@@ -188,10 +257,11 @@ Result<std::string> shard_report_json(const shard::ShardedRun& run) {
                                     {{"total", step.seconds},
                                      {"compute", step.compute_seconds},
                                      {"update", step.update_seconds},
-                                     {"exposed", step.exposed_seconds()}}},
+                                     {"exposed", step.exposed_seconds()},
+                                     {"activation_wait", step.activation_wait_seconds}}},
                                    {"tokens_per_rank_and_second", tokens_a_second(run, step)},
-                                   {"memory_bytes", shard::run_memory(run).total_bytes()},
-                                   {"memory", rank_memory_json(shard::run_memory(run))}};
+                                   {"memory_bytes", memory.total_bytes()},
+                                   {"memory", rank_memory_json(memory)}};
   put_collectives(step, report);
   return json_text(report, 2);
 }

@@ -68,6 +68,8 @@ Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
           ? config_like(arguments.like, arguments.overrides)
           : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
   ASSIGN_OR_RETURN(config.batch.rank_count, rank_count_of(arguments.ranks));
+  const bool is_mesh = arguments.ranks.find('x') != std::string::npos;
+  if (is_mesh && config.shards.mesh == "auto") config.shards.mesh = arguments.ranks;
   return config;
 }
 
@@ -216,11 +218,11 @@ Status simulate_once(const SimulateArguments& arguments) {
 
 Status simulate_ranks(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
-  ASSIGN_OR_RETURN(const shard::ShardedRun run,
+  ASSIGN_OR_RETURN(const ShardedRuns runs,
                    sharded_run(config, {arguments.sharding, arguments.ranks, arguments.state,
                                         arguments.without, arguments.overrides}));
   ASSIGN_OR_RETURN(const std::string report,
-                   arguments.json ? shard_report_json(run) : shard_report_text(run));
+                   arguments.json ? shard_report_json(runs) : shard_report_text(runs));
   print_lines(arguments.json ? report + "\n" : fitted(report, terminal_columns()));
   return ok_status();
 }
@@ -285,9 +287,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
       ->excludes(database);
   command->add_option("--ranks", arguments->ranks,
-                      "with a cluster: a step of one of 8 ranks, or 4x2 (in a node x nodes), that "
-                      "each have the whole model, and drives like the platform's; batch is one "
-                      "rank's. With --shard: as if the cluster had only 4x2 ranks");
+                      "with a cluster: a step of one of 8 ranks, or 4x2 (in a node x nodes), each "
+                      "with drives like the platform's, and the whole model or what shard_state "
+                      "and the like say; batch is one rank's. With --shard: as if the cluster had "
+                      "only 4x2 ranks");
   CLI::Option* sharding =
       command
           ->add_option("--shard", arguments->sharding,
@@ -299,8 +302,11 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
           ->excludes("--sweep")
           ->excludes("--platform-set");
   command
-      ->add_option("--state", arguments->state,
-                   "with --shard: where a rank's state lies, memory or drives")
+      ->add_option(
+          "--state", arguments->state,
+          "with --shard: where a rank's state lies: memory, in which a micro-batch goes "
+          "through all layers, or drives, with the step of a run that trains, its settings "
+          "and activations that leave")
       ->needs(sharding);
   command
       ->add_option("--without", arguments->without,

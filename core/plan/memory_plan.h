@@ -54,6 +54,9 @@ struct ModelMemory {
 };
 ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run);
 
+// 16-bit parameters in host memory: all of them, a window of them, or this rank's and a window.
+MemoryItems parameter_items(const RunPlan& run);
+
 // With state_cache=auto nothing is kept yet.
 MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
 // The memory of the accelerator, beside the plan of the process. There is one.

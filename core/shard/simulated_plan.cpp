@@ -13,6 +13,14 @@
 namespace sluice::shard {
 namespace {
 
+bool leaves_memory(const ShardedRun& run, const model::LayerActivations& activations) {
+  const std::int32_t layer_count = run.shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layer_count; ++l) {
+    if (model::is_offloaded(activations.of(LayerId{l}))) return true;
+  }
+  return false;
+}
+
 const char* tier_words(StateTier tier) {
   return tier == StateTier::drives ? ", state on drives" : "";
 }
@@ -51,22 +59,77 @@ PlanCandidate make_candidate(const platform::Platform& platform, const KeptRun& 
   candidate.formula.update_seconds =
       static_cast<double>(update_ns(platform, kept.step, triple, tier)) / 1e9;
   candidate.formula.communication = communication_time(*platform.cluster, kept.step, triple);
+  candidate.bound_seconds = candidate.formula.bound();
   return candidate;
 }
 
-std::vector<PlanCandidate> all_candidates(const SimulatedPlanRequest& request) {
-  std::vector<PlanCandidate> candidates;
-  const std::vector<Triple> triples = all_triples(request.run.platform.cluster->mesh);
-  for (const model::LayerActivations& activations : request.activations) {
-    const KeptRun kept(request.run, activations);
-    for (const StateTier tier : request.state_tiers) {
-      for (const Triple& triple : triples) {
-        candidates.push_back(make_candidate(request.run.platform, kept, triple, tier));
+// All that there is to choose from, except what cannot be.
+class Candidates {
+ public:
+  explicit Candidates(const SimulatedPlanRequest& request)
+      : request_(request), triples_(all_triples(request.run.platform.cluster->mesh)) {}
+
+  Result<std::vector<PlanCandidate>> all() {
+    for (const model::LayerActivations& activations : request_.activations) {
+      for (const StateTier tier : request_.state_tiers) {
+        if (tier == StateTier::drives && request_.drives != nullptr) {
+          RETURN_IF_ERROR(add_on_drives(activations));
+        } else if (!leaves_memory(request_.run, activations)) {
+          add(activations, tier);
+        }
       }
     }
+    if (!candidates_.empty()) return candidates_;
+    if (refused_) return *refused_;
+    return make_error(ErrorCode::config,
+                      "activations={}: nothing leaves memory in these steps; plan and simulate "
+                      "have --state drives for it, and with shard_state=auto name the scopes",
+                      request_.activations.front().text());
   }
-  return candidates;
-}
+
+  // Why the first with state on drives cannot be, where none can.
+  std::optional<Error> no_drives() const {
+    const bool has_some = std::ranges::any_of(
+        candidates_, [](const PlanCandidate& one) { return one.state_tier == StateTier::drives; });
+    return has_some ? std::nullopt : refused_;
+  }
+
+ private:
+  void add(const model::LayerActivations& activations, StateTier tier) {
+    const KeptRun kept(request_.run, activations);
+    for (const Triple& triple : triples_) {
+      candidates_.push_back(make_candidate(request_.run.platform, kept, triple, tier));
+    }
+  }
+
+  // The scope of the gradients changes nothing in such a step: a rank has of them what it updates.
+  Status add_on_drives(const model::LayerActivations& activations) {
+    for (const Triple& triple : triples_) {
+      if (triple.gradients != triple.state) continue;
+      PlanCandidate candidate;
+      candidate.triple = triple;
+      candidate.activations = activations;
+      candidate.state_tier = StateTier::drives;
+      const auto choice = request_.drives->choice(with_choices(request_.run, candidate));
+      if (!choice.ok()) {
+        const ErrorCode code = choice.error().code();
+        if (code != ErrorCode::memory && code != ErrorCode::config) return choice.error();
+        if (!refused_) refused_ = choice.error();
+        continue;
+      }
+      candidate.memory = choice->memory;
+      candidate.formula = choice->formula;
+      candidate.bound_seconds = choice->bound_seconds;
+      candidates_.push_back(std::move(candidate));
+    }
+    return ok_status();
+  }
+
+  const SimulatedPlanRequest& request_;
+  std::vector<Triple> triples_;
+  std::vector<PlanCandidate> candidates_;
+  std::optional<Error> refused_;  // the first
+};
 
 Error nothing_fits(const SimulatedPlanRequest& request,
                    const std::vector<PlanCandidate>& candidates) {
@@ -105,13 +168,18 @@ class Search {
     double best_seconds = std::numeric_limits<double>::infinity();
     for (PlanCandidate& candidate : fitting) {
       const bool is_compared = std::ssize(seen_) < request_.compared_triples && is_new(candidate);
-      if (candidate.formula.bound() >= best_seconds && !is_compared) continue;
+      if (candidate.bound_seconds >= best_seconds && !is_compared) continue;
       if (is_over()) {
-        is_exhaustive_ &= candidate.formula.bound() >= best_seconds;
+        is_exhaustive_ &= candidate.bound_seconds >= best_seconds;
         continue;
       }
-      const ShardedRun run = with_choices(request_.run, candidate);
-      ASSIGN_OR_RETURN(candidate.step, simulate_sharded(run));
+      Result<ShardedStep> step =
+          simulate_by(request_.drives, with_choices(request_.run, candidate));
+      if (!step.ok()) {
+        if (!can_be_passed_over(candidate, step.error())) return step.error();
+        continue;
+      }
+      candidate.step = std::move(*step);
       if (is_new(candidate)) seen_.push_back(candidate.triple);
       best_seconds = std::min(best_seconds, candidate.step->seconds);
       ++simulated_count_;
@@ -120,9 +188,17 @@ class Search {
     return ok_status();
   }
   int simulated_count() const { return simulated_count_; }
+  // Why a candidate could not be simulated, if one could not.
+  const std::optional<Error>& refused() const { return refused_; }
   bool is_exhaustive() const { return is_exhaustive_; }
 
  private:
+  // The simulation finds what a formula does not: a drive, a device or the host that is too small.
+  bool can_be_passed_over(const PlanCandidate& candidate, const Error& error) {
+    if (!refused_) refused_ = error;
+    return candidate.state_tier == StateTier::drives &&
+           (error.code() == ErrorCode::memory || error.code() == ErrorCode::config);
+  }
   bool is_new(const PlanCandidate& candidate) const {
     return std::ranges::count(seen_, candidate.triple) == 0;
   }
@@ -133,6 +209,7 @@ class Search {
 
   const SimulatedPlanRequest& request_;
   std::vector<Triple> seen_;  // of which one was simulated
+  std::optional<Error> refused_;
   int simulated_count_ = 0;
   bool is_exhaustive_ = true;
 };
@@ -156,12 +233,21 @@ ShardedRun with_choices(const ShardedRun& run, const PlanCandidate& candidate) {
   return with;
 }
 
+Result<ShardedStep> simulate_by(const DriveSteps* drives, const ShardedRun& run) {
+  const bool is_on_drives = run.state_tier == StateTier::drives && drives != nullptr;
+  return is_on_drives ? drives->step(run) : simulate_sharded(run);
+}
+
 Result<SimulatedPlan> plan_by_simulation(const SimulatedPlanRequest& request) {
   CHECK(!request.activations.empty());
   CHECK(!request.state_tiers.empty());
-  RETURN_IF_ERROR(check_sharded(request.run));
-  std::vector<PlanCandidate> candidates = all_candidates(request);
+  ShardedRun checked = request.run;
+  checked.activations = model::Activations::keep;  // those of the request are looked at apart
+  RETURN_IF_ERROR(check_sharded(checked));
+  Candidates choices(request);
+  ASSIGN_OR_RETURN(std::vector<PlanCandidate> candidates, choices.all());
   SimulatedPlan plan;
+  plan.no_drives = choices.no_drives();
   plan.candidate_count = static_cast<int>(candidates.size());
   const std::int64_t cap_bytes = request.memory_cap_bytes;
   const auto too_large = std::ranges::stable_partition(candidates, [&](const PlanCandidate& one) {
@@ -172,14 +258,17 @@ Result<SimulatedPlan> plan_by_simulation(const SimulatedPlanRequest& request) {
   candidates.erase(too_large.begin(), too_large.end());
   std::ranges::stable_sort(candidates, by_formula);
   plan.fitting_count = static_cast<int>(candidates.size());
-  plan.bound_seconds = std::ranges::min(candidates, {}, [](const PlanCandidate& one) {
-                         return one.formula.bound();
-                       }).formula.bound();
+  plan.bound_seconds =
+      std::ranges::min_element(candidates, {}, &PlanCandidate::bound_seconds)->bound_seconds;
   Search search(request);
   RETURN_IF_ERROR(search.run(candidates));
   plan.simulated_count = search.simulated_count();
   plan.is_exhaustive = search.is_exhaustive();
   std::erase_if(candidates, [](const PlanCandidate& one) { return !one.step; });
+  if (candidates.empty()) return *search.refused();
+  const bool has_drives = std::ranges::any_of(
+      candidates, [](const PlanCandidate& one) { return one.state_tier == StateTier::drives; });
+  if (!has_drives && search.refused()) plan.no_drives = search.refused();
   std::ranges::stable_sort(candidates, by_step);
   plan.best = std::move(candidates.front());
   plan.others.assign(std::make_move_iterator(candidates.begin() + 1),

@@ -75,7 +75,8 @@ Status check_sharded(const ShardedRun& run) {
   for (std::int32_t l = 0; l < layer_count; ++l) {
     if (!model::is_offloaded(run.activations.of(LayerId{l}))) continue;
     return make_error(ErrorCode::config,
-                      "activations={}: with sharding a layer keeps or recomputes",
+                      "activations={}: with the state in memory a layer keeps or recomputes; use "
+                      "--state drives, on which activations lie, too",
                       run.activations.text());
   }
   return check_triple(run.triple, run.platform.cluster->mesh);

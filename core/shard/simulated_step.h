@@ -1,5 +1,6 @@
 #pragma once
-// A sharded step in simulated time: RankStep as it is, on a RankMachine.
+// A sharded step in simulated time: RankStep as it is, on a RankMachine. A rank's state on drives
+// is a bound of their links here; core/simulate/drive_rank.h has the schedule of such a rank.
 //
 // Thread contract: one call on one thread; deterministic.
 
@@ -36,6 +37,8 @@ struct ShardedStep {
   double seconds = 0;          // a step among like ones, from end to end
   double compute_seconds = 0;  // forward and backward
   double update_seconds = 0;   // and what a step costs besides
+  // Forward and backward waited for activations on drives; mostly part of update_seconds.
+  double activation_wait_seconds = 0;
   std::array<StageUse, runtime::kStageCount> stages{};
 
   const StageUse& of(runtime::Stage stage) const { return stages[runtime::index_of(stage)]; }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/offload/assembly.h"
-#include "core/offload/parameter_store.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
 #include "core/runtime/clocks.h"
@@ -34,8 +33,9 @@ Status check_capacity(const plan::RunPlan& plan) {
 // The 16-bit parameters and what the offload takes, without state that stays in memory; what
 // computing takes is not known here.
 std::int64_t host_bytes(const plan::RunPlan& plan) {
-  return offload::parameter_memory_bytes(plan.layout, plan.options) +
-         plan.activations.host_bytes() +
+  std::int64_t parameter_bytes = 0;
+  for (const MemoryItem& item : plan::parameter_items(plan)) parameter_bytes += item.size_bytes;
+  return parameter_bytes + plan.activations.host_bytes() +
          offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state).host_bytes();
 }
 
@@ -116,9 +116,9 @@ class Machine {
  public:
   using TakeStep = decltype(&train::training_step);
 
-  // `ranks`: null, it is the only one.
+  // `part`: null, it is the only rank.
   static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, TakeStep how,
-                                               train::Ranks* ranks) {
+                                               const RankPart* part) {
     std::unique_ptr<Machine> machine(new Machine(plan, how));
     ASSIGN_OR_RETURN(machine->assembly_,
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
@@ -127,6 +127,7 @@ class Machine {
     machine->activations_.emplace(activation::ActivationCarrier::Parts{
         machine->runtime_, plan.platform, machine->assembly_->drives(), plan.layout,
         plan.activations});
+    if (part != nullptr && part->groups() != nullptr) machine->attach_shards(plan, *part);
     machine->context_.reset(new train::StepContext{
         .runtime = machine->runtime_,
         .platform = plan.platform,
@@ -135,7 +136,8 @@ class Machine {
         .layer_costs = plan.layer_costs,
         .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
         .activations = &*machine->activations_,
-        .ranks = ranks});
+        .ranks = part != nullptr ? &part->ranks() : nullptr,
+        .shards = machine->shards_ ? &*machine->shards_ : nullptr});
     return machine;
   }
 
@@ -148,7 +150,11 @@ class Machine {
     step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
     return ok_status();
   }
-  Status settle() { return runtime_.run(offload().settle()); }
+  Status settle() {
+    const Status settled = runtime_.run(offload().settle());
+    const Status shared = shards_ ? runtime_.run(shards_->settle()) : ok_status();
+    return settled.ok() ? shared : settled;
+  }
 
  private:
   Machine(const plan::RunPlan& plan, TakeStep how)
@@ -158,12 +164,23 @@ class Machine {
         factory_(csd::Payload::none),
         step_(step_plan(plan)) {}
 
+  void attach_shards(const plan::RunPlan& plan, const RankPart& part) {
+    const auto sized = [](std::int64_t count) {
+      return std::span<std::uint16_t>(static_cast<std::uint16_t*>(nullptr),
+                                      static_cast<std::size_t>(count));
+    };
+    shards_.emplace(train::ShardTraffic::Parts{
+        runtime_, *part.groups(), plan.share, part.overlaps(), plan.layout, offload(),
+        sized(plan.layout.parameter_count), sized(plan.share.parameters.parameter_count)});
+  }
+
   TakeStep take_step_;
   state::Layout layout_;
   runtime::Runtime runtime_;
   csd::EmulatedFactory factory_;
   std::unique_ptr<offload::Assembly> assembly_;
   std::optional<activation::ActivationCarrier> activations_;
+  std::optional<train::ShardTraffic> shards_;
   std::unique_ptr<train::StepContext> context_;
   train::StepPlan step_;
 };
@@ -230,12 +247,12 @@ Status take_shown(const plan::RunPlan& plan, Machine& machine, ShownSteps& shown
 
 Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
                                      const SimulationRecording* recording,
-                                     runtime::OperationSink* listener, train::Ranks* ranks) {
+                                     runtime::OperationSink* listener, const RankPart* part) {
   ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(check_capacity(plan));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how, ranks));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how, part));
   ShownSteps shown(plan, *machine);
   const Status taken = take_shown(plan, *machine, shown, recording, listener);
   // A step that is not shown is under way still, also where nothing could be recorded.
@@ -274,8 +291,9 @@ Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
 }
 
 Result<SimulatedStep> simulate_rank(const plan::RunPlan& plan, const RankPart& part,
-                                    const SimulationRecording* recording) {
-  return simulate_steps(plan, &train::training_step, recording, nullptr, &part.ranks());
+                                    const SimulationRecording* recording,
+                                    runtime::OperationSink* listener) {
+  return simulate_steps(plan, &train::training_step, recording, listener, &part);
 }
 
 Result<SimulatedStep> simulate_by_batches(const plan::RunPlan& plan) {

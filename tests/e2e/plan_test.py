@@ -237,6 +237,24 @@ def the_page_of_ranks_is_for_people(_):
 
 
 @test
+def ranks_with_their_state_on_drives_are_simulated_as_planned(_):
+    on = ("plan", SAMPLES / "models/gpt2-1.6b.toml", "--platform",
+          SAMPLES / "platforms/smartssd-2x4.toml", "--ranks", "2x4", "--set", "method=csd")
+    for cap, leaves in (("24GB", False), ("3GB", True)):
+        plan = sluice(*on, "--state", "drives", "--set", f"accelerator_memory={cap}",
+                      "--json").json()
+        require(plan["exhaustive"], f"{plan}")
+        require_equal(plan["plan"]["state"], "drives", "state")
+        require_equal("offload" in plan["plan"]["activations"], leaves, f"something leaves: {cap}")
+        step = sluice(*shlex.split(plan["command"])[1:], "--json").json()
+        require_equal(step["seconds"]["total"], plan["seconds"]["planned"], "seconds again")
+        require_equal(step["memory_bytes"], plan["memory"]["peak_bytes"], "memory again")
+    text = sluice(*on).done().out
+    require_words(text, ["PLANNED by simulated steps", "no other choice is shorter"], "the page")
+    require(all(len(line) <= 80 for line in text.splitlines()), f"wide lines: {text}")
+
+
+@test
 def what_ranks_do_not_have_is_refused(_):
     on = ("plan", LLAMA, *CLUSTER)
     for arguments, words in [(("--ranks", "16x8"), "more than the cluster's 8x8"),

@@ -240,6 +240,34 @@ def a_sharding_by_formula_counts_activations(_):
         2, ["the smallest cap that works"])
 
 
+RANKS = (SAMPLES / "models/gpt2-0.34b.toml", "--platform",
+         SAMPLES / "platforms/smartssd-2x4.toml")
+
+
+@test
+def a_sharded_step_with_its_state_on_drives_is_the_one_of_a_run(_):
+    run = ("--set", "method=csd", "--set", "devices=4", "--set", "activations=offload:1-12,keep")
+    sharded = sluice("simulate", *RANKS, "--shard", "zero2", "--state", "drives", *run,
+                     "--json").json()
+    like_a_run = sluice("simulate", *RANKS, "--ranks", "2x4", "--set", "shard_state=2x4",
+                        *run, "--json").json()
+    require_equal(sharded["seconds"]["total"], like_a_run["seconds"]["total"], "seconds")
+    require(sharded["seconds"]["update"] > 0 <= sharded["seconds"]["exposed"], f"{sharded}")
+    require_equal(sharded["collectives"]["broadcast"]["count"], 8, "one owner each")
+    text = sluice("simulate", *RANKS, "--shard", "zero3", "--state", "drives", *run).done().out
+    require_words(text, ["2x4 ranks", "On its drives are", "gather_backward"], "the report")
+    require("keep_gathered" not in text, f"a run has no such choice: {text}")
+
+
+@test
+def a_step_over_one_rank_is_that_of_one(_):
+    run = ("--set", "method=csd", "--set", "devices=4", "--json")
+    alone = sluice("simulate", *RANKS, *run).json()
+    sharded = sluice("simulate", *RANKS, "--shard", "data_parallel", "--ranks", "1x1", "--state",
+                     "drives", *run).json()
+    require_equal(sharded["seconds"]["total"], alone["seconds"]["total"], "seconds")
+
+
 @test
 def a_sharding_that_cannot_be_is_refused(place):
     for shard, words in [(("--shard", "4x1,2x1,8x1"), "rule of order"),
@@ -249,6 +277,10 @@ def a_sharding_that_cannot_be_is_refused(place):
                          ((), "no [[device]]")]:
         sluice("simulate", LLAMA, *CLUSTER, *shard).refused(2, [words])
     sluice("simulate", MODEL, *ON_TESTBED, "--shard", "zero3").refused(2, ["needs [cluster]"])
+    for settings, words in [(("activations=offload",), "use --state drives"),
+                            (("shard_state=2x4", "--state", "drives"), "--shard and --without say"),
+                            (("parameter_tier=storage", "--state", "drives"), "parameter_tier")]:
+        sluice("simulate", *RANKS, "--shard", "zero3", "--set", *settings).refused(2, [words])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,147 @@
+#include "core/simulate/drive_rank.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/model/kept_bytes.h"
+#include "core/offload/offload_memory.h"
+#include "core/plan/memory_plan.h"
+#include "core/simulate/drive_rank_bound.h"
+#include "core/simulate/rank_part.h"
+#include "core/simulate/rank_times.h"
+
+namespace sluice::simulate {
+namespace {
+
+constexpr std::int64_t kLogitBytes = 2;
+
+// The setting shard_overlap. keep_gathered is no choice in it (plan::shard_overlaps).
+std::string overlap_words(const shard::Overlaps& overlaps) {
+  std::string words;
+  for (std::size_t i = 0; i < shard::kOverlapCount; ++i) {
+    const auto overlap = static_cast<shard::Overlap>(i);
+    if (overlap == shard::Overlap::keep_gathered || !overlaps.has(overlap)) continue;
+    words += (words.empty() ? "" : ",") + std::string(shard::kOverlapNames[i]);
+  }
+  return words.empty() ? "none" : words;
+}
+
+struct LayerBytes {
+  std::int64_t all = 0;     // what its backward needs, the head's logits too
+  std::int64_t input = 0;   // where it is computed anew
+  std::int64_t logits = 0;  // which stay in memory, unless the head is computed anew
+};
+
+LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
+  const settings::BatchConfig& batch = plan.config.batch;
+  const auto bytes_of = [&](model::Activations as_if) {
+    const auto blocks =
+        model::kept_block_bytes(plan.shape, layer, batch.batch, batch.sequence, as_if);
+    return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+  };
+  LayerBytes bytes{.all = bytes_of(model::Activations::offload),
+                   .input = bytes_of(model::Activations::offload_inputs)};
+  if (index_of(layer) + 1 == plan.layout.layer_count()) {
+    bytes.logits = batch.batch * batch.sequence * plan.shape.vocabulary * kLogitBytes;
+  }
+  bytes.all += bytes.logits;
+  return bytes;
+}
+
+// All micro-batches go through a layer before the next one, so what stays, stays of each. The
+// widest layer that has its own in memory only while it is computed comes on top, and what is on
+// its way to the drives and back.
+std::int64_t activation_bytes(const plan::RunPlan& plan) {
+  std::int64_t kept_bytes = 0;
+  std::int64_t widest_bytes = 0;
+  for (const LayerId layer : all_ids<LayerId>(plan.layout.layer_count())) {
+    const LayerBytes bytes = layer_bytes(plan, layer);
+    const model::Activations choice = plan.config.arithmetic.activations.of(layer);
+    if (choice == model::Activations::keep) kept_bytes += bytes.all;
+    if (choice == model::Activations::keep) continue;
+    if (choice == model::Activations::recompute) kept_bytes += bytes.input;
+    if (choice == model::Activations::offload) kept_bytes += bytes.logits;
+    widest_bytes = std::max(widest_bytes, bytes.all);
+  }
+  const std::int64_t on_their_way =
+      std::min(plan.activations.buffer_bytes, plan.activations.step_bytes());
+  return plan.activations.micro_step_count * kept_bytes + widest_bytes + on_their_way;
+}
+
+// An accelerator behind a link has two layers at a time, and the tables; the rest is in host
+// memory, whose cap the simulation checks.
+void put_parameters_on_accelerator(const plan::RunPlan& plan, shard::RankMemory& memory) {
+  std::int64_t largest = 0;
+  for (std::size_t l = 1; l < plan.layout.layers.size(); ++l) {
+    largest = std::max(largest, plan.layout.layers[l].count);
+  }
+  memory.parameter_bytes = 2 * plan.layout.layers.front().count + 2 * 2 * largest;
+  memory.gradient_bytes =
+      2 * plan.layout.largest_layer_elements() * optimizer::bytes_of(plan.options.gradient_kind);
+}
+
+void put_all_in_one_memory(const plan::RunPlan& plan, shard::RankMemory& memory) {
+  for (const MemoryItem& item : plan::parameter_items(plan)) {
+    memory.parameter_bytes += item.size_bytes;
+  }
+  const offload::OffloadMemoryPlan offload =
+      offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state);
+  memory.gradient_bytes = offload.layer_gradient_bytes + offload.gradient_store_bytes;
+  memory.buffer_bytes = offload.host_bytes() - memory.gradient_bytes;
+}
+
+shard::RankMemory memory_of(const plan::RunPlan& plan) {
+  shard::RankMemory memory;
+  memory.activation_bytes = activation_bytes(plan);
+  memory.drive_bytes = 4 * plan.geometry.variable_count * plan.geometry.parameter_count;
+  if (plan.platform.accelerator_routes.empty()) {
+    put_all_in_one_memory(plan, memory);
+  } else {
+    put_parameters_on_accelerator(plan, memory);
+  }
+  return memory;
+}
+
+}  // namespace
+
+Result<plan::RunPlan> DriveRank::plan(const shard::ShardedRun& run) const {
+  settings::RunConfig config = config_;
+  if (config.offload.gradient_work == offload::GradientWork::accelerator) {
+    return make_error(ErrorCode::config,
+                      "gradient_work=accelerator goes with one rank only: the gradients of several "
+                      "are added up in host memory");
+  }
+  const platform::Scope& mesh = run.platform.cluster->mesh;
+  config.batch.batch = run.batch;
+  config.batch.sequence = run.sequence;
+  config.batch.grad_accum_steps = run.micro_batches;
+  config.batch.rank_count = mesh.size();
+  config.arithmetic.activations = run.activations;
+  config.shards.mesh = platform::scope_text(mesh);
+  config.shards.parameters = platform::scope_text(run.triple.parameters);
+  config.shards.gradients = platform::scope_text(run.triple.gradients);
+  config.shards.state = platform::scope_text(run.triple.state);
+  config.shards.overlap = overlap_words(run.overlaps);
+  return plan::plan_run(config, run.shape, run.platform);
+}
+
+Result<shard::DriveChoice> DriveRank::choice(const shard::ShardedRun& run) const {
+  ASSIGN_OR_RETURN(const plan::RunPlan planned, plan(run));
+  shard::DriveChoice choice = drive_rank_bound(planned);
+  choice.memory = memory_of(planned);
+  return choice;
+}
+
+Result<shard::ShardedStep> DriveRank::step(const shard::ShardedRun& run) const {
+  ASSIGN_OR_RETURN(plan::RunPlan planned, plan(run));
+  RankTimes times;
+  if (planned.config.batch.rank_count == 1) {
+    ASSIGN_OR_RETURN(const SimulatedStep alone, simulate_step(planned, nullptr, &times));
+    return times.mean_step(alone);
+  }
+  ASSIGN_OR_RETURN(const RankPart part, RankPart::take(planned));
+  ASSIGN_OR_RETURN(const SimulatedStep step, simulate_rank(planned, part, nullptr, &times));
+  return times.mean_step(step);
+}
+
+}  // namespace sluice::simulate
