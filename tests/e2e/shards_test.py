@@ -179,7 +179,7 @@ def sharded_ranks_that_are_killed_go_on_to_the_same_bits(place):
 
 
 @test
-def settings_of_shards_that_are_wrong_are_said_once(place):
+def settings_of_shards_that_are_wrong_are_refused(place):
     code, _, err = launched(place, output=place / "wrong", **sharded("2x1,1x1,1x1", "2x2")).done()
     require(code != 0, "a wrong triple is accepted")
     require_words(err, ["breaks the rule of order"], "the error")
