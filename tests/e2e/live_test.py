@@ -97,11 +97,12 @@ def a_hundred_live_changes_move_no_bit_of_a_dense_run(place):
     for i in range(100):
         answer = line.ask(id=i, do="set", knobs=random_settings(chance), who="test")
         require(answer["ok"], f"refused: {answer}")
-        if i % 10 == 0:
+        if i % 5 == 0:
             wait_for_next_step(database)
     line.close()
     tuned = stopped(run, database)
-    require(len(changes_of(database)) > 100, "fewer changes than asked for")
+    # Of changes of one knob within a step the last one counts; some are to the value in force.
+    require(len(changes_of(database)) > 60, "fewer changes than asked for")
     require_as_untouched(place, tuned)
 
 
