@@ -25,13 +25,17 @@ struct Drawn {
 };
 
 platform::Platform drawn_platform(const Scope& mesh, Drawn& drawn) {
+  // One after the other: in what order a call takes its arguments differs between compilers.
+  const std::int64_t drive_read = drawn.between(1, 30);
+  const std::int64_t step_us = drawn.between(0, 500);
+  const std::int64_t rank_adamw = drawn.between(1, 20);
+  const std::int64_t matmul = drawn.between(1, 200);
   auto platform = platform::parse_platform(
       fmt::format("name = \"test\"\n[host]\n[compute]\nmatmul = \"{} TFLOP/s\"\n[cluster]\n"
                   "ranks = 1\nnodes = 1\nadamw = \"{} Gelem/s\"\nstep = \"{} us\"\n"
                   "[[device]]\nname = \"drive\"\ncount = 2\nvia = []\ndrive = {{ read = \"{} "
                   "GB/s\", write = \"2 GB/s\", duplex = \"half\" }}\n",
-                  drawn.between(1, 200), drawn.between(1, 20), drawn.between(0, 500),
-                  drawn.between(1, 30)),
+                  matmul, rank_adamw, step_us, drive_read),
       "test.toml");
   REQUIRE(platform.ok());
   platform::Cluster cluster = measured_cluster(mesh, drawn.random);

@@ -10,6 +10,7 @@
 #include "core/shard/simulated_plan.h"
 #include "core/simulate/rank_part.h"
 #include "tests/core/simulate/sample_plan.h"
+#include "tests/sanitizer.h"
 
 using namespace sluice;
 using namespace sluice::simulate;
@@ -21,11 +22,7 @@ using shard::Triple;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kProblems = 20;
-#else
-constexpr int kProblems = 200;
-#endif
+constexpr int kProblems = kIsSanitized ? 20 : 200;
 
 template <typename T>
 T value_of(Result<T> result) {
@@ -167,6 +164,17 @@ platform::Platform drawn_platform(Drawn& drawn) {
     links += fmt::format("between = {{ bandwidth = \"{} GB/s\", latency = \"10 us\" }}\n",
                          drawn.between(1, 20));
   }
+  // One after the other: in what order a call takes its arguments differs between compilers.
+  const std::int64_t engine = drawn.between(50, 900);
+  const std::int64_t drive_write = drawn.between(300, 4000);
+  const std::int64_t drive_read = drawn.between(300, 6000);
+  const std::int64_t link_read = drawn.between(1, 8);
+  const std::int64_t step_us = drawn.between(0, 500);
+  const std::int64_t rank_adamw = drawn.between(50, 3000);
+  const std::int64_t matmul = drawn.between(1, 60);
+  const std::int64_t checksum = drawn.between(1, 12);
+  const std::int64_t stage = drawn.between(100, 2000);
+  const std::int64_t host_adamw = drawn.between(100, 2000);
   const std::string text = fmt::format(
       "name = \"drawn\"\n[host]\nadamw = \"{} Melem/s\"\nstage = \"{} Melem/s\"\n"
       "checksum = \"{} GB/s\"\n[compute]\nmatmul = \"{} TFLOP/s\"\n"
@@ -177,10 +185,8 @@ platform::Platform drawn_platform(Drawn& drawn) {
       "drive = {{ read = \"{} MB/s\", write = \"{} MB/s\", duplex = \"half\" }}\n"
       "internal = {{ read = \"2 GB/s\", write = \"2 GB/s\", duplex = \"half\" }}\n"
       "engine = {{ adamw = \"{} Melem/s\", launch = \"20 us\" }}\n",
-      drawn.between(100, 2000), drawn.between(100, 2000), drawn.between(1, 12),
-      drawn.between(1, 60), mesh.ranks, mesh.nodes, drawn.between(50, 3000), drawn.between(0, 500),
-      links, drawn.between(1, 8), drawn.between(300, 6000), drawn.between(300, 4000),
-      drawn.between(50, 900));
+      host_adamw, stage, checksum, matmul, mesh.ranks, mesh.nodes, rank_adamw, step_us, links,
+      link_read, drive_read, drive_write, engine);
   return value_of(platform::parse_platform(text, "drawn.toml"));
 }
 
@@ -292,6 +298,7 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
     on_drives_count += plan->best.state_tier == StateTier::drives ? 1 : 0;
     leaving_count += leaves(plan->best.activations) ? 1 : 0;
   }
+  if (kIsSanitized) return;  // so few need not be of every kind
   CHECK(infeasible_count > 0);
   CHECK(capped_count > kProblems / 4);
   CHECK(spared_count > kProblems / 2);
