@@ -38,7 +38,7 @@ const char* sluice_record_error(void) { return last_error.c_str(); }
 
 sluice_recording* sluice_record_start(const char* path, const char* name, sluice_level level) {
   if (level < SLUICE_OFF || level > SLUICE_ALL) {
-    last_error = fmt::format("sluice_record_start: there is no level {}", static_cast<int>(level));
+    last_error = fmt::format("sluice_record_start: there is no level {}", level);
     return nullptr;
   }
   auto state = RecordingState::start(or_empty(path), or_empty(name), static_cast<Level>(level));

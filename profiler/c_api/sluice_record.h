@@ -36,12 +36,14 @@ typedef uint64_t sluice_span_ref;
 #define SLUICE_NO_SPAN ((sluice_span_ref) - 1)
 
 // What each level adds to the one before.
-typedef enum sluice_level {
+enum {
   SLUICE_OFF,
   SLUICE_STEPS,      // steps
   SLUICE_TRANSFERS,  // spans and instants
   SLUICE_ALL         // counters and flows
-} sluice_level;
+};
+// One of these. An integer, so that a value that is none can be passed, and refused.
+typedef int32_t sluice_level;
 
 // Why the last call that failed on this thread did; "" if none has.
 SLUICE_RECORD_API const char* sluice_record_error(void);

@@ -101,7 +101,7 @@ def a_hundred_live_changes_move_no_bit_of_a_dense_run(place):
             wait_for_next_step(database)
     line.close()
     tuned = stopped(run, database)
-    # Of changes of one knob within a step the last one counts; some are to the value in force.
+    # The last change of a knob within a step counts; some are to the value in force.
     require(len(changes_of(database)) > 60, "fewer changes than asked for")
     require_as_untouched(place, tuned)
 
