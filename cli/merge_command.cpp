@@ -31,7 +31,7 @@ Result<std::string> output_of(const MergeArguments& arguments) {
 
 Status merge(const MergeArguments& arguments) {
   ASSIGN_OR_RETURN(const std::string output, output_of(arguments));
-  const std::vector<std::string> databases = databases_of_ranks(arguments.runs);
+  const std::vector<std::string> databases = analyze::databases_of(arguments.runs);
   for (const std::string& database : databases) {
     std::error_code error;
     if (!std::filesystem::equivalent(database, output, error)) continue;

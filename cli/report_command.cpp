@@ -36,7 +36,7 @@ struct ReportArguments {
 
 // Never over the run itself, with --force or without.
 Status refuse_to_overwrite_a_run(const ReportArguments& arguments) {
-  std::vector<std::string> read = databases_of_ranks({arguments.database});
+  std::vector<std::string> read = analyze::databases_of({arguments.database});
   read.push_back(arguments.database_b);
   for (const std::string& database : read) {
     std::error_code error;
@@ -144,9 +144,10 @@ Status write_export(const ReportArguments& arguments) {
 }
 
 void add_common(CLI::App* command, const std::shared_ptr<ReportArguments>& arguments) {
-  add_whole_run_argument(*command, "database", arguments->database,
-                         "the run database, or its folder, also of a run of several ranks, which "
-                         "are read as one; the run may be live");
+  add_run_argument(*command, "database", arguments->database,
+                   "the run database, or its folder, also of a run of several ranks, which are "
+                   "read as one; the run may be live",
+                   FolderOfRanks::allow);
   command->add_flag("--force", arguments->force, "write over what is there");
 }
 

@@ -6,18 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
 
 namespace sluice::cli {
 
+// A folder that has no run.db but one of each rank: the command wants one of them, or reads them as
+// one run (cli/whole_run.h), and gets the folder.
+enum class FolderOfRanks : std::uint8_t { refuse, allow };
+
 CLI::Option* add_run_argument(CLI::App& command, const std::string& name, std::string& path,
-                              const std::string& what);
-
-// The database of each rank, for a folder of a run of several ranks (OUTPUT); other paths as
-// database_of() has them.
-std::vector<std::string> databases_of_ranks(const std::vector<std::string>& paths);
-
-// The run.db of a folder that has one; any other path as it is.
-std::string database_of(const std::string& path);
+                              const std::string& what, FolderOfRanks ranks = FolderOfRanks::refuse);
 
 }  // namespace sluice::cli

@@ -126,7 +126,7 @@ Result<Shown> read_ranks(const ShowArguments& arguments,
 }
 
 Result<Shown> read(ShowArguments& arguments) {
-  arguments.databases = databases_of_ranks(arguments.databases);
+  arguments.databases = analyze::databases_of(arguments.databases);
   if (arguments.databases.size() == 1) return read_run(arguments, arguments.databases.front());
   ASSIGN_OR_RETURN(const std::vector<analyze::RankRecord> records,
                    analyze::open_rank_records(arguments.databases));

@@ -1,7 +1,6 @@
 #include "cli/whole_run.h"
 
 #include "cli/progress_line.h"
-#include "cli/run_argument.h"
 #include "profiler/analyze/rank_records.h"
 #include "profiler/report/merged_record.h"
 
@@ -9,7 +8,7 @@ namespace sluice::cli {
 
 Result<WholeRun> WholeRun::open(const std::string& path) {
   WholeRun run;
-  run.databases_ = databases_of_ranks({path});
+  run.databases_ = analyze::databases_of({path});
   if (analyze::rank_databases_in(path).empty()) {
     ASSIGN_OR_RETURN(run.reader_, rundb::Reader::open(run.own_database()));
     return run;
@@ -27,18 +26,6 @@ Result<WholeRun> WholeRun::open(const std::string& path) {
   run.merged_.emplace(std::move(merged));
   ASSIGN_OR_RETURN(run.reader_, rundb::Reader::open(run.merged_->path()));
   return run;
-}
-
-CLI::Option* add_whole_run_argument(CLI::App& command, const std::string& name, std::string& path,
-                                    const std::string& what) {
-  return command.add_option(name, path, what)
-      ->required()
-      ->transform(CLI::Validator(
-          [](std::string& given) {
-            given = database_of(given);
-            return std::string();
-          },
-          "", "database"));
 }
 
 }  // namespace sluice::cli

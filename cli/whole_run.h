@@ -1,10 +1,9 @@
 #pragma once
 // A run that a command reads as one database, though it may have one a rank: those are merged into
-// a file that is gone with the object; and the argument that names it.
+// a file that is gone with the object.
 //
 // Thread contract: main thread.
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,10 +14,6 @@
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
-
-// As add_run_argument(); OUTPUT may be the folder of a run of several ranks, and stays as it is.
-CLI::Option* add_whole_run_argument(CLI::App& command, const std::string& name, std::string& path,
-                                    const std::string& what);
 
 class WholeRun {
  public:

@@ -13,14 +13,6 @@
 namespace sluice::shard {
 namespace {
 
-bool leaves_memory(const ShardedRun& run, const model::LayerActivations& activations) {
-  const std::int32_t layer_count = run.shape.flat_layout().layer_count();
-  for (std::int32_t l = 0; l < layer_count; ++l) {
-    if (model::is_offloaded(activations.of(LayerId{l}))) return true;
-  }
-  return false;
-}
-
 const char* tier_words(StateTier tier) {
   return tier == StateTier::drives ? ", state on drives" : "";
 }
@@ -74,7 +66,7 @@ class Candidates {
       for (const StateTier tier : request_.state_tiers) {
         if (tier == StateTier::drives && request_.drives != nullptr) {
           RETURN_IF_ERROR(add_on_drives(activations));
-        } else if (!leaves_memory(request_.run, activations)) {
+        } else if (!leaves_memory(request_.run.shape, activations)) {
           add(activations, tier);
         }
       }

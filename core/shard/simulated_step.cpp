@@ -61,6 +61,14 @@ bool is_any_recomputed(const ShardedRun& run) {
 
 }  // namespace
 
+bool leaves_memory(const model::ModelShape& shape, const model::LayerActivations& activations) {
+  const std::int32_t layer_count = shape.flat_layout().layer_count();
+  for (std::int32_t l = 0; l < layer_count; ++l) {
+    if (model::is_offloaded(activations.of(LayerId{l}))) return true;
+  }
+  return false;
+}
+
 Status check_sharded(const ShardedRun& run) {
   if (!run.platform.cluster) {
     return make_error(ErrorCode::config, "{}: no [cluster], whose ranks a model is sharded over",
@@ -71,9 +79,7 @@ Status check_sharded(const ShardedRun& run) {
     return make_error(ErrorCode::config, "{}: no [[device]], on which a rank's state could lie",
                       run.platform.source);
   }
-  const std::int32_t layer_count = run.shape.flat_layout().layer_count();
-  for (std::int32_t l = 0; l < layer_count; ++l) {
-    if (!model::is_offloaded(run.activations.of(LayerId{l}))) continue;
+  if (leaves_memory(run.shape, run.activations)) {
     return make_error(ErrorCode::config,
                       "activations={}: with the state in memory a layer keeps or recomputes; use "
                       "--state drives, on which activations lie, too",

@@ -55,6 +55,9 @@ LayerTimes layer_times(const ShardedRun& run);
 // matrix products of core/model/flop.h.
 double model_flop_per_token(const ShardedRun& run);
 
+// Whether any layer's activations leave memory, or its input does.
+bool leaves_memory(const model::ModelShape& shape, const model::LayerActivations& activations);
+
 // What simulate_sharded() refuses before it begins.
 Status check_sharded(const ShardedRun& run);
 

@@ -11,6 +11,7 @@
 #include "core/plan/memory_plan.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/runtime.h"
+#include "core/shard/message_memory.h"
 #include "core/simulate/batch_order.h"
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/rank_part.h"
@@ -36,6 +37,7 @@ std::int64_t host_bytes(const plan::RunPlan& plan) {
   std::int64_t parameter_bytes = 0;
   for (const MemoryItem& item : plan::parameter_items(plan)) parameter_bytes += item.size_bytes;
   return parameter_bytes + plan.activations.host_bytes() +
+         shard::message_memory_bytes(plan.share, plan.config.batch.rank_count) +
          offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state).host_bytes();
 }
 

@@ -15,23 +15,9 @@ namespace fs = std::filesystem;
 
 constexpr double kWakeShare = 0.01;  // of the progress that is worth a frame
 
-struct Found {
-  std::vector<std::string> databases;
-  bool is_of_ranks = false;  // to be merged
-};
-
-Found databases_of(const std::vector<std::string>& paths) {
-  Found found{.databases = {}, .is_of_ranks = paths.size() > 1};
-  for (const std::string& path : paths) {
-    const std::vector<std::string> ranks = analyze::rank_databases_in(path);
-    found.is_of_ranks = found.is_of_ranks || !ranks.empty();
-    found.databases.insert(found.databases.end(), ranks.begin(), ranks.end());
-    if (!ranks.empty()) continue;
-    std::error_code error;
-    const fs::path own = fs::path(path) / "run.db";
-    found.databases.push_back(fs::exists(own, error) ? own.string() : path);
-  }
-  return found;
+// Several databases, or a folder of several ranks: to be merged.
+bool are_of_ranks(const std::vector<std::string>& paths) {
+  return paths.size() > 1 || !analyze::rank_databases_in(paths.front()).empty();
 }
 
 // OUTPUT of OUTPUT/rank-0/run.db and so on, where these are all that it has.
@@ -69,10 +55,10 @@ Opening::~Opening() {
 }
 
 Opened Opening::open() {
-  const Found found = databases_of(paths_);
-  if (!found.is_of_ranks) return {.database = found.databases.front(), .ranks = {}, .problem = {}};
+  const std::vector<std::string> databases = analyze::databases_of(paths_);
+  if (!are_of_ranks(paths_)) return {.database = databases.front(), .ranks = {}, .problem = {}};
   auto ranks = std::make_shared<MergedRanks>();
-  const auto records = open_ranks(found.databases, *ranks);
+  const auto records = open_ranks(databases, *ranks);
   if (!records.ok()) return {.database = {}, .ranks = {}, .problem = records.error().message()};
   ranks->file = into_;
   if (ranks->file == nullptr) {

@@ -52,20 +52,6 @@ std::vector<TrackFacts> ordered_tracks(const analyze::RunInfo& info) {
   return tracks;
 }
 
-// Their tracks are those of "ranks"; no drive is on the way.
-std::set<std::int64_t> rank_links_of(const analyze::RunInfo& info) {
-  std::set<std::int64_t> of_ranks;
-  std::set<std::int64_t> others;
-  for (const auto& [id, track] : info.tracks) {
-    std::string_view root = analyze::root_of(info, track).name;
-    const std::string prefix = analyze::rank_prefix(track.rank);
-    if (root.starts_with(prefix)) root.remove_prefix(prefix.size());
-    (root == "ranks" ? of_ranks : others).insert(track.links.begin(), track.links.end());
-  }
-  for (const std::int64_t id : others) of_ranks.erase(id);
-  return of_ranks;
-}
-
 std::vector<ChangeMark> changes_of(const analyze::RunInfo& info) {
   std::vector<ChangeMark> changes;
   for (const rundb::KnobChangeRow& change : info.knob_changes) {
@@ -169,7 +155,6 @@ Result<RunFacts> load_run_facts(rundb::Reader& reader) {
   facts.knobs = knobs_of(facts.info, knobs);
   ASSIGN_OR_RETURN(facts.device_subgroups, load_device_subgroups(reader, facts.info));
   facts.changes = changes_of(facts.info);
-  facts.rank_links = rank_links_of(facts.info);
   facts.tracks = ordered_tracks(facts.info);
   facts.method_line = facts.info.mode.method;
   facts.stand_ins = facts.info.mode.stand_ins;

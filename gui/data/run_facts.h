@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,7 +44,6 @@ struct RunFacts {
   // As the record has them, which keeps no words and no help: the values last in force.
   std::vector<control::Knob> knobs;
   std::vector<std::int64_t> device_subgroups;  // by device, when the recording began
-  std::set<std::int64_t> rank_links;  // ids of links that only what ranks send one another crosses
   std::vector<rundb::StatRow> stats;
   std::vector<rundb::StatRow> losses;
 

@@ -68,9 +68,8 @@ RunSummary summary_of(const std::string& path) {
   RunSummary summary;
   summary.path = path;
   summary.loss = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<std::string> ranks = analyze::rank_databases_in(path);
-  summary.rank_count = ranks.size();
-  const auto reader = rundb::Reader::open(ranks.empty() ? path : ranks.front());
+  summary.rank_count = analyze::rank_databases_in(path).size();
+  const auto reader = rundb::Reader::open(analyze::databases_of({path}).front());
   if (!reader.ok() || !read_summary(**reader, summary).ok()) summary.name.clear();
   return summary;
 }
@@ -86,8 +85,7 @@ std::vector<RunSummary> list_runs(const std::string& folder,
   }
   std::vector<std::pair<fs::file_time_type, std::string>> by_time;
   for (const std::string& path : paths) {
-    const std::vector<std::string> ranks = analyze::rank_databases_in(path);
-    by_time.emplace_back(fs::last_write_time(ranks.empty() ? path : ranks.front(), error), path);
+    by_time.emplace_back(fs::last_write_time(analyze::databases_of({path}).front(), error), path);
   }
   std::ranges::sort(by_time, std::greater<>());
   if (by_time.size() > kListedMax) by_time.resize(kListedMax);

@@ -48,18 +48,13 @@ Result<std::vector<NamePair>> name_pairs(const std::string& database, Stretch a,
   return names;
 }
 
-// What there is once of several ranks is rank 0's.
-std::string own_database(const std::string& path) {
-  const std::vector<std::string> ranks = analyze::rank_databases_in(path);
-  return ranks.empty() ? path : ranks.front();
-}
-
 }  // namespace
 
 RunPair compare_two_runs(const std::string& database_a, const std::string& database_b) {
   RunPair pair;
-  pair.a = own_database(database_a);
-  pair.b = own_database(database_b);
+  // What there is once of several ranks is rank 0's.
+  pair.a = analyze::databases_of({database_a}).front();
+  pair.b = analyze::databases_of({database_b}).front();
   Result<analyze::Comparison> comparison = analyze::compare_runs(pair.a, pair.b);
   if (!comparison.ok()) {
     pair.problem = comparison.error().message();

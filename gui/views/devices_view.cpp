@@ -281,13 +281,9 @@ void DevicesView::draw_links(const std::function<bool(const analyze::LinkLoad&)>
   for (const analyze::LinkLoad& load : pieces_.verdict->analysis.links) {
     if (!belongs(load)) continue;
     const bool is_read = load.direction == rundb::Direction::read;
-    const bool is_of_ranks = pieces_.facts().rank_links.contains(load.link_id);
     const std::string name = load.name.substr(load.name.find('.') + 1);
-    draw_load((name + (is_of_ranks ? ""
-                       : is_read   ? " up"
-                                   : " down"))
-                  .c_str(),
-              load.share, colour_of(analyze::Cause::host_link));
+    const char* way = load.is_between_ranks ? "" : is_read ? " up" : " down";
+    draw_load((name + way).c_str(), load.share, colour_of(analyze::Cause::host_link));
     const std::string clock = pieces_.facts().info.clock_note();
     ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
                           rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,

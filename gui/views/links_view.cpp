@@ -1,7 +1,5 @@
 #include "gui/views/links_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/words.h"
@@ -29,20 +27,13 @@ bool is_chosen(const RunPieces& pieces, const analyze::LinkLoad& load) {
          std::ranges::find(track->second.links, load.link_id) != track->second.links.end();
 }
 
-std::string direction_of(const RunFacts& facts, const analyze::LinkLoad& load) {
-  if (facts.rank_links.contains(load.link_id)) return "to other ranks";
-  const bool is_read = load.direction == rundb::Direction::read;
-  return fmt::format("{} {}", is_read ? "out of" : "into",
-                     load.name.ends_with(".link") ? "accelerator" : "drives");
-}
-
-void draw_row(const RunFacts& facts, const analyze::LinkLoad& load, bool is_marked) {
+void draw_row(const analyze::LinkLoad& load, bool is_marked) {
   ImGui::TableNextRow();
   if (is_marked) mark_table_row();
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(load.name.c_str());
   ImGui::TableNextColumn();
-  ImGui::TextUnformatted(direction_of(facts, load).c_str());
+  ImGui::TextUnformatted(analyze::direction_text(load).c_str());
   ImGui::TableNextColumn();
   draw_figure(bytes_text(static_cast<double>(load.bytes)));
   ImGui::TableNextColumn();
@@ -100,8 +91,7 @@ void LinksView::draw_content() {
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 2);
   ImGui::TableSetupColumn(words::kOfLimit);
   ImGui::TableHeadersRow();
-  for (const analyze::LinkLoad& load : links)
-    draw_row(pieces_.facts(), load, is_chosen(pieces_, load));
+  for (const analyze::LinkLoad& load : links) draw_row(load, is_chosen(pieces_, load));
   ImGui::EndTable();
 }
 

@@ -4,11 +4,31 @@
 #include <map>
 
 #include "profiler/analyze/intervals.h"
+#include "profiler/analyze/track_order.h"
 
 namespace sluice::analyze {
 
 bool is_shared_link(const std::string& name) {
   return !name.ends_with(".drive") && !name.ends_with(".internal") && !name.ends_with(".link");
+}
+
+std::set<std::int64_t> links_between_ranks(const RunInfo& info) {
+  std::set<std::int64_t> of_ranks;
+  std::set<std::int64_t> others;
+  for (const auto& [id, track] : info.tracks) {
+    std::string_view root = root_of(info, track).name;
+    const std::string prefix = rank_prefix(track.rank);
+    if (root.starts_with(prefix)) root.remove_prefix(prefix.size());
+    (root == "ranks" ? of_ranks : others).insert(track.links.begin(), track.links.end());
+  }
+  for (const std::int64_t id : others) of_ranks.erase(id);
+  return of_ranks;
+}
+
+std::string direction_text(const LinkLoad& load) {
+  if (load.is_between_ranks) return "to other ranks";
+  const std::string way = load.direction == rundb::Direction::read ? "out of " : "into ";
+  return way + (load.name.ends_with(".link") ? "accelerator" : "drives");
 }
 
 LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
@@ -32,6 +52,7 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     }
   }
   const double time_scale = info_.time_scale();
+  const std::set<std::int64_t> between_ranks = links_between_ranks(info_);
   for (auto& [key, of] : moved) {
     const auto link = std::ranges::find(info_.links, key.first, &rundb::LinkRow::id);
     if (link == info_.links.end()) continue;
@@ -41,6 +62,7 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
     load.direction = key.second;
     load.is_of_drive = link->name.ends_with(".drive") || link->name.ends_with(".internal");
     load.is_shared = is_shared_link(link->name);
+    load.is_between_ranks = between_ranks.contains(link->id);
     load.bytes = static_cast<std::int64_t>(of.bytes);
     load.bytes_per_s_max =
         (key.second == rundb::Direction::read ? link->read_bytes_per_s : link->write_bytes_per_s) /

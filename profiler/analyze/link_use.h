@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,19 +19,27 @@ namespace sluice::analyze {
 // front.
 bool is_shared_link(const std::string& name);
 
+// Ids of links that nothing crosses but what ranks send one another: their tracks are those of
+// "ranks", of any rank.
+std::set<std::int64_t> links_between_ranks(const RunInfo& info);
+
 struct LinkLoad {
   std::int64_t link_id = 0;
   std::string name;
   rundb::Direction direction = rundb::Direction::read;
   bool is_of_drive = false;  // between a drive and its update engine, or the drive's own
   bool is_shared = false;    // by devices; false: of one device
-  std::int64_t bytes = 0;    // payload and padding, as far as transfers lie in the step
+  bool is_between_ranks = false;
+  std::int64_t bytes = 0;  // payload and padding, as far as transfers lie in the step
   // By the run's own clock, as all its times are: a slower clock has a lower limit.
   double bytes_per_s_max = 0;
   double bytes_per_s = 0;  // while something moved
   double share = 0;        // of the step that moving these bytes takes at the most
   TimeNs busy_ns = 0;      // something was moving in this direction
 };
+
+// "out of drives", "into accelerator", "to other ranks": what people read of its direction.
+std::string direction_text(const LinkLoad& load);
 
 class LinkUse {
  public:

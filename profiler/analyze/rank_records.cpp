@@ -140,6 +140,23 @@ std::vector<std::string> rank_databases_in(const std::string& folder) {
   return databases;
 }
 
+std::string database_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return path;
+  const std::filesystem::path database = std::filesystem::path(path) / "run.db";
+  return std::filesystem::exists(database, error) ? database.string() : path;
+}
+
+std::vector<std::string> databases_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> databases;
+  for (const std::string& path : paths) {
+    const std::vector<std::string> ranks = rank_databases_in(path);
+    databases.insert(databases.end(), ranks.begin(), ranks.end());
+    if (ranks.empty()) databases.push_back(database_of(path));
+  }
+  return databases;
+}
+
 Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>& paths) {
   std::vector<RankRecord> records;
   for (const std::string& path : paths) {

@@ -28,6 +28,12 @@ struct RankRecord {
 // their names; none: it is none.
 std::vector<std::string> rank_databases_in(const std::string& folder);
 
+// The run.db of a folder that has one; any other path as it is.
+std::string database_of(const std::string& path);
+// The databases of the runs that the paths name: of a folder of several ranks theirs, rank 0's
+// first; else database_of().
+std::vector<std::string> databases_of(const std::vector<std::string>& paths);
+
 // By rank, all of them. ErrorCode::config, with what to do: a database is of no run of several
 // ranks, of another run, or of a rank that is there already; a rank is missing.
 Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>& paths);

@@ -150,6 +150,7 @@ class Analysis {
     sum.direction = load.direction;
     sum.is_of_drive = load.is_of_drive;
     sum.is_shared = load.is_shared;
+    sum.is_between_ranks = load.is_between_ranks;
     sum.bytes_per_s_max = load.bytes_per_s_max;
     sum.bytes += load.bytes;
     sum.busy_ns += load.busy_ns;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <string>
 
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/trend.h"
@@ -14,18 +16,24 @@ namespace {
 // Payload by step: read, write.
 using BytesByStep = std::map<std::int64_t, std::array<double, 2>>;
 
-// The fullest link, where devices share several, one behind the other.
-Result<BytesByStep> shared_link_bytes(rundb::Reader& reader) {
+// The fullest link, where devices share several, one behind the other. What ranks send one another
+// crosses other links.
+Result<BytesByStep> shared_link_bytes(rundb::Reader& reader, const RunInfo& info) {
   BytesByStep bytes;
+  std::set<std::string> between_ranks;
+  for (const std::int64_t id : links_between_ranks(info)) {
+    const auto link = std::ranges::find(info.links, id, &rundb::LinkRow::id);
+    if (link != info.links.end()) between_ranks.insert(link->name);
+  }
   RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT step_id, link, direction = 'write', bytes FROM link_bytes WHERE step_id IS NOT NULL",
-      [&bytes](std::span<const rundb::Cell> row) {
+      [&](std::span<const rundb::Cell> row) {
         const auto* step = std::get_if<std::int64_t>(&row[0]);
         const auto* link = std::get_if<std::string>(&row[1]);
         const auto* way = std::get_if<std::int64_t>(&row[2]);
         const auto* moved = std::get_if<std::int64_t>(&row[3]);
         if (step == nullptr || link == nullptr || way == nullptr || moved == nullptr ||
-            !is_shared_link(*link)) {
+            !is_shared_link(*link) || between_ranks.contains(*link)) {
           return ok_status();
         }
         double& most = bytes[*step][*way == 0 ? 0 : 1];
@@ -98,7 +106,7 @@ class Stretches {
 
 Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& info,
                                           const std::vector<rundb::StepRow>& steps) {
-  ASSIGN_OR_RETURN(const BytesByStep bytes, shared_link_bytes(reader));
+  ASSIGN_OR_RETURN(const BytesByStep bytes, shared_link_bytes(reader, info));
   return Stretches(info, bytes).of(steps);
 }
 

@@ -80,14 +80,15 @@ class Job:
     def text(self):
         return self.said.read_text() if self.said.exists() else ""
 
-    def ended(self):
-        """How it ended, and what it and its ranks have said."""
+    def ends(self, how):
+        """As Slurm counts it. What the job and its ranks have said."""
         self.cluster.wait_until(self.is_over, f"the end of job {self.number}")
-        return self.cluster.state_of(self.number), self.text()
+        said = self.text()
+        require_equal(self.cluster.state_of(self.number), how, f"end of the job: {said}")
+        return said
 
     def json(self):
-        how, said = self.ended()
-        require_equal(how, "COMPLETED", f"end of the job: {said}")
+        said = self.ends("COMPLETED")
         return json.loads(said[said.index("{"):])
 
 
@@ -133,15 +134,13 @@ def a_job_that_is_told_to_end_commits_and_the_same_script_goes_on(place):
         told = Job(cluster, place, "run", steps=MANY_STEPS)
         told.wait_for_step(1)
         cluster.run("scancel", "--signal=TERM", told.number)
-        how, said = told.ended()
-        require_equal(how, "COMPLETED", f"end of a job that is told to end: {said}")
+        said = told.ends("COMPLETED")
         last = told.committed()
         require(1 <= last < MANY_STEPS, f"it ended after step {last}: {said}")
         cancelled = Job(cluster, place, "run", steps=MANY_STEPS)
         cancelled.wait_for_step(last + 1)
         cluster.run("scancel", cancelled.number)
-        how, said = cancelled.ended()
-        require_equal(how, "CANCELLED", f"end of a job that is cancelled: {said}")
+        cancelled.ends("CANCELLED")
         found = Job(cluster, place, "run", steps=MANY_STEPS).json()
     require_equal(found["state_digest"], plain["state_digest"], "digest after both")
 
@@ -155,8 +154,7 @@ def a_killed_rank_ends_the_job_and_the_same_script_goes_on(place):
         there = ranks_of(place)
         require_equal(len(there), RANKS, "ranks that run")
         os.kill(there[-1], signal.SIGKILL)
-        how, said = job.ended()
-        require_equal(how, "FAILED", f"end of the job: {said}")
+        said = job.ends("FAILED")
         require_words(said, ["Killed"], "what srun says")
         require_equal(ranks_of(place), [], "ranks that are left")
         found = Job(cluster, place, "run", steps=MANY_STEPS).json()

@@ -117,6 +117,7 @@ Json links_json(const analyze::RunAnalysis& analysis) {
   for (const analyze::LinkLoad& load : analysis.links) {
     rows.push_back({{"name", load.name},
                     {"direction", direction_name(load.direction)},
+                    {"direction_text", analyze::direction_text(load)},
                     {"is_shared", load.is_shared},
                     {"bytes", load.bytes},
                     {"bytes_per_s", load.bytes_per_s},

@@ -28,14 +28,11 @@ function drawLinks() {
   const columns = [{ title: 'link' }, { title: 'direction' }, { title: 'bytes', num: true },
     { title: `bandwidth ${data.words.when_active}`, num: true }, { title: 'limit', num: true },
     { title: 'busy', num: true }, { title: '' }, { title: data.words.of_limit, num: true }];
-  const draw = (some) => table(columns, some.map((row) => {
-    const ends = row.name.endsWith('.link') ? 'accelerator' : 'drives';
-    return [row.name, `${row.direction === 'read' ? 'out of' : 'into'} ${ends}`,
-      bytes(row.bytes), rate(row.bytes_per_s),
-      row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
-      meter(row.share, causeColours.get(row.is_shared ? 'host link' : row.direction)),
-      element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))];
-  }));
+  const draw = (some) => table(columns, some.map((row) => [
+    row.name, row.direction_text, bytes(row.bytes), rate(row.bytes_per_s),
+    row.bytes_per_s_max > 0 ? rate(row.bytes_per_s_max) : 'not stated', time(row.busy_ns),
+    meter(row.share, causeColours.get(row.is_shared ? 'host link' : row.direction)),
+    element('span', row.share > 0.97 ? 'limit' : '', perCent(row.share))]));
   // The fullest first: that is the one to look at. Those that devices share are always shown.
   const ordered = [...rows].sort((a, b) => b.share - a.share);
   const isShown = (row, i) => ordered.length <= 14 || i < 10 || row.is_shared;

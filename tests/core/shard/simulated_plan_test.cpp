@@ -9,20 +9,13 @@
 #include <random>
 
 #include "core/shard/activation_memory.h"
+#include "tests/core/shard/drawn_run.h"
 #include "tests/core/shard/test_cluster.h"
 
 namespace sluice::shard {
 namespace {
 
 using model::Activations;
-
-struct Drawn {
-  explicit Drawn(std::uint64_t seed) : random(seed) {}
-  std::int64_t between(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-  }
-  std::mt19937_64 random;
-};
 
 platform::Platform drawn_platform(const Scope& mesh, Drawn& drawn) {
   // One after the other: in what order a call takes its arguments differs between compilers.
@@ -48,18 +41,8 @@ platform::Platform drawn_platform(const Scope& mesh, Drawn& drawn) {
 SimulatedPlanRequest drawn_request(Drawn& drawn) {
   constexpr Scope kMeshes[] = {{2, 2}, {4, 1}, {1, 4}, {2, 1}, {3, 2}};
   SimulatedPlanRequest request;
-  ShardedRun& run = request.run;
-  run.shape = {.name = "drawn",
-               .layers = drawn.between(1, 3),
-               .hidden = 64 * drawn.between(1, 4),
-               .heads = 4,
-               .sequence = 128,
-               .vocabulary = drawn.between(100, 2000)};
-  run.platform = drawn_platform(kMeshes[drawn.between(0, 4)], drawn);
-  run.batch = drawn.between(1, 8);
-  run.sequence = 32 * drawn.between(1, 4);
-  run.micro_batches = drawn.between(1, 3);
-  run.bucket_bytes = 1 << drawn.between(16, 22);
+  request.run =
+      drawn_run(drawn, [&] { return drawn_platform(kMeshes[drawn.between(0, 4)], drawn); }, 3);
   request.activations = {Activations::keep, Activations::recompute};
   const auto part = model::LayerActivations::parse("recompute:1,keep");
   REQUIRE(part.ok());

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 
 #include "core/shard/simulated_plan.h"
 #include "core/simulate/rank_part.h"
+#include "tests/core/shard/drawn_run.h"
 #include "tests/core/simulate/sample_plan.h"
 #include "tests/sanitizer.h"
 
@@ -16,6 +16,7 @@ using namespace sluice;
 using namespace sluice::simulate;
 using model::Activations;
 using platform::Scope;
+using shard::Drawn;
 using shard::ShardedRun;
 using shard::StateTier;
 using shard::Triple;
@@ -144,14 +145,6 @@ TEST_CASE("activations that leave take memory off a rank, and say what they wait
 
 namespace {
 
-struct Drawn {
-  explicit Drawn(std::uint64_t seed) : random(seed) {}
-  std::int64_t between(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-  }
-  std::mt19937_64 random;
-};
-
 platform::Platform drawn_platform(Drawn& drawn) {
   constexpr Scope kMeshes[] = {{2, 1}, {2, 2}, {1, 2}, {3, 1}};
   const Scope mesh = kMeshes[drawn.between(0, 3)];
@@ -205,18 +198,7 @@ settings::RunConfig drawn_config(Drawn& drawn) {
 
 shard::SimulatedPlanRequest drawn_request(Drawn& drawn) {
   shard::SimulatedPlanRequest request;
-  ShardedRun& run = request.run;
-  run.shape = {.name = "drawn",
-               .layers = drawn.between(1, 3),
-               .hidden = 64 * drawn.between(1, 4),
-               .heads = 4,
-               .sequence = 128,
-               .vocabulary = drawn.between(100, 2000)};
-  run.platform = drawn_platform(drawn);
-  run.batch = drawn.between(1, 8);
-  run.sequence = 32 * drawn.between(1, 4);
-  run.micro_batches = drawn.between(1, 2);
-  run.bucket_bytes = 1 << drawn.between(16, 22);
+  request.run = shard::drawn_run(drawn, [&] { return drawn_platform(drawn); }, 2);
   request.activations = {Activations::keep, Activations::recompute, mix("offload:1,keep"),
                          mix("offload_inputs:1,recompute")};
   request.state_tiers = {StateTier::memory, StateTier::drives};
@@ -230,17 +212,14 @@ struct Best {
   std::int64_t largest_bytes = 0;
 };
 
-bool leaves(const model::LayerActivations& activations) {
-  return model::is_offloaded(activations.of(LayerId{1}));
-}
-
 // All triples, also those that differ in the scope of the gradients alone.
 Best search_all(const shard::SimulatedPlanRequest& request) {
   Best best;
   for (const Triple& triple : shard::all_triples(request.run.platform.cluster->mesh)) {
     for (const auto& activations : request.activations) {
       for (const StateTier tier : request.state_tiers) {
-        if (tier == StateTier::memory && leaves(activations)) continue;
+        if (tier == StateTier::memory && shard::leaves_memory(request.run.shape, activations))
+          continue;
         ShardedRun run = request.run;
         run.triple = triple;
         run.activations = activations;
@@ -296,7 +275,7 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
     capped_count += plan->fitting_count < plan->candidate_count ? 1 : 0;
     spared_count += plan->simulated_count < plan->fitting_count ? 1 : 0;
     on_drives_count += plan->best.state_tier == StateTier::drives ? 1 : 0;
-    leaving_count += leaves(plan->best.activations) ? 1 : 0;
+    leaving_count += shard::leaves_memory(request.run.shape, plan->best.activations) ? 1 : 0;
   }
   if (kIsSanitized) return;  // so few need not be of every kind
   CHECK(infeasible_count > 0);

@@ -55,28 +55,6 @@ TEST_CASE("changes and losses are facts") {
   CHECK(lost_count(facts.losses) == 12);
 }
 
-TEST_CASE("links that only what ranks send one another crosses are known, of every rank") {
-  const TempFolder folder;
-  const auto writer =
-      require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::refuse));
-  require_ok(writer->write_facts({.meta = {{std::string(analyze::kMergedRanks), "2"}},
-                                  .links = {{.id = 0, .name = "host"},
-                                            {.id = 1, .name = "node.between"},
-                                            {.id = 2, .name = "rank 1: node.between"},
-                                            {.id = 3, .name = "shared.both"}}}));
-  const auto add = [&writer](const std::string& root, std::vector<rundb::TrackLink> links) {
-    const std::int64_t parent = writer->track_id({}, "link", root, {});
-    writer->track_id(parent, "link", root + " all_reduce", links);
-  };
-  const auto read = rundb::Direction::read;
-  add("rank 0: csd0", {{0, read}, {3, read}});
-  add("rank 0: ranks", {{1, read}, {3, read}});
-  add("rank 1: ranks", {{2, read}});
-  require_ok(writer->append(rundb::Batch()));
-  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
-  CHECK(require_ok(load_run_facts(*reader)).rank_links == std::set<std::int64_t>{1, 2});
-}
-
 TEST_CASE("the verdict names causes by share, and says why it knows nothing") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {});

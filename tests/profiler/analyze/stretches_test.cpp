@@ -24,7 +24,9 @@ class MadeRun {
       : path_(path), writer_(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {
     rundb::Facts facts;
     facts.meta = {{"method", "host"}, {"pipeline", "serial"}, {"parameters", "1000"}};
-    facts.links = {{.id = 0, .name = "host"}, {.id = 1, .name = "csd0.drive"}};
+    facts.links = {{.id = 0, .name = "host"},
+                   {.id = 1, .name = "csd0.drive"},
+                   {.id = 2, .name = "node.between"}};
     for (const char* knob : {"method", "pipeline", "density", "buffers"}) {
       facts.knobs.push_back({.name = knob, .type = "word"});
     }
@@ -32,6 +34,9 @@ class MadeRun {
     track_ = writer_->track_id({}, "device", "csd0 read",
                                std::array{rundb::TrackLink{0, rundb::Direction::read},
                                           rundb::TrackLink{1, rundb::Direction::read}});
+    const std::int64_t ranks = writer_->track_id({}, "group", "ranks", {});
+    track_of_ranks_ = writer_->track_id(ranks, "link", "ranks all_reduce",
+                                        std::array{rundb::TrackLink{2, rundb::Direction::read}});
   }
 
   void change(const std::string& knob, const std::string& from, const std::string& to) {
@@ -40,7 +45,8 @@ class MadeRun {
     require_ok(writer_->append(batch));
   }
 
-  void steps(int count, TimeNs dur_ms, std::int64_t bytes) {
+  // As bytes out of the drive, and to other ranks.
+  void steps(int count, TimeNs dur_ms, std::int64_t bytes, std::int64_t bytes_to_ranks = 0) {
     rundb::Batch batch;
     for (int i = 0; i < count; ++i) {
       const TimeNs dur = (i < 2 ? 10 : 1) * dur_ms * kMs;
@@ -52,6 +58,11 @@ class MadeRun {
                              .step_id = step_++,
                              .bytes = bytes,
                              .padding_bytes = 7});
+      if (bytes_to_ranks > 0) {
+        batch.spans.push_back(batch.spans.back());
+        batch.spans.back().track_id = track_of_ranks_;
+        batch.spans.back().bytes = bytes_to_ranks;
+      }
       now_ += dur;
     }
     require_ok(writer_->append(batch));
@@ -68,6 +79,7 @@ class MadeRun {
   std::string path_;
   std::unique_ptr<rundb::Writer> writer_;
   std::int64_t track_ = 0;
+  std::int64_t track_of_ranks_ = 0;
   std::int64_t step_ = 0;
   TimeNs now_ = 0;
 };
@@ -96,6 +108,15 @@ TEST_CASE("each change of a run is set beside what was before it") {
   CHECK(stretches[1].write_bytes == 0);
   CHECK(stretches[0].speed_up == 1);
   CHECK(stretches[2].speed_up == Approx(4));
+}
+
+TEST_CASE("what ranks send one another is no byte of the host link") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  run.steps(5, 100, 4'000, 50'000);
+  const std::vector<Stretch> stretches = run.stretches();
+  REQUIRE(stretches.size() == 1);
+  CHECK(stretches[0].read_bytes == 4'000);
 }
 
 TEST_CASE(
