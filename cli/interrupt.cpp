@@ -10,9 +10,12 @@ namespace sluice::cli {
 namespace {
 
 std::atomic<int> interrupt_count{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not take a lock");
+std::atomic<bool> is_unsaid{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler may not take a lock");
 
 void say(std::string_view text) {
+  if (is_unsaid.load()) return;
   // Nothing can be done about a terminal that does not take it.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
@@ -37,5 +40,7 @@ void install_interrupt_handler() {
 }
 
 bool is_interrupted() { return interrupt_count.load() > 0; }
+
+void leave_interrupts_unsaid() { is_unsaid.store(true); }
 
 }  // namespace sluice::cli

@@ -1,10 +1,18 @@
 #include "cli/rank_run.h"
 
+#include <chrono>
 #include <filesystem>
 #include <random>
+#include <thread>
+
+#include "cli/interrupt.h"
 
 namespace sluice::cli {
 namespace {
+
+// Settings that are wrong are wrong for all ranks: the first one has so long to say it and to end
+// the others.
+constexpr std::chrono::seconds kOfTheFirst(5);
 
 std::string of_rank(const std::string& folder, int rank) {
   return (std::filesystem::path(folder) / fmt::format("rank-{}", rank)).string();
@@ -16,6 +24,7 @@ Result<std::unique_ptr<RankRun>> RankRun::open(TimeNs patience_ns) {
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Communicator> communicator,
                    collective::open_ranks({.patience_ns = patience_ns}));
   std::unique_ptr<RankRun> run(new RankRun(std::move(communicator)));
+  if (!run->is_first()) leave_interrupts_unsaid();
   if (run->count() > 1) {
     ASSIGN_OR_RETURN(run->ranks_, train::Ranks::make(*run->communicator_));
   }
@@ -67,6 +76,8 @@ std::int32_t RankRun::node_ranks() const {
 Status RankRun::close(const Status& outcome) {
   if (ranks_ == nullptr) return outcome;
   if (!outcome.ok()) {
+    const bool is_for_all = outcome.error().code() == ErrorCode::config;
+    if (is_for_all && !is_first()) std::this_thread::sleep_for(kOfTheFirst);
     communicator_->end_all(outcome.error());
     return outcome;
   }

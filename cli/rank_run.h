@@ -27,8 +27,8 @@ class RankRun {
   // This rank's part of a run with these settings. Errors (ErrorCode::config): settings that do not
   // go with several ranks.
   Status take_part(settings::RunConfig& config) const;
-  // The run is over, with this outcome. A failure ends all ranks, at once, and says whose it is;
-  // with MPI this process ends there.
+  // The run is over, with this outcome. A failure ends all ranks, and says whose it is; with MPI
+  // this process ends there. Of settings that are wrong (ErrorCode::config) the first rank says it.
   Status close(const Status& outcome);
 
  private:

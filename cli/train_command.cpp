@@ -130,7 +130,7 @@ class TrainCommand {
   explicit TrainCommand(const TrainArguments& arguments) : arguments_(arguments) {}
 
   Status run() {
-    // The ranks' patience is a setting. What is wrong with settings is for one of the ranks to say.
+    // The ranks' patience is a setting, but what is wrong with settings is said as a rank.
     Result<settings::RunConfig> config = config_of(arguments_);
     if (config.ok()) config_ = *std::move(config);
     ASSIGN_OR_RETURN(ranks_, RankRun::open(static_cast<TimeNs>(config_.shards.patience * 1e9)));
