@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -64,13 +65,11 @@ std::string range(double low, double high, const std::string& unit) {
   return from == to ? from : from + " to " + to;
 }
 
-std::string percent(double share) {
+std::string percent_of_share(double share) {
   if (!std::isfinite(share)) return "-";  // of a phase that takes no time
   const long rounded = std::lround(share * 100);
   return rounded == 0 ? "0 %" : fmt::format("{:+d} %", rounded);
 }
-
-std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
 
 // "  drive link read, write" a line for each owner.
 std::string unfitted_lines(const PlatformFit& fit) {
@@ -96,10 +95,10 @@ std::string rate_lines(const PlatformFit& fit) {
   for (const RateGroup& group : fitted_groups(fit)) {
     const std::string name =
         group.count > 1 ? fmt::format("{} ({})", group.name, group.count) : group.name;
-    text +=
-        fmt::format("  {:<24} {:>19} {:>24} {:>6}\n", name,
-                    range(group.before_low, group.before_high, group.unit),
-                    range(group.after_low, group.after_high, group.unit), percent(group.change()));
+    text += fmt::format("  {:<24} {:>19} {:>24} {:>6}\n", name,
+                        range(group.before_low, group.before_high, group.unit),
+                        range(group.after_low, group.after_high, group.unit),
+                        percent_of_share(group.change()));
   }
   const std::string others = unfitted_lines(fit);
   if (others.empty()) return text;
@@ -111,8 +110,8 @@ std::string phase_line(const std::string& name, const PhaseFit& phase, double sc
   return fmt::format(
       "  {:<9} {:>9}  {:>18} {:>10} {:>6} {:>10} {:>6}\n", name, duration(phase.recorded * scale),
       fmt::format("{} to {}", duration(phase.low * scale), duration(phase.high * scale)),
-      duration(phase.before * scale), percent(phase.error_before()), duration(phase.after * scale),
-      percent(phase.error_after()));
+      duration(phase.before * scale), percent_of_share(phase.error_before()),
+      duration(phase.after * scale), percent_of_share(phase.error_after()));
 }
 
 std::string phase_lines(const PlatformFit& fit, double scale) {
@@ -145,7 +144,7 @@ std::string verdict(const PlatformFit& fit) {
       "follows.\nMost of it is in {} ({}).\n",
       100 * std::abs(fit.step.error_after()),
       simulate::phase_name(static_cast<simulate::Phase>(worst)),
-      percent(fit.phases[worst].error_after()));
+      percent_of_share(fit.phases[worst].error_after()));
 }
 
 nlohmann::ordered_json json_of(const PhaseFit& phase, double scale) {

@@ -8,7 +8,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr int kNameColumns = 26;
+constexpr int kHelpNameColumns = 26;
 constexpr int kColumnsMost = 100;  // longer lines are hard to read
 
 int help_columns() { return std::min(kColumnsMost, terminal_columns()); }
@@ -20,7 +20,7 @@ std::string without_last_line_feed(std::string text) {
 
 // In the column behind the names; whoever prints it indents.
 std::string description_lines(const std::string& description) {
-  return without_last_line_feed(wrapped(description, help_columns() - kNameColumns, ""));
+  return without_last_line_feed(wrapped(description, help_columns() - kHelpNameColumns, ""));
 }
 
 // Lines of an example or of a heading stay; others are a paragraph, wherever they were broken.
@@ -77,7 +77,7 @@ std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
 std::string HelpFormat::make_subcommand(const CLI::App* command) const {
   std::ostringstream out;
   CLI::detail::format_help(out, command->get_display_name(true),
-                           description_lines(command->get_description()), kNameColumns);
+                           description_lines(command->get_description()), kHelpNameColumns);
   return out.str();
 }
 

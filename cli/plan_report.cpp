@@ -17,10 +17,8 @@ namespace {
 
 constexpr int kColumns = 80;
 constexpr std::size_t kSettingColumns = 28;
-constexpr auto kRead = static_cast<std::size_t>(platform::Direction::read);
-constexpr auto kWrite = static_cast<std::size_t>(platform::Direction::write);
-
-std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
+constexpr auto kReadAt = static_cast<std::size_t>(platform::Direction::read);
+constexpr auto kWriteAt = static_cast<std::size_t>(platform::Direction::write);
 
 // "+12 %" of the bound; a bound is never longer than a step but for rounding.
 double distance(const tune::TierPlan& plan) {
@@ -92,8 +90,8 @@ std::map<std::string, KindBytes> bytes_by_kind(const tune::TierPlan& plan) {
   for (const simulate::LinkUse& link : plan.step.links) {
     KindBytes& sum = kinds[platform::kind_of(plan.run.platform, link.name)];
     for (const auto& phase : link.size_bytes) {
-      sum.read_bytes += phase[kRead];
-      sum.write_bytes += phase[kWrite];
+      sum.read_bytes += phase[kReadAt];
+      sum.write_bytes += phase[kWriteAt];
     }
   }
   return kinds;

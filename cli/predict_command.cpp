@@ -68,8 +68,6 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
   return predicted;
 }
 
-std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
-
 std::string percent(double share) { return fmt::format("{:+.0f} %", share * 100); }
 
 std::string joined(const std::vector<std::string>& settings) {

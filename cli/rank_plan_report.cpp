@@ -15,10 +15,8 @@ namespace {
 
 using shard::PlanCandidate;
 
-constexpr int kColumns = 80;
+constexpr int kRankPlanColumns = 80;
 constexpr std::size_t kShownOthers = 5;
-
-std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
 
 const char* tier_name(shard::StateTier tier) {
   return tier == shard::StateTier::drives ? "drives" : "memory";
@@ -180,7 +178,7 @@ nlohmann::ordered_json candidate_json(const PlanCandidate& candidate) {
 std::string rank_plan_text(const RankPlanReport& report) {
   return head_lines(report) + time_lines(*report.plan.best.step) + memory_lines(report) +
          other_lines(report.plan) + search_line(report.plan) + "\n  " +
-         command_lines(full_command(report), kColumns, 2) + "\n";
+         command_lines(full_command(report), kRankPlanColumns, 2) + "\n";
 }
 
 std::string rank_plan_json(const RankPlanReport& report) {

@@ -28,7 +28,7 @@ class RankRun {
   // go with several ranks.
   Status take_part(settings::RunConfig& config) const;
   // The run is over, with this outcome. A failure ends all ranks, and says whose it is; with MPI
-  // this process ends there. Of settings that are wrong (ErrorCode::config) the first rank says it.
+  // this process ends there. The first rank says what is wrong with settings (ErrorCode::config).
   Status close(const Status& outcome);
 
  private:

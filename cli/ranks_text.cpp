@@ -17,7 +17,7 @@ struct Column {
 constexpr std::array<Column, 3> kNarrow = {Column{"step", &RankUse::step_ns},
                                            Column{"waits", &RankUse::waiting_ns},
                                            Column{"awaited", &RankUse::awaited_ns}};
-constexpr std::array<Column, 8> kWide = {
+constexpr std::array<Column, 8> kWideTable = {
     Column{"step", &RankUse::step_ns},         Column{"forward", &RankUse::forward_ns},
     Column{"backward", &RankUse::backward_ns}, Column{"update", &RankUse::rest_ns},
     Column{"exposed", &RankUse::exposed_ns},   Column{"waits", &RankUse::waiting_ns},
@@ -33,7 +33,7 @@ constexpr const char* kMeaning =
 std::string ranks_text(const analyze::RankAnalysis& analysis, int columns) {
   if (analysis.steps.empty()) return "";
   const bool is_wide = columns >= 78;
-  const std::span<const Column> shown = is_wide ? std::span<const Column>(kWide) : kNarrow;
+  const std::span<const Column> shown = is_wide ? std::span<const Column>(kWideTable) : kNarrow;
   std::string text =
       wrapped(fmt::format("Ranks beside one another (means of {} steps, by rank 0's clock, within "
                           "{}):",

@@ -11,8 +11,6 @@
 namespace sluice::cli {
 namespace {
 
-std::string duration(double seconds) { return format_duration(static_cast<TimeNs>(seconds * 1e9)); }
-
 // Empty where nothing was recorded.
 std::string fit_text(const TuneReport& report) {
   const tune::FittedRun* fitted = report.tuning.fitted_run();

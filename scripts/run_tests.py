@@ -9,7 +9,10 @@ Three outcomes: passed, failed, and skipped with a reason. What counts as one te
 A program or script that ran no test has failed, and so has a test that checked nothing.
 
 As many programs and scripts run at once as there are processors. A script with a line
-`# Runs alone: why` has the machine to itself.
+`# Runs alone: why` has the machine to itself; one with `# Only with --all: why` runs when asked.
+
+How long each compile, program and script took is kept in build/test_times.json, and what takes
+longer or shorter than the last time is printed.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -34,6 +38,11 @@ SLOWEST_SHOWN = 10
 # Programs that take longest begin first, so that none of them is left over at the end.
 BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_simulate_test",
                "core_tune_test", "core_control_test")
+ONLY_WITH_ALL = re.compile(r"^# Only with --all: (\S.*)$", re.MULTILINE)
+TIMES = ROOT / "build" / "test_times.json"
+# The difference between two times of one thing that is printed: beyond noise, and worth a look.
+DIFFERENCE_S = 5.0
+DIFFERENCE_SHARE = 0.25
 RUNS_ALONE = re.compile(r"^# Runs alone: \S", re.MULTILINE)
 # Under a sanitizer a test takes several times as long: those that add no code are left to the
 # release build.
@@ -64,12 +73,57 @@ class Outcome:
         return f"  {mark:6} {self.name:44} {', '.join(parts):32} {self.seconds:6.1f} s"
 
 
+def processor_seconds():
+    """Of all that has ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Times:
+    """Seconds of each thing that ran, by kind (compile, program, script, stage) and name: of this
+    run, and of the run before in which it ran."""
+
+    def __init__(self):
+        self.now = {}
+        try:
+            self.before = json.loads(TIMES.read_text())
+        except (OSError, ValueError):
+            self.before = {}
+
+    def add(self, kind, name, seconds):
+        self.now.setdefault(kind, {})[name] = round(seconds, 2)
+
+    def expected(self, kind, name):
+        return self.before.get(kind, {}).get(name, 0.0)
+
+    def changes(self):
+        """(name, before, now) of what differs by more than noise, largest difference first."""
+        found = []
+        for kind, times in self.now.items():
+            for name, now in times.items():
+                before = self.before.get(kind, {}).get(name)
+                if before is not None and abs(now - before) > max(
+                        DIFFERENCE_S, DIFFERENCE_SHARE * max(now, before)):
+                    found.append((f"{kind} {name}", before, now))
+        return sorted(found, key=lambda change: abs(change[2] - change[1]), reverse=True)
+
+    def save(self):
+        merged = {kind: dict(times) for kind, times in self.before.items()}
+        for kind, times in self.now.items():
+            merged.setdefault(kind, {}).update(times)
+        TIMES.parent.mkdir(exist_ok=True)
+        fresh = TIMES.with_suffix(".new")
+        fresh.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")
+        fresh.replace(TIMES)
+
+
 class Suite:
     """All outcomes so far; prints each as it comes."""
 
     def __init__(self):
         self.outcomes = []
-        self.stages = []  # (name, seconds, seconds of its build)
+        self.stages = []  # (name, seconds, seconds of its build, processor seconds)
+        self.times = Times()
 
     def add(self, outcome):
         self.outcomes.append(outcome)
@@ -81,21 +135,38 @@ class Suite:
         print(f"\n== {name}", flush=True)
         begin = time.monotonic()
         first = len(self.outcomes)
+        used = processor_seconds()
         action()
+        used = processor_seconds() - used
         build_seconds = sum(o.seconds for o in self.outcomes[first:] if o.is_build)
-        self.stages.append((name, time.monotonic() - begin, build_seconds))
+        seconds = time.monotonic() - begin
+        self.stages.append((name, seconds, build_seconds, used))
+        self.times.add("stage", name, seconds)
 
     def print_times(self):
-        print("\n== Time of each stage")
-        for name, seconds, build_seconds in self.stages:
+        print("\n== Time of each stage (of the processors: user and system, of all of them)")
+        for name, seconds, build_seconds, used in self.stages:
             parts = f" (build {build_seconds:.1f} s, tests {seconds - build_seconds:.1f} s)"
             has_both = build_seconds and seconds - build_seconds > 1
-            print(f"  {seconds:7.1f} s  {name}{parts if has_both else ''}")
-        print(f"  {sum(seconds for _, seconds, _ in self.stages):7.1f} s  in all")
+            print(f"  {seconds:7.1f} s, processors {used:7.1f} s  {name}"
+                  f"{parts if has_both else ''}")
+        seconds, used = (sum(stage[at] for stage in self.stages) for at in (1, 3))
+        print(f"  {seconds:7.1f} s, processors {used:7.1f} s  in all")
         run = [outcome for outcome in self.outcomes if not outcome.is_build]
         print("\n== Slowest programs and scripts")
         for outcome in sorted(run, key=lambda o: o.seconds, reverse=True)[:SLOWEST_SHOWN]:
             print(f"  {outcome.seconds:7.1f} s  {outcome.name}")
+        compiles = sorted(self.times.now.get("compile", {}).items(), key=lambda c: -c[1])
+        if compiles:
+            print("\n== Slowest compiles")
+            for name, seconds in compiles[:SLOWEST_SHOWN]:
+                print(f"  {seconds:7.1f} s  {name}")
+        changes = self.times.changes()
+        if changes:
+            print("\n== Longer or shorter than the last time")
+            for name, before, now in changes[:2 * SLOWEST_SHOWN]:
+                print(f"  {before:7.1f} -> {now:7.1f} s  {name}")
+        self.times.save()
 
     def close(self):
         passed = sum(outcome.passed for outcome in self.outcomes)
@@ -137,10 +208,23 @@ def describe_exit(code):
     return f"it ended with exit code {code}"
 
 
+def compile_times(directory):
+    """Output -> (seconds, what tells one compile of it from the next), from ninja's log."""
+    times = {}
+    log = directory / ".ninja_log"
+    lines = log.read_text(errors="replace").splitlines()[1:] if log.exists() else []
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) == 5 and fields[3].endswith(".o"):
+            begin_ms, end_ms, written, output, command = fields
+            times[output] = ((int(end_ms) - int(begin_ms)) / 1000, (written, command))
+    return times
+
+
 # Builds ------------------------------------------------------------------------------------------
 
 
-def build(preset, arguments=()):
+def build(suite, preset, arguments=(), targets=()):
     """Configures and builds a preset; the outcome is one test."""
     outcome = Outcome(f"build {preset}", is_build=True)
     begin = time.monotonic()
@@ -148,10 +232,12 @@ def build(preset, arguments=()):
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "build.log"
     log.write_bytes(b"")
+    before = compile_times(directory)
     steps = [
         ["cmake", "--preset", preset, *arguments],
         # -k 0: all mistakes at once, not the first alone
-        ["cmake", "--build", str(directory), "-j", str(JOBS), "--", "-k", "0"],
+        ["cmake", "--build", str(directory), "-j", str(JOBS),
+         *(["--target", *targets] if targets else []), "--", "-k", "0"],
     ]
     code = 0
     for command in steps:
@@ -163,6 +249,9 @@ def build(preset, arguments=()):
         if code != 0:
             break
     outcome.seconds = time.monotonic() - begin
+    for output, (seconds, which) in compile_times(directory).items():
+        if before.get(output, (0, None))[1] != which:
+            suite.times.add("compile", f"{preset}: {output}", seconds)
     if code == 0:
         outcome.passed = 1
     else:
@@ -293,7 +382,8 @@ def run_program(name, path, label, prefix, env, arguments):
 def run_programs(suite, preset, wanted, prefix, env=None, arguments=()):
     label = "" if preset == "release" else f" ({preset})"
     programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
-    programs.sort(key=lambda program: program[0] not in BEGIN_FIRST)
+    programs.sort(key=lambda program: (program[0] not in BEGIN_FIRST,
+                                       -suite.times.expected("program", program[0] + label)))
     with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
         running = [
             pool.submit(run_program, name, path, label, prefix, env, arguments)
@@ -301,6 +391,7 @@ def run_programs(suite, preset, wanted, prefix, env=None, arguments=()):
         ]
         for done in concurrent.futures.as_completed(running):
             suite.add(done.result())
+            suite.times.add("program", done.result().name, done.result().seconds)
 
 
 # Scripts -----------------------------------------------------------------------------------------
@@ -331,16 +422,30 @@ def run_script(name):
     return outcome
 
 
-def run_scripts(suite, names):
-    """Those that share the machine first, then those that run alone."""
-    alone = [name for name in names if RUNS_ALONE.search((ROOT / name).read_text())]
-    shared = [name for name in names if name not in alone]
+def run_scripts(suite, names, is_all):
+    """Those that share the machine first, then those that run alone. Longest first, so that none
+    of them is left over at the end."""
+    def add(outcome):
+        suite.add(outcome)
+        suite.times.add("script", outcome.name, outcome.seconds)
+
+    texts = {name: (ROOT / name).read_text() for name in names}
+    for name in names:
+        rare = ONLY_WITH_ALL.search(texts[name])
+        if rare and not is_all:
+            outcome = Outcome(name)
+            outcome.skips.append(f"{name}: only with --all: {rare.group(1)}")
+            suite.add(outcome)
+            del texts[name]
+    alone = [name for name in texts if RUNS_ALONE.search(texts[name])]
+    shared = sorted((name for name in texts if name not in alone),
+                    key=lambda name: -suite.times.expected("script", name))
     with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
         running = [pool.submit(run_script, name) for name in shared]
         for done in concurrent.futures.as_completed(running):
-            suite.add(done.result())
+            add(done.result())
     for name in alone:
-        suite.add(run_script(name))
+        add(run_script(name))
 
 
 # The whole ---------------------------------------------------------------------------------------
@@ -354,6 +459,8 @@ def parse_arguments():
     )
     parser.add_argument("--quick", action="store_true",
                         help="the release build only: no second compiler, no sanitizers")
+    parser.add_argument("--all", action="store_true",
+                        help="also what takes long and changes seldom (`# Only with --all:`)")
     parser.add_argument("--filter", metavar="TEXT", default="",
                         help="only programs and scripts with TEXT in their name")
     parser.add_argument("--no-torch", action="store_true",
@@ -369,7 +476,7 @@ def release_stages(suite, options, wanted):
 
     def build_release():
         nonlocal built
-        built = build("release", arguments)
+        built = build(suite, "release", arguments)
         if options.no_torch:
             built.skips.append("libtorch parts: left out by --no-torch")
         suite.add(built)
@@ -381,7 +488,7 @@ def release_stages(suite, options, wanted):
     scripts = test_scripts(wanted)
     if scripts:
         suite.stage("Structure and end to end",
-                    lambda: run_scripts(suite, scripts))
+                    lambda: run_scripts(suite, scripts, options.all))
 
 
 def what_asan_lacks():
@@ -401,7 +508,7 @@ def sanitizer_stage(suite, preset, wanted):
         outcome = Outcome(f"build {preset}", is_build=True)
         outcome.skips.append(f"build {preset}: it needs the Debian package {package}")
     else:
-        outcome = build(preset)
+        outcome = build(suite, preset, targets=["sluice_tests"])
     suite.add(outcome)
     if outcome.passed:
         run_programs(suite, preset, wanted, without_address_randomisation(),

@@ -36,9 +36,9 @@ Error gone() {
   return make_error(ErrorCode::cancelled, "the run has closed its control socket: it has ended");
 }
 
-class Client final : public ControlClient {
+class SocketClient final : public ControlClient {
  public:
-  explicit Client(Descriptor fd) : fd_(std::move(fd)) {}
+  explicit SocketClient(Descriptor fd) : fd_(std::move(fd)) {}
 
   Status await_greeting(milliseconds timeout) {
     ASSIGN_OR_RETURN(std::optional<Message> message, next_message(Deadline(timeout)));
@@ -154,7 +154,7 @@ Result<std::unique_ptr<ControlClient>> ControlClient::connect(const std::string&
     }
     return make_error(ErrorCode::io, "{}: {}", socket_path, strerror(errno));
   }
-  auto client = std::make_unique<Client>(std::move(fd));
+  auto client = std::make_unique<SocketClient>(std::move(fd));
   if (const Status greeted = client->await_greeting(timeout); !greeted.ok()) {
     return greeted.error().with_context(socket_path);
   }

@@ -8,7 +8,7 @@
 namespace sluice::model {
 namespace {
 
-void add_block(LayoutBuilder& builder, const std::string& layer, std::int64_t hidden) {
+void add_bert_block(LayoutBuilder& builder, const std::string& layer, std::int64_t hidden) {
   builder.begin_layer(layer);
   for (const char* part : {"query", "key", "value"}) {
     builder.linear(layer + ".attention.self." + part, hidden, hidden);
@@ -31,7 +31,7 @@ FlatLayout bert_layout(const ModelShape& shape) {
   builder.normal("embeddings.token_type_embeddings.weight", {kBertSegments, hidden});
   builder.layer_norm("embeddings.LayerNorm", hidden);
   for (std::int64_t block = 0; block < shape.layers; ++block) {
-    add_block(builder, fmt::format("encoder.layer.{}", block), hidden);
+    add_bert_block(builder, fmt::format("encoder.layer.{}", block), hidden);
   }
   builder.begin_layer("head");
   builder.linear("pooler.dense", hidden, hidden);

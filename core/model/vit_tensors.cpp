@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-void add_block(LayoutBuilder& builder, const std::string& layer, std::int64_t hidden) {
+void add_vit_block(LayoutBuilder& builder, const std::string& layer, std::int64_t hidden) {
   builder.begin_layer(layer);
   for (const char* part : {"query", "key", "value"}) {
     builder.linear(layer + ".attention.attention." + part, hidden, hidden);
@@ -31,7 +31,7 @@ FlatLayout vit_layout(const ModelShape& shape) {
   builder.normal(projection + ".weight", {hidden, shape.channels, shape.patch, shape.patch});
   builder.zeros(projection + ".bias", hidden);
   for (std::int64_t block = 0; block < shape.layers; ++block) {
-    add_block(builder, fmt::format("encoder.layer.{}", block), hidden);
+    add_vit_block(builder, fmt::format("encoder.layer.{}", block), hidden);
   }
   builder.begin_layer("head");
   builder.layer_norm("layernorm", hidden);

@@ -7,7 +7,7 @@ namespace sluice::runtime {
 namespace {
 
 constexpr const char* kDirectionNames[] = {"reads", "writes"};  // by platform::Direction
-constexpr std::array<const char*, kActivationWaitCount> kWaitNames = {
+constexpr std::array<const char*, kActivationWaitCount> kWaitCounterNames = {
     "activations out: waited (ns)", "activations back: waited (ns)"};
 constexpr std::array<const char*, kActivationTierCount> kTierNames = {
     "accelerators: live activations (bytes)", "host: live activations (bytes)",
@@ -123,7 +123,7 @@ void RunCounters::on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns) 
 void RunCounters::on_activation_wait(const ActivationWaited& waited) {
   follow_level(waited.to_ns);
   Counter& counter = activation_waits_[index_of(waited.why)];
-  begin(counter, kWaitNames[index_of(waited.why)], waited.from_ns);
+  begin(counter, kWaitCounterNames[index_of(waited.why)], waited.from_ns);
   set(counter, counter.value + waited.to_ns - waited.from_ns, waited.to_ns);
 }
 

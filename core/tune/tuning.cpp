@@ -14,12 +14,12 @@ namespace sluice::tune {
 namespace {
 
 // A change that helps less is not worth the telling.
-constexpr double kWorthwhile = 0.002;
+constexpr double kWorthwhileShare = 0.002;
 constexpr std::int64_t kMoreDevicesMax = 6;  // tried one by one
 
-class Search {
+class SettingSearch {
  public:
-  Search(const std::vector<TuneKnob>& knobs, const TuneEvaluate& evaluate)
+  SettingSearch(const std::vector<TuneKnob>& knobs, const TuneEvaluate& evaluate)
       : knobs_(knobs), evaluate_(evaluate) {}
 
   Result<double> seconds(const TuneSettings& settings) {
@@ -88,7 +88,7 @@ class Search {
   Result<bool> take_if_better(const TuneSettings& tried, TuneSettings& best) {
     ASSIGN_OR_RETURN(const double least, seconds(best));
     ASSIGN_OR_RETURN(const double now, seconds(tried));
-    if (now >= least * (1 - kWorthwhile)) return false;
+    if (now >= least * (1 - kWorthwhileShare)) return false;
     best = tried;
     return true;
   }
@@ -287,7 +287,7 @@ TuneKnob density_knob(double least) {
 Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& start,
                         const TuneEvaluate& evaluate) {
   for (const TuneKnob& knob : knobs) CHECK(start.contains(knob.key));
-  Search search(knobs, evaluate);
+  SettingSearch search(knobs, evaluate);
   TuneResult result;
   ASSIGN_OR_RETURN(result.start_seconds, search.seconds(start));
   ASSIGN_OR_RETURN(result.best, search.best_from(start));
@@ -300,7 +300,7 @@ Result<TuneResult> tune(const std::vector<TuneKnob>& knobs, const TuneSettings& 
     TuneSettings without = result.best;
     without[knob.key] = from;
     ASSIGN_OR_RETURN(const double seconds, search.seconds(without));
-    if (seconds > result.best_seconds * (1 + kWorthwhile)) {
+    if (seconds > result.best_seconds * (1 + kWorthwhileShare)) {
       result.changes.push_back({knob.key, from, to, seconds - result.best_seconds});
     } else {
       result.best = without;  // it helped only on the way there

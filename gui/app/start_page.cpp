@@ -17,7 +17,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr double kLookSeconds = 2;  // at most, until a run that begins appears
+constexpr double kStartLookSeconds = 2;  // at most, until a run that begins appears
 
 }  // namespace
 
@@ -63,7 +63,7 @@ StartChoice StartPage::draw() {
 
 void StartPage::look_for_runs_again() {
   const double now = ImGui::GetTime();
-  if (now - looked_at_ < kLookSeconds || runs_.is_working()) return;
+  if (now - looked_at_ < kStartLookSeconds || runs_.is_working()) return;
   looked_at_ = now;
   runs_.begin([recent = settings_->recent] { return look_for_runs(recent); }, Window::wake);
 }

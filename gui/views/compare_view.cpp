@@ -46,7 +46,7 @@ std::string judgement(const analyze::ComparedFigure& figure) {
 }
 
 // Figures end at the right, and so do the heads over them.
-void draw_heads() {
+void draw_run_heads() {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < ImGui::TableGetColumnCount(); ++column) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
@@ -65,7 +65,7 @@ void begin_columns(const char* first, bool has_noise) {
   ImGui::TableSetupColumn("B", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("B to A", ImGuiTableColumnFlags_WidthStretch, 0.8F);
   if (has_noise) ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.5F);
-  draw_heads();
+  draw_run_heads();
 }
 
 void draw_cell(const std::string& text, ImU32 colour = 0) {
@@ -306,7 +306,7 @@ void CompareView::draw_stretches() {
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 1.6F);
   for (const char* column : {"A count", "B count", "A time", "B time", "B to A"})
     ImGui::TableSetupColumn(column, ImGuiTableColumnFlags_WidthStretch, 0.8F);
-  draw_heads();
+  draw_run_heads();
   for (const NamePair& name : pair->names) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();

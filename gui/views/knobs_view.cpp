@@ -61,7 +61,7 @@ ImU32 colour_of(const FigureEffect& figure) {
   return figure.difference() < 0 ? colours.green : colours.amber;
 }
 
-void draw_heads() {
+void draw_knob_heads() {
   const FontScope font(look().text, Look::kSmallSize);
   ImGui::TableNextRow();
   for (const char* head : {"", "before", "after", "change"}) {
@@ -76,7 +76,7 @@ void draw_figures(const ChangeEffect& effect) {
   ImGui::TableSetupColumn("before", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("after", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch, 1.25F);
-  draw_heads();
+  draw_knob_heads();
   for (const FigureEffect& figure : effect.figures) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();

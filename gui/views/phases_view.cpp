@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::size_t kBarsMax = 400;
 
-struct Unit {
+struct PhaseUnit {
   const char* name;
   double ns;
 };
-Unit unit_of(const std::vector<PhaseRow>& phases) {
+PhaseUnit unit_of(const std::vector<PhaseRow>& phases) {
   TimeNs longest = 0;
   for (const PhaseRow& row : phases)
     longest = std::max(longest, row.dur_ns[0] + row.dur_ns[1] + row.dur_ns[2]);
   if (longest >= 1'000'000'000) return {"s", 1e9};
-  return longest >= 1'000'000 ? Unit{"ms", 1e6} : Unit{"us", 1e3};
+  return longest >= 1'000'000 ? PhaseUnit{"ms", 1e6} : PhaseUnit{"us", 1e3};
 }
 
 // Means of neighbouring steps where there are more than bars.
@@ -61,7 +61,7 @@ void draw_legend() {
   ImGui::NewLine();
 }
 
-void draw_tip(const StackedBars& bars, double number, const Unit& unit) {
+void draw_tip(const StackedBars& bars, double number, const PhaseUnit& unit) {
   const auto at = std::ranges::find(bars.steps, number);
   if (at == bars.steps.end() || !ImGui::BeginTooltip()) return;
   const auto i = static_cast<std::size_t>(at - bars.steps.begin());
@@ -105,7 +105,7 @@ void PhasesView::draw_content() {
     }
     return;
   }
-  const Unit unit = unit_of(statistics->phases);
+  const PhaseUnit unit = unit_of(statistics->phases);
   draw_title(words::kPhases, fmt::format("{} a step", unit.name));
   draw_legend();
   const StackedBars bars = bars_of(statistics->phases, unit.ns);

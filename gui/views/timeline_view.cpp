@@ -20,7 +20,7 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float kLabelWidth = 140;
+constexpr float kTrackLabelWidth = 140;
 constexpr float kStripHeight = 26;
 constexpr double kWheelZoom = 1.25;
 constexpr double kKeyZoom = 1.4;  // a key that is pressed once
@@ -116,7 +116,7 @@ void TimelineView::draw_tools() {
 
 // The whole run, with the view as a frame that can be dragged.
 void TimelineView::draw_strip() {
-  const float left = ImGui::GetCursorScreenPos().x + px(kLabelWidth);
+  const float left = ImGui::GetCursorScreenPos().x + px(kTrackLabelWidth);
   ImGui::SetCursorScreenPos({left, ImGui::GetCursorScreenPos().y});
   const ImVec2 low = ImGui::GetCursorScreenPos();
   const ImVec2 size = {std::max(px(40), ImGui::GetContentRegionAvail().x), px(kStripHeight)};
@@ -172,9 +172,9 @@ void TimelineView::draw_canvas() {
   const ImVec2 size = {std::max(px(220), room.x - bar_width), std::max(px(80), room.y)};
   ImGui::InvisibleButton("##canvas", size, ImGuiButtonFlags_MouseButtonLeft);
   const float ruler = ruler_height(pieces_.facts());
-  TimelinePlace place{.low = {at.x + px(kLabelWidth), at.y + ruler + px(kPathHeight)},
+  TimelinePlace place{.low = {at.x + px(kTrackLabelWidth), at.y + ruler + px(kPathHeight)},
                       .high = {at.x + size.x, at.y + size.y},
-                      .label_width = px(kLabelWidth),
+                      .label_width = px(kTrackLabelWidth),
                       .axis_height = ruler + px(kPathHeight),
                       .path_height = px(kPathHeight),
                       .view = timeline_.view()};

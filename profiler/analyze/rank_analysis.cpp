@@ -74,9 +74,9 @@ class StepOfRank {
   std::map<std::pair<std::string, std::int32_t>, std::size_t> count_;
 };
 
-class Analysis {
+class AnalysisOfRanks {
  public:
-  explicit Analysis(const std::vector<RankRecord>& records)
+  explicit AnalysisOfRanks(const std::vector<RankRecord>& records)
       : records_(records), late_(records.size()) {
     for (const RankRecord& record : records) {
       result_.ranks.push_back({.rank = record.rank});
@@ -223,7 +223,7 @@ double share_of(const RankAnalysis& analysis, TimeNs RankUse::* ns) {
   return whole > 0 ? part / whole : 0;
 }
 
-std::string percent(double share) {
+std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", share * 100, share < 0.1 ? 1 : 0);
 }
 
@@ -258,14 +258,14 @@ std::string straggler_words(const RankAnalysis& analysis) {
     return fmt::format(
         "No rank is waited for more than all others together; {} of a step goes into waiting for "
         "one another.",
-        percent(analysis.waiting_share()));
+        percent_text(analysis.waiting_share()));
   }
   const RankUse& late = analysis.of(*analysis.straggler);
   return fmt::format(
              "The others wait for rank {}: {} a step, {} of it. It is the last to begin {} of {} "
              "calls between ranks, {} after the one before it (median).",
              late.rank, format_duration(late.awaited_ns),
-             percent(static_cast<double>(late.awaited_ns) / static_cast<double>(late.step_ns)),
+             percent_text(static_cast<double>(late.awaited_ns) / static_cast<double>(late.step_ns)),
              format_whole(static_cast<std::int64_t>(late.last_count)),
              format_whole(static_cast<std::int64_t>(analysis.call_count)),
              format_duration(late.late_ns)) +
@@ -280,7 +280,7 @@ double RankAnalysis::waiting_share() const { return share_of(*this, &RankUse::wa
 
 Result<RankAnalysis> analyze_ranks(const std::vector<RankRecord>& records,
                                    const std::vector<std::int64_t>& steps) {
-  return Analysis(records).run(steps);
+  return AnalysisOfRanks(records).run(steps);
 }
 
 Answer ranks_answer(const RankAnalysis& analysis) {
@@ -305,9 +305,9 @@ std::vector<std::string> rank_findings(const RankAnalysis& analysis) {
   findings.push_back(fmt::format(
       "Communication is under way for {} of a step: {} exposed, of which {} is waiting for ranks "
       "that have not begun, and {} hidden beside other work.",
-      percent(analysis.exposed_share() + analysis.hidden_share()),
-      percent(analysis.exposed_share()), percent(analysis.waiting_share()),
-      percent(analysis.hidden_share())));
+      percent_text(analysis.exposed_share() + analysis.hidden_share()),
+      percent_text(analysis.exposed_share()), percent_text(analysis.waiting_share()),
+      percent_text(analysis.hidden_share())));
   if (analysis.close_count > 0) {
     findings.push_back(fmt::format(
         "Of {} of {} calls the last two begins are nearer than the clocks are known ({}): none of "

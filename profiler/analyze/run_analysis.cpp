@@ -11,9 +11,9 @@ namespace {
 
 double seconds(TimeNs ns) { return static_cast<double>(ns) / 1e9; }
 
-class Analysis {
+class AnalysisOfRun {
  public:
-  Analysis(rundb::Reader& reader, const RunInfo& info, std::vector<rundb::StepRow> steps)
+  AnalysisOfRun(rundb::Reader& reader, const RunInfo& info, std::vector<rundb::StepRow> steps)
       : reader_(reader), info_(info), steps_(std::move(steps)) {}
 
   Result<RunAnalysis> run(const AnalysisOptions& options) {
@@ -235,7 +235,7 @@ class Analysis {
 Result<RunAnalysis> analyze_run(rundb::Reader& reader, const RunInfo& info,
                                 const AnalysisOptions& options) {
   ASSIGN_OR_RETURN(std::vector<rundb::StepRow> steps, reader.steps());
-  return Analysis(reader, info, std::move(steps)).run(options);
+  return AnalysisOfRun(reader, info, std::move(steps)).run(options);
 }
 
 }  // namespace sluice::analyze

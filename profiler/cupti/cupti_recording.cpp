@@ -63,7 +63,7 @@ constexpr CUpti_CallbackId kQuietDriverCalls[] = {
 // A reading of one clock between two of the other is off by less, also under load.
 constexpr TimeNs kClockAgreementNs = 10'000'000;
 
-TimeNs realtime_now_ns() {
+TimeNs calendar_now_ns() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   return TimeNs{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
@@ -119,10 +119,10 @@ Status enable_kinds(const CuptiApi& api) {
 }
 
 Status check_clock(const CuptiApi& api) {
-  const TimeNs before = realtime_now_ns();
+  const TimeNs before = calendar_now_ns();
   std::uint64_t stamp = 0;
   const CUptiResult result = api.timestamp(&stamp);
-  const TimeNs after = realtime_now_ns();
+  const TimeNs after = calendar_now_ns();
   if (result != CUPTI_SUCCESS) return cupti_error("cannot read its clock", result);
   const auto read = static_cast<TimeNs>(stamp);
   if (read >= before - kClockAgreementNs && read <= after + kClockAgreementNs) return ok_status();

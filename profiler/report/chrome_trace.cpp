@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "profiler/analyze/run_data.h"
+#include "profiler/report/detail/cells.h"
 #include "profiler/report/detail/lanes.h"
 #include "profiler/report/detail/span_stream.h"
 #include "storage/rundb/query.h"
@@ -22,11 +23,6 @@ constexpr int kStepsTid = 1;
 std::string json_text(std::string_view text) {
   using ErrorHandler = nlohmann::json::error_handler_t;
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, ErrorHandler::replace);
-}
-
-std::int64_t integer(const rundb::Cell& cell) {
-  const auto* value = std::get_if<std::int64_t>(&cell);
-  return value == nullptr ? -1 : *value;
 }
 
 // Microseconds with all of the nanoseconds: a double would lose some of a long uptime.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiler/analyze/track_order.h"
+#include "profiler/report/detail/cells.h"
 #include "profiler/report/detail/span_stream.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/writer.h"
@@ -19,11 +20,6 @@ constexpr std::size_t kBatchRows = 1 << 14;
 constexpr std::int64_t kWindowSpans = 1 << 13;  // of each rank at a time
 
 using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // of one rank's record, in the merged
-
-std::int64_t integer(const rundb::Cell& cell) {
-  const auto* value = std::get_if<std::int64_t>(&cell);
-  return value == nullptr ? -1 : *value;
-}
 
 // One rank's operations and steps in order of their begin, as the merged record has them: names,
 // tracks and times are its own. Their ids are still the rank's.

@@ -22,7 +22,6 @@
 #include <span>
 #include <vector>
 
-#include "storage/rundb/columns.h"
 #include "storage/rundb/rows.h"
 
 namespace sluice::rundb {
@@ -48,15 +47,6 @@ struct LodRow {
   TimeNs busy_ns = 0;      // of all spans, so more than the width where they overlap
   TimeNs longest_ns = 0;   // of the span below, which may reach out of the bin
   std::int64_t longest_name_id = 0;
-
-  static constexpr auto kTable = table_of<LodRow>("lod")
-                                     .integer("track_id", &LodRow::track_id)
-                                     .integer("level", &LodRow::level)
-                                     .integer("bin", &LodRow::bin)
-                                     .amount("count", &LodRow::count)
-                                     .amount("busy", &LodRow::busy_ns)
-                                     .amount("longest", &LodRow::longest_ns)
-                                     .integer("longest_name_id", &LodRow::longest_name_id);
 };
 
 struct LongSpanRow {
@@ -65,13 +55,6 @@ struct LongSpanRow {
   TimeNs ts = 0;
   TimeNs end_ts = 0;
   std::int64_t span_id = 0;
-
-  static constexpr auto kTable = table_of<LongSpanRow>("long_span")
-                                     .integer("track_id", &LongSpanRow::track_id)
-                                     .integer("level", &LongSpanRow::level)
-                                     .time("ts", &LongSpanRow::ts)
-                                     .time("end_ts", &LongSpanRow::end_ts)
-                                     .integer("span_id", &LongSpanRow::span_id);
 };
 
 // What a batch of spans adds, bins that several spans touch once. All in the order of the table: by

@@ -1,11 +1,11 @@
 #pragma once
-// Rows of the run database as plain structs, each with the declaration of its table
-// (storage/rundb/columns.h). Columns, units and meanings: docs/rundb_schema.md. In ids, -1 is none
-// and becomes NULL; in losses, norms and values, NaN becomes NULL. Every member has an initializer,
-// so that a designated one may leave it out without a warning.
+// Rows of the run database as plain structs; storage/rundb/detail/tables.h declares their tables.
+// Columns, units and meanings: docs/rundb_schema.md. In ids, -1 is none and becomes NULL; in
+// losses, norms and values, NaN becomes NULL. Every member has an initializer, so that a designated
+// one may leave it out without a warning.
 //
-// A new column: its member and its line in kTable here, sql/tables.sql with a new kSchemaVersion,
-// and docs/rundb_schema.md.
+// A new column: its member here, its line in detail/tables.h, sql/tables.sql with a new
+// kSchemaVersion, and docs/rundb_schema.md.
 //
 // Thread contract: plain data.
 
@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "storage/rundb/columns.h"
 
 namespace sluice::rundb {
 
@@ -36,17 +35,11 @@ using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 struct MetaRow {
   std::string key = {};
   std::string value = {};
-
-  static constexpr auto kTable =
-      table_of<MetaRow>("meta").text("key", &MetaRow::key).text("value", &MetaRow::value);
 };
 
 struct StringRow {
   std::int64_t id = 0;
   std::string value = {};
-
-  static constexpr auto kTable =
-      table_of<StringRow>("string").integer("id", &StringRow::id).text("value", &StringRow::value);
 };
 
 struct DeviceRow {
@@ -55,13 +48,6 @@ struct DeviceRow {
   std::string kind = {};            // "csd", "drive"
   std::int64_t memory_bytes = 0;    // of the update engine; 0 = none or not stated
   std::int64_t capacity_bytes = 0;  // 0 = not stated
-
-  static constexpr auto kTable = table_of<DeviceRow>("device")
-                                     .number("id", &DeviceRow::id)
-                                     .text("name", &DeviceRow::name)
-                                     .text("kind", &DeviceRow::kind)
-                                     .amount("memory_bytes", &DeviceRow::memory_bytes)
-                                     .amount("capacity_bytes", &DeviceRow::capacity_bytes);
 };
 
 inline constexpr std::array<std::string_view, 2> kDuplexWords = {"half", "full"};
@@ -73,14 +59,6 @@ struct LinkRow {
   double write_bytes_per_s = 0;
   TimeNs latency_ns = 0;
   bool full_duplex = true;
-
-  static constexpr auto kTable = table_of<LinkRow>("link")
-                                     .number("id", &LinkRow::id)
-                                     .text("name", &LinkRow::name)
-                                     .real("read_bytes_per_s", &LinkRow::read_bytes_per_s)
-                                     .real("write_bytes_per_s", &LinkRow::write_bytes_per_s)
-                                     .amount("latency", &LinkRow::latency_ns)
-                                     .word("duplex", &LinkRow::full_duplex, kDuplexWords);
 };
 
 // One link of the route that the spans of a track take.
@@ -94,11 +72,6 @@ struct TrackLinkRow {
   std::int64_t track_id = 0;
   std::int64_t link_id = 0;
   Direction direction = Direction::read;
-
-  static constexpr auto kTable = table_of<TrackLinkRow>("track_link")
-                                     .integer("track_id", &TrackLinkRow::track_id)
-                                     .integer("link_id", &TrackLinkRow::link_id)
-                                     .word("direction", &TrackLinkRow::direction, kDirectionWords);
 };
 
 // What a span's name means. Words: docs/rundb_schema.md; "" becomes NULL.
@@ -112,17 +85,6 @@ struct StageRow {
   std::string set_off_by = {};  // "layer: backward, gradient_out"
   bool every_step = true;
   std::string colour = {};  // "#4e79a7"
-
-  static constexpr auto kTable = table_of<StageRow>("stage")
-                                     .integer("name_id", &StageRow::name_id)
-                                     .text("kind", &StageRow::kind)
-                                     .text("place", &StageRow::place)
-                                     .text_or_null("drive_file", &StageRow::drive_file)
-                                     .text_or_null("phase", &StageRow::phase)
-                                     .text_or_null("cause", &StageRow::cause)
-                                     .text_or_null("set_off_by", &StageRow::set_off_by)
-                                     .integer("every_step", &StageRow::every_step)
-                                     .text("colour", &StageRow::colour);
 };
 
 // The line that says in which mode steps ran, from a step on.
@@ -130,11 +92,6 @@ struct ModeRow {
   TimeNs ts = 0;
   std::int64_t step_id = 0;
   std::string line = {};
-
-  static constexpr auto kTable = table_of<ModeRow>("mode")
-                                     .time("ts", &ModeRow::ts)
-                                     .number("step_id", &ModeRow::step_id)
-                                     .text("line", &ModeRow::line);
 };
 
 struct TrackRow {
@@ -142,12 +99,6 @@ struct TrackRow {
   std::int64_t parent_id = -1;
   std::string kind = {};
   std::string name = {};
-
-  static constexpr auto kTable = table_of<TrackRow>("track")
-                                     .integer("id", &TrackRow::id)
-                                     .integer_or_null("parent_id", &TrackRow::parent_id)
-                                     .text("kind", &TrackRow::kind)
-                                     .text("name", &TrackRow::name);
 };
 
 struct SubgroupRow {
@@ -155,12 +106,6 @@ struct SubgroupRow {
   std::int64_t first = 0;  // element of the flattened parameters
   std::int64_t count = 0;  // elements
   std::int64_t device_id = -1;
-
-  static constexpr auto kTable = table_of<SubgroupRow>("subgroup")
-                                     .integer("id", &SubgroupRow::id)
-                                     .integer("first", &SubgroupRow::first)
-                                     .integer("count", &SubgroupRow::count)
-                                     .integer_or_null("device_id", &SubgroupRow::device_id);
 };
 
 // A setting that may change in a live run. Files keep one row a name.
@@ -172,15 +117,6 @@ struct KnobRow {
   double maximum = std::numeric_limits<double>::quiet_NaN();
   std::string default_value = {};
   std::string safe_point = {};  // "step": between two steps
-
-  static constexpr auto kTable = table_of<KnobRow>("knob")
-                                     .text("name", &KnobRow::name)
-                                     .text("type", &KnobRow::type)
-                                     .text("unit", &KnobRow::unit)
-                                     .real_or_null("minimum", &KnobRow::minimum)
-                                     .real_or_null("maximum", &KnobRow::maximum)
-                                     .text("default_value", &KnobRow::default_value)
-                                     .text("safe_point", &KnobRow::safe_point);
 };
 
 struct KnobChangeRow {
@@ -190,14 +126,6 @@ struct KnobChangeRow {
   std::string old_value = {};
   std::string new_value = {};
   std::string who = {};  // "settings": the run's own settings, or what they planned
-
-  static constexpr auto kTable = table_of<KnobChangeRow>("knob_change")
-                                     .time("ts", &KnobChangeRow::ts)
-                                     .number_or_null("step_id", &KnobChangeRow::step_id)
-                                     .text("knob.name", &KnobChangeRow::knob)
-                                     .text("old", &KnobChangeRow::old_value)
-                                     .text("new", &KnobChangeRow::new_value)
-                                     .text("who", &KnobChangeRow::who);
 };
 
 // What of a step's time was spent on a cause. The rows of a step add up to 1.
@@ -205,11 +133,6 @@ struct VerdictRow {
   std::int64_t step_id = 0;
   std::string cause = {};
   double share = 0;
-
-  static constexpr auto kTable = table_of<VerdictRow>("verdict")
-                                     .integer("step_id", &VerdictRow::step_id)
-                                     .text("cause", &VerdictRow::cause)
-                                     .real("share", &VerdictRow::share);
 };
 
 struct StepRow {
@@ -221,16 +144,6 @@ struct StepRow {
   double loss_scale = 1;
   std::int64_t tokens = 0;
   bool skipped = false;
-
-  static constexpr auto kTable = table_of<StepRow>("step")
-                                     .number("id", &StepRow::id)
-                                     .time("ts", &StepRow::ts)
-                                     .amount("dur", &StepRow::dur)
-                                     .real_or_null("loss", &StepRow::loss)
-                                     .real_or_null("grad_norm", &StepRow::grad_norm)
-                                     .real_or_null("loss_scale", &StepRow::loss_scale)
-                                     .amount("tokens", &StepRow::tokens)
-                                     .integer("skipped", &StepRow::skipped);
 };
 
 struct SpanRow {
@@ -247,21 +160,6 @@ struct SpanRow {
   std::int64_t bytes = 0;
   std::int64_t padding_bytes = 0;
   SpanStatus status = SpanStatus::ok;
-
-  static constexpr auto kTable = table_of<SpanRow>("span")
-                                     .integer("id", &SpanRow::id)
-                                     .integer("track_id", &SpanRow::track_id)
-                                     .integer("name_id", &SpanRow::name_id)
-                                     .time("submit_ts", &SpanRow::submit_ts)
-                                     .time("ts", &SpanRow::ts)
-                                     .amount("dur", &SpanRow::dur)
-                                     .number_or_null("step_id", &SpanRow::step_id)
-                                     .number_or_null("subgroup_id", &SpanRow::subgroup_id)
-                                     .number_or_null("device_id", &SpanRow::device_id)
-                                     .number_or_null("layer_id", &SpanRow::layer_id)
-                                     .amount("bytes", &SpanRow::bytes)
-                                     .amount("padding_bytes", &SpanRow::padding_bytes)
-                                     .integer("status", &SpanRow::status);
 };
 
 // Where spans of one track stand side by side, all from `first_id` to `last_id`: the index of table
@@ -273,14 +171,6 @@ struct SpanRunRow {
   TimeNs ts = 0;
   TimeNs end_ts = 0;
   int lod_level = 0;  // the finest in which its spans have rows: storage/rundb/lod.h
-
-  static constexpr auto kTable = table_of<SpanRunRow>("span_run")
-                                     .integer("first_id", &SpanRunRow::first_id)
-                                     .integer("last_id", &SpanRunRow::last_id)
-                                     .integer("track_id", &SpanRunRow::track_id)
-                                     .time("ts", &SpanRunRow::ts)
-                                     .time("end_ts", &SpanRunRow::end_ts)
-                                     .integer("lod_level", &SpanRunRow::lod_level);
 };
 
 // Where a batch's spans are, and their runs: the index of table span_run.
@@ -289,32 +179,17 @@ struct SpanBatchRow {
   std::int64_t last_id = 0;
   TimeNs ts = 0;
   TimeNs end_ts = 0;
-
-  static constexpr auto kTable = table_of<SpanBatchRow>("span_batch")
-                                     .integer("first_id", &SpanBatchRow::first_id)
-                                     .integer("last_id", &SpanBatchRow::last_id)
-                                     .time("ts", &SpanBatchRow::ts)
-                                     .time("end_ts", &SpanBatchRow::end_ts);
 };
 
 struct FlowRow {
   std::int64_t from_span = 0;
   std::int64_t to_span = 0;
-
-  static constexpr auto kTable = table_of<FlowRow>("flow")
-                                     .integer("from_span", &FlowRow::from_span)
-                                     .integer("to_span", &FlowRow::to_span);
 };
 
 struct CounterRow {
   std::int64_t track_id = 0;
   TimeNs ts = 0;
   double value = 0;
-
-  static constexpr auto kTable = table_of<CounterRow>("counter")
-                                     .integer("track_id", &CounterRow::track_id)
-                                     .time("ts", &CounterRow::ts)
-                                     .real_or_null("value", &CounterRow::value);
 };
 
 // A clock and the calendar's, read together.
@@ -322,11 +197,6 @@ struct ClockRow {
   std::string clock = {};
   TimeNs ts = 0;           // of the run's clock
   TimeNs realtime_ts = 0;  // nanoseconds since 1970
-
-  static constexpr auto kTable = table_of<ClockRow>("clock_snapshot")
-                                     .text("clock", &ClockRow::clock)
-                                     .integer("ts", &ClockRow::ts)
-                                     .integer("realtime_ts", &ClockRow::realtime_ts);
 };
 
 // When a rank of several compared its clock with rank 0's: as a stretch of its recording began, or
@@ -341,12 +211,6 @@ struct ClockOffsetRow {
   TimeNs ts = 0;  // of this rank's clock
   TimeNs offset = 0;
   TimeNs bound = 0;
-
-  static constexpr auto kTable = table_of<ClockOffsetRow>("clock_offset")
-                                     .word("at", &ClockOffsetRow::at, kOffsetAtWords)
-                                     .time("ts", &ClockOffsetRow::ts)
-                                     .time("offset", &ClockOffsetRow::offset)
-                                     .amount("bound", &ClockOffsetRow::bound);
 };
 
 // A count of the recording about itself: above all what it lost, by cause.
@@ -355,12 +219,6 @@ struct StatRow {
   Severity severity = Severity::info;
   std::int64_t value = 0;
   std::string description = {};
-
-  static constexpr auto kTable = table_of<StatRow>("stat")
-                                     .text("name", &StatRow::name)
-                                     .word("severity", &StatRow::severity, kSeverityWords)
-                                     .integer("value", &StatRow::value)
-                                     .text("description", &StatRow::description);
 };
 
 // What is known about a run before its first step.

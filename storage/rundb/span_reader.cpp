@@ -30,7 +30,7 @@ Status SpanReader::each_span_of_ids(std::int64_t first_id, std::int64_t last_id,
 Result<std::vector<NamedSpan>> SpanReader::spans_ended(TimeNs after, TimeNs until) {
   std::vector<NamedSpan> spans;
   const auto named_span_from = [](const detail::Statement& from) {
-    return NamedSpan{detail::row_at<SpanRow>(from), from.text_at(SpanRow::kTable.kColumnCount)};
+    return NamedSpan{detail::row_at<SpanRow>(from), from.text_at(kTable<SpanRow>.kColumnCount)};
   };
   const auto keep = [&](NamedSpan&& span) -> Status {
     RETURN_IF_ERROR(file_->check_bounds(span.row));

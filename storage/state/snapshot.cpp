@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kCopyBytes = std::int64_t{4} << 20;
 
 class Copy {
  public:
@@ -85,7 +85,7 @@ Result<SavedSnapshot> write_all(StateStore& store, const StateStore::Options& in
   ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> copy,
                    StateStore::create(into, store.identity(), geometry, devices_of(store)));
   ASSIGN_OR_RETURN(io::PageAlignedBuffer buffer, io::PageAlignedBuffer::allocate(std::min(
-                                                     kChunkBytes, geometry.variable_bytes())));
+                                                     kCopyBytes, geometry.variable_bytes())));
   return Copy(store, *copy, std::move(buffer)).run();
 }
 

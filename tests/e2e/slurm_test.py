@@ -3,6 +3,8 @@
 script of the page, with other paths; jobs that are cancelled and ranks that are killed, and the
 same script once more."""
 
+# Only with --all: it builds a cluster of two nodes, for one page of documentation.
+
 import json
 import os
 import signal

@@ -198,7 +198,8 @@ def link_lists(root):
 def add_sluice_library(links, name, words):
     section = None
     target = None
-    lists = {"LINKS": set(), "PRIVATE_LINKS": set(), "SOURCES": set(), "HEADERS": set()}
+    lists = {"LINKS": set(), "PRIVATE_LINKS": set(), "SOURCES": set(), "HEADERS": set(),
+             "ALONE": set()}
     for word in words:
         if word == "NAME" or word in lists:
             section = word

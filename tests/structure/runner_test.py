@@ -90,24 +90,69 @@ ALONE = """\
 # Runs alone: it looks whether anybody is there.
 [ -e a.gone ] && [ -e b.gone ] && echo "PASS alone" || echo "FAIL alone: others were there"
 """
+RARE = """\
+#!/bin/sh
+# Only with --all: it takes a cluster.
+echo "PASS rare"
+"""
 
 
-def order_problems():
-    with tempfile.TemporaryDirectory(prefix="sluice-runner-") as folder:
-        root = pathlib.Path(folder)
-        scripts = {"0_alone.sh": ALONE, "a.sh": MEETS.format(mine="a", other="b"),
-                   "b.sh": MEETS.format(mine="b", other="a")}
+class Root:
+    """A folder in which the runner looks for scripts, and keeps times."""
+
+    def __init__(self, scripts):
+        self.folder = tempfile.TemporaryDirectory(prefix="sluice-runner-")
+        self.before = run_tests.ROOT, run_tests.JOBS, run_tests.TIMES
+        root = pathlib.Path(self.folder.name)
+        run_tests.ROOT, run_tests.JOBS, run_tests.TIMES = root, 2, root / "build/times.json"
         for name, text in scripts.items():
             (root / name).write_text(text)
             (root / name).chmod(0o755)
-        suite = run_tests.Suite()
-        before = run_tests.ROOT, run_tests.JOBS
-        run_tests.ROOT, run_tests.JOBS = root, 2
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                run_tests.run_scripts(suite, sorted(scripts))
-        finally:
-            run_tests.ROOT, run_tests.JOBS = before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        run_tests.ROOT, run_tests.JOBS, run_tests.TIMES = self.before
+        self.folder.cleanup()
+
+
+def rare_problems():
+    """What is for --all alone is skipped with its reason, and runs when asked for."""
+    with Root({"rare.sh": RARE}), contextlib.redirect_stdout(io.StringIO()):
+        usual, asked = run_tests.Suite(), run_tests.Suite()
+        run_tests.run_scripts(usual, ["rare.sh"], is_all=False)
+        run_tests.run_scripts(asked, ["rare.sh"], is_all=True)
+    found = (usual.outcomes[0].skips, asked.outcomes[0].passed)
+    wanted = (["rare.sh: only with --all: it takes a cluster."], 1)
+    return [] if found == wanted else [f"{found}, expected {wanted}"]
+
+
+def times_problems():
+    """Times are kept from one run to the next, and a large difference is told, largest first."""
+    with Root({}):
+        first = run_tests.Times()
+        for name, seconds in (("a", 100), ("b", 100), ("c", 1), ("gone", 7)):
+            first.add("program", name, seconds)
+        first.save()
+        second = run_tests.Times()
+        for name, seconds in (("a", 140), ("b", 110), ("c", 80), ("new", 50)):
+            second.add("program", name, seconds)
+        changes = second.changes()
+        second.save()
+        kept = run_tests.Times().before["program"]
+    found = (changes, kept)
+    wanted = ([("program c", 1, 80), ("program a", 100, 140)],
+              {"a": 140, "b": 110, "c": 80, "gone": 7, "new": 50})
+    return [] if found == wanted else [f"{found}, expected {wanted}"]
+
+
+def order_problems():
+    scripts = {"0_alone.sh": ALONE, "a.sh": MEETS.format(mine="a", other="b"),
+               "b.sh": MEETS.format(mine="b", other="a")}
+    suite = run_tests.Suite()
+    with Root(scripts), contextlib.redirect_stdout(io.StringIO()):
+        run_tests.run_scripts(suite, sorted(scripts), is_all=False)
     problems = [text for outcome in suite.outcomes for text in outcome.failures]
     passed = sum(outcome.passed for outcome in suite.outcomes)
     return problems or ([] if passed == 3 else [f"{passed} of 3 scripts passed"])
@@ -120,6 +165,8 @@ def main():
     report.check("a test of a script that checked nothing has failed", script_problems())
     report.check("scripts run side by side, and those that run alone after the others",
                  order_problems())
+    report.check("scripts for --all are skipped with their reason else", rare_problems())
+    report.check("times are kept, and what takes longer is told", times_problems())
     return report.exit_code()
 
 

@@ -12,8 +12,6 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::int64_t kByteVocabulary = 256;  // tokens can be written as text
-
 void add_text(Gpt2& gpt2, const ModelShape& shape, BuiltModel& built) {
   if (shape.vocabulary != kByteVocabulary) return;
   built.sample = [&gpt2](const SampleOptions& sample) { return gpt2.sample_text(sample); };

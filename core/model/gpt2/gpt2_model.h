@@ -25,6 +25,9 @@
 
 namespace sluice::model {
 
+// Values of a byte, which tokens have to be to be written as text.
+inline constexpr std::int64_t kByteVocabulary = 256;
+
 class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.

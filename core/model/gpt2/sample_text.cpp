@@ -15,8 +15,6 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::int64_t kByteVocabulary = 256;
-
 // A token drawn from softmax(logits / temperature) by a number in (0, 1]; temperature 0 takes the
 // most probable. In double and in order, so that a seed gives the same text on any thread count.
 std::int64_t choose_token(std::span<const float> logits, double temperature, double random) {

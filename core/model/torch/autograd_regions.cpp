@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "base/check.h"
+#include "core/model/torch/check.h"
 
 namespace sluice::model {
 namespace {

@@ -23,7 +23,7 @@ constexpr std::int64_t kPhaseSpansMax = 50'000'000;
 // A file has no NaN; null is what it draws as a gap.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-std::int64_t integer(const rundb::Cell& cell) {
+std::int64_t integer_or_zero(const rundb::Cell& cell) {
   const auto* value = std::get_if<std::int64_t>(&cell);
   return value == nullptr ? 0 : *value;
 }
@@ -87,7 +87,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   RETURN_IF_ERROR(
       rundb::Query(reader).each_row("SELECT ifnull(sum(last_id - first_id + 1), 0) FROM span_run",
                                     [&span_count](std::span<const rundb::Cell> row) {
-                                      span_count = integer(row[0]);
+                                      span_count = integer_or_zero(row[0]);
                                       return ok_status();
                                     }));
   if (span_count > kPhaseSpansMax) {
@@ -109,7 +109,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
   RETURN_IF_ERROR(rundb::Query(reader).each_row(
       "SELECT step_id, forward_dur, backward_dur, update_dur FROM step_phase ORDER BY step_id",
       [&](std::span<const rundb::Cell> row) {
-        const auto step = index_of_step.find(integer(row[0]));
+        const auto step = index_of_step.find(integer_or_zero(row[0]));
         // A step whose operations were recorded only in part has no phases.
         if (step == index_of_step.end() || std::holds_alternative<std::monostate>(row[1]) ||
             std::holds_alternative<std::monostate>(row[2]) ||
@@ -121,7 +121,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
         bar.last = step->first;
         bar.count += 1;
         for (std::size_t p = 0; p < bar.sum.size(); ++p)
-          bar.sum[p] += static_cast<double>(std::max<std::int64_t>(0, integer(row[p + 1])));
+          bar.sum[p] += static_cast<double>(std::max<std::int64_t>(0, integer_or_zero(row[p + 1])));
         return ok_status();
       }));
   for (const Bar& bar : of_bar) {

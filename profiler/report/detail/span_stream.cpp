@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "profiler/report/detail/cells.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/span_reader.h"
 
 namespace sluice::report::detail {
 namespace {
-
-std::int64_t integer(const rundb::Cell& cell) {
-  const auto* value = std::get_if<std::int64_t>(&cell);
-  return value == nullptr ? -1 : *value;  // NULL: none
-}
 
 constexpr TimeNs kEndOfTime = std::numeric_limits<TimeNs>::max();
 

@@ -41,7 +41,7 @@ class RowInserts {
     const auto bind_all = [](Statement& insert, int first, const Row& row) {
       return bind_row(insert, first, row);
     };
-    return add_all(rows, Row::kTable.kColumnCount, bind_all);
+    return add_all(rows, kTable<Row>.kColumnCount, bind_all);
   }
   // `bind` binds a row to the parameters from an index on, of which a row has `column_count`.
   template <typename Row, typename Bind>
@@ -143,17 +143,17 @@ struct BatchWriter::Statements {
     if (rows.empty()) return ok_status();
     RETURN_IF_ERROR(write_row(first_span, rows.front()));
     const auto bind_all_but_id = [](Statement& insert, int first, const SpanRow& row) {
-      static_assert(std::get<0>(SpanRow::kTable.columns).name == "id");
+      static_assert(std::get<0>(kTable<SpanRow>.columns).name == "id");
       return bind_row<1>(insert, first, row);
     };
-    return next_spans.add_all(rows.subspan(1), SpanRow::kTable.kColumnCount - 1, bind_all_but_id);
+    return next_spans.add_all(rows.subspan(1), kTable<SpanRow>.kColumnCount - 1, bind_all_but_id);
   }
   Status add_all(std::span<const LodRow> rows) {
     const auto bind_with_chunk = [](Statement& insert, int first, const LodRow& row) -> Status {
       RETURN_IF_ERROR(bind_row(insert, first, row));
-      return insert.bind_from(first + LodRow::kTable.kColumnCount, lod_chunk_of(row.bin));
+      return insert.bind_from(first + kTable<LodRow>.kColumnCount, lod_chunk_of(row.bin));
     };
-    return lod.add_all(rows, LodRow::kTable.kColumnCount + 1, bind_with_chunk);
+    return lod.add_all(rows, kTable<LodRow>.kColumnCount + 1, bind_with_chunk);
   }
   Status add_all(std::span<const FlowRow> rows) { return flow.add_all(rows); }
   Status add_all(std::span<const CounterRow> rows) { return counter.add_all(rows); }

@@ -73,7 +73,7 @@ class ReadConnection {
   template <typename Row, typename UseRow, typename... Parameters>
   Status each(const char* query_name, UseRow&& use_row, const Parameters&... parameters) {
     const auto use_good_row = [&](Row&& row) -> Status {
-      if (!is_within_bounds(row)) return out_of_bounds(Row::kTable.name);
+      if (!is_within_bounds(row)) return out_of_bounds(kTable<Row>.name);
       use_row(std::move(row));
       return ok_status();
     };
@@ -90,7 +90,7 @@ class ReadConnection {
   }
   template <typename Row>
   Status check_bounds(const Row& row) const {
-    return is_within_bounds(row) ? ok_status() : out_of_bounds(Row::kTable.name);
+    return is_within_bounds(row) ? ok_status() : out_of_bounds(kTable<Row>.name);
   }
 
   Connection& connection() { return connection_; }

@@ -1,13 +1,14 @@
 #pragma once
 // What a row of a run database can hold. The tables are STRICT, but any program can write any
-// number into them. A column's bound stands in its declaration (storage/rundb/columns.h); here is
-// what holds between the columns of a row.
+// number into them. A column's bound stands in its declaration (storage/rundb/detail/tables.h);
+// here is what holds between the columns of a row.
 //
 // Thread contract: free functions.
 
 #include <cstdint>
 #include <tuple>
 
+#include "storage/rundb/detail/tables.h"
 #include "storage/rundb/lod.h"
 #include "storage/rundb/rows.h"
 
@@ -33,7 +34,7 @@ constexpr bool is_consistent(const SpanRunRow& row) {
 template <typename Row>
 constexpr bool is_within_bounds(const Row& row) {
   const auto are_good = [&row](const auto&... columns) { return (columns.is_good(row) && ...); };
-  return std::apply(are_good, Row::kTable.columns) && is_consistent(row);
+  return std::apply(are_good, kTable<Row>.columns) && is_consistent(row);
 }
 
 }  // namespace sluice::rundb::detail

@@ -1,6 +1,6 @@
 #pragma once
 // Rows of the run database to and from statements, as their tables declare them
-// (storage/rundb/columns.h): columns are read, and parameters bound, in the order of the
+// (storage/rundb/detail/tables.h): columns are read, and parameters bound, in the order of the
 // declaration.
 //
 // Thread contract: free functions, in the thread of the statement's connection.
@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/detail/sql_texts.h"
+#include "storage/rundb/detail/tables.h"
 
 namespace sluice::rundb::detail {
 
@@ -23,9 +24,9 @@ template <typename Row>
 Row row_at(const Statement& statement, int first = 0) {
   Row row;
   const auto take_all = [&]<std::size_t... kAt>(std::index_sequence<kAt...>) {
-    (std::get<kAt>(Row::kTable.columns).take(row, statement, first + static_cast<int>(kAt)), ...);
+    (std::get<kAt>(kTable<Row>.columns).take(row, statement, first + static_cast<int>(kAt)), ...);
   };
-  take_all(std::make_index_sequence<static_cast<std::size_t>(Row::kTable.kColumnCount)>());
+  take_all(std::make_index_sequence<static_cast<std::size_t>(kTable<Row>.kColumnCount)>());
   return row;
 }
 
@@ -34,10 +35,10 @@ Row row_at(const Statement& statement, int first = 0) {
 template <std::size_t kSkipped = 0, typename Row>
 Status bind_row(Statement& statement, int first, const Row& row) {
   const auto bind_all = [&]<std::size_t... kAt>(std::index_sequence<kAt...>) {
-    return statement.bind_from(first, std::get<kAt + kSkipped>(Row::kTable.columns).stored(row)...);
+    return statement.bind_from(first, std::get<kAt + kSkipped>(kTable<Row>.columns).stored(row)...);
   };
   return bind_all(
-      std::make_index_sequence<static_cast<std::size_t>(Row::kTable.kColumnCount) - kSkipped>());
+      std::make_index_sequence<static_cast<std::size_t>(kTable<Row>.kColumnCount) - kSkipped>());
 }
 
 // Runs a statement that writes one row.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "storage/rundb/detail/tables.h"
 #include "storage/rundb/lod.h"
 #include "storage/rundb/rows.h"
 #include "storage/rundb/sql_text.h"
@@ -22,7 +23,7 @@ std::vector<DeclaredTable> tables_of() {
   const auto columns_of = [](const auto&... columns) {
     return std::vector<DeclaredColumn>{{columns.name, columns.kSqlType, columns.kIsNullable}...};
   };
-  return {{Rows::kTable.name, std::apply(columns_of, Rows::kTable.columns)}...};
+  return {{kTable<Rows>.name, std::apply(columns_of, kTable<Rows>.columns)}...};
 }
 
 const DeclaredTable& declared_table(std::string_view name) {

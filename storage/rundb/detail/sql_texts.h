@@ -1,6 +1,6 @@
 #pragma once
 // The statements of sql/reads.sql and sql/writes.sql by their names, with the columns that rows
-// declare (storage/rundb/columns.h) in the places that ask for them:
+// declare (storage/rundb/detail/tables.h) in the places that ask for them:
 //
 //   {columns step}      step.id, step.ts, ...
 //   {names step}        id, ts, ...
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/rundb/columns.h"
+#include "storage/rundb/detail/columns.h"
 
 namespace sluice::rundb::detail {
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kRecordMagic = "SLUICECR";
 constexpr std::size_t kSequenceAt = 8;
 constexpr std::size_t kLengthAt = 16;
-constexpr std::size_t kStateIdAt = 24;
+constexpr std::size_t kCommitStateIdAt = 24;
 constexpr std::size_t kPayloadAt = 40;
 constexpr std::size_t kStepAt = 40;
 constexpr std::size_t kOptimizerStepAt = 48;
@@ -72,9 +72,9 @@ Status check_area(const FileHeader& log_header, int area_index, std::span<const 
   const std::uint64_t computed = checksum(area.first(end));
   if (written != computed)
     return damaged(end, fmt::format("XXH3-64 {:016x}, computed {:016x},", written, computed));
-  if (std::memcmp(area.data() + kStateIdAt, log_header.state_id.data(),
+  if (std::memcmp(area.data() + kCommitStateIdAt, log_header.state_id.data(),
                   log_header.state_id.size()) != 0)
-    return damaged(kStateIdAt, "the id of another state");
+    return damaged(kCommitStateIdAt, "the id of another state");
   const auto sequence = load<std::uint64_t>(area, kSequenceAt);
   if (sequence == 0 || sequence % 2 != static_cast<std::uint64_t>(area_index))
     return damaged(kSequenceAt,
@@ -101,7 +101,8 @@ void encode_record(const FileHeader& log_header, std::uint64_t sequence, const C
   store_text(area, kRecordMagic);
   store(area, kSequenceAt, sequence);
   store(area, kLengthAt, static_cast<std::uint64_t>(end - kPayloadAt));
-  std::memcpy(area.data() + kStateIdAt, log_header.state_id.data(), log_header.state_id.size());
+  std::memcpy(area.data() + kCommitStateIdAt, log_header.state_id.data(),
+              log_header.state_id.size());
   store_position(area, record.position);
   std::size_t at = kSubgroupsAt;
   for (const SubgroupVersion& version : record.subgroups) {

@@ -21,7 +21,7 @@ namespace sluice::control {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr milliseconds kLong{10'000};
+constexpr milliseconds kVeryLong{10'000};
 
 constexpr int kFuzzMessages = kIsSanitized ? 50'000 : 1'000'000;
 // AddressSanitizer keeps 256 MiB of what was freed, and shadows every page beside.
@@ -45,7 +45,7 @@ void send_all(const Descriptor& fd, std::string_view text) {
 }
 
 void is_served(ServedRun& run) {
-  const auto answer = run.connect()->ask({.kind = RequestKind::knobs}, kLong);
+  const auto answer = run.connect()->ask({.kind = RequestKind::knobs}, kVeryLong);
   REQUIRE(answer.ok());
   REQUIRE(answer->knobs.size() == 1);
 }
@@ -201,17 +201,17 @@ TEST_CASE("two hundred clients are served; past 256 one is told so") {
   std::vector<std::unique_ptr<ControlClient>> clients;
   for (int i = 0; i < 200; ++i) clients.push_back(run.connect());
   for (const auto& client : clients) {
-    REQUIRE(client->ask({.kind = RequestKind::subscribe}, kLong).ok());
+    REQUIRE(client->ask({.kind = RequestKind::subscribe}, kVeryLong).ok());
   }
   run.server->tell(RunStatus());
-  for (const auto& client : clients) CHECK(client->next_event(kLong).value()->status);
+  for (const auto& client : clients) CHECK(client->next_event(kVeryLong).value()->status);
   for (int i = 200; i < 256; ++i) clients.push_back(run.connect());
-  const auto refused = ControlClient::connect(run.path, kLong);
+  const auto refused = ControlClient::connect(run.path, kVeryLong);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message().find("256 clients are connected already") != std::string::npos);
   clients.resize(100);
   for (int i = 0; i < 1000; ++i) {  // until the server has seen them go
-    if (ControlClient::connect(run.path, kLong).ok()) break;
+    if (ControlClient::connect(run.path, kVeryLong).ok()) break;
     std::this_thread::sleep_for(milliseconds(5));
   }
   is_served(run);
@@ -225,7 +225,7 @@ bool is_told_of_open_files(const std::string& path) {
   const pid_t child = fork();
   if (child == 0) {
     all.clear();
-    const auto client = ControlClient::connect(path, kLong);
+    const auto client = ControlClient::connect(path, kVeryLong);
     const std::string text = client.ok() ? "" : client.error().message();
     _exit(text.find("as many files open as it may") != std::string::npos ? 0 : 1);
   }
@@ -243,7 +243,7 @@ TEST_CASE("where no more files may be opened a client is told so, and others are
   REQUIRE(setrlimit(RLIMIT_NOFILE, &small) == 0);
   for (int i = 0; i < 3; ++i) CHECK(is_told_of_open_files(run.path));
   REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-  CHECK(before->ask({.kind = RequestKind::knobs}, kLong).ok());
+  CHECK(before->ask({.kind = RequestKind::knobs}, kVeryLong).ok());
   is_served(run);
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("sets during shutdown are answered or the line is closed") {
     request.kind = RequestKind::set;
     request.set.settings = {"buffers=4"};
     for (;;) {
-      const auto answer = client->ask(request, kLong);
+      const auto answer = client->ask(request, kVeryLong);
       if (!answer.ok()) {
         CHECK(answer.error().code() != ErrorCode::busy);
         break;

@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-const ModelShape kSmall{"small", 2, 64, 2, 101, 301};
+const ModelShape kSmallGpt2{"small", 2, 64, 2, 101, 301};
 
 std::vector<float> all_values(const FlatLayout& layout, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(layout.parameter_count));
@@ -24,7 +24,7 @@ const TensorInfo& find(const FlatLayout& layout, const std::string& name) {
 }
 
 TEST_CASE("any part can be made anywhere: pieces of odd sizes give the same values") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const FlatLayout layout = kSmallGpt2.flat_layout();
   const std::vector<float> whole = all_values(layout, 9);
   std::vector<float> pieced(whole.size());
   std::int64_t first = 0;
@@ -37,7 +37,7 @@ TEST_CASE("any part can be made anywhere: pieces of odd sizes give the same valu
 }
 
 TEST_CASE("an empty part is nothing, also at the end") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const FlatLayout layout = kSmallGpt2.flat_layout();
   std::vector<float> untouched = {7};
   fill_initial(layout, 0, 0, std::span(untouched).first(0));
   fill_initial(layout, 0, layout.parameter_count, std::span(untouched).first(0));
@@ -45,7 +45,7 @@ TEST_CASE("an empty part is nothing, also at the end") {
 }
 
 TEST_CASE("LayerNorm begins as one and zero, biases as zero") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const FlatLayout layout = kSmallGpt2.flat_layout();
   const std::vector<float> values = all_values(layout, 9);
   int ones = 0;
   int zeros = 0;
@@ -56,13 +56,13 @@ TEST_CASE("LayerNorm begins as one and zero, biases as zero") {
     for (std::int64_t i = 0; i < tensor.count; ++i) REQUIRE(values[tensor.first + i] == expected);
     (expected == 1 ? ones : zeros) += 1;
   }
-  const auto layers = static_cast<int>(kSmall.layers);
+  const auto layers = static_cast<int>(kSmallGpt2.layers);
   CHECK(ones == 2 * layers + 1);
   CHECK(zeros == 6 * layers + 1);
 }
 
 TEST_CASE("weights are normal with the standard deviation that GPT-2 gives them") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const FlatLayout layout = kSmallGpt2.flat_layout();
   const std::vector<float> values = all_values(layout, 9);
   const auto check = [&](const std::string& name, double std_dev) {
     const TensorInfo& tensor = find(layout, name);
@@ -89,7 +89,7 @@ TEST_CASE("weights are normal with the standard deviation that GPT-2 gives them"
 }
 
 TEST_CASE("seed and tensor choose the values") {
-  const FlatLayout layout = kSmall.flat_layout();
+  const FlatLayout layout = kSmallGpt2.flat_layout();
   const std::vector<float> a = all_values(layout, 1);
   CHECK(a == all_values(layout, 1));
   CHECK(a != all_values(layout, 2));

@@ -18,7 +18,7 @@ using optimizer::kNormBlockElements;
 
 namespace {
 
-model::FlatLayout layout_of(const std::vector<std::int64_t>& layer_counts) {
+model::FlatLayout layout_of_layers(const std::vector<std::int64_t>& layer_counts) {
   model::FlatLayout layout;
   for (const std::int64_t count : layer_counts) {
     layout.layers.push_back({"layer", layout.parameter_count, count});
@@ -97,7 +97,7 @@ Case random_case(std::mt19937_64& random) {
     layers.push_back(one_of({1, 100, kBlock - 1, kBlock, kBlock + 1, 3 * kBlock,
                              1 + static_cast<std::int64_t>(random() % (4 * kBlock))}));
   }
-  Case made{layout_of(layers), {}};
+  Case made{layout_of_layers(layers), {}};
   made.geometry = {made.layout.parameter_count,
                    one_of({500, kBlock / 4, kBlock, kBlock + 7, 2 * kBlock, 5 * kBlock,
                            1 + static_cast<std::int64_t>(random() % (3 * kBlock))}),
@@ -151,7 +151,7 @@ TEST_CASE("a subgroup's norm is that of its elements, in the defined order, for 
 }
 
 TEST_CASE("what all subgroups apply at their limits has the norm that all may have") {
-  const Case made{layout_of({40'000, 70'000, 3}), {110'003, 9'000, 3, 1}};
+  const Case made{layout_of_layers({40'000, 70'000, 3}), {110'003, 9'000, 3, 1}};
   const NormPlan plan(made.layout, made.geometry);
   SubgroupClip clip(plan, made.geometry);
   clip.begin({.update = optimizer::default_options(optimizer::RuleKind::sgd), .max_grad_norm = 2});
@@ -170,7 +170,7 @@ TEST_CASE("what all subgroups apply at their limits has the norm that all may ha
 }
 
 TEST_CASE("without a limit nothing is clipped, whatever the norm") {
-  const Case made{layout_of({40'000}), {40'000, 9'000, 3, 1}};
+  const Case made{layout_of_layers({40'000}), {40'000, 9'000, 3, 1}};
   const NormPlan plan(made.layout, made.geometry);
   SubgroupClip clip(plan, made.geometry);
   const ClipRule rule{.update = {}, .max_grad_norm = 0};
@@ -181,7 +181,7 @@ TEST_CASE("without a limit nothing is clipped, whatever the norm") {
 }
 
 TEST_CASE("an element that is not finite is found with its layer and its subgroup, alone") {
-  const Case made{layout_of({40'000, 30'000}), {70'000, 9'000, 3, 1}};
+  const Case made{layout_of_layers({40'000, 30'000}), {70'000, 9'000, 3, 1}};
   const NormPlan plan(made.layout, made.geometry);
   SubgroupClip clip(plan, made.geometry);
   const std::vector<float> gradient = random_gradient(made.layout.parameter_count, 5);

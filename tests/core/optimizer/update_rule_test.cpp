@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint16_t kUntouched = 0x1234;
 
 constexpr RuleKind kRules[] = {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad};
-constexpr GradientKind kGradientKinds[] = {GradientKind::fp32, GradientKind::bf16,
-                                           GradientKind::fp16};
+constexpr GradientKind kRuleGradientKinds[] = {GradientKind::fp32, GradientKind::bf16,
+                                               GradientKind::fp16};
 constexpr Float16Kind kParameterKinds[] = {Float16Kind::bf16, Float16Kind::fp16};
 
 std::size_t state_count(RuleKind rule) {
@@ -104,7 +104,7 @@ Subgroup special_subgroup() {
 
 void check_kernel_equals_reference(RuleKind rule, const Subgroup& input) {
   const UpdateScalars scalars = scalars_of(rule);
-  for (const GradientKind gradient_kind : kGradientKinds) {
+  for (const GradientKind gradient_kind : kRuleGradientKinds) {
     for (const Float16Kind parameter_kind : kParameterKinds) {
       Subgroup expected = input;
       update_reference(scalars, expected.arrays(rule, gradient_kind, parameter_kind));
@@ -172,7 +172,7 @@ TEST_CASE("the kernel of each rule equals its reference with each scalar a speci
 // How many elements are wrong if `count` elements from `first` on are updated.
 int wrong_elements(RuleKind rule, std::int64_t first, std::int64_t count) {
   const UpdateScalars scalars = scalars_of(rule);
-  const GradientKind gradient_kind = kGradientKinds[count % 3];
+  const GradientKind gradient_kind = kRuleGradientKinds[count % 3];
   const Float16Kind parameter_kind = kParameterKinds[count % 2];
   Subgroup expected = random_bit_subgroup(first + count + 40, static_cast<std::uint32_t>(count));
   expected.parameters.assign(expected.parameters.size(), kUntouched);
@@ -201,7 +201,7 @@ TEST_CASE("the kernel of each rule does exactly its elements, at every length an
 
 TEST_CASE("without a 16-bit copy the state is updated all the same") {
   for (const RuleKind rule : kRules) {
-    for (const GradientKind gradient_kind : kGradientKinds) {
+    for (const GradientKind gradient_kind : kRuleGradientKinds) {
       Subgroup expected = trained_subgroup(rule, 1'000, 31);
       Subgroup actual = expected;
       update_reference(scalars_of(rule), expected.arrays(rule, gradient_kind, Float16Kind::bf16));
@@ -344,7 +344,7 @@ TEST_CASE("what a rule is called and what its state is made of") {
 TEST_CASE("a slice points at the same elements of every array") {
   for (const RuleKind rule : kRules) {
     Subgroup group = trained_subgroup(rule, 100, 61);
-    for (const GradientKind kind : kGradientKinds) {
+    for (const GradientKind kind : kRuleGradientKinds) {
       const UpdateArrays all = group.arrays(rule, kind, Float16Kind::bf16);
       const UpdateArrays part = slice(all, 30, 70);
       CHECK(part.element_count == 70);

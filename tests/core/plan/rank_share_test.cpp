@@ -10,7 +10,7 @@
 namespace sluice::plan {
 namespace {
 
-std::string sample(const std::string& name) {
+std::string sample_file(const std::string& name) {
   return std::string(SLUICE_SOURCE_DIR) + "/sample_models/" + name + ".toml";
 }
 
@@ -22,8 +22,8 @@ struct Launched {
 
 Result<RunPlan> plan_of(const std::string& model, const std::vector<std::string>& settings,
                         const Launched& launched) {
-  const std::string text = "model = '" + sample(model) + "'\nplatform = '" +
-                           sample("platforms/laptop") + "'\ntext = 't'\n";
+  const std::string text = "model = '" + sample_file(model) + "'\nplatform = '" +
+                           sample_file("platforms/laptop") + "'\ntext = 't'\n";
   ASSIGN_OR_RETURN(settings::RunConfig config,
                    settings::parse_run_config(text, "made.toml", settings));
   config.batch.rank_count = launched.rank_count;
@@ -91,7 +91,7 @@ TEST_CASE("settings of shards that are wrong are refused in words") {
 TEST_CASE("a word for all three scopes is a scheme, or the planner's choice") {
   const auto with_word = [](const std::string& word, const std::string& platform) {
     auto settings = settings_of(word, word, word, "2x4");
-    settings.push_back("platform=" + sample("platforms/" + platform));
+    settings.push_back("platform=" + sample_file("platforms/" + platform));
     return plan_of("models/gpt2-124m", settings, {});
   };
   for (const auto& [word, triple] :

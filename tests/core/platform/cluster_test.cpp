@@ -14,7 +14,7 @@ namespace sluice::platform {
 namespace {
 
 // Line numbers count from 1, the first line being `name`.
-constexpr const char* kGood = R"(name = "cluster"
+constexpr const char* kGoodCluster = R"(name = "cluster"
 [host]
 [compute]
 matmul = "300 TFLOP/s"
@@ -34,10 +34,12 @@ group = "8x1"
 bandwidth = [["1 MB", "20 GB/s"], ["64 MB", "160 GB/s"]]
 )";
 
-std::string with_line(int line, const std::string& text) { return with_line_of(kGood, line, text); }
+std::string cluster_with_line(int line, const std::string& text) {
+  return with_line_of(kGoodCluster, line, text);
+}
 
 TEST_CASE("a cluster is ranks of nodes under leaf switches, and needs no device") {
-  const auto platform = parse_platform(kGood, "p.toml");
+  const auto platform = parse_platform(kGoodCluster, "p.toml");
   REQUIRE(platform.ok());
   CHECK(platform->devices.empty());
   REQUIRE(platform->cluster.has_value());
@@ -65,7 +67,7 @@ TEST_CASE("a platform without a cluster has none, and needs a device") {
 }
 
 TEST_CASE("drives are asked of a platform that has none") {
-  const auto platform = parse_platform(kGood, "p.toml");
+  const auto platform = parse_platform(kGoodCluster, "p.toml");
   REQUIRE(platform.ok());
   const auto one = with_devices(*platform, 1);
   REQUIRE(!one.ok());
@@ -75,48 +77,48 @@ TEST_CASE("drives are asked of a platform that has none") {
 }
 
 TEST_CASE("a cluster that cannot be is refused with file and place") {
-  CHECK(with_line(6, "ranks = 0") == "p.toml:6: cluster.ranks: 0 is not in 1 to 65536");
-  CHECK(with_line(8, "nodes_a_leaf = 3") ==
+  CHECK(cluster_with_line(6, "ranks = 0") == "p.toml:6: cluster.ranks: 0 is not in 1 to 65536");
+  CHECK(cluster_with_line(8, "nodes_a_leaf = 3") ==
         "p.toml:8: cluster.nodes_a_leaf: 4 nodes are not a multiple of it");
-  CHECK(with_line(8, "nodes_a_leaf = 4") ==
+  CHECK(cluster_with_line(8, "nodes_a_leaf = 4") ==
         "p.toml:14: cluster.spine: is between leaf switches, and all nodes are under one; give "
         "`nodes_a_leaf`");
-  CHECK(with_line(6, "ranks = 1") ==
+  CHECK(cluster_with_line(6, "ranks = 1") ==
         "p.toml:12: cluster.within: is between ranks of a node, and `ranks` is 1");
-  CHECK(with_line(13, "") == "p.toml:5: cluster.between: is missing");
-  CHECK(with_line(13, R"(between = { bandwith = "1 GB/s" })") ==
+  CHECK(cluster_with_line(13, "") == "p.toml:5: cluster.between: is missing");
+  CHECK(cluster_with_line(13, R"(between = { bandwith = "1 GB/s" })") ==
         "p.toml:13: cluster.between.bandwith: there is no such key (did you mean 'bandwidth'?)");
-  CHECK(with_line(13, R"(between = { bandwidth = "0 GB/s" })")
+  CHECK(cluster_with_line(13, R"(between = { bandwidth = "0 GB/s" })")
             .starts_with("p.toml:13: cluster.between.bandwidth: '0 GB/s' is out of range"));
 }
 
 TEST_CASE("a measured collective that cannot be is refused with file and place") {
-  CHECK(with_line(16, R"(operation = "allgather")") ==
+  CHECK(cluster_with_line(16, R"(operation = "allgather")") ==
         "p.toml:16: collective.operation: 'allgather' is no collective (did you mean "
         "'all_gather'?); there are all_gather, reduce_scatter, all_reduce, broadcast");
-  CHECK(with_line(17, R"(group = "9x1")") ==
+  CHECK(cluster_with_line(17, R"(group = "9x1")") ==
         "p.toml:17: collective.group: 9x1 is more than the cluster's 8x4");
-  CHECK(with_line(17, R"(group = "1x1")") ==
+  CHECK(cluster_with_line(17, R"(group = "1x1")") ==
         "p.toml:17: collective.group: one rank alone sends nothing");
-  CHECK(with_line(17, R"(group = "8")") ==
+  CHECK(cluster_with_line(17, R"(group = "8")") ==
         "p.toml:17: collective.group: '8' is no scope: write ranks in a node, x and nodes, such as "
         "4x1, each 1 to 65536");
-  CHECK(with_line(18, "bandwidth = []") == "p.toml:18: collective.bandwidth: is empty");
-  CHECK(with_line(18, R"(bandwidth = [["2 MB", "1 GB/s"], ["1 MB", "2 GB/s"]])") ==
+  CHECK(cluster_with_line(18, "bandwidth = []") == "p.toml:18: collective.bandwidth: is empty");
+  CHECK(cluster_with_line(18, R"(bandwidth = [["2 MB", "1 GB/s"], ["1 MB", "2 GB/s"]])") ==
         "p.toml:18: collective.bandwidth: sizes rise, and '1 MB' does not");
-  CHECK(with_line(18, R"(bandwidth = [["2 MB"]])")
+  CHECK(cluster_with_line(18, R"(bandwidth = [["2 MB"]])")
             .starts_with("p.toml:18: collective.bandwidth: each row is [\"size\", \"bandwidth\"]"));
-  CHECK(with_line(18, R"(bandwidth = [["0 B", "1 GB/s"]])") ==
+  CHECK(cluster_with_line(18, R"(bandwidth = [["0 B", "1 GB/s"]])") ==
         "p.toml:18: collective.bandwidth: '0 B' is no size");
   const std::string again =
       "[[collective]]\noperation = \"all_gather\"\ngroup = \"8x1\"\n"
       "bandwidth = [[\"1 MB\", \"20 GB/s\"]]\n";
-  CHECK(message_of(kGood + again) ==
+  CHECK(message_of(kGoodCluster + again) ==
         "p.toml:21: collective.group: all_gather of 8x1 is there already");
 }
 
 TEST_CASE("a cluster written as a file and read again is the same cluster") {
-  const auto platform = parse_platform(kGood, "p.toml");
+  const auto platform = parse_platform(kGoodCluster, "p.toml");
   REQUIRE(platform.ok());
   const std::string text = platform_text(*platform);
   const auto again = parse_platform(text, "again.toml");
@@ -130,7 +132,7 @@ TEST_CASE("a cluster written as a file and read again is the same cluster") {
 }
 
 TEST_CASE("a cluster of fewer ranks has what crosses them and was measured among them") {
-  const auto platform = parse_platform(kGood, "p.toml");
+  const auto platform = parse_platform(kGoodCluster, "p.toml");
   REQUIRE(platform.ok());
   const Cluster& all = *platform->cluster;
   const auto node = with_mesh(all, {8, 1});

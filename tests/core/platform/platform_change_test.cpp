@@ -38,31 +38,33 @@ via = ["host"]
 drive = { read = "6 GB/s", write = "5 GB/s", duplex = "half" }
 )";
 
-Platform parsed(const std::string& toml) {
+Platform changed_platform(const std::string& toml) {
   auto platform = parse_platform(toml, "p.toml");
   INFO((platform.ok() ? std::string() : platform.error().message()));
   REQUIRE(platform.ok());
   return std::move(*platform);
 }
 
-Platform with_line(const std::string& behind, const std::string& line) {
+Platform platform_with_line(const std::string& behind, const std::string& line) {
   std::string toml = kMachine;
-  return parsed(toml.insert(toml.find(behind) + behind.size(), "\n" + line));
+  return changed_platform(toml.insert(toml.find(behind) + behind.size(), "\n" + line));
 }
-Platform with_top(const std::string& line) { return with_line("name = \"machine\"", line); }
+Platform with_top(const std::string& line) {
+  return platform_with_line("name = \"machine\"", line);
+}
 
 Platform set(const std::vector<std::string>& settings) {
   const auto change = parse_platform_change(settings);
   REQUIRE(change.ok());
-  auto changed = with_change(parsed(kMachine), *change);
+  auto changed = with_change(changed_platform(kMachine), *change);
   REQUIRE(changed.ok());
   return std::move(*changed);
 }
 
-std::string message_of(const std::vector<std::string>& settings) {
+std::string message_of_change(const std::vector<std::string>& settings) {
   const auto change = parse_platform_change(settings);
   if (!change.ok()) return change.error().message();
-  const auto changed = with_change(parsed(kMachine), *change);
+  const auto changed = with_change(changed_platform(kMachine), *change);
   return changed.ok() ? "" : changed.error().message();
 }
 
@@ -75,7 +77,7 @@ const Engine& engine_of(const Platform& platform, const std::string& name) {
 
 // By name: how much faster each link reads and each engine updates than in the machine itself.
 std::map<std::string, double> factors(const Platform& platform) {
-  const Platform machine = parsed(kMachine);
+  const Platform machine = changed_platform(kMachine);
   std::map<std::string, double> factors;
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const double factor = platform.links[i].read_bytes_per_s / machine.links[i].read_bytes_per_s;
@@ -110,9 +112,11 @@ TEST_CASE("each scale multiplies the rates of its part, in a file and on the com
 }
 
 TEST_CASE("a scale of a group or a link is of that one, and those of the whole file multiply it") {
-  CHECK(factors(with_line("name = \"plain\"", "media_scale = 2")) == Factors{{"plain.drive", 2}});
-  CHECK(factors(with_line("name = \"host\"", "link_scale = 0.5")) == Factors{{"host", 0.5}});
-  CHECK(factors(with_line("name = \"csd\"", "engine_scale = 2\ninternal_scale = 4")) ==
+  CHECK(factors(platform_with_line("name = \"plain\"", "media_scale = 2")) ==
+        Factors{{"plain.drive", 2}});
+  CHECK(factors(platform_with_line("name = \"host\"", "link_scale = 0.5")) ==
+        Factors{{"host", 0.5}});
+  CHECK(factors(platform_with_line("name = \"csd\"", "engine_scale = 2\ninternal_scale = 4")) ==
         Factors{{"csd0.engine adamw", 2},
                 {"csd0.engine decompress", 2},
                 {"csd0.internal", 4},
@@ -121,12 +125,12 @@ TEST_CASE("a scale of a group or a link is of that one, and those of the whole f
                 {"csd1.internal", 4}});
   std::string both = kMachine;
   both.insert(both.find("name = \"plain\""), "media_scale = 2\n");
-  CHECK(factors(parsed("media_scale = 4\n" + both)) ==
+  CHECK(factors(changed_platform("media_scale = 4\n" + both)) ==
         Factors{{"csd0.drive", 4}, {"csd1.drive", 4}, {"plain.drive", 8}});
 }
 
 TEST_CASE("a scale takes chunk curve and burst along, and leaves times and sizes as they are") {
-  const Platform machine = parsed(kMachine);
+  const Platform machine = changed_platform(kMachine);
   const Platform faster = set({"media_scale=2", "engine_scale=2"});
   const Link& slow = link_of(machine, "csd1.drive");
   const Link& fast = link_of(faster, "csd1.drive");
@@ -142,17 +146,17 @@ TEST_CASE("a scale takes chunk curve and burst along, and leaves times and sizes
 }
 
 TEST_CASE("compute units are those of the devices' engines; one where nothing is said") {
-  const Platform machine = parsed(kMachine);
+  const Platform machine = changed_platform(kMachine);
   CHECK(std::ranges::all_of(machine.engines, [](const Engine& e) { return e.compute_units == 1; }));
   std::string toml = kMachine;
   const std::string launch = "launch = \"20 us\"";
   toml.insert(toml.find(launch), "compute_units = 3, ");
-  for (const Platform& three : {parsed(toml), set({"compute_units=3"})}) {
+  for (const Platform& three : {changed_platform(toml), set({"compute_units=3"})}) {
     CHECK(engine_of(three, "csd0.engine").compute_units == 3);
     CHECK(engine_of(three, "csd1.engine").compute_units == 3);
     CHECK(engine_of(three, "host").compute_units == 1);
     CHECK(engine_of(three, "compute").compute_units == 1);
-    const Platform again = parsed(platform_text(three));
+    const Platform again = changed_platform(platform_text(three));
     CHECK(engine_of(again, "csd1.engine").compute_units == 3);
   }
 }
@@ -160,27 +164,28 @@ TEST_CASE("compute units are those of the devices' engines; one where nothing is
 TEST_CASE("a changed platform's name says so, and its text has the changed rates") {
   const Platform changed = set({"engine_scale=100", "link_scale=0.5", "compute_units=2"});
   CHECK(changed.name == "machine, engine_scale=100, link_scale=0.5, compute_units=2");
-  CHECK(factors(parsed(platform_text(changed))).at("csd0.engine adamw") == Approx(100));
+  CHECK(factors(changed_platform(platform_text(changed))).at("csd0.engine adamw") == Approx(100));
   CHECK(set({}).name == "machine");
   CHECK(set({"media_scale=3", "media_scale=1"}).name == "machine");
 }
 
 TEST_CASE("what cannot be set is refused, with the key that was probably meant") {
-  CHECK(message_of({"engin_scale=2"}) ==
+  CHECK(message_of_change({"engin_scale=2"}) ==
         "engin_scale: there is no such key of a platform to set (did you mean 'engine_scale'?)");
-  CHECK(message_of({"media_scale=fast"}) == "media_scale: 'fast' is not a number");
-  CHECK(message_of({"media_scale"}) == "media_scale: '' is not a number");
-  CHECK(message_of({"media_scale=0"}) == "media_scale: 0 is not in 1e-06 to 1e+06");
-  CHECK(message_of({"media_scale=nan"}) == "media_scale: nan is not in 1e-06 to 1e+06");
-  CHECK(message_of({"compute_units=0"}) == "compute_units: 0 is not in 1 to 64");
-  CHECK(message_of({"compute_units=1.5"}) == "compute_units: '1.5' is not a number");
-  CHECK(message_of({"engine_scale=1", "compute_units=2"}).empty());
+  CHECK(message_of_change({"media_scale=fast"}) == "media_scale: 'fast' is not a number");
+  CHECK(message_of_change({"media_scale"}) == "media_scale: '' is not a number");
+  CHECK(message_of_change({"media_scale=0"}) == "media_scale: 0 is not in 1e-06 to 1e+06");
+  CHECK(message_of_change({"media_scale=nan"}) == "media_scale: nan is not in 1e-06 to 1e+06");
+  CHECK(message_of_change({"compute_units=0"}) == "compute_units: 0 is not in 1 to 64");
+  CHECK(message_of_change({"compute_units=1.5"}) == "compute_units: '1.5' is not a number");
+  CHECK(message_of_change({"engine_scale=1", "compute_units=2"}).empty());
 }
 
 TEST_CASE("a platform without engines has none to change") {
   const std::string text = kMachine;
   const std::size_t csd = text.find("[[device]]");
-  const Platform plain = parsed(text.substr(0, csd) + text.substr(text.rfind("[[device]]")));
+  const Platform plain =
+      changed_platform(text.substr(0, csd) + text.substr(text.rfind("[[device]]")));
   for (const auto& [setting, message] :
        {std::pair{"engine_scale=2", "engine_scale: the platform has nothing of the kind"},
         std::pair{"compute_units=2", "compute_units: no device has an engine"}}) {

@@ -16,7 +16,7 @@ namespace {
 
 using runtime::Stage;
 
-platform::Platform test_platform(const platform::Cluster& cluster) {
+platform::Platform platform_of_ranks(const platform::Cluster& cluster) {
   auto platform = platform::parse_platform(
       "name = \"test\"\n[host]\n[compute]\nmatmul = \"1 TFLOP/s\"\n[cluster]\nranks = 1\n"
       "nodes = 1\n",
@@ -44,19 +44,19 @@ LayerTimes test_times(const StepShape& step, TimeNs a_million_ns) {
 
 ShardedStep simulated(const platform::Cluster& cluster, const StepShape& step,
                       const LayerTimes& times, const Triple& triple, const Overlaps& overlaps) {
-  const auto taken = simulate_sharded(test_platform(cluster), step, times, triple, overlaps);
+  const auto taken = simulate_sharded(platform_of_ranks(cluster), step, times, triple, overlaps);
   INFO((taken.ok() ? "" : taken.error().message()));
   REQUIRE(taken.ok());
   return *taken;
 }
 
-struct Sum {
+struct StepSum {
   std::int64_t count = 0;
   std::int64_t size_bytes = 0;
 };
-Sum table_sum(const StepShape& step, const Triple& triple, const Scope& mesh,
-              Collective collective) {
-  Sum sum;
+StepSum table_sum(const StepShape& step, const Triple& triple, const Scope& mesh,
+                  Collective collective) {
+  StepSum sum;
   for (const CollectiveUse& use : step_collectives(step, triple, mesh)) {
     if (use.collective != collective) continue;
     sum.count += use.count;
@@ -85,7 +85,7 @@ TEST_CASE("a step's collectives are those of the table on all triples, whatever 
         const ShardedStep taken =
             simulated(cluster, step, test_times(step, 50'000), triple, overlaps);
         for (const auto& [stage, collective] : kStagesOf) {
-          const Sum wanted = table_sum(step, triple, mesh, collective);
+          const StepSum wanted = table_sum(step, triple, mesh, collective);
           CHECK(taken.of(stage).count == wanted.count);
           CHECK(taken.of(stage).size_bytes == wanted.size_bytes);
         }
@@ -212,7 +212,7 @@ Status disturbed_steps(const runtime::Disturbance& disturbance, const Triple& tr
   const platform::Cluster cluster = test_cluster({2, 4}, 2);
   const StepShape step = test_step(2);
   const LayerTimes times = test_times(step, 20'000);
-  const RankMachine machine(test_platform(cluster), step, triple);
+  const RankMachine machine(platform_of_ranks(cluster), step, triple);
   runtime::Runtime runtime(
       std::make_unique<runtime::SimulatedClock>(machine.platform(), disturbance));
   SimulatedRank operations(runtime, machine, times);

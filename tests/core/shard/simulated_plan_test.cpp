@@ -88,13 +88,13 @@ std::int64_t memory_bytes(const ShardedRun& run) {
   return bytes + static_cast<std::int64_t>(activation_bytes(run, run.activations));
 }
 
-struct Best {
+struct BestSimulated {
   double seconds = std::numeric_limits<double>::infinity();
   std::int64_t smallest_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-Best search_all(const SimulatedPlanRequest& request) {
-  Best best;
+BestSimulated search_all(const SimulatedPlanRequest& request) {
+  BestSimulated best;
   for (const Triple& triple : all_triples(request.run.platform.cluster->mesh)) {
     for (const auto& activations : request.activations) {
       for (const StateTier tier : request.state_tiers) {
@@ -114,7 +114,8 @@ Best search_all(const SimulatedPlanRequest& request) {
   return best;
 }
 
-void check_smallest_cap(SimulatedPlanRequest request, const Best& best, const Error& error) {
+void check_smallest_cap(SimulatedPlanRequest request, const BestSimulated& best,
+                        const Error& error) {
   CHECK(error.code() == ErrorCode::memory);
   CHECK(error.message().find(fmt::format("smallest cap that works is {} bytes",
                                          best.smallest_bytes)) != std::string::npos);
@@ -136,7 +137,7 @@ TEST_CASE("the plan takes what the best of all simulated candidates takes, on 20
     if (drawn.between(0, 4) > 0) {
       request.memory_cap_bytes = drawn.between(smallest_bytes / 2, 4 * smallest_bytes);
     }
-    const Best best = search_all(request);
+    const BestSimulated best = search_all(request);
     const auto plan = plan_by_simulation(request);
     REQUIRE(plan.ok() == (best.seconds < std::numeric_limits<double>::infinity()));
     if (!plan.ok()) {

@@ -11,10 +11,10 @@
 namespace sluice::shard {
 namespace {
 
-constexpr Scope kMesh{8, 128};
+constexpr Scope kLargeMesh{8, 128};
 
 // "" where the triple is legal.
-std::string refusal(const char* text, const Scope& mesh = kMesh) {
+std::string refusal(const char* text, const Scope& mesh = kLargeMesh) {
   const auto triple = parse_triple(text, mesh);
   if (triple.ok()) return "";
   CHECK(triple.error().code() == ErrorCode::config);
@@ -103,9 +103,9 @@ TEST_CASE("a text that is no sharding is refused with what would be one") {
 
 TEST_CASE("published schemes are names of triples") {
   const auto text_of = [](const char* name) {
-    const auto triple = parse_triple(name, kMesh);
+    const auto triple = parse_triple(name, kLargeMesh);
     REQUIRE(triple.ok());
-    CHECK(parse_triple(triple_text(*triple), kMesh)->state == triple->state);
+    CHECK(parse_triple(triple_text(*triple), kLargeMesh)->state == triple->state);
     return triple_text(*triple);
   };
   CHECK(text_of("data_parallel") == "1x1,1x1,1x1");
@@ -115,9 +115,9 @@ TEST_CASE("published schemes are names of triples") {
   CHECK(text_of("mics") == "8x1,8x1,8x1");
   CHECK(text_of("mics:8x2") == "8x2,8x2,8x2");
   for (const std::string& name : scheme_names())
-    CHECK(scheme_of(*scheme(name, kMesh), kMesh) == name);
-  CHECK(scheme_of({{8, 2}, {8, 2}, {8, 2}}, kMesh) == "mics");
-  CHECK(scheme_of({{4, 1}, {4, 1}, {8, 1}}, kMesh).empty());
+    CHECK(scheme_of(*scheme(name, kLargeMesh), kLargeMesh) == name);
+  CHECK(scheme_of({{8, 2}, {8, 2}, {8, 2}}, kLargeMesh) == "mics");
+  CHECK(scheme_of({{4, 1}, {4, 1}, {8, 1}}, kLargeMesh).empty());
 }
 
 }  // namespace

@@ -26,20 +26,20 @@ namespace {
 constexpr int kProblems = kIsSanitized ? 20 : 200;
 
 template <typename T>
-T value_of(Result<T> result) {
+T value_or_fail(Result<T> result) {
   INFO((result.ok() ? std::string() : result.error().message()));
   REQUIRE(result.ok());
   return std::move(*result);
 }
 
 model::LayerActivations mix(const char* text) {
-  return value_of(model::LayerActivations::parse(text));
+  return value_or_fail(model::LayerActivations::parse(text));
 }
 
 ShardedRun run_of(const settings::RunConfig& config, const Scope& mesh) {
   ShardedRun run;
-  run.shape = value_of(model::load_model_shape(config.files.model));
-  run.platform = value_of(platform::load_platform(config.files.platform));
+  run.shape = value_or_fail(model::load_model_shape(config.files.model));
+  run.platform = value_or_fail(platform::load_platform(config.files.platform));
   run.platform.cluster->mesh = mesh;
   run.platform.cluster->nodes_a_leaf = mesh.nodes;
   run.batch = config.batch.batch;
@@ -63,9 +63,9 @@ TEST_CASE("a step over one rank is that of one rank, to the nanosecond") {
     std::vector<std::string> settings = {"devices=4", "batch=2"};
     settings.insert(settings.end(), way.begin(), way.end());
     const settings::RunConfig config = sample_config("gpt2-0.34b", "smartssd-2x4", settings);
-    const SimulatedStep alone = simulated(value_of(plan::plan_run(config)));
+    const SimulatedStep alone = simulated(value_or_fail(plan::plan_run(config)));
     const ShardedRun run = run_of(config, {1, 1});
-    const shard::ShardedStep step = value_of(DriveRank(config).step(run));
+    const shard::ShardedStep step = value_or_fail(DriveRank(config).step(run));
     CHECK(step.seconds == alone.total_seconds);
     CHECK(step.exposed_seconds() == Approx(0).margin(1e-9));
     double waited = 0;
@@ -85,8 +85,8 @@ TEST_CASE("a rank moves its share of the state, and what the table of the shardi
     ShardedRun run = run_of(config, all);
     run.triple = triple;
     const DriveRank drives(config);
-    const plan::RunPlan plan = value_of(drives.plan(run));
-    const shard::ShardedStep step = value_of(drives.step(run));
+    const plan::RunPlan plan = value_or_fail(drives.plan(run));
+    const shard::ShardedStep step = value_or_fail(drives.step(run));
     const std::int64_t owned = plan.share.state.parameter_count;
     // Ranks have whole subgroups, and the first has no less than another.
     const std::int64_t even = divide_up(plan.layout.parameter_count, triple.state.size());
@@ -115,9 +115,9 @@ TEST_CASE("what goes beside computing makes a step no longer, and each sharding 
     ShardedRun run = run_of(config, all);
     run.triple = triple;
     const DriveRank drives(config);
-    const double with_all = value_of(drives.step(run)).seconds;
+    const double with_all = value_or_fail(drives.step(run)).seconds;
     run.overlaps = shard::Overlaps::none();
-    CHECK(value_of(drives.step(run)).seconds > with_all);
+    CHECK(value_or_fail(drives.step(run)).seconds > with_all);
   }
 }
 
@@ -129,13 +129,13 @@ TEST_CASE("activations that leave take memory off a rank, and say what they wait
   const DriveRank drives(config);
   const auto bytes = [&](const char* activations) {
     run.activations = mix(activations);
-    return value_of(drives.choice(run)).memory.activation_bytes;
+    return value_or_fail(drives.choice(run)).memory.activation_bytes;
   };
   CHECK(bytes("recompute") < bytes("keep"));
   CHECK(bytes("offload:1-24,keep") < bytes("keep") / 2);
   CHECK(bytes("offload_inputs:1-24,recompute") < bytes("recompute"));
   run.activations = mix("offload:1-24,keep");
-  const shard::ShardedStep step = value_of(drives.step(run));
+  const shard::ShardedStep step = value_or_fail(drives.step(run));
   CHECK(step.of(runtime::Stage::activation_write).size_bytes > 0);
   CHECK(step.activation_wait_seconds > 0);
   CHECK(step.activation_wait_seconds <= step.update_seconds + step.exposed_seconds() + 1e-9);
@@ -180,7 +180,7 @@ platform::Platform drawn_platform(Drawn& drawn) {
       "engine = {{ adamw = \"{} Melem/s\", launch = \"20 us\" }}\n",
       host_adamw, stage, checksum, matmul, mesh.ranks, mesh.nodes, rank_adamw, step_us, links,
       link_read, drive_read, drive_write, engine);
-  return value_of(platform::parse_platform(text, "drawn.toml"));
+  return value_or_fail(platform::parse_platform(text, "drawn.toml"));
 }
 
 settings::RunConfig drawn_config(Drawn& drawn) {
@@ -225,13 +225,13 @@ Best search_all(const shard::SimulatedPlanRequest& request) {
         run.activations = activations;
         run.state_tier = tier;
         shard::DriveChoice choice;
-        if (tier == StateTier::drives) choice = value_of(request.drives->choice(run));
+        if (tier == StateTier::drives) choice = value_or_fail(request.drives->choice(run));
         const std::int64_t bytes = tier == StateTier::drives ? choice.memory.total_bytes()
                                                              : shard::run_memory(run).total_bytes();
         best.smallest_bytes = std::min(best.smallest_bytes, bytes);
         best.largest_bytes = std::max(best.largest_bytes, bytes);
         if (request.memory_cap_bytes > 0 && bytes > request.memory_cap_bytes) continue;
-        const double seconds = value_of(shard::simulate_by(request.drives, run)).seconds;
+        const double seconds = value_or_fail(shard::simulate_by(request.drives, run)).seconds;
         if (choice.bound_seconds > seconds) INFO(shard::triple_text(triple));
         CHECK(choice.bound_seconds <= seconds * (1 + 1e-9));
         best.seconds = std::min(best.seconds, seconds);
@@ -294,7 +294,7 @@ TEST_CASE("what cannot be on a rank's drives is refused, or passed over") {
   const DriveRank refusing(config);
   request.drives = &refusing;
   // Ranks that each have the whole model have it there; the others are passed over.
-  const shard::SimulatedPlan plan = value_of(shard::plan_by_simulation(request));
+  const shard::SimulatedPlan plan = value_or_fail(shard::plan_by_simulation(request));
   CHECK(plan.best.triple == Triple{});
   config.offload.parameters = settings::ParameterTier::memory;
   config.offload.gradient_work = offload::GradientWork::accelerator;

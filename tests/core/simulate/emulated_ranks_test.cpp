@@ -35,12 +35,12 @@ engine = { adamw = "300 kelem/s", launch = "1 ms" }
 constexpr int kRanks = 4;
 constexpr double kTimeScale = 0.5;
 
-struct Way {
+struct RanksWay {
   std::string what;
   std::vector<std::string> settings;
 };
 
-std::vector<std::string> all_of(const SmallRun& files, const Way& way) {
+std::vector<std::string> all_of(const SmallRun& files, const RanksWay& way) {
   std::vector<std::string> settings = {"platform=" + files.folder.file("slow.toml"),
                                        "mesh=2x2",
                                        "clock=emulated",
@@ -61,7 +61,7 @@ void keep_as_arithmetic_model(plan::RunPlan& plan) {
   }
 }
 
-double simulated_seconds(const SmallRun& files, const Way& way) {
+double simulated_seconds(const SmallRun& files, const RanksWay& way) {
   auto config = files.config(all_of(files, way));
   INFO((config.ok() ? std::string() : config.error().message()));
   REQUIRE(config.ok());
@@ -79,7 +79,7 @@ double simulated_seconds(const SmallRun& files, const Way& way) {
 }
 
 // No step is shorter than the modelled machine's; others this computer held up.
-double shortest_step_seconds(const SmallRun& files, const Way& way) {
+double shortest_step_seconds(const SmallRun& files, const RanksWay& way) {
   const Trained trained =
       require_alike(train_ranks(files, {.rank_count = kRanks, .settings = all_of(files, way)}));
   TimeNs shortest_ns = std::numeric_limits<TimeNs>::max();
@@ -92,7 +92,7 @@ double shortest_step_seconds(const SmallRun& files, const Way& way) {
 }  // namespace
 
 TEST_CASE("four ranks by the emulated clock take what one of them takes in simulated time") {
-  const std::vector<Way> ways = {
+  const std::vector<RanksWay> ways = {
       {"all in parts, on the devices",
        {"method=csd", "pipeline=handover", "shard_parameters=2x2", "shard_gradients=2x2",
         "shard_state=2x2"}},
@@ -101,7 +101,7 @@ TEST_CASE("four ranks by the emulated clock take what one of them takes in simul
       {"parts of different scopes, activations that leave",
        {"method=csd", "pipeline=nbuffer", "shard_parameters=2x1", "shard_gradients=2x2",
         "shard_state=2x2", "activations=offload", "activation_buffer=4096"}}};
-  for (const Way& way : ways) {
+  for (const RanksWay& way : ways) {
     const SmallRun files(2, 64);
     write_text(files.folder.file("slow.toml"), kSlowPlatform);
     INFO(way.what);

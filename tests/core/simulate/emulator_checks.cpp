@@ -6,8 +6,8 @@
 namespace sluice::simulate {
 namespace {
 
-const std::string kTestbed = "smartssd-a5000";
-const std::string kModel = "gpt2-4.0b";
+const std::string kEmulatorTestbed = "smartssd-a5000";
+const std::string kEmulatorModel = "gpt2-4.0b";
 
 struct Way {
   const char* name;
@@ -20,8 +20,8 @@ const std::vector<Way> kWays = {
     {"SU+O+C", {"method=csd", "pipeline=handover", "density=0.01"}},
     {"nbuffer", {"method=csd", "pipeline=nbuffer"}},
 };
-const Way& kBase = kWays[0];
-const Way& kUpdate = kWays[1];
+const Way& kBaseWay = kWays[0];
+const Way& kUpdateWay = kWays[1];
 const Way& kNbuffer = kWays[4];
 
 // Seconds a step, on a machine so changed.
@@ -29,7 +29,7 @@ double seconds(const std::string& model, const Way& way, int devices,
                const std::vector<std::string>& changes = {}) {
   std::vector<std::string> settings = way.settings;
   settings.push_back(fmt::format("devices={}", devices));
-  const settings::RunConfig config = sample_config(model, kTestbed, settings);
+  const settings::RunConfig config = sample_config(model, kEmulatorTestbed, settings);
   const auto change = platform::parse_platform_change(changes);
   const auto platform = platform::load_platform(config.files.platform);
   const auto shape = model::load_model_shape(config.files.model);
@@ -48,8 +48,8 @@ double one_to_three(const std::string& model, const Way& way) {
 // What an engine hundreds of times as fast gives beyond one that is `scale` times as fast as the
 // SmartSSD's.
 double faster_engine_gain(const Way& way, int devices, double scale) {
-  return seconds(kModel, way, devices, {fmt::format("engine_scale={}", scale)}) /
-         seconds(kModel, way, devices, {fmt::format("engine_scale={}", 300 * scale)});
+  return seconds(kEmulatorModel, way, devices, {fmt::format("engine_scale={}", scale)}) /
+         seconds(kEmulatorModel, way, devices, {fmt::format("engine_scale={}", 300 * scale)});
 }
 
 std::string one_to_three_table() {
@@ -57,11 +57,12 @@ std::string one_to_three_table() {
       "| | 1 drive, s | 2 | 3 | from 1 to 3, times | 3 over BASE with 1 | 3 over BASE with 3 |\n"
       "|---|---:|---:|---:|---:|---:|---:|\n";
   for (const Way& way : kWays) {
-    const double three = seconds(kModel, way, 3);
+    const double three = seconds(kEmulatorModel, way, 3);
     text += fmt::format("| {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", way.name,
-                        seconds(kModel, way, 1), seconds(kModel, way, 2), three,
-                        seconds(kModel, way, 1) / three, seconds(kModel, kBase, 1) / three,
-                        seconds(kModel, kBase, 3) / three);
+                        seconds(kEmulatorModel, way, 1), seconds(kEmulatorModel, way, 2), three,
+                        seconds(kEmulatorModel, way, 1) / three,
+                        seconds(kEmulatorModel, kBaseWay, 1) / three,
+                        seconds(kEmulatorModel, kBaseWay, 3) / three);
   }
   return text + "\n";
 }
@@ -72,9 +73,10 @@ std::string engine_table() {
       "times it, s | gain |\n|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const double scale : {1.0, 0.5, 0.2, 0.1, 0.05}) {
     text += fmt::format("| {:g} |", scale);
-    for (const Way& way : {kUpdate, kNbuffer}) {
-      const double slow = seconds(kModel, way, 1, {fmt::format("engine_scale={}", scale)});
-      const double fast = seconds(kModel, way, 1, {fmt::format("engine_scale={}", 300 * scale)});
+    for (const Way& way : {kUpdateWay, kNbuffer}) {
+      const double slow = seconds(kEmulatorModel, way, 1, {fmt::format("engine_scale={}", scale)});
+      const double fast =
+          seconds(kEmulatorModel, way, 1, {fmt::format("engine_scale={}", 300 * scale)});
       text += fmt::format(" {:.2f} | {:.2f} | {:.2f} |", slow, fast, slow / fast);
     }
     text += "\n";
@@ -95,14 +97,14 @@ std::string change_table() {
       "| `--platform-set` | 1 drive, s | times | 3 drives, s | times | 10 drives, s | times |\n"
       "|---|---:|---:|---:|---:|---:|---:|\n| (none) |";
   for (const int devices : {1, 3, 10})
-    text += fmt::format(" {:.2f} | |", seconds(kModel, kNbuffer, devices));
+    text += fmt::format(" {:.2f} | |", seconds(kEmulatorModel, kNbuffer, devices));
   text += "\n";
   for (const auto& [name, change] : changes) {
     text += fmt::format("| {} |", name);
     for (const int devices : {1, 3, 10}) {
-      const double changed = seconds(kModel, kNbuffer, devices, change);
-      text +=
-          fmt::format(" {:.2f} | {:.2f} |", changed, seconds(kModel, kNbuffer, devices) / changed);
+      const double changed = seconds(kEmulatorModel, kNbuffer, devices, change);
+      text += fmt::format(" {:.2f} | {:.2f} |", changed,
+                          seconds(kEmulatorModel, kNbuffer, devices) / changed);
     }
     text += "\n";
   }
@@ -192,7 +194,8 @@ TEST_CASE("three CSDs take a step 2 to 2.6 times as fast as one, whatever the mo
 TEST_CASE(
     "as many CSDs as plain drives are not yet faster with three: the paper has it so as well") {
   for (const int devices : {1, 2, 3}) {
-    const double times = seconds(kModel, kBase, devices) / seconds(kModel, kWays[2], devices);
+    const double times =
+        seconds(kEmulatorModel, kBaseWay, devices) / seconds(kEmulatorModel, kWays[2], devices);
     CHECK(times > 0.70);
     CHECK(times < 1.0);
   }
@@ -200,7 +203,7 @@ TEST_CASE(
 
 TEST_CASE("a SmartSSD's engine made hundreds of times faster gives 1.15 times: storage binds") {
   for (const int devices : {1, 3}) {
-    for (const Way& way : {kUpdate, kNbuffer}) {
+    for (const Way& way : {kUpdateWay, kNbuffer}) {
       INFO(way.name << " " << devices);
       const double gain = faster_engine_gain(way, devices, 1);
       CHECK(gain >= 0.99);  // the order of transfers is another one, and may be a little worse
@@ -210,6 +213,6 @@ TEST_CASE("a SmartSSD's engine made hundreds of times faster gives 1.15 times: s
 }
 
 TEST_CASE("it gives 2.4 times beyond an engine a tenth as fast, in a serial step") {
-  CHECK(faster_engine_gain(kUpdate, 1, 0.1) == Approx(2.24).margin(0.1));
-  CHECK(faster_engine_gain(kUpdate, 1, 0.0885) == Approx(2.4).margin(0.1));
+  CHECK(faster_engine_gain(kUpdateWay, 1, 0.1) == Approx(2.24).margin(0.1));
+  CHECK(faster_engine_gain(kUpdateWay, 1, 0.0885) == Approx(2.4).margin(0.1));
 }

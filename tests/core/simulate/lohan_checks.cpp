@@ -8,45 +8,45 @@
 namespace sluice::simulate {
 namespace {
 
-const std::string kModel = "gpt3-13b";
-const std::string kServer = "ssd12-4090";
-constexpr std::int64_t kSequence = 1024;
+const std::string kLohanModel = "gpt3-13b";
+const std::string kLohanServer = "ssd12-4090";
+constexpr std::int64_t kLohanSequence = 1024;
 constexpr std::int64_t kGroupElements = 700'000'000;  // the artifact's, on all drives together
 
 // Parameters and state on the drives, gradients in host memory, the update beside backward; the
 // next group is read while one is written, and updated behind both.
 plan::RunPlan plan_of(std::int64_t batch, int drives) {
   return sample_plan(
-      kModel, kServer,
+      kLohanModel, kLohanServer,
       {"method=host", "pipeline=handover", "overlap=exact", "parameter_tier=storage",
        "gradient_tier=memory", "precision=fp16", "activations=keep", fmt::format("batch={}", batch),
-       fmt::format("sequence={}", kSequence), fmt::format("devices={}", drives),
+       fmt::format("sequence={}", kLohanSequence), fmt::format("devices={}", drives),
        fmt::format("subgroup_elements={}", kGroupElements / drives)});
 }
 
-struct Row {
+struct LohanRow {
   std::int64_t batch;
   int drives;
   double published;  // TFLOPS
 };
-constexpr Row kByBatch[] = {
+constexpr LohanRow kByBatch[] = {
     {8, 12, 42.8}, {16, 12, 84.3}, {32, 12, 143.1}, {64, 12, 155.8}, {128, 12, 153.8}};
-constexpr Row kByDrives[] = {{32, 1, 37.5},   {32, 2, 64.3},  {32, 3, 81.1},  {32, 6, 121.7},
-                             {32, 12, 142.0}, {64, 1, 70.3},  {64, 2, 111.7}, {64, 3, 136.3},
-                             {64, 6, 151.5},  {64, 12, 148.2}};
+constexpr LohanRow kByDrives[] = {{32, 1, 37.5},   {32, 2, 64.3},  {32, 3, 81.1},  {32, 6, 121.7},
+                                  {32, 12, 142.0}, {64, 1, 70.3},  {64, 2, 111.7}, {64, 3, 136.3},
+                                  {64, 6, 151.5},  {64, 12, 148.2}};
 
 // 6 FLOP a parameter and token, whatever is computed besides.
-PublishedRow simulated_row(const Row& row) {
+PublishedRow simulated_row(const LohanRow& row) {
   const plan::RunPlan plan = plan_of(row.batch, row.drives);
   const double tera = 6e-12 * static_cast<double>(plan.layout.parameter_count) *
-                      static_cast<double>(row.batch * kSequence);
+                      static_cast<double>(row.batch * kLohanSequence);
   return {fmt::format("{} drive{}, batch {}", row.drives, row.drives == 1 ? "" : "s", row.batch),
           row.published, tera / simulated(plan).total_seconds};
 }
 
-std::vector<PublishedRow> rows_of(std::span<const Row> rows) {
+std::vector<PublishedRow> rows_of(std::span<const LohanRow> rows) {
   std::vector<PublishedRow> all;
-  for (const Row& row : rows) all.push_back(simulated_row(row));
+  for (const LohanRow& row : rows) all.push_back(simulated_row(row));
   return all;
 }
 

@@ -61,7 +61,7 @@ plan::RunPlan plan_with(double drive_bytes_per_s, const std::string& parameters)
 double forward_seconds(const SimulatedStep& step) {
   return step.seconds[static_cast<std::size_t>(Phase::forward)];
 }
-double pass_seconds(const SimulatedStep& step) {
+double pass_seconds_of(const SimulatedStep& step) {
   return forward_seconds(step) + step.seconds[static_cast<std::size_t>(Phase::backward)];
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("layers come beside computing while the drive keeps up, and hold it up
     INFO(share << " times the bandwidth that is needed");
     CHECK(forward_seconds(step) * share * needed >=
           static_cast<double>(2 * kept.layout.parameter_count) * 0.99);
-    return pass_seconds(step) / pass_seconds(plain) - 1;
+    return pass_seconds_of(step) / pass_seconds_of(plain) - 1;
   };
   // The embedding and the first block come before anything is computed with.
   CHECK(cost(1.5) < 0.1);

@@ -28,8 +28,8 @@ struct Variant {
   const char* pipeline;
   const char* density = "1";
 };
-constexpr Variant kBase{"BASE", "host", "serial"};
-constexpr Variant kUpdate{"SU", "csd", "serial"};
+constexpr Variant kBaseVariant{"BASE", "host", "serial"};
+constexpr Variant kUpdateVariant{"SU", "csd", "serial"};
 constexpr Variant kHandler{"SU+O", "csd", "handover"};
 constexpr Variant kCompressed{"SU+O+C", "csd", "handover", "0.01"};
 
@@ -69,8 +69,8 @@ std::vector<PublishedRow> figure_9(const std::vector<Published>& table,
                                    double (*simulated)(const std::string&, int, const Variant&)) {
   std::vector<PublishedRow> rows;
   for (const Published& published : table) {
-    for (const auto& [method, value] : {std::pair{kBase, published.base},
-                                        {kUpdate, published.update},
+    for (const auto& [method, value] : {std::pair{kBaseVariant, published.base},
+                                        {kUpdateVariant, published.update},
                                         {kHandler, published.handler},
                                         {kCompressed, published.compressed}}) {
       rows.push_back(
@@ -84,7 +84,7 @@ std::vector<PublishedRow> figure_9(const std::vector<Published>& table,
 // Speed-up over BASE with one drive, GPT-2 4.0B, for 1, 2, 4, 6, 8 and 10 drives.
 std::vector<PublishedRow> scaling(const Variant& method, const std::array<double, 6>& published) {
   constexpr std::array<int, 6> kDevices = {1, 2, 4, 6, 8, 10};
-  const double one_drive = seconds("gpt2-4.0b", 1, kBase);
+  const double one_drive = seconds("gpt2-4.0b", 1, kBaseVariant);
   std::vector<PublishedRow> rows;
   for (std::size_t i = 0; i < kDevices.size(); ++i) {
     rows.push_back({fmt::format("{}, {} drive{}", method.name, kDevices[i], i == 0 ? "" : "s"),
@@ -94,7 +94,7 @@ std::vector<PublishedRow> scaling(const Variant& method, const std::array<double
 }
 
 std::vector<PublishedRow> figure_11a() {
-  std::vector<PublishedRow> rows = scaling(kBase, {1, 1.55, 2.23, 2.26, 2.26, 2.27});
+  std::vector<PublishedRow> rows = scaling(kBaseVariant, {1, 1.55, 2.23, 2.26, 2.26, 2.27});
   const std::vector<PublishedRow> handler = scaling(kHandler, {0.80, 1.48, 2.55, 2.92, 3.25, 3.63});
   rows.insert(rows.end(), handler.begin(), handler.end());
   const std::vector<PublishedRow> compressed =
@@ -103,7 +103,9 @@ std::vector<PublishedRow> figure_11a() {
   return rows;
 }
 
-std::vector<PublishedRow> figure_3b() { return scaling(kBase, {1, 1.71, 2.16, 2.23, 2.24, 2.26}); }
+std::vector<PublishedRow> figure_3b() {
+  return scaling(kBaseVariant, {1, 1.71, 2.16, 2.23, 2.24, 2.26});
+}
 
 // BERT-large, seconds a step, by the density kept; of all settings only the size of a subgroup is
 // chosen by it.
@@ -264,11 +266,11 @@ TEST_CASE("the traffic of each method is the published table's, to the byte") {
     return bytes_a_parameter(step, link, phase, way, parameters);
   };
   // Table I in bytes a parameter (M = 2): state 6M = 12 each way, gradients 2M = 4 each way.
-  const SimulatedStep base = step_of("gpt2-4.0b", 10, kBase);
+  const SimulatedStep base = step_of("gpt2-4.0b", 10, kBaseVariant);
   CHECK(at(base, "host", Phase::backward, Direction::write) == 4.0);
   CHECK(at(base, "host", Phase::update, Direction::read) == 16.0);
   CHECK(at(base, "host", Phase::update, Direction::write) == 12.0);
-  for (const Variant& method : {kUpdate, kHandler}) {
+  for (const Variant& method : {kUpdateVariant, kHandler}) {
     const SimulatedStep step = step_of("gpt2-4.0b", 10, method);
     CHECK(at(step, "host", Phase::backward, Direction::write) == 4.0);
     CHECK(at(step, "host", Phase::update, Direction::read) == 4.0);
@@ -284,7 +286,7 @@ TEST_CASE("the traffic of each method is the published table's, to the byte") {
   CHECK(at(sparse, ".internal", Phase::update, Direction::write) == 12.0);
   // SGD and AdaGrad keep one array less: 3/4 of the volume.
   for (const char* rule : {"optimizer=sgd", "optimizer=adagrad"}) {
-    const SimulatedStep step = step_of("gpt2-4.0b", 10, kBase, {rule});
+    const SimulatedStep step = step_of("gpt2-4.0b", 10, kBaseVariant, {rule});
     CHECK(at(step, "host", Phase::update, Direction::read) == 12.0);
     CHECK(at(step, "host", Phase::update, Direction::write) == 8.0);
   }

@@ -10,11 +10,11 @@ using namespace sluice::simulate;
 
 namespace {
 
-constexpr const char* kModel = "gpt2-0.34b";
-constexpr const char* kPlatform = "smartssd-a5000";
+constexpr const char* kCachedModel = "gpt2-0.34b";
+constexpr const char* kCachedPlatform = "smartssd-a5000";
 
 std::string refusal(const std::vector<std::string>& settings) {
-  const auto step = simulate_step(sample_plan(kModel, kPlatform, settings));
+  const auto step = simulate_step(sample_plan(kCachedModel, kCachedPlatform, settings));
   REQUIRE_FALSE(step.ok());
   return step.error().message();
 }
@@ -26,7 +26,7 @@ TEST_CASE("a simulated step moves the state that does not stay, and all of it to
     for (const int commit_every : {1, 5}) {
       for (const std::string cache : {"0", "500MB", "auto"}) {
         const plan::RunPlan plan = sample_plan(
-            kModel, kPlatform,
+            kCachedModel, kCachedPlatform,
             {"method=csd", "pipeline=" + pipeline, "devices=2", "subgroup_elements=10000000",
              "state_cache=" + cache, fmt::format("commit_every={}", commit_every)});
         INFO(pipeline << " every " << commit_every << " " << cache);
@@ -48,7 +48,7 @@ TEST_CASE("less to move and fewer commits do not make a simulated step longer") 
     std::vector<std::string> all = {"method=host", "pipeline=serial", "devices=2",
                                     "subgroup_elements=10000000", "host_memory=64GB"};
     all.insert(all.end(), settings.begin(), settings.end());
-    return simulated(sample_plan(kModel, kPlatform, all)).total_seconds;
+    return simulated(sample_plan(kCachedModel, kCachedPlatform, all)).total_seconds;
   };
   const double plain = seconds({});
   const double half = seconds({"state_cache=2GB", "commit_every=10"});

@@ -65,10 +65,6 @@ void check_pieces(const Trained& first, const Trained& rest, const Trained& whol
   CHECK(rest.digest == whole.digest);
 }
 
-std::string message_of(const Result<Trained>& trained) {
-  return trained.ok() ? std::string() : trained.error().message();
-}
-
 }  // namespace
 
 TEST_CASE("a model on a device has the numbers of one in host memory, however it is offloaded") {

@@ -68,7 +68,7 @@ std::vector<std::uint64_t> places_for_faults(std::uint64_t request_count) {
   return places;
 }
 
-std::int64_t committed_step(const SmallRun& files) {
+std::int64_t step_after_failure(const SmallRun& files) {
   auto store = state::StateStore::open(
       {files.folder.file("state"), state::Durability::every_commit, io::Caching::buffered});
   return store.ok() ? (*store)->committed().position.step : -1;
@@ -99,7 +99,7 @@ void check_message(const Error& error, FaultPlan::Fault fault) {
 
 void check_resume(const SmallRun& files, const std::vector<std::string>& settings,
                   FaultPlan::Fault fault, const Trained& undisturbed, Outcomes& outcomes) {
-  const std::int64_t step = committed_step(files);
+  const std::int64_t step = step_after_failure(files);
   const auto resumed = train_small(files, settings, train::StartFrom::last_commit);
   if (step < 0) {
     REQUIRE_FALSE(resumed.ok());

@@ -102,7 +102,7 @@ double sum_of_squares(const model::FlatLayout& layout, const std::vector<float>&
   return total;
 }
 
-struct InMemory {
+struct ClippedInMemory {
   std::vector<double> losses;
   std::int64_t clipped_count = 0;
   std::vector<std::vector<float>> state;
@@ -124,14 +124,15 @@ void backward(ArithmeticModel& model, std::int64_t micro_steps, std::vector<floa
 
 // Plain training in memory, written apart from core/offload: all gradients first, then each
 // subgroup's norm, and the reference update of its elements.
-InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& settings) {
+ClippedInMemory train_clipped_in_memory(const SmallRun& files,
+                                        const std::vector<std::string>& settings) {
   const auto config = files.config(settings);
   REQUIRE(config.ok());
   const auto shape = model::load_model_shape(config->files.model);
   REQUIRE(shape.ok());
   const model::FlatLayout layout = shape->flat_layout();
   const auto count = static_cast<std::size_t>(layout.parameter_count);
-  InMemory memory;
+  ClippedInMemory memory;
   memory.state.assign(3, std::vector<float>(count));
   std::vector<float>& master_weights = memory.state[0];
   std::vector<float> gradient(count);
@@ -211,7 +212,7 @@ TEST_CASE("clipped by subgroup, training has the bits of a plain loop that clips
   for (const std::vector<std::string>& shape : shapes) {
     const std::vector<std::string> settings = with(kClipped, shape);
     INFO(text_of(settings));
-    const InMemory memory = train_in_memory(files, settings);
+    const ClippedInMemory memory = train_clipped_in_memory(files, settings);
     const SmallRun run_files;
     const auto run = run_of(run_files, settings);
     INFO((run.ok() ? std::string() : run.error().message()));
@@ -230,7 +231,7 @@ TEST_CASE("clipped by subgroup, training has the bits of a plain loop that clips
 }
 
 TEST_CASE("without a limit overlap=local has the numbers of overlap=off, in any way to offload") {
-  for (const OffloadWay& way : some_of(every_way_to_offload())) {
+  for (const OffloadWay& way : ways_to_offload()) {
     if (way[5] != "optimizer=adamw") continue;  // clipping by subgroup, below, has all of them
     const std::vector<std::string> settings = with(way, {"max_grad_norm=0"});
     const SmallRun plain_files, files;
@@ -252,7 +253,7 @@ TEST_CASE("clipped by subgroup, the way to offload changes no bit") {
   for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
     for (const std::string sent : {"density=1", "density=0.05"}) {
       std::optional<Run> first;
-      for (const OffloadWay& way : some_of(every_way_to_offload())) {
+      for (const OffloadWay& way : ways_to_offload()) {
         if (way[4] != sent || way[5] != "optimizer=" + optimizer) continue;
         const SmallRun files;
         const auto run = run_of(files, with(kClipped, way));

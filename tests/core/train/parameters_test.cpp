@@ -24,10 +24,6 @@ std::vector<std::string> both(std::vector<std::string> first,
   return first;
 }
 
-std::string message_of(const Result<Trained>& trained) {
-  return trained.ok() ? std::string() : trained.error().message();
-}
-
 // A platform with accelerators.
 const std::string kSwitch =
     "platform=" SLUICE_SOURCE_DIR "/sample_models/platforms/smartssd-a4000-switch.toml";
@@ -78,7 +74,7 @@ class ParameterBytes final : public runtime::OperationSink {
   int up_count = 0;
 };
 
-struct Counted {
+struct CountedParameters {
   ParameterBytes bytes;
   std::int64_t parameter_count = 0;
   std::int64_t reread_elements = 0;
@@ -86,7 +82,7 @@ struct Counted {
   std::int64_t buffer_bytes = 0;
 };
 
-Counted count_bytes(const std::vector<std::string>& settings) {
+CountedParameters count_bytes(const std::vector<std::string>& settings) {
   const SmallRun files;
   const auto config =
       files.config(both(settings, {"parameter_tier=storage", "validation_batches=1"}));
@@ -98,7 +94,7 @@ Counted count_bytes(const std::vector<std::string>& settings) {
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
   REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
-  Counted counted;
+  CountedParameters counted;
   (*run)->runtime().add_sink(&counted.bytes);
   Quiet observer;
   REQUIRE(train::train(**run, {{&observer}, {}}, {}).ok());
@@ -115,7 +111,7 @@ Counted count_bytes(const std::vector<std::string>& settings) {
 
 TEST_CASE("parameters on the drives change no bit, however the state is offloaded") {
   std::map<std::string, Trained> plain;  // by what does change bits
-  for (const OffloadWay& way : some_of(every_way_to_offload())) {
+  for (const OffloadWay& way : ways_to_offload()) {
     const std::string numbers = way[4] + way[5];  // density and optimizer
     if (!plain.contains(numbers)) {
       const SmallRun files;
@@ -224,7 +220,7 @@ TEST_CASE("a step writes each parameter once, and reads it once or twice: to the
              {"method=host", "pipeline=serial", "grad_accum_steps=2", "steps=4"},
              {"method=host", "clock=emulated", "time_scale=0.01", "steps=4"}}) {
       INFO(fmt::format("{} {}", buffer, fmt::join(way, " ")));
-      const Counted counted = count_bytes(both(way, {buffer}));
+      const CountedParameters counted = count_bytes(both(way, {buffer}));
       const std::int64_t all = counted.parameter_count;
       for (std::int32_t step = 0; step < 4; ++step) {
         INFO("step " << step);

@@ -25,10 +25,6 @@ std::vector<Result<Trained>> train_ranks(const SmallRun& files, int rank_count,
       });
 }
 
-std::string message_of(const Result<Trained>& trained) {
-  return trained.ok() ? std::string() : trained.error().message();
-}
-
 Trained one_rank(std::vector<std::string> settings, int micro_steps) {
   settings.push_back(fmt::format("grad_accum_steps={}", micro_steps));
   const SmallRun files;

@@ -13,7 +13,7 @@ using namespace sluice;
 
 namespace {
 
-const std::vector<std::string> kSettings = {
+const std::vector<std::string> kShardSettings = {
     "subgroup_elements=9000", "devices=1",        "batch=1",           "bounce_memory=8MiB",
     "worker_threads=1",       "durability=never", "max_grad_norm=0.01"};
 
@@ -27,7 +27,7 @@ const platform::Scope kMesh{2, 4};
 
 void require_like_one_rank(const Table& table) {
   const std::vector<std::string> settings =
-      with(kSettings, {"method=" + table.method, fmt::format("steps={}", table.steps)});
+      with(kShardSettings, {"method=" + table.method, fmt::format("steps={}", table.steps)});
   const Trained plain = one_rank(cut_in_eight(), settings, 8 * table.micro_steps);
   const std::vector<shard::Triple> triples = shard::all_triples(kMesh);
   REQUIRE(triples.size() == 16);
@@ -74,7 +74,7 @@ TEST_CASE("the memory plan has the messages of the groups that a rank is in") {
     const auto planned = [&](train::Ranks& ranks, const collective::Communicator& communicator)
         -> Result<std::pair<std::int64_t, std::int64_t>> {
       ASSIGN_OR_RETURN(const settings::RunConfig config,
-                       config_of_rank(files, with(kSettings, way), &ranks));
+                       config_of_rank(files, with(kShardSettings, way), &ranks));
       train::TrainingRun::Request request;
       request.config = &config;
       const model::ModelFactory factory = arithmetic_factory();

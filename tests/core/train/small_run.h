@@ -127,4 +127,9 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                  report.link_bytes, run->layout().parameter_count};
 }
 
+// Empty where it has trained.
+inline std::string message_of(const Result<Trained>& trained) {
+  return trained.ok() ? std::string() : trained.error().message();
+}
+
 }  // namespace sluice

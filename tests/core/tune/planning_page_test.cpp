@@ -19,12 +19,13 @@ namespace {
 // Hundreds of simulated steps of large models: too many under a sanitizer.
 #if !defined(SLUICE_SANITIZED)
 
-const std::string kRoot = SLUICE_SOURCE_DIR;
+const std::string kPageRoot = SLUICE_SOURCE_DIR;
 const std::string kHeading = "## Sample models\n";
 
 std::vector<std::string> sample_models() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/sample_models/models")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(kPageRoot + "/sample_models/models")) {
     names.push_back(entry.path().stem());
   }
   std::ranges::sort(names);
@@ -39,10 +40,10 @@ struct Planning {
   Result<plan::RunPlan> plan_of(const std::vector<std::string>& settings) const {
     std::vector<std::string> all = {"devices=10", "batch=16", "wire=native"};
     all.insert(all.end(), settings.begin(), settings.end());
-    ASSIGN_OR_RETURN(
-        const settings::RunConfig config,
-        simulate::simulation_config(kRoot + "/sample_models/models/" + model + ".toml",
-                                    kRoot + "/sample_models/platforms/smartssd-a5000.toml", all));
+    ASSIGN_OR_RETURN(const settings::RunConfig config,
+                     simulate::simulation_config(
+                         kPageRoot + "/sample_models/models/" + model + ".toml",
+                         kPageRoot + "/sample_models/platforms/smartssd-a5000.toml", all));
     return plan::plan_run(config);
   }
   TierPlan plan() const {
@@ -128,7 +129,7 @@ std::string section() {
 }
 
 TEST_CASE("docs/planning.md shows how far plans are from their bounds") {
-  const std::string path = kRoot + "/docs/planning.md";
+  const std::string path = kPageRoot + "/docs/planning.md";
   std::stringstream found;
   found << std::ifstream(path).rdbuf();
   const std::string page = found.str();

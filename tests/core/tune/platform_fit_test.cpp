@@ -47,7 +47,7 @@ platform::Platform with_wrong_rates(platform::Platform platform, const std::vect
   return platform;
 }
 
-struct Case {
+struct FitCase {
   std::string model;
   std::string platform;
   std::vector<std::string> settings;
@@ -61,7 +61,7 @@ struct Truth {
   platform::Platform platform;
 };
 
-Truth truth_of(const Case& of) {
+Truth truth_of(const FitCase& of) {
   const std::string model = kSamples + "/models/" + of.model + ".toml";
   const std::string platform = kSamples + "/platforms/" + of.platform + ".toml";
   Truth truth;
@@ -102,65 +102,65 @@ TEST_CASE("phases are within 3 % after the fit, and the rates that the steps sho
   const auto of = GENERATE(
       // Both of a device's links too fast: which of them bounds a read is not to be seen, nor what
       // each direction gives alone, since drives are read and written all the time.
-      Case{"gpt2-4.0b",
-           "smartssd-a5000",
-           {"devices=4"},
-           {{"drive", "read", 2},
-            {"drive", "write", 2},
-            {"internal", "read", 2},
-            {"internal", "write", 2},
-            {"engine", "adamw", 0.67},
-            {"compute", "matmul", 0.7}},
-           {{"csd0.engine", "adamw"}, {"compute", "matmul"}}},
-      Case{"gpt2-4.0b",
-           "smartssd-a5000",
-           {"devices=10"},
-           {{"drive", "read", 0.5},
-            {"internal", "read", 1.5},
-            {"host", "stage", 2},
-            {"compute", "matmul", 0.7}},
-           {{"csd0.drive", "read"}, {"host", "stage"}, {"compute", "matmul"}}},
-      Case{"gpt2-4.0b",
-           "smartssd-a5000",
-           {"devices=4", "density=0.01"},
-           {{"internal", "read", 2}, {"internal", "write", 2}, {"compute", "compress", 0.7}},
-           {{"compute", "compress"}}},
-      Case{"gpt2-1.7b",
-           "smartssd-a5000",
-           {"devices=2", "method=host"},
-           {{"drive", "read", 2},
-            {"drive", "write", 2},
-            {"host", "adamw", 0.67},
-            {"compute", "matmul", 0.7}},
-           {{"host", "adamw"}, {"compute", "matmul"}}},
+      FitCase{"gpt2-4.0b",
+              "smartssd-a5000",
+              {"devices=4"},
+              {{"drive", "read", 2},
+               {"drive", "write", 2},
+               {"internal", "read", 2},
+               {"internal", "write", 2},
+               {"engine", "adamw", 0.67},
+               {"compute", "matmul", 0.7}},
+              {{"csd0.engine", "adamw"}, {"compute", "matmul"}}},
+      FitCase{"gpt2-4.0b",
+              "smartssd-a5000",
+              {"devices=10"},
+              {{"drive", "read", 0.5},
+               {"internal", "read", 1.5},
+               {"host", "stage", 2},
+               {"compute", "matmul", 0.7}},
+              {{"csd0.drive", "read"}, {"host", "stage"}, {"compute", "matmul"}}},
+      FitCase{"gpt2-4.0b",
+              "smartssd-a5000",
+              {"devices=4", "density=0.01"},
+              {{"internal", "read", 2}, {"internal", "write", 2}, {"compute", "compress", 0.7}},
+              {{"compute", "compress"}}},
+      FitCase{"gpt2-1.7b",
+              "smartssd-a5000",
+              {"devices=2", "method=host"},
+              {{"drive", "read", 2},
+               {"drive", "write", 2},
+               {"host", "adamw", 0.67},
+               {"compute", "matmul", 0.7}},
+              {{"host", "adamw"}, {"compute", "matmul"}}},
       // The link that ten drives share, not the drives.
-      Case{"gpt2-1.7b",
-           "smartssd-a5000",
-           {"devices=10", "method=host"},
-           {{"host", "read", 2}, {"host", "write", 2}},
-           {{"host", "read"}, {"host", "write"}}},
-      Case{"gpt2-1.7b",
-           "smartssd-a5000",
-           {"devices=4", "pipeline=serial"},
-           {{"drive", "read", 2},
-            {"drive", "write", 0.5},
-            {"internal", "read", 2},
-            {"internal", "write", 0.5}},
-           {{"csd0.drive", "read"}, {"csd0.drive", "write"}, {"csd0.internal", "write"}}},
-      Case{"gpt2-1.7b",
-           "smartssd-a5000",
-           {"devices=1", "method=host", "pipeline=handover"},
-           {{"drive", "read", 2}, {"host", "adamw", 0.67}},
-           {{"csd0.drive", "read"}, {"csd0.drive", "write"}, {"host", "adamw"}}},
-      Case{"tiny",
-           "laptop",
-           {"devices=4", "batch=8", "subgroup_elements=65536"},
-           {{"drive", "read", 2},
-            {"drive", "write", 2},
-            {"internal", "read", 2},
-            {"internal", "write", 2},
-            {"compute", "matmul", 0.7}},
-           {{"csd0.drive", "read"}, {"compute", "matmul"}}});
+      FitCase{"gpt2-1.7b",
+              "smartssd-a5000",
+              {"devices=10", "method=host"},
+              {{"host", "read", 2}, {"host", "write", 2}},
+              {{"host", "read"}, {"host", "write"}}},
+      FitCase{"gpt2-1.7b",
+              "smartssd-a5000",
+              {"devices=4", "pipeline=serial"},
+              {{"drive", "read", 2},
+               {"drive", "write", 0.5},
+               {"internal", "read", 2},
+               {"internal", "write", 0.5}},
+              {{"csd0.drive", "read"}, {"csd0.drive", "write"}, {"csd0.internal", "write"}}},
+      FitCase{"gpt2-1.7b",
+              "smartssd-a5000",
+              {"devices=1", "method=host", "pipeline=handover"},
+              {{"drive", "read", 2}, {"host", "adamw", 0.67}},
+              {{"csd0.drive", "read"}, {"csd0.drive", "write"}, {"host", "adamw"}}},
+      FitCase{"tiny",
+              "laptop",
+              {"devices=4", "batch=8", "subgroup_elements=65536"},
+              {{"drive", "read", 2},
+               {"drive", "write", 2},
+               {"internal", "read", 2},
+               {"internal", "write", 2},
+               {"compute", "matmul", 0.7}},
+              {{"csd0.drive", "read"}, {"compute", "matmul"}}});
   CAPTURE(of.model, of.settings);
   const Truth truth = truth_of(of);
   const platform::Platform wrong = with_wrong_rates(truth.platform, of.wrong);
@@ -175,7 +175,7 @@ TEST_CASE("phases are within 3 % after the fit, and the rates that the steps sho
 }
 
 TEST_CASE("a platform that is right stays as it is") {
-  const Case of{"gpt2-1.7b", "smartssd-a5000", {"devices=3"}, {}, {}};
+  const FitCase of{"gpt2-1.7b", "smartssd-a5000", {"devices=3"}, {}, {}};
   const Truth truth = truth_of(of);
   const PlatformFit fit =
       fit_platform(truth.config, truth.shape, truth.platform, recorded_on(truth)).value();
@@ -185,7 +185,7 @@ TEST_CASE("a platform that is right stays as it is") {
 }
 
 TEST_CASE("one slow drive among equals is found, and unused devices are as the used ones") {
-  const Case of{
+  const FitCase of{
       "gpt2-1.7b", "smartssd-a5000", {"devices=3", "method=host", "pipeline=serial"}, {}, {}};
   Truth truth = truth_of(of);
   const platform::Platform file = with_wrong_rates(truth.platform, {{"host", "adamw", 2}});
@@ -202,7 +202,7 @@ TEST_CASE("one slow drive among equals is found, and unused devices are as the u
 }
 
 TEST_CASE("products and values handled one by one are told apart by the layers") {
-  const Case of{"tiny", "laptop", {"devices=1", "batch=8", "subgroup_elements=65536"}, {}, {}};
+  const FitCase of{"tiny", "laptop", {"devices=1", "batch=8", "subgroup_elements=65536"}, {}, {}};
   Truth truth = truth_of(of);
   const auto compute = static_cast<std::size_t>(platform::index_of(truth.platform.compute_engine));
   truth.platform.engines[compute].rate["elementwise"] = 1e9;
@@ -215,11 +215,11 @@ TEST_CASE("products and values handled one by one are told apart by the layers")
 }
 
 TEST_CASE("kernels are not taken for slower because transfers took of their processor") {
-  const Case of{"gpt2-124m",
-                "laptop",
-                {"devices=4", "pipeline=nbuffer", "subgroup_elements=2621440"},
-                {},
-                {}};
+  const FitCase of{"gpt2-124m",
+                   "laptop",
+                   {"devices=4", "pipeline=nbuffer", "subgroup_elements=2621440"},
+                   {},
+                   {}};
   Truth truth = truth_of(of);
   // Slow enough for transfers to run beside all of forward and backward.
   truth.platform =
@@ -243,7 +243,7 @@ TEST_CASE("kernels are not taken for slower because transfers took of their proc
 }
 
 TEST_CASE("steps without operations are refused") {
-  const Case of{"tiny", "laptop", {"devices=1"}, {}, {}};
+  const FitCase of{"tiny", "laptop", {"devices=1"}, {}, {}};
   const Truth truth = truth_of(of);
   RecordedSteps steps;
   steps.steps = {{0, 100}};

@@ -10,7 +10,7 @@
 namespace sluice::tune {
 namespace {
 
-RecordedRun opened(const MadeRecording& recording) {
+RecordedRun opened_run(const MadeRecording& recording) {
   auto run = open_recorded_run({recording.path(), "", ""});
   INFO((run.ok() ? "" : run.error().message()));
   REQUIRE(run.ok());
@@ -28,7 +28,7 @@ std::string refusal(const MadeRecording& recording, const RecordedRunFiles& othe
 
 TEST_CASE("a run's steady steps come back as they were recorded, without the first two") {
   const MadeRecording recording({.settings = {"devices=2"}, .step_count = 6});
-  const RecordedRun run = opened(recording);
+  const RecordedRun run = opened_run(recording);
   CHECK(run.name == "gpt2-124m");
   CHECK(run.mode == "a mode");
   CHECK(run.step_count == 6);
@@ -61,8 +61,9 @@ TEST_CASE("a run's steady steps come back as they were recorded, without the fir
 }
 
 TEST_CASE("an emulated run's times are those of the platform, whatever its time_scale") {
-  const RecordedRun plain = opened(MadeRecording({}));
-  const RecordedRun slow = opened(MadeRecording({.settings = {"clock=emulated", "time_scale=4"}}));
+  const RecordedRun plain = opened_run(MadeRecording({}));
+  const RecordedRun slow =
+      opened_run(MadeRecording({.settings = {"clock=emulated", "time_scale=4"}}));
   CHECK(plain.time_scale == 1);
   CHECK(slow.time_scale == 4);
   REQUIRE(slow.steps.steps.size() == plain.steps.steps.size());
@@ -73,7 +74,7 @@ TEST_CASE("an emulated run's times are those of the platform, whatever its time_
 }
 
 TEST_CASE("kernels of a real run shared their processor") {
-  const RecordedRun run = opened(MadeRecording({.clock = "real"}));
+  const RecordedRun run = opened_run(MadeRecording({.clock = "real"}));
   CHECK(run.steps.kernel_order == KernelOrder::at_once);
   CHECK(!run.is_simulated);
 }
@@ -83,7 +84,7 @@ TEST_CASE("after a change of a knob the steps before it do not count, nor the tw
       {.settings = {"buffers=3"},
        .step_count = 9,
        .knob_changes = {{.ts = 1, .step_id = 3, .knob = "buffers", .new_value = "5"}}});
-  const RecordedRun run = opened(recording);
+  const RecordedRun run = opened_run(recording);
   CHECK(run.config.offload.buffers == 5);
   CHECK(run.steps.steps.size() == 4);  // 5 to 8
 }
@@ -91,23 +92,23 @@ TEST_CASE("after a change of a knob the steps before it do not count, nor the tw
 TEST_CASE("steps of a density warm-up and skipped steps do not count") {
   const MadeRecording recording(
       {.settings = {"density=0.1", "density_warmup_steps=2"}, .step_count = 8, .skipped = {5}});
-  CHECK(opened(recording).steps.steps.size() == 3);  // 4, 6, 7
+  CHECK(opened_run(recording).steps.steps.size() == 3);  // 4, 6, 7
 }
 
 TEST_CASE("of a resumed run the steps since it was resumed count") {
   const MadeRecording recording({.step_count = 9, .resumed_before = {5}});
-  const RecordedRun run = opened(recording);
+  const RecordedRun run = opened_run(recording);
   CHECK(run.step_count == 9);
   CHECK(run.steps.steps.size() == 2);  // 7, 8
 }
 
 TEST_CASE("of very many steady steps the last count") {
-  const RecordedRun run = opened(MadeRecording({.step_count = 60}));
+  const RecordedRun run = opened_run(MadeRecording({.step_count = 60}));
   CHECK(run.steps.steps.size() == 50);
 }
 
 TEST_CASE("the one step of a simulated run is steady, and its clock is no setting") {
-  const RecordedRun run = opened(MadeRecording({.clock = "simulated", .step_count = 1}));
+  const RecordedRun run = opened_run(MadeRecording({.clock = "simulated", .step_count = 1}));
   CHECK(run.is_simulated);
   CHECK(run.steps.steps.size() == 1);
   CHECK(std::ranges::count(run.settings, "clock", [](const auto& s) { return key_of(s); }) == 0);
@@ -137,12 +138,12 @@ TEST_CASE("a recording that is not whole says so") {
                                             .severity = rundb::Severity::loss,
                                             .value = 7,
                                             .description = "made"}}});
-  CHECK(opened(recording).caveats ==
+  CHECK(opened_run(recording).caveats ==
         std::vector<std::string>{"The recording is not whole (records_dropped: 7)."});
 }
 
 TEST_CASE("settings go over those of the run, and a wrong one is named with its option") {
-  const RecordedRun run = opened(MadeRecording({.settings = {"buffers=3"}}));
+  const RecordedRun run = opened_run(MadeRecording({.settings = {"buffers=3"}}));
   const auto config = recorded_config(run, {"buffers=6"});
   REQUIRE(config.ok());
   CHECK(config->offload.buffers == 6);

@@ -17,7 +17,7 @@ namespace {
 
 using model::Activations;
 
-const double kForEver = std::numeric_limits<double>::infinity();
+const double kNoEnd = std::numeric_limits<double>::infinity();
 
 struct Rates {
   double matmul = 1e12;
@@ -108,7 +108,7 @@ Case random_case(std::mt19937& random) {
 
 // Every choice of the blocks and the head, by the simulated step of a run with it.
 struct Exhaustive {
-  double least = kForEver;
+  double least = kNoEnd;
   int fitting_count = 0;
 };
 
@@ -228,7 +228,7 @@ TEST_CASE("a plan keeps to its cap, and more memory makes no step longer", "[lon
   Case machine;
   const std::int64_t most = host_peak_bytes(machine, "keep");
   const std::int64_t least = host_peak_bytes(machine, "recompute");
-  double before = kForEver;
+  double before = kNoEnd;
   for (const int part : {0, 1, 2, 3, 4}) {
     Case capped = machine;
     const std::int64_t cap = least + (most - least) * part / 4;

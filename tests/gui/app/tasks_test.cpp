@@ -79,7 +79,7 @@ class Newcomer {
   int action_count_ = 0;
 };
 
-ImVec2 canvas_point(const Drive& d, float x, float y) {
+ImVec2 point_of_canvas(const Drive& d, float x, float y) {
   const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
   IM_CHECK_RETV(canvas.ID != 0, ImVec2());
   return {canvas.RectFull.Min.x + canvas.RectFull.GetWidth() * x,
@@ -115,7 +115,7 @@ TEST_CASE("why a step was slow is found in two actions") {
     newcomer.click(fmt::format("//Overview/$${}/about step 9", before).c_str());
     IM_CHECK(d.settles());
     // The widest piece of the critical path, which the step's view is nearly full of.
-    const ImVec2 rows = canvas_point(d, 0.5F, 0);
+    const ImVec2 rows = point_of_canvas(d, 0.5F, 0);
     newcomer.click_at(
         {rows.x, rows.y + ruler_height(d.session().pieces.facts()) + px(kPathHeight / 2)});
     IM_CHECK(d.comes_true([&] { return has_chosen(d, "backward"); }));
@@ -151,7 +151,7 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
     d.test->KeyPress(ImGuiKey_Escape);
     d.test->KeyPress(ImGuiKey_Escape);
 
-    newcomer.drag(canvas_point(d, 0.4F, 0.6F), {200, 0}, ImGuiMod_Shift);
+    newcomer.drag(point_of_canvas(d, 0.4F, 0.6F), {200, 0}, ImGuiMod_Shift);
     IM_CHECK(session.timeline.measured().has_value());
     IM_CHECK(d.has_item("//Measured range/Dismiss"));
     newcomer.done("sum the bytes of a range", 1);

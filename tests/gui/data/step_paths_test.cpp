@@ -9,13 +9,13 @@ namespace {
 
 constexpr TimeNs kLong = 60'000'000'000;
 
-struct Run {
+struct PathsRun {
   TempFolder folder;
   std::unique_ptr<rundb::Reader> reader;
   RunFacts facts;
   std::vector<rundb::StepRow> steps;
 
-  explicit Run(const MadeRun& made) {
+  explicit PathsRun(const MadeRun& made) {
     write_made_run(folder.file("run.db"), made);
     reader = require_ok(rundb::Reader::open(folder.file("run.db")));
     facts = require_ok(load_run_facts(*reader));
@@ -30,7 +30,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("paths of the steps in view sum to their verdicts, to the microsecond") {
-  Run run({.step_count = 5});
+  PathsRun run({.step_count = 5});
   StepPathReader paths_reader;
   const auto paths = run.paths(paths_reader, 150 * kMs, 350 * kMs);
   REQUIRE(paths != nullptr);
@@ -57,7 +57,7 @@ TEST_CASE("paths of the steps in view sum to their verdicts, to the microsecond"
 }
 
 TEST_CASE("the spans of the paths are known by their ids") {
-  Run run({.step_count = 3});
+  PathsRun run({.step_count = 3});
   StepPathReader paths_reader;
   const auto paths = run.paths(paths_reader, 100 * kMs, 199 * kMs);
   REQUIRE(paths != nullptr);
@@ -73,7 +73,7 @@ TEST_CASE("the spans of the paths are known by their ids") {
 }
 
 TEST_CASE("nothing new is worked out for the same view, and what was known is not read again") {
-  Run run({.step_count = 6});
+  PathsRun run({.step_count = 6});
   StepPathReader paths_reader;
   const auto first = run.paths(paths_reader, 0, 250 * kMs);
   REQUIRE(first != nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("nothing new is worked out for the same view, and what was known is no
 }
 
 TEST_CASE("steps are worked out piece by piece where they take longer than the time for it") {
-  Run run({.step_count = 4});
+  PathsRun run({.step_count = 4});
   StepPathReader paths_reader;
   std::size_t count = 1;
   auto paths = run.paths(paths_reader, 0, 400 * kMs, 0);
@@ -98,7 +98,7 @@ TEST_CASE("steps are worked out piece by piece where they take longer than the t
 }
 
 TEST_CASE("too many steps have no paths, and that is said") {
-  Run run({.step_count = static_cast<std::int64_t>(kPathStepsMax) + 1});
+  PathsRun run({.step_count = static_cast<std::int64_t>(kPathStepsMax) + 1});
   StepPathReader paths_reader;
   const auto paths = run.paths(paths_reader, 0, 100'000 * kMs);
   CHECK(paths->is_too_wide);
@@ -107,7 +107,7 @@ TEST_CASE("too many steps have no paths, and that is said") {
 }
 
 TEST_CASE("a step without operations has no pieces") {
-  Run run({.step_count = 2, .has_spans = false});
+  PathsRun run({.step_count = 2, .has_spans = false});
   StepPathReader paths_reader;
   const auto paths = run.paths(paths_reader, 0, 200 * kMs);
   REQUIRE(paths->steps.size() == 2);

@@ -11,8 +11,6 @@ using namespace sluice::hls_kernels;
 
 namespace {
 
-constexpr std::int64_t kTile = kTileElements;
-
 std::map<std::string, std::uint64_t> beats_of(const SubgroupSpec& spec) {
   Subgroup subgroup(spec);
   const hls_sim::BeatCounts beats;

@@ -11,7 +11,6 @@ using namespace sluice::hls_kernels;
 
 namespace {
 
-constexpr std::int64_t kTile = kTileElements;
 constexpr std::size_t kCountsWord = 1;
 constexpr std::size_t kIndicesWord = 2;
 

@@ -15,6 +15,8 @@
 
 namespace sluice::hls_kernels {
 
+inline constexpr std::int64_t kTile = kTileElements;
+
 enum class Values { ordinary, any_bits };  // as in training; every bit pattern, NaN among them
 
 struct SubgroupSpec {

@@ -93,8 +93,6 @@ std::vector<SubgroupSpec> all_policies() {
   return specs;
 }
 
-constexpr std::int64_t kTile = kTileElements;
-
 }  // namespace
 
 TEST_CASE("each policy gives the reference's bits and checksums at every size around its borders") {

@@ -12,14 +12,13 @@
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/writer.h"
 #include "tests/made_stages.h"
+#include "tests/profiler/analyze/made_step.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::analyze {
 namespace {
 
 using rundb::require_ok;
-
-constexpr TimeNs kMs = 1'000'000;
 
 // Steps of 100 ms: 60 ms of backward, then a device's read of 40 ms, each scaled by what is given.
 class MadeRun {
@@ -83,7 +82,7 @@ class MadeRun {
   TimeNs now_ = 1000;
 };
 
-RunAnalysis analysis_of(const std::string& path) {
+RunAnalysis run_analysis_of(const std::string& path) {
   const auto reader = require_ok(rundb::Reader::open(path));
   const RunInfo info = require_ok(load_run_info(*reader));
   return require_ok(analyze_run(*reader, info));
@@ -129,7 +128,7 @@ TEST_CASE("shares of a run are those of its steps") {
   MadeRun run(folder.file("run.db"));
   for (int i = 0; i < 40; ++i) run.add_step(1, 1);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.step_count == 40);
   CHECK(analysis.steps.size() == 20);
   CHECK(analysis.steps.front() == 2);
@@ -150,7 +149,7 @@ TEST_CASE("what a run's steps take now is told from what they took, and from one
   for (int i = 0; i < 30; ++i) run.add_step(1, 1);
   for (int i = 0; i < 30; ++i) run.add_step(1, i == 20 ? 9 : 2);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.dur == 140 * kMs);
   CHECK(analysis.share[index_of(Cause::read)] == Approx(80.0 / 140));
   CHECK(analysis.change_steps == std::vector<std::int64_t>{30});
@@ -171,7 +170,7 @@ TEST_CASE("three slow steps are told, and the others are counted") {
   MadeRun run(folder.file("run.db"));
   for (int i = 0; i < 80; ++i) run.add_step(1, i > 0 && i % 10 == 0 ? 9 : 1);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.outlier_count == 7);
   std::string text;
   for (const Finding& finding : findings(analysis)) text += finding.text + "\n";
@@ -189,7 +188,7 @@ TEST_CASE("slow steps from before the last change are not told beside today's") 
   run.change_knob(30);
   for (int i = 0; i < 30; ++i) run.add_step(1, i == 15 ? 9 : 2);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.trend.outliers == std::vector<std::size_t>{10, 45});
   REQUIRE(analysis.outliers.size() == 1);
   CHECK(analysis.outliers[0].step == 45);
@@ -219,19 +218,19 @@ TEST_CASE("what is suggested follows from the cause and from what the run has se
 TEST_CASE("runs of no step, of one, and without operations are analysed as far as they go") {
   const rundb::TempFolder folder;
   MadeRun(folder.file("none.db")).close();
-  CHECK(analysis_of(folder.file("none.db")).steps.empty());
-  CHECK(findings(analysis_of(folder.file("none.db"))).empty());
+  CHECK(run_analysis_of(folder.file("none.db")).steps.empty());
+  CHECK(findings(run_analysis_of(folder.file("none.db"))).empty());
 
   MadeRun one(folder.file("one.db"));
   one.add_step(1, 1);
   one.close();
-  CHECK(analysis_of(folder.file("one.db")).steps == std::vector<std::int64_t>{0});
+  CHECK(run_analysis_of(folder.file("one.db")).steps == std::vector<std::int64_t>{0});
 
   const auto writer =
       require_ok(rundb::Writer::create(folder.file("steps.db"), rundb::IfExists::refuse));
   require_ok(writer->append({.steps = {{.id = 0, .ts = 5, .dur = 50, .loss = std::nan("")}}}));
   require_ok(writer->close());
-  const RunAnalysis bare = analysis_of(folder.file("steps.db"));
+  const RunAnalysis bare = run_analysis_of(folder.file("steps.db"));
   CHECK_FALSE(bare.has_spans());
   CHECK_THAT(findings(bare).front().text, Catch::Contains("operations were not recorded"));
 }
@@ -268,7 +267,7 @@ TEST_CASE("steps before a change of a knob are not typical ones") {
   MadeRun run(folder.file("run.db"));
   for (int i = 0; i < 20; ++i) run.add_step(1, 1);
   run.change_knob(10);
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.steps.front() == 12);
 }
 

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/rundb/writer.h"
+#include "tests/profiler/analyze/made_step.h"
 #include "tests/storage/rundb/rundb_fixture.h"
 
 using namespace sluice;
@@ -14,13 +15,11 @@ using rundb::require_ok;
 
 namespace {
 
-constexpr TimeNs kMs = 1'000'000;
-
 // Steps of what each stretch says, the first two of each ten times as long; one transfer a step out
 // of a drive over the host link and the drive's own.
-class MadeRun {
+class MadeStretches {
  public:
-  explicit MadeRun(const std::string& path)
+  explicit MadeStretches(const std::string& path)
       : path_(path), writer_(require_ok(rundb::Writer::create(path, rundb::IfExists::refuse))) {
     rundb::Facts facts;
     facts.meta = {{"method", "host"}, {"pipeline", "serial"}, {"parameters", "1000"}};
@@ -88,7 +87,7 @@ class MadeRun {
 
 TEST_CASE("each change of a run is set beside what was before it") {
   const rundb::TempFolder folder;
-  MadeRun run(folder.file("run.db"));
+  MadeStretches run(folder.file("run.db"));
   run.steps(6, 100, 16'000);
   run.change("method", "host", "csd");
   run.steps(5, 50, 4'000);
@@ -112,7 +111,7 @@ TEST_CASE("each change of a run is set beside what was before it") {
 
 TEST_CASE("what ranks send one another is no byte of the host link") {
   const rundb::TempFolder folder;
-  MadeRun run(folder.file("run.db"));
+  MadeStretches run(folder.file("run.db"));
   run.steps(5, 100, 4'000, 50'000);
   const std::vector<Stretch> stretches = run.stretches();
   REQUIRE(stretches.size() == 1);
@@ -122,7 +121,7 @@ TEST_CASE("what ranks send one another is no byte of the host link") {
 TEST_CASE(
     "a stretch without a step that counts is left out, and a run that never changed has one") {
   const rundb::TempFolder folder;
-  MadeRun changed(folder.file("changed.db"));
+  MadeStretches changed(folder.file("changed.db"));
   changed.steps(4, 100, 1);
   changed.change("buffers", "3", "2");
   changed.steps(2, 100, 1);
@@ -132,7 +131,7 @@ TEST_CASE(
   REQUIRE(stretches.size() == 2);
   CHECK(stretches[0].settings == "host · serial");
   CHECK(stretches[1].settings == "host · serial · buffers 4");
-  MadeRun plain(folder.file("plain.db"));
+  MadeStretches plain(folder.file("plain.db"));
   plain.steps(5, 100, 1);
   CHECK(plain.stretches().size() == 1);
 }

@@ -15,7 +15,7 @@ namespace {
 using Catch::Contains;
 using Fault = FaultPlan::Fault;
 
-IoEngineKind each_kind() { return GENERATE(IoEngineKind::io_uring, IoEngineKind::posix); }
+IoEngineKind each_wrapped_kind() { return GENERATE(IoEngineKind::io_uring, IoEngineKind::posix); }
 
 std::unique_ptr<IoEngine> open_faulty(IoEngineKind kind, FaultPlan plan,
                                       std::size_t queue_depth = 16) {
@@ -56,7 +56,7 @@ TEST_CASE("a read that comes in pieces is continued") {
                                std::vector{Fault::short_transfer, Fault::short_transfer},
                                std::vector{Fault::interrupted, Fault::short_transfer, Fault::again,
                                            Fault::short_transfer, Fault::interrupted});
-  const auto engine = open_faulty(each_kind(), plan_of(faults, seed));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of(faults, seed));
   REQUIRE(run_one(*engine, {.file = &data.file, .data = data.memory.bytes()}).ok());
   CHECK(equal(data.memory.bytes(), data.pattern.bytes()));
 }
@@ -64,8 +64,9 @@ TEST_CASE("a read that comes in pieces is continued") {
 TEST_CASE("a write that goes in pieces is continued") {
   Case data;
   const std::uint64_t seed = GENERATE(1, 2, 3);
-  const auto engine = open_faulty(
-      each_kind(), plan_of({Fault::short_transfer, Fault::again, Fault::short_transfer}, seed));
+  const auto engine =
+      open_faulty(each_wrapped_kind(),
+                  plan_of({Fault::short_transfer, Fault::again, Fault::short_transfer}, seed));
   fill_pattern(data.pattern.bytes(), 99);
   REQUIRE(
       run_one(*engine,
@@ -78,7 +79,7 @@ TEST_CASE("a write that goes in pieces is continued") {
 TEST_CASE("half a page on a direct file is transferred again as a whole") {
   const TemporaryFolder folder;
   const File file = make_file(folder.file("a"), kPageBytes, 1);
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::short_transfer}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::short_transfer}));
   PageAlignedBuffer memory = allocate(kPageBytes);
   PageAlignedBuffer expected = allocate(kPageBytes);
   fill_pattern(expected.bytes(), 1);
@@ -89,7 +90,7 @@ TEST_CASE("half a page on a direct file is transferred again as a whole") {
 TEST_CASE("EINTR and EAGAIN are retried, but not for ever") {
   Case data;
   const Fault fault = GENERATE(Fault::interrupted, Fault::again);
-  const IoEngineKind kind = each_kind();
+  const IoEngineKind kind = each_wrapped_kind();
   const IoRequest request = {.file = &data.file, .data = data.memory.bytes()};
 
   const auto patient = open_faulty(kind, plan_of(std::vector(1000, fault)));
@@ -105,7 +106,7 @@ TEST_CASE("EINTR and EAGAIN are retried, but not for ever") {
 
 TEST_CASE("a drive that fails is named with place, length and what came") {
   Case data;
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::eio}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::eio}));
   const Status status =
       run_one(*engine, {.file = &data.file, .offset_bytes = 4096, .data = data.memory.bytes()});
   REQUIRE_FALSE(status.ok());
@@ -118,7 +119,7 @@ TEST_CASE("a drive that fails is named with place, length and what came") {
 
 TEST_CASE("a transfer that is cut says how far it came") {
   Case data;
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::cut_transfer}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::cut_transfer}));
   const Status status = run_one(*engine, {.file = &data.file, .data = data.memory.bytes()});
   REQUIRE_FALSE(status.ok());
   CHECK_THAT(status.error().message(), Contains("EIO") && !Contains("after 0 bytes"));
@@ -129,7 +130,7 @@ TEST_CASE("a transfer that is cut says how far it came") {
 
 TEST_CASE("a planned ENOSPC reads like a real one") {
   Case data;
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::no_space}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::no_space}));
   const Status status = run_one(
       *engine, {.file = &data.file, .data = data.memory.bytes(), .direction = IoDirection::write});
   REQUIRE_FALSE(status.ok());
@@ -142,7 +143,7 @@ TEST_CASE("a fault hits its own request only") {
   FaultPlan plan;
   plan.planned = {{.request_index = 2, .fault = Fault::eio},
                   {.request_index = 5, .fault = Fault::short_transfer}};
-  const auto engine = open_faulty(each_kind(), plan);
+  const auto engine = open_faulty(each_wrapped_kind(), plan);
   std::vector<IoRequest> requests;
   for (std::size_t i = 0; i < 8; ++i) {
     requests.push_back({.file = &data.file,
@@ -157,14 +158,14 @@ TEST_CASE("a fault hits its own request only") {
 
 TEST_CASE("a flipped bit of a read comes without a word") {
   Case data;
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::flip_bit}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::flip_bit}));
   REQUIRE(run_one(*engine, {.file = &data.file, .data = data.memory.bytes()}).ok());
   CHECK(distance(data.memory.bytes(), data.pattern.bytes()) == 1);
 }
 
 TEST_CASE("a flipped bit of a write is on the drive and not in the caller's memory") {
   Case data;
-  const auto engine = open_faulty(each_kind(), plan_of({Fault::flip_bit}));
+  const auto engine = open_faulty(each_wrapped_kind(), plan_of({Fault::flip_bit}));
   PageAlignedBuffer written = allocate(kFileBytes);
   fill_pattern(written.bytes(), 1);
   REQUIRE(run_one(*engine,
@@ -216,7 +217,7 @@ TEST_CASE("a faulty engine says so in its name") {
 TEST_CASE("a faulty engine may be destroyed with requests in flight") {
   Case data;
   FaultPlan plan = plan_of({Fault::flip_bit, Fault::short_transfer});
-  auto engine = open_faulty(each_kind(), plan);
+  auto engine = open_faulty(each_wrapped_kind(), plan);
   const IoRequest request = {
       .file = &data.file, .data = data.pattern.bytes(), .direction = IoDirection::write};
   REQUIRE(engine->submit(std::span(&request, 1)) == 1);

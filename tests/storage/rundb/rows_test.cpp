@@ -99,7 +99,7 @@ Row made_row(const MadeSource& source) {
   Row row;
   int at = 0;
   std::apply([&](const auto&... column) { (column.take(row, source, at++), ...); },
-             Row::kTable.columns);
+             kTable<Row>.columns);
   return row;
 }
 
@@ -111,14 +111,14 @@ bool is_same(const Row& a, const Row& b) {
     return of_a == of_b || (of_a != of_a && of_b != of_b);  // NaN is not itself
   };
   return std::apply([&](const auto&... column) { return (same(column) && ...); },
-                    Row::kTable.columns);
+                    kTable<Row>.columns);
 }
 
 template <typename Row>
 void require_comes_back() {
-  INFO("table " << Row::kTable.name);
+  INFO("table " << kTable<Row>.name);
   Connection connection = require_ok(Connection::open(":memory:", Connection::Mode::create));
-  const std::string table(Row::kTable.name);
+  const std::string table(kTable<Row>.name);
   const auto sql = [&table](std::string_view before, std::string_view form,
                             std::string_view after) {
     return detail::with_columns(fmt::format("{} {{{} {}}} {}", before, form, table, after));

@@ -11,19 +11,20 @@ namespace {
 
 using namespace testing;
 
-const Geometry kGeometry{
+const Geometry kFailingGeometry{
     .parameter_count = 60, .subgroup_elements = 10, .variable_count = 2, .device_count = 3};
 
 struct FailingState {
   explicit FailingState(ScriptedDisk::Picker fails) {
-    make_state(options, kGeometry, 2).reset();
+    make_state(options, kFailingGeometry, 2).reset();
     store = must(detail::open_store(options, std::make_unique<ScriptedDisk>(log, fails)));
     log->calls.clear();
   }
   std::int64_t step_on_disk() {
     store.reset();
     store = must(StateStore::open(options));
-    REQUIRE(digest_of(*store) == expected_digest(kGeometry, store->committed().position.step));
+    REQUIRE(digest_of(*store) ==
+            expected_digest(kFailingGeometry, store->committed().position.step));
     return store->committed().position.step;
   }
 

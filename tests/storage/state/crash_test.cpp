@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kSectorBytes = 512;  // what a drive writes whole
 
 // A record of two pages, so that it can be torn in many places.
-const Geometry kGeometry{
+const Geometry kTornGeometry{
     .parameter_count = 300, .subgroup_elements = 1, .variable_count = 1, .device_count = 2};
 constexpr int kCallsOfCommit = 4;  // two device syncs, the record, its sync
 
@@ -35,7 +35,7 @@ ScriptedDisk::PartialWork torn_write(std::function<bool(std::size_t sector)> rea
 
 class CrashTest {
  public:
-  CrashTest() { make_state(options_, kGeometry, 1).reset(); }
+  CrashTest() { make_state(options_, kTornGeometry, 1).reset(); }
 
  protected:
   // One step on a fresh copy of the state, stopped at a call; returns the step that is then found.
@@ -52,9 +52,9 @@ class CrashTest {
 
     store = must(StateStore::open(copy));
     const std::int64_t step = store->committed().position.step;
-    REQUIRE(digest_of(*store) == expected_digest(kGeometry, step));
+    REQUIRE(digest_of(*store) == expected_digest(kTornGeometry, step));
     must(store->commit(write_step(*store, step + 1)));  // and it goes on from there
-    REQUIRE(digest_of(*store) == expected_digest(kGeometry, step + 1));
+    REQUIRE(digest_of(*store) == expected_digest(kTornGeometry, step + 1));
     return step;
   }
 
@@ -107,7 +107,7 @@ TEST_CASE("devices that leave are gone or not, wherever it is stopped, and nothi
   const ScratchFolder scratch;
   const StateStore::Options drained = quick_options(scratch.path("drained"));
   {
-    auto store = make_state(drained, kGeometry, 1);
+    auto store = make_state(drained, kTornGeometry, 1);
     const auto to_first = [](SubgroupId) { return DeviceId{0}; };
     must(store->commit(write_step(*store, 2, to_first)));
     must(store->fit());
@@ -122,14 +122,14 @@ TEST_CASE("devices that leave are gone or not, wherever it is stopped, and nothi
     ended = detail::remove_devices(copy, 1, disk).ok();
     {
       auto store = must(StateStore::open(copy));
-      CHECK(digest_of(*store) == expected_digest(kGeometry, 2));
+      CHECK(digest_of(*store) == expected_digest(kTornGeometry, 2));
       if (ended) CHECK(store->layout().geometry().device_count == 1);
     }
     must(StateStore::remove_devices(copy, 1));  // and again
     auto store = must(StateStore::open(copy));
     CHECK(store->layout().geometry().device_count == 1);
     must(store->commit(write_step(*store, 3)));
-    CHECK(digest_of(*store) == expected_digest(kGeometry, 3));
+    CHECK(digest_of(*store) == expected_digest(kTornGeometry, 3));
     CHECK_FALSE(fs::exists(copy.directory + "/commit.slc.new"));
     if (ended) CHECK_FALSE(fs::exists(copy.directory + "/dev1/state.slc"));
   }
@@ -139,7 +139,7 @@ TEST_CASE("devices that leave are gone or not, wherever it is stopped, and nothi
 TEST_CASE("a device with state on it does not leave") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  make_state(options, kGeometry, 1).reset();
+  make_state(options, kTornGeometry, 1).reset();
   const Status refused = StateStore::remove_devices(options, 1);
   REQUIRE(!refused.ok());
   CHECK(refused.error().code() == ErrorCode::config);

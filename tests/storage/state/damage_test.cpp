@@ -15,13 +15,13 @@ using namespace testing;
 namespace fs = std::filesystem;
 
 // Two devices, one subgroup each, one page an array: the smallest state with all parts.
-const Geometry kGeometry{
+const Geometry kDamagedGeometry{
     .parameter_count = 10, .subgroup_elements = 5, .variable_count = 2, .device_count = 2};
 
 class DamageTest {
  public:
   DamageTest() {
-    auto store = make_state(options_, kGeometry, 2);
+    auto store = make_state(options_, kDamagedGeometry, 2);
     older_ = store->committed();
     must(store->commit(write_step(*store, 3)));
     newer_ = store->committed();
@@ -33,7 +33,7 @@ class DamageTest {
     return fmt::format("{}/dev{}/state.slc", options_.directory, index);
   }
   std::int64_t area_offset(std::uint64_t sequence) const {
-    return 4096 + static_cast<std::int64_t>(sequence % 2) * detail::area_bytes(kGeometry);
+    return 4096 + static_cast<std::int64_t>(sequence % 2) * detail::area_bytes(kDamagedGeometry);
   }
 
   static void flip(const std::string& path, std::int64_t offset, unsigned mask) {
@@ -80,7 +80,7 @@ TEST_CASE_METHOD(DamageTest, "a changed byte in any header page is refused") {
 }
 
 TEST_CASE_METHOD(DamageTest, "a changed bit in one record leaves the other") {
-  const std::int64_t record_bytes = detail::record_bytes(kGeometry);
+  const std::int64_t record_bytes = detail::record_bytes(kDamagedGeometry);
   for (std::int64_t bit = 0; bit < record_bytes * 8; ++bit) {
     const unsigned mask = 1u << bit % 8;
     flip(log(), area_offset(4) + bit / 8, mask);
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(DamageTest, "a changed bit in one record leaves the other") {
 }
 
 TEST_CASE_METHOD(DamageTest, "both records changed is refused with both offsets") {
-  for (std::int64_t offset = 0; offset < detail::record_bytes(kGeometry); ++offset) {
+  for (std::int64_t offset = 0; offset < detail::record_bytes(kDamagedGeometry); ++offset) {
     flip(log(), area_offset(3) + offset, 0x10);
     flip(log(), area_offset(4) + offset, 0x10);
     REQUIRE(outcome(log()) == "refused");
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(DamageTest, "a log that was added to is refused") {
 TEST_CASE_METHOD(DamageTest,
                  "a device file cut at any length is refused unless only free slots go") {
   const SlotId slot = newer_.subgroups[1].slot;
-  const std::int64_t used_end = 4096 + (slot.index + 1) * kGeometry.slot_bytes();
+  const std::int64_t used_end = 4096 + (slot.index + 1) * kDamagedGeometry.slot_bytes();
   const auto size_bytes = static_cast<std::int64_t>(fs::file_size(device(1)));
   for (std::int64_t length = size_bytes - 1; length >= 0; --length) {
     fs::resize_file(device(1), static_cast<std::uintmax_t>(length));
@@ -138,7 +138,7 @@ TEST_CASE_METHOD(DamageTest, "free slots that were cut off are reserved again") 
   fs::resize_file(device(0), whole - 4096);
   store = must(StateStore::open(options_));
   CHECK(fs::file_size(device(0)) == whole);
-  CHECK(digest_of(*store) == expected_digest(kGeometry, 4));
+  CHECK(digest_of(*store) == expected_digest(kDamagedGeometry, 4));
 }
 
 // Slots that cannot be, in a record with everything else right: only another program writes such.

@@ -9,12 +9,12 @@ namespace {
 
 using namespace testing;
 
-const Geometry kGeometry{
+const Geometry kReturningGeometry{
     .parameter_count = 60, .subgroup_elements = 10, .variable_count = 2, .device_count = 3};
 
 std::int64_t step_on_disk(const StateStore::Options& options) {
   const auto store = must(StateStore::open(options));
-  CHECK(digest_of(*store) == expected_digest(kGeometry, store->committed().position.step));
+  CHECK(digest_of(*store) == expected_digest(kReturningGeometry, store->committed().position.step));
   return store->committed().position.step;
 }
 
@@ -27,7 +27,7 @@ std::string refusal(const Status& status) {
 TEST_CASE("a state goes back to the commit before the last one, and on from there") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  make_state(options, kGeometry, 5).reset();
+  make_state(options, kReturningGeometry, 5).reset();
   must(StateStore::return_to(options, 5));
   CHECK(step_on_disk(options) == 5);
   must(StateStore::return_to(options, 4));
@@ -45,7 +45,7 @@ TEST_CASE("a state goes back to the commit before the last one, and on from ther
 TEST_CASE("a state does not go back further than a commit, and says what it has") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  make_state(options, kGeometry, 5).reset();
+  make_state(options, kReturningGeometry, 5).reset();
   CHECK_THAT(refusal(StateStore::return_to(options, 3)),
              Catch::Contains("cannot go back to step 3: the last commit is of step 5, and the one "
                              "before it of step 4"));
@@ -57,7 +57,7 @@ TEST_CASE("a state does not go back further than a commit, and says what it has"
 TEST_CASE("a state that a run has open does not go back") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  const auto store = make_state(options, kGeometry, 2);
+  const auto store = make_state(options, kReturningGeometry, 2);
   CHECK_FALSE(StateStore::return_to(options, 1).ok());
 }
 

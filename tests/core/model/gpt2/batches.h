@@ -20,6 +20,9 @@ struct Batch {
   std::vector<std::int32_t> targets;
 };
 
+// Three layers, so that there is one between the first and the last.
+inline const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
+
 // The initial values of a shape, rounded to 16 bits. `weight_scale` makes the weights larger than a
 // model begins with, so that attention and the tied table matter in the gradients.
 std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,

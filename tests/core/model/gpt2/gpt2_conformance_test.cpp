@@ -7,8 +7,6 @@
 namespace sluice::model {
 namespace {
 
-const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
-
 ModelMaker gpt2_maker(Float16Kind compute, Activations activations) {
   ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
   maker.make = [=](int micro_step_count) {

@@ -10,7 +10,6 @@
 namespace sluice::model {
 namespace {
 
-const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 constexpr double kWeightScale = 4;
 
 // |a - b| / |b| over a range.

@@ -11,7 +11,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 const Batch kBatch(3, 20, 97, 5);
 
 TEST_CASE("recomputed activations give the same bits as kept ones") {

@@ -20,7 +20,6 @@
 namespace sluice::model {
 namespace {
 
-const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 const ModelShape kWide{"wide", 2, 256, 4, 64, 256};  // storages of their own blocks and small ones
 const ModelShape kDeep{"deep", 8, 128, 4, 128, 256};
 

@@ -15,8 +15,8 @@ using namespace sluice::hls_device;
 
 namespace {
 
-constexpr std::size_t kBytes = 1 << 20;
-constexpr std::size_t kWords = kBytes / 4;
+constexpr std::size_t kP2pBytes = 1 << 20;
+constexpr std::size_t kWords = kP2pBytes / 4;
 
 // A file of the words 0, 1, 2, ..., opened with O_DIRECT; -1 where the file system has none.
 class DirectFile {
@@ -26,7 +26,7 @@ class DirectFile {
     std::iota(words.begin(), words.end(), 0u);
     const std::string path = folder_.file("words");
     const int buffered = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    REQUIRE(write(buffered, words.data(), kBytes) == static_cast<ssize_t>(kBytes));
+    REQUIRE(write(buffered, words.data(), kP2pBytes) == static_cast<ssize_t>(kP2pBytes));
     REQUIRE(fsync(buffered) == 0);
     close(buffered);
     fd_ = open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
@@ -55,17 +55,17 @@ TEST_CASE("a drive's words go through a kernel and back, with no sync and no hos
   const SoftXrt soft;
   const auto loaded = soft.open();
   xrt::kernel scale = loaded.kernel("scale");
-  xrt::bo buffer(loaded.device, kBytes, xrt::bo::flags::p2p, scale.group_id(0));
+  xrt::bo buffer(loaded.device, kP2pBytes, xrt::bo::flags::p2p, scale.group_id(0));
   auto* const mapped = buffer.map<std::uint32_t*>();
   REQUIRE(reinterpret_cast<std::uintptr_t>(mapped) % 4096 == 0);
 
-  REQUIRE(pread(file.fd(), mapped, kBytes, 0) == static_cast<ssize_t>(kBytes));
+  REQUIRE(pread(file.fd(), mapped, kP2pBytes, 0) == static_cast<ssize_t>(kP2pBytes));
   REQUIRE(scale(buffer, 3u, std::uint64_t{kWords}).wait(kLong) == ERT_CMD_STATE_COMPLETED);
-  REQUIRE(pwrite(file.fd(), mapped, kBytes, 0) == static_cast<ssize_t>(kBytes));
+  REQUIRE(pwrite(file.fd(), mapped, kP2pBytes, 0) == static_cast<ssize_t>(kP2pBytes));
 
-  xrt::bo again(loaded.device, kBytes, xrt::bo::flags::p2p, scale.group_id(0));
+  xrt::bo again(loaded.device, kP2pBytes, xrt::bo::flags::p2p, scale.group_id(0));
   const auto* const words = again.map<const std::uint32_t*>();
-  REQUIRE(pread(file.fd(), again.map<void*>(), kBytes, 0) == static_cast<ssize_t>(kBytes));
+  REQUIRE(pread(file.fd(), again.map<void*>(), kP2pBytes, 0) == static_cast<ssize_t>(kP2pBytes));
   CHECK(words[0] == 1);
   CHECK(words[kWords - 1] == 3 * (kWords - 1) + 1);
 }
@@ -77,12 +77,12 @@ TEST_CASE(
   if (skips_for_file(file)) return;
   const SoftXrt soft("fault=unreachable_p2p@1");
   const auto loaded = soft.open();
-  xrt::bo buffer(loaded.device, kBytes, xrt::bo::flags::p2p, 0);
+  xrt::bo buffer(loaded.device, kP2pBytes, xrt::bo::flags::p2p, 0);
   auto* const mapped = buffer.map<char*>();
-  CHECK(pread(file.fd(), mapped, kBytes / 2, 0) == static_cast<ssize_t>(kBytes / 2));
-  CHECK(pread(file.fd(), mapped, kBytes, 0) == -1);
+  CHECK(pread(file.fd(), mapped, kP2pBytes / 2, 0) == static_cast<ssize_t>(kP2pBytes / 2));
+  CHECK(pread(file.fd(), mapped, kP2pBytes, 0) == -1);
   CHECK(errno == EFAULT);
 
-  xrt::bo whole(loaded.device, kBytes, xrt::bo::flags::p2p, 0);
-  CHECK(pread(file.fd(), whole.map<void*>(), kBytes, 0) == static_cast<ssize_t>(kBytes));
+  xrt::bo whole(loaded.device, kP2pBytes, xrt::bo::flags::p2p, 0);
+  CHECK(pread(file.fd(), whole.map<void*>(), kP2pBytes, 0) == static_cast<ssize_t>(kP2pBytes));
 }

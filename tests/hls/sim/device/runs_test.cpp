@@ -17,19 +17,19 @@ using namespace sluice::hls_device;
 
 namespace {
 
-constexpr int kCount = 1024;
-constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
+constexpr int kRunCount = 1024;
+constexpr std::size_t kRunBytes = kRunCount * sizeof(std::int32_t);
 
 // The three buffers of one vadd, and whether its sum is right.
 class Addition {
  public:
   Addition(const SoftXrt::Loaded& loaded, int first)
       : first_(first),
-        a_(loaded.device, kBytes, 0),
-        b_(loaded.device, kBytes, 0),
-        sum_(loaded.device, kBytes, 0) {
-    std::iota(a_.map<std::int32_t*>(), a_.map<std::int32_t*>() + kCount, first);
-    std::fill_n(b_.map<std::int32_t*>(), kCount, 1);
+        a_(loaded.device, kRunBytes, 0),
+        b_(loaded.device, kRunBytes, 0),
+        sum_(loaded.device, kRunBytes, 0) {
+    std::iota(a_.map<std::int32_t*>(), a_.map<std::int32_t*>() + kRunCount, first);
+    std::fill_n(b_.map<std::int32_t*>(), kRunCount, 1);
     a_.sync(XCL_BO_SYNC_BO_TO_DEVICE);
     b_.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   }
@@ -38,13 +38,13 @@ class Addition {
     run.set_arg(0, a_);
     run.set_arg(1, b_);
     run.set_arg(2, sum_);
-    run.set_arg(3, kCount);
+    run.set_arg(3, kRunCount);
     return run;
   }
   bool is_right() {
     sum_.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
     const auto* sum = sum_.map<const std::int32_t*>();
-    return sum[0] == first_ + 1 && sum[kCount - 1] == first_ + kCount;
+    return sum[0] == first_ + 1 && sum[kRunCount - 1] == first_ + kRunCount;
   }
 
  private:

@@ -1,16 +1,17 @@
 #pragma once
-// How a row of the run database is declared: beside each struct stands its table, a column a
-// member. SQL text, reading, writing and the bounds of what is believed come from the declaration
+// How a row of the run database is declared (detail/tables.h): a column a member. SQL text,
+// reading, writing and the bounds of what is believed come from the declaration
 // (detail/sql_texts.h, detail/row_io.h, detail/row_bounds.h). The tables themselves are made by
 // sql/tables.sql; a test holds the two together.
 //
 //   struct StepRow {
 //     std::int64_t id = 0;
 //     double loss = 0;
-//     static constexpr auto kTable = table_of<StepRow>("step")
-//                                        .number("id", &StepRow::id)
-//                                        .real_or_null("loss", &StepRow::loss);
 //   };
+//   template <>
+//   inline constexpr auto kTable<StepRow> = table_of<StepRow>("step")
+//                                               .number("id", &StepRow::id)
+//                                               .real_or_null("loss", &StepRow::loss);
 //
 // Thread contract: constants and free functions.
 
