@@ -83,7 +83,7 @@ def compiled_first():
 def first_error(name, flags):
     """None if the header compiles by itself."""
     command = ["g++", "-std=c++20", "-fsyntax-only", f"-I{ROOT}", "-Wno-unknown-pragmas", *flags,
-               f'-DSLUICE_SOURCE_DIR="{ROOT}"', "-x", "c++", "-"]  # what test programs get
+               '-DSLUICE_SOURCE_DIR="."', "-x", "c++", "-"]  # what test programs get
     said = subprocess.run(command, input=f'#include "{name}"\n', capture_output=True, text=True,
                           check=False)
     if said.returncode == 0:

@@ -136,7 +136,7 @@ std::vector<CallPlan> plans_of(const Communicator& communicator, std::span<const
 
 Problems run_thread_schedule(Communicator& communicator, std::span<const GroupId> groups,
                              std::uint64_t seed) {
-  struct Started {
+  struct StartedCall {
     CheckedCall checked;
     Pending pending;
   };
@@ -144,10 +144,10 @@ Problems run_thread_schedule(Communicator& communicator, std::span<const GroupId
   const auto note = [&](const std::string& problem) {
     if (!problem.empty()) found.push_back(problem);
   };
-  std::vector<std::unique_ptr<Started>> started;
+  std::vector<std::unique_ptr<StartedCall>> started;
   for (const CallPlan& plan : plans_of(communicator, groups, seed)) {
-    auto one = std::unique_ptr<Started>(
-        new Started{{plan, communicator.ranks_of(plan.group), communicator.rank()}, {}});
+    auto one = std::unique_ptr<StartedCall>(
+        new StartedCall{{plan, communicator.ranks_of(plan.group), communicator.rank()}, {}});
     const Status status = communicator.start(one->checked.call(), one->pending);
     if (status.ok()) {
       started.push_back(std::move(one));

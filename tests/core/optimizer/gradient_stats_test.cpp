@@ -12,10 +12,10 @@ namespace {
 constexpr GradientKind kGradientKinds[] = {GradientKind::fp32, GradientKind::bf16,
                                            GradientKind::fp16};
 
-std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint64_t bits_of_sum(double value) { return std::bit_cast<std::uint64_t>(value); }
 
 bool same(const GradientStats& a, const GradientStats& b) {
-  return bits_of(a.sum_of_squares) == bits_of(b.sum_of_squares) && a.finite == b.finite;
+  return bits_of_sum(a.sum_of_squares) == bits_of_sum(b.sum_of_squares) && a.finite == b.finite;
 }
 
 // Finite gradients of each kind.

@@ -1,29 +1,11 @@
-// Counts what `new` gives out, to hold the network to its word that it allocates nothing once it
-// has seen its largest number of flows.
+// Holds the network to its word that it allocates nothing once it has seen its largest number of
+// flows.
 
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "core/platform/flow_network.h"
-
-namespace {
-std::atomic<std::int64_t> allocation_count{0};
-}
-
-void* operator new(std::size_t size) {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  allocation_count.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/allocation_count.h"
 
 namespace sluice::platform {
 namespace {
@@ -66,9 +48,9 @@ TEST_CASE("a flow network in steady state allocates nothing") {
   completed.reserve(200);
   TimeNs now_ns = 0;
   run_flows(network, 1000, now_ns, completed);
-  const std::int64_t before = allocation_count.load();
+  const std::int64_t before = allocation_count();
   run_flows(network, 2000, now_ns, completed);
-  const std::int64_t allocated = allocation_count.load() - before;
+  const std::int64_t allocated = allocation_count() - before;
   CHECK(allocated == 0);
   CHECK(before > 0);  // the counter counts
 }
