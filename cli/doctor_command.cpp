@@ -51,14 +51,16 @@ void check_direct_io(const std::string& directory) {
       (std::filesystem::path(directory) / fmt::format(".sluice-doctor-{}", getpid())).string();
   const auto file = io::File::open(path, {io::FileAccess::create_new, io::Caching::direct});
   if (!file.ok()) {
-    print_line(false, "O_DIRECT in " + directory, file.error().message());
+    print_line(false, "O_DIRECT", directory + ": " + file.error().message());
     return;
   }
   auto buffer = io::PageAlignedBuffer::allocate(kPageBytes);
   const Status written = buffer.ok() ? file->write_exactly(0, buffer->bytes()) : ok_status();
   unlink(path.c_str());
-  print_line(written.ok(), "O_DIRECT in " + directory,
-             written.ok() ? "a page was written around the page cache" : written.error().message());
+  print_line(
+      written.ok(), "O_DIRECT",
+      directory + ": " +
+          (written.ok() ? "a page was written around the page cache" : written.error().message()));
 }
 
 void check_memory() {

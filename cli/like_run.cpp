@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/free_path.h"
 #include "cli/exit_code.h"
 #include "storage/rundb/reader.h"
 
@@ -35,14 +36,49 @@ std::string found_from(const fs::path& folder, const std::string& path) {
   return (folder / path).lexically_normal().string();
 }
 
+Result<std::map<std::string, std::string>> recorded_values(rundb::Reader& reader) {
+  std::map<std::string, std::string> values;
+  ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader.meta());
+  for (const rundb::MetaRow& row : meta) values[row.key] = row.value;
+  return values;
+}
+
+// The folder of the run: that of its run.db, without the folder of a rank in it; of a database that
+// was told to be elsewhere what the record calls its output.
+fs::path folder_of_run(const fs::path& database, const std::map<std::string, std::string>& values) {
+  fs::path folder = database.parent_path();
+  if (database.filename() != "run.db") {
+    const auto told = [&](const char* key) {
+      const auto value = values.find(key);
+      return value == values.end() ? std::string() : value->second;
+    };
+    folder = found_from(started_in(database, told("db")), told("output"));
+  }
+  if (folder.empty()) folder = fs::absolute(database).parent_path();
+  return folder.filename().string().starts_with("rank-") ? folder.parent_path() : folder;
+}
+
 }  // namespace
+
+bool says_output(const std::vector<std::string>& overrides) {
+  return std::ranges::any_of(overrides,
+                             [](const std::string& text) { return text.starts_with("output="); });
+}
+
+Result<std::string> output_beside(const std::string& database) {
+  auto reader = rundb::Reader::open(database);
+  if (!reader.ok()) return wrong_database(reader.error());
+  ASSIGN_OR_RETURN(const auto values, recorded_values(**reader));
+  const auto clock = values.find("clock");
+  if (clock != values.end() && clock->second == "simulated") return std::string();
+  const fs::path folder = folder_of_run(database, values);
+  return free_path(folder.parent_path(), without_number(folder.filename().string())).string();
+}
 
 Result<std::vector<std::string>> settings_like(const std::string& database) {
   auto reader = rundb::Reader::open(database);
   if (!reader.ok()) return wrong_database(reader.error());
-  std::map<std::string, std::string> values;
-  ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, (*reader)->meta());
-  for (const rundb::MetaRow& row : meta) values[row.key] = row.value;
+  ASSIGN_OR_RETURN(auto values, recorded_values(**reader));
   const fs::path folder = started_in(database, values["db"]);
   ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, (*reader)->knob_changes());
   for (const rundb::KnobChangeRow& change : changes) values[change.knob] = change.new_value;

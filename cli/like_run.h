@@ -17,6 +17,13 @@ namespace sluice::cli {
 // Errors: rundb::Reader's; ErrorCode::config where the record names no settings.
 Result<std::vector<std::string>> settings_like(const std::string& database);
 
+// A free folder beside that of the run, NAME-2 beside NAME; "" where a run like it has no folder to
+// be beside, since it was simulated.
+Result<std::string> output_beside(const std::string& database);
+
+// Whether one of "key=value" is the folder that a run writes into.
+bool says_output(const std::vector<std::string>& overrides);
+
 // Those with `overrides` over them, checked together.
 Result<settings::RunConfig> config_like(const std::string& database,
                                         const std::vector<std::string>& overrides);

@@ -33,7 +33,7 @@ struct LiveArguments {
   bool json = false;
 };
 
-constexpr int kRangeColumn = 31;
+constexpr int kRangeColumn = 33;
 
 // Bytes are written with their unit.
 std::string range_of(const control::Knob& knob) {
@@ -60,7 +60,7 @@ void print_knobs_json(const std::string& run, const std::vector<control::Knob>& 
 void print_knobs(const std::vector<control::Knob>& knobs) {
   const int columns = terminal_columns();
   for (const control::Knob& knob : knobs) {
-    const std::string head = fmt::format("  {:<15} {:<12} ", knob.key, knob.value);
+    const std::string head = fmt::format("  {:<17} {:<12} ", knob.key, knob.value);
     print_lines(head + in_column(range_of(knob), columns, kRangeColumn));
     print_lines(std::string(kRangeColumn, ' ') + in_column(knob.help, columns, kRangeColumn));
   }

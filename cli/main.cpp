@@ -13,12 +13,25 @@
 
 namespace {
 
-// "b is missing: the run database that is compared" of the library's "b is required". Empty: it is
-// another error.
+struct Needed {
+  std::string_view command, argument, words;
+};
+// Where an argument's description is no answer.
+constexpr std::array kNeeded = {
+    Needed{"compare", "a", "compare needs two runs: sluice compare A B"},
+    Needed{"compare", "b", "compare needs two runs: sluice compare A B"},
+    Needed{"export", "--format", "which format? --format chrome (Perfetto), csv or nsys"}};
+
+// "show: database is missing: the run database" of the library's "database is required". Empty: it
+// is another error.
 std::string missing_argument(const CLI::App& command, const std::string& what) {
   constexpr std::string_view kEnd = " is required";
   if (!what.ends_with(kEnd)) return "";
   const std::string name = what.substr(0, what.size() - kEnd.size());
+  for (const Needed& needed : kNeeded) {
+    if (needed.command == command.get_name() && needed.argument == name)
+      return std::string(needed.words);
+  }
   const CLI::Option* option = command.get_option_no_throw(name);
   if (option == nullptr) return "";
   return fmt::format("{}: {} is missing: {}", command.get_name(), name, option->get_description());
@@ -81,7 +94,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(usage_error);
   app.footer(
-      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped.\n"
+      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped, 4 a "
+      "--fail-if was not judged since the runs cannot be compared, 5 a change was taken back by its "
+      "--revert-if.\n"
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");
   app.formatter(std::make_shared<sluice::cli::HelpFormat>());
   app.get_formatter()->column_width(26);

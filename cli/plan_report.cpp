@@ -37,9 +37,8 @@ std::string head_lines(const PlanReport& report) {
               ? ". As it was, it would not fit"
               : fmt::format(", was {}", duration(plan.start_seconds * report.time_scale));
   text += fmt::format(
-      ".\nNo choice of layers takes less than {} with these settings ({:+.0f} %): "
-      "{}.\n",
-      duration(plan.bound.seconds * report.time_scale), 100 * distance(plan), plan.bound.what);
+      ".\nLower bound with these settings: {}, set by {}. This plan is {:.0f} % above it.\n",
+      duration(plan.bound.seconds * report.time_scale), plan.bound.what, 100 * distance(plan));
   if (plan.was_stopped) text += "Stopped early: this is the best that was found so far.\n";
   return text + "\n";
 }

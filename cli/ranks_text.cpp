@@ -24,9 +24,9 @@ constexpr std::array<Column, 8> kWideTable = {
     Column{"hidden", &RankUse::hidden_ns},     Column{"awaited", &RankUse::awaited_ns}};
 
 constexpr const char* kMeaning =
-    "update: what is left of a step. exposed: something is on its way between ranks and nothing "
-    "else goes on; waits: of that, until the last rank has begun; hidden: something else goes on. "
-    "awaited: how long the others wait for this rank.";
+    "update: the rest of the step. exposed: communication while nothing else runs; waits: of that, "
+    "until the last rank has begun; hidden: communication while something else runs. awaited: how "
+    "long the others wait for this rank.";
 
 }  // namespace
 

@@ -160,8 +160,10 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "A run as one HTML file: why a step takes as long, curves, links, a timeline; "
       "or two runs compared");
   add_common(command, arguments);
-  command->add_option("b", arguments->database_b,
-                      "another run: the page then compares it (B) with the first (A)");
+  take_database_of(
+      *command->add_option("b", arguments->database_b,
+                           "another run, or its folder: the page then compares it (B) with the "
+                           "first (A)"));
   command->add_option("-o,--output", arguments->output, "the HTML file to write")->required();
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so; the "

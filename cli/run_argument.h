@@ -13,6 +13,9 @@ namespace sluice::cli {
 // one run (cli/whole_run.h), and gets the folder.
 enum class FolderOfRanks : std::uint8_t { refuse, allow };
 
+// Of an option that names a run: its value becomes the database's path.
+void take_database_of(CLI::Option& option, FolderOfRanks ranks = FolderOfRanks::refuse);
+
 CLI::Option* add_run_argument(CLI::App& command, const std::string& name, std::string& path,
                               const std::string& what, FolderOfRanks ranks = FolderOfRanks::refuse);
 

@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/like_run.h"
 #include "cli/output.h"
+#include "cli/run_argument.h"
 #include "cli/progress_line.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
@@ -263,11 +264,12 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       command->add_option("--platform", arguments->platform, "the machine (PLATFORM.toml)");
   model->needs(platform);
   platform->needs(model);
-  command
-      ->add_option("--like", arguments->like,
-                   "instead of both: model, machine and settings of a recorded run (RUN.db)")
-      ->excludes(model)
-      ->excludes(platform);
+  take_database_of(
+      *command
+           ->add_option("--like", arguments->like,
+                        "instead of both: model, machine and settings of a recorded run (RUN.db)")
+           ->excludes(model)
+           ->excludes(platform));
   command
       ->add_option("--set", arguments->overrides,
                    "key=value: any setting of a run (sluice train --settings); may be repeated")

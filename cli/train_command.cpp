@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/rank_run.h"
+#include "cli/run_argument.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
 #include "cli/terminal.h"
@@ -68,7 +69,22 @@ std::vector<std::string> sharding_settings(const std::string& sharding) {
   return settings;
 }
 
-Result<settings::RunConfig> config_of(const TrainArguments& arguments) {
+// A run like another writes beside it, where nothing else is said.
+Status choose_output(TrainArguments& arguments) {
+  if (arguments.like.empty() || says_output(arguments.overrides)) return ok_status();
+  if (arguments.resume) {
+    return make_error(ErrorCode::config,
+                      "--like {} --resume: which run goes on? Name its folder with --set "
+                      "output=FOLDER, or its run file in place of --like",
+                      arguments.like);
+  }
+  ASSIGN_OR_RETURN(const std::string output, output_beside(arguments.like));
+  if (!output.empty()) arguments.overrides.push_back("output=" + output);
+  return ok_status();
+}
+
+Result<settings::RunConfig> config_of(TrainArguments& arguments) {
+  RETURN_IF_ERROR(choose_output(arguments));
   std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
   if (!arguments.sharding.empty()) {
@@ -131,14 +147,20 @@ class TrainCommand {
 
   Status run() {
     // The ranks' patience is a setting, but what is wrong with settings is said as a rank.
+    const bool is_chosen = !arguments_.like.empty() && !says_output(arguments_.overrides);
     Result<settings::RunConfig> config = config_of(arguments_);
     if (config.ok()) config_ = *std::move(config);
+    if (is_chosen) {
+      beside_ =
+          fmt::format("A run like {}, written to {}\n", arguments_.like, config_.files.output);
+    }
     ASSIGN_OR_RETURN(ranks_, RankRun::open(static_cast<TimeNs>(config_.shards.patience * 1e9)));
     return ranks_->close(config.ok() ? run_as_rank() : Status(config.error()));
   }
 
  private:
   Status run_as_rank() {
+    if (!beside_.empty()) say(beside_);
     if (is_told()) {
       for (const std::string& warning : config_.warnings) log_warning(warning);
     }
@@ -206,8 +228,11 @@ class TrainCommand {
       return ok_status();
     }
     if (!is_told()) return ok_status();
-    print("Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
-          report.last_step, config_.files.state_directory);
+    print_lines(fitted(
+        fmt::format(
+            "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
+            report.last_step, config_.files.state_directory),
+        terminal_columns()));
     return ok_status();
   }
 
@@ -428,7 +453,8 @@ class TrainCommand {
     return arguments_.resume ? train::StartFrom::last_commit : train::StartFrom::new_state;
   }
 
-  const TrainArguments& arguments_;
+  TrainArguments arguments_;  // with the output that was chosen
+  std::string beside_;        // what to say of that; "": it was said
   std::unique_ptr<RankRun> ranks_;
   settings::RunConfig config_;
   std::vector<train::PlannedChange> changes_;
@@ -451,11 +477,13 @@ void add_train_command(CLI::App& app, int& exit_code) {
       app.add_subcommand("train", "Train a model with its optimizer state on storage");
   CLI::Option* run =
       command->add_option("run", arguments->run_path, "the run's settings (RUN.toml)");
-  command
-      ->add_option("--like", arguments->like,
-                   "instead of RUN.toml: all settings of a recorded run (RUN.db), knobs as they "
-                   "were last; name a new output with --set output=FOLDER")
-      ->excludes(run);
+  take_database_of(
+      *command
+           ->add_option("--like", arguments->like,
+                        "instead of RUN.toml: all settings of a recorded run (RUN.db), knobs as "
+                        "they were last; it writes beside that run, into FOLDER-2 beside FOLDER, "
+                        "unless --set output=FOLDER says where")
+           ->excludes(run));
   command->add_option("--shard", arguments->sharding,
                       "of several ranks: parameters, gradients and state over 4x1,4x1,8x1 ranks "
                       "(in a node x nodes), or a scheme, such as zero1, or auto");

@@ -22,7 +22,7 @@ constexpr std::array<Row, 3> kRows = {{
      "it needs an NVIDIA GPU with its driver, and a build against a CUDA build of libtorch "
      "(docs/with_a_gpu.md)"},
     {DeviceKind::soft, "soft", false,
-     "it is libsluice_soft_accelerator.so, which the build puts into lib/ beside bin/"},
+     "build it with `cmake --build build/release --target soft_accelerator`"},
 }};
 
 const Row& row_of(DeviceKind kind) { return kRows[static_cast<std::size_t>(kind)]; }

@@ -1,5 +1,6 @@
 #include "core/model/flop.h"
 
+#include "core/model/block_tensors.h"
 #include "core/model/family_layouts.h"
 
 namespace sluice::model {
@@ -20,24 +21,26 @@ struct Factors {
         tokens(static_cast<double>(batch_ * sequence_)),
         hidden(static_cast<double>(shape.hidden)),
         heads(static_cast<double>(shape.heads)),
+        attention_width(static_cast<double>(shape.attention_width())),
         kv_width(static_cast<double>(shape.kv_width())),
         ffn(static_cast<double>(shape.ffn)),
         vocabulary(static_cast<double>(shape.vocabulary)),
         patch_values(static_cast<double>(shape.channels * shape.patch * shape.patch)),
         classes(static_cast<double>(shape.classes)) {}
 
-  double batch, sequence, tokens, hidden, heads, kv_width, ffn, vocabulary, patch_values, classes;
+  double batch, sequence, tokens, hidden, heads, attention_width, kv_width, ffn, vocabulary,
+      patch_values, classes;
 };
 
 // The elements of a block's matrices.
 double block_weights(const ModelShape& shape, const Factors& f) {
   if (shape.family != Family::llama) return 12 * f.hidden * f.hidden;
-  return f.hidden * (2 * f.hidden + 2 * f.kv_width + 3 * f.ffn);
+  return f.hidden * (2 * f.attention_width + 2 * f.kv_width + 3 * f.ffn);
 }
 
 double block_flop(const ModelShape& shape, const Factors& f) {
   const double products = 2 * f.tokens * block_weights(shape, f);
-  const double attention = 2 * f.tokens * f.sequence * f.hidden;
+  const double attention = 2 * f.tokens * f.sequence * f.attention_width;
   return products + (shape.is_causal() ? 1 : 2) * attention;
 }
 
@@ -53,35 +56,22 @@ bool has_embedding_norm(const ModelShape& shape) {
   return shape.family == Family::bert || shape.family == Family::bloom;
 }
 
-// The sum of what was looked up; normalised, and with LayerNorm's weight and bias.
 double embedding_elements(const ModelShape& shape, const Factors& f) {
-  return (has_embedding_norm(shape) ? 3 : 1) * f.tokens * f.hidden;
+  return f.tokens * static_cast<double>(made_widths(embedding_tensors(shape)));
 }
 
-// The widths that a block keeps for its backward. core/model/gpt2/gpt2_memory.cpp counts them;
-// where its LayerNorms stand does not matter. A llama's block keeps 4 of its norms; query, key and
-// value, and the first two of them turned; 2 of attention's result, 1 of the residual stream in the
-// middle, 1 output; and of the MLP's width both inner products, the activation of one and their
-// product.
-double block_widths(const ModelShape& shape, const Factors& f) {
-  if (shape.family != Family::llama) return 19 * f.hidden;
-  return 10 * f.hidden + 3 * f.kv_width + 4 * f.ffn;
-}
-
-// Those widths, and the scores.
+// The widths that a block makes, and the scores.
 double block_elements(const ModelShape& shape, const Factors& f) {
   const double scores = f.heads * f.sequence / (shape.is_causal() ? 2 : 1);
-  return f.tokens * (block_widths(shape, f) + scores);
+  return f.tokens * (static_cast<double>(made_widths(block_tensors(shape))) + scores);
 }
 
-// The last LayerNorm's two widths; bert's transform before and after gelu, and its pooler.
+// The widths that the head makes, its logits, and bert's pooler.
 double head_elements(const ModelShape& shape, const Factors& f) {
-  if (shape.family == Family::vit) return f.tokens * 2 * f.hidden + f.batch * f.classes;
-  if (shape.family == Family::bert) {
-    return f.tokens * (f.vocabulary + 4 * f.hidden) +
-           f.batch * (2 * f.hidden + double{kBertNextSentenceClasses});
-  }
-  return f.tokens * (f.vocabulary + 2 * f.hidden);
+  const auto widths = static_cast<double>(made_widths(head_tensors(shape)));
+  const double all = f.tokens * (f.vocabulary + widths) + f.batch * f.classes;
+  if (shape.family != Family::bert) return all;
+  return all + f.batch * (2 * f.hidden + double{kBertNextSentenceClasses});
 }
 
 // The depth does not matter to the embedding.

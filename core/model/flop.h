@@ -9,10 +9,11 @@
 //              vit                2 (t - batch) (channels x patch^2) h: each patch, projected
 //   block      all but llama      2 t (3 h^2 + h^2 + 4 h^2 + 4 h^2): query-key-value, projection
 //                                 and the two of the MLP
-//              llama              2 t (2 h^2 + 2 h kv + 3 h ffn): query and projection, key and
-//                                 value of width kv = h kv_heads / heads, the three of the MLP
-//              gpt2, bloom, llama + 2 t s h: scores and weighted values, of half the pairs, since
-//                                 a token looks back only
+//              llama              2 t h (2 a + 2 kv + 3 ffn): query and projection of width a =
+//                                 heads x head_dim, key and value of width kv = kv_heads x
+//                                 head_dim, the three of the MLP
+//              gpt2, bloom, llama + 2 t s a, where a = h but for llama: scores and weighted
+//                                 values, of half the pairs, since a token looks back only
 //              bert, vit          + 4 t s h: of all pairs
 //   head       gpt2, bloom, llama 2 t h vocabulary
 //              bert               2 t (h^2 + h vocabulary) + 2 batch (h^2 + 2 h): transform and

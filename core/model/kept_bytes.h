@@ -1,7 +1,8 @@
 #pragma once
 // The sizes of the blocks that KeptBlocks::kept() gives, from the shape alone: what a run is
-// planned with, and what moves in simulated time. tests/core/model/gpt2/saved_blocks_test.cpp holds
-// core/model/gpt2 to it, byte by byte.
+// planned with, and what moves in simulated time. Which tensors those are is said in
+// core/model/block_tensors.h. tests/core/model/gpt2/saved_blocks_test.cpp holds core/model/gpt2 to
+// it, byte by byte, and a block of a llama in libtorch, too.
 //
 // Thread contract: free functions.
 
@@ -17,7 +18,8 @@ namespace sluice::model {
 inline constexpr std::int64_t kOwnBlockBytes = 128 << 10;
 
 // One micro-batch of batch x sequence tokens, in 16 bits. Empty where nothing leaves: a layer that
-// is not offloaded, and the embedding, whose backward needs tokens alone.
+// is not offloaded, and the embedding, whose backward needs tokens alone (what the LayerNorm
+// of bert's and bloom's needs stays where it was computed).
 std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice);

@@ -1,6 +1,8 @@
 // Llama: RMSNorm, which has no bias; positions turned into queries and keys, without parameters;
 // fewer heads of keys and values than of queries; an MLP whose two inner products are multiplied
-// (SwiGLU); and an output table of its own. No product has a bias.
+// (SwiGLU); and an output table of its own, unless tied_tables. No product has a bias, but for
+// those of queries, keys and values with qkv_bias (Qwen2); with qk_norm each head of queries and
+// keys goes through an RMSNorm before it is turned (Qwen3).
 
 #include "core/model/family_layouts.h"
 #include "core/model/layout_builder.h"
@@ -13,13 +15,27 @@ void product(LayoutBuilder& builder, const std::string& name, std::int64_t in, s
   builder.normal(name + ".weight", {out, in});
 }
 
+// queries, keys and values.
+void input_product(LayoutBuilder& builder, const std::string& name, const ModelShape& shape,
+                   std::int64_t width) {
+  product(builder, name, shape.hidden, width);
+  if (shape.qkv_bias) builder.zeros(name + ".bias", width);
+}
+
+void add_self_attention(LayoutBuilder& builder, const std::string& name, const ModelShape& shape) {
+  input_product(builder, name + ".q_proj", shape, shape.attention_width());
+  input_product(builder, name + ".k_proj", shape, shape.kv_width());
+  input_product(builder, name + ".v_proj", shape, shape.kv_width());
+  product(builder, name + ".o_proj", shape.attention_width(), shape.hidden);
+  if (!shape.qk_norm) return;
+  builder.ones(name + ".q_norm.weight", shape.head_width());
+  builder.ones(name + ".k_norm.weight", shape.head_width());
+}
+
 void add_block(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape) {
   const std::int64_t hidden = shape.hidden;
   builder.begin_layer(layer);
-  product(builder, layer + ".self_attn.q_proj", hidden, hidden);
-  product(builder, layer + ".self_attn.k_proj", hidden, shape.kv_width());
-  product(builder, layer + ".self_attn.v_proj", hidden, shape.kv_width());
-  product(builder, layer + ".self_attn.o_proj", hidden, hidden);
+  add_self_attention(builder, layer + ".self_attn", shape);
   product(builder, layer + ".mlp.gate_proj", hidden, shape.ffn);
   product(builder, layer + ".mlp.up_proj", hidden, shape.ffn);
   product(builder, layer + ".mlp.down_proj", shape.ffn, hidden);
@@ -38,7 +54,7 @@ FlatLayout llama_layout(const ModelShape& shape) {
   }
   builder.begin_layer("head");
   builder.ones("norm.weight", shape.hidden);
-  product(builder, "lm_head", shape.hidden, shape.vocabulary);
+  if (!shape.tied_tables) product(builder, "lm_head", shape.hidden, shape.vocabulary);
   return builder.take();
 }
 

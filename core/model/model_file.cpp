@@ -26,6 +26,22 @@ struct NumberKey {
   bool (*is_of)(Family);
 };
 
+// Left out, it is 0, which stands for a number that follows from the others.
+constexpr NumberKey kHeadDim = {"head_dim", &ModelShape::head_dim, 1'000'000, is_llama};
+
+struct FlagKey {
+  const char* key;
+  bool ModelShape::* field;
+  bool (*is_of)(Family);
+};
+
+// Left out: false.
+constexpr std::array kFlagKeys = {
+    FlagKey{"tied_tables", &ModelShape::tied_tables, is_llama},
+    FlagKey{"qkv_bias", &ModelShape::qkv_bias, is_llama},
+    FlagKey{"qk_norm", &ModelShape::qk_norm, is_llama},
+};
+
 constexpr std::array kNumberKeys = {
     NumberKey{"layers", &ModelShape::layers, 100'000, is_any},
     NumberKey{"hidden", &ModelShape::hidden, 1'000'000, is_any},
@@ -59,25 +75,32 @@ Result<Family> read_family(const toml::table& table, const std::string& path) {
       word.empty() ? "" : fmt::format(", not '{}'{}", word, did_you_mean(word, names)));
 }
 
+std::vector<std::string> keys_of(Family family) {
+  std::vector<std::string> keys = {"name", "family"};
+  for (const NumberKey& number : kNumberKeys) {
+    if (number.is_of(family)) keys.emplace_back(number.key);
+  }
+  if (kHeadDim.is_of(family)) keys.emplace_back(kHeadDim.key);
+  for (const FlagKey& flag : kFlagKeys) {
+    if (flag.is_of(family)) keys.emplace_back(flag.key);
+  }
+  return keys;
+}
+
 // Says of a key that other families have which they are; of any other, what was probably meant.
 std::string hint_for(const std::string& word, const std::vector<std::string>& known) {
   const std::vector<std::string> names = family_names();
   std::vector<std::string> owners;
-  for (const NumberKey& number : kNumberKeys) {
-    if (word != number.key) continue;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (number.is_of(static_cast<Family>(i))) owners.push_back(names[i]);
-    }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::vector<std::string> keys = keys_of(static_cast<Family>(i));
+    if (std::find(keys.begin(), keys.end(), word) != keys.end()) owners.push_back(names[i]);
   }
   if (owners.empty()) return did_you_mean(word, known);
   return fmt::format(" (family = \"{}\" has)", fmt::join(owners, "\" or \""));
 }
 
 Status check_keys(const toml::table& table, Family family, const std::string& path) {
-  std::vector<std::string> known = {"name", "family"};
-  for (const NumberKey& number : kNumberKeys) {
-    if (number.is_of(family)) known.emplace_back(number.key);
-  }
+  const std::vector<std::string> known = keys_of(family);
   for (const auto& [key, node] : table) {
     const std::string word(key.str());
     if (std::find(known.begin(), known.end(), word) == known.end()) {
@@ -104,6 +127,15 @@ Result<std::int64_t> read_number(const toml::table& table, const NumberKey& numb
   return *value;
 }
 
+Result<bool> read_flag(const toml::table& table, const FlagKey& flag, const std::string& path) {
+  const toml::node* node = table.get(flag.key);
+  if (node == nullptr) return false;
+  const std::optional<bool> value = node->value_exact<bool>();
+  if (value) return *value;
+  return make_error(ErrorCode::config, "{}: '{}' must be true or false",
+                    place(path, node->source()), flag.key);
+}
+
 Result<std::string> read_name(const toml::table& table, const std::string& path) {
   const toml::node* node = table.get("name");
   if (node == nullptr) return std::filesystem::path(path).stem().string();
@@ -116,11 +148,12 @@ Result<std::string> read_name(const toml::table& table, const std::string& path)
 }
 
 Status check_parts(const ModelShape& shape, const toml::table& table, const std::string& path) {
-  if (shape.hidden % shape.heads != 0) {
+  if (shape.head_dim == 0 && shape.hidden % shape.heads != 0) {
     return make_error(ErrorCode::config,
                       "{}: 'hidden' = {} is not a multiple of 'heads' = {}; each head takes an "
-                      "equal share of the width",
-                      place(path, table.get("heads")->source()), shape.hidden, shape.heads);
+                      "equal share of the width{}",
+                      place(path, table.get("heads")->source()), shape.hidden, shape.heads,
+                      is_llama(shape.family) ? ", unless 'head_dim' says how wide one is" : "");
   }
   if (is_llama(shape.family) && shape.heads % shape.kv_heads != 0) {
     return make_error(
@@ -151,6 +184,12 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   for (const NumberKey& number : kNumberKeys) {
     if (!number.is_of(shape.family)) continue;
     ASSIGN_OR_RETURN(shape.*number.field, read_number(table, number, path));
+  }
+  if (table.contains(kHeadDim.key)) {
+    ASSIGN_OR_RETURN(shape.head_dim, read_number(table, kHeadDim, path));
+  }
+  for (const FlagKey& flag : kFlagKeys) {
+    ASSIGN_OR_RETURN(shape.*flag.field, read_flag(table, flag, path));
   }
   RETURN_IF_ERROR(check_parts(shape, table, path));
   if (reads_images(shape.family)) {

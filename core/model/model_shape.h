@@ -22,7 +22,7 @@ std::vector<std::string> family_names();  // in the order of the enum
 struct ModelShape {
   std::string name;
   std::int64_t layers = 0;  // transformer blocks
-  std::int64_t hidden = 0;  // width; a multiple of heads
+  std::int64_t hidden = 0;  // width; a multiple of heads, unless head_dim is said
   std::int64_t heads = 0;
   // Longest context: rows of the position table. bloom and llama have no table: the context that
   // they were trained with. vit: the patches of an image and the class token.
@@ -34,13 +34,23 @@ struct ModelShape {
   std::int64_t patch = 0;  // side of a patch, pixels
   std::int64_t channels = 0;
   std::int64_t classes = 0;
-  // llama only; all else have 0, since each of their heads has its own keys and values, and their
-  // MLP is four times as wide as the model.
+  // llama only; all else have 0 and false, since each of their heads has its own keys and values
+  // and an equal share of the width, and their MLP is four times as wide as the model.
   std::int64_t kv_heads = 0;  // heads of keys and values, each for heads / kv_heads queries
   std::int64_t ffn = 0;       // width of the MLP
+  std::int64_t head_dim = 0;  // width of a head; 0: hidden / heads
+  bool tied_tables = false;   // the output table is the token table
+  bool qkv_bias = false;      // queries, keys and values have a bias, as qwen2's
+  bool qk_norm = false;       // each head of queries and keys goes through an RMSNorm, as qwen3's
 
-  // The width of a token's keys, and of its values.
-  std::int64_t kv_width() const { return kv_heads > 0 ? hidden / heads * kv_heads : hidden; }
+  std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
+  // The width of a token's queries, of its keys, and of its values.
+  std::int64_t attention_width() const { return head_dim > 0 ? head_dim * heads : hidden; }
+  std::int64_t kv_width() const { return kv_heads > 0 ? head_width() * kv_heads : hidden; }
+
+  // Whether the head's matrix is a table of the head alone; all other families have the token table
+  // there, and vit a few classes.
+  bool has_own_output_table() const { return family == Family::llama && !tied_tables; }
 
   FlatLayout flat_layout() const;  // core/model/family_layouts.h
   bool is_causal() const;          // attention looks back only

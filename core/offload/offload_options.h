@@ -24,7 +24,7 @@ enum class GradientTier : std::uint8_t {
 };
 enum class ParameterTier : std::uint8_t {
   memory,   // the 16-bit parameters of the whole model are in host memory
-  storage,  // on the drives; a window of them is in host memory (parameter_window.h)
+  storage,  // on the drives; a window of them is in host memory (parameter_carrier.h)
 };
 enum class Pipeline : std::uint8_t {
   serial,    // one subgroup a device at a time: read, update, write

@@ -3,7 +3,7 @@
 // docs/settings.md is their page and is made from the table here (`settings()`), as is --help.
 //
 // Defaults stand in the structs below, everything else about a setting in the table in
-// detail/setting_table.cpp; a key exists because it is in that table.
+// core/settings/setting_table.cpp; a key exists because it is in that table.
 //
 // Thread contract: plain data.
 
@@ -71,8 +71,8 @@ struct BatchConfig {
   std::int64_t rank_count = 1;
 };
 
-// Over how many ranks what is sharded, as text such as "4x1" (core/plan/shards.h makes scopes of
-// it).
+// Over how many ranks what is sharded, as text such as "4x1" (core/plan/rank_share.h makes scopes
+// of it).
 struct ShardConfig {
   std::string mesh = "auto";  // as the launcher has placed the ranks
   std::string parameters = "1x1";

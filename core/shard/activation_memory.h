@@ -2,7 +2,7 @@
 // What the layers of a rank keep of one micro-batch between forward and backward. Layers are whole
 // on every rank while they are computed, so no scope makes it less.
 //
-// Counted as GPT-2's graph keeps it (core/model/kept_bytes.h); other families differ little.
+// Counted as each family's blocks keep it (core/model/block_tensors.h).
 //
 // Thread contract: free function.
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/model/block_tensors.h"
 #include "core/model/kept_bytes.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/memory_plan.h"
@@ -52,7 +53,9 @@ LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
 // widest layer that has its own in memory only while it is computed comes on top, and what is on
 // its way to the drives and back.
 std::int64_t activation_bytes(const plan::RunPlan& plan) {
-  std::int64_t kept_bytes = 0;
+  const settings::BatchConfig& batch = plan.config.batch;
+  std::int64_t kept_bytes =
+      batch.batch * batch.sequence * needed_bytes(model::embedding_tensors(plan.shape));
   std::int64_t widest_bytes = 0;
   for (const LayerId layer : all_ids<LayerId>(plan.layout.layer_count())) {
     const LayerBytes bytes = layer_bytes(plan, layer);

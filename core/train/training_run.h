@@ -1,7 +1,7 @@
 #pragma once
 // Everything a run is made of, in the order it is made: what the files say, the memory plan, the
-// memory, the state on its devices, the clock, the offload, the model. The one place that knows
-// which clock and which devices a run has.
+// memory, the state on its devices, the clock, the offload, the model. The place that chooses
+// a run's clock, and its devices unless the caller has made them (XRT's, cli/train_command.cpp).
 //
 // Thread contract: the thread that opens it is the schedule's.
 

@@ -15,6 +15,7 @@
 
 #include "gui/app/fonts.h"
 #include "gui/app/input_order.h"
+#include "gui/app/picture_wait.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -176,11 +177,16 @@ class App {
 
   bool is_taking_picture() const { return settled_frames_ > kFramesAfterEvent; }
 
-  // With --screenshot: when all is there and some frames went by. True: it is taken.
+  // With --screenshot: when all is there, but perhaps predictions, and some frames went by. True:
+  // it is taken.
   Result<bool> take_picture() {
     if (options_.screenshot.empty()) return false;
     const bool was_taken = is_taking_picture();
-    settled_frames_ = shell_.is_settled() ? settled_frames_ + 1 : 0;
+    const std::vector<std::string> awaited = shell_.awaited();
+    const double now_seconds = glfwGetTime();
+    settled_frames_ = picture_wait_.is_over(awaited, now_seconds) ? settled_frames_ + 1 : 0;
+    const std::string word = picture_wait_.word(awaited, now_seconds);
+    if (!word.empty()) fmt::print(stderr, "{}", word);
     if (!was_taken) {
       Window::wake();
       return false;
@@ -202,6 +208,7 @@ class App {
   int frames_left_ = 0;
   bool is_unsettled_ = false;  // since results were drawn in one frame
   int settled_frames_ = 0;
+  PictureWait picture_wait_;
   bool has_look_ = false;
 };
 

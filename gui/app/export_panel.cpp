@@ -62,7 +62,7 @@ void ExportPanel::draw_question() {
 void ExportPanel::draw_outcome(const Exported* exported) {
   if (exported == nullptr) {
     draw_title("Exporting the run");
-    draw_note("A process of low priority does it.");
+    draw_note("Runs in the background.");
     return;
   }
   const bool is_bad = !exported->problem.empty();

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/control/control_server.h"
+#include "gui/app/picture_wait.h"
 #include "gui/app/window.h"
 #include "gui/data/child_process.h"
 #include "gui/data/run_path.h"
@@ -109,13 +110,28 @@ std::string Shell::window_title() const {
                      facts.stand_ins.empty() ? "" : " - " + facts.stand_ins);
 }
 
-bool Shell::is_settled() const {
-  if (opening_ != nullptr)
-    return opening_->result() != nullptr && !opening_->result()->problem.empty();
-  if (session_.pieces.feed == nullptr) return start_page_.is_settled();
-  if (session_.pieces.run == nullptr) return false;
-  if (!session_.pieces.run->problem.empty()) return true;
-  if (!session_.foreground.is_empty()) return false;
+std::vector<std::string> Shell::awaited() const {
+  if (opening_ != nullptr) {
+    const bool is_refused = opening_->result() != nullptr && !opening_->result()->problem.empty();
+    return is_refused ? std::vector<std::string>() : std::vector<std::string>{"the run"};
+  }
+  if (session_.pieces.feed == nullptr) {
+    return start_page_.is_settled() ? std::vector<std::string>()
+                                    : std::vector<std::string>{"the list of runs"};
+  }
+  if (session_.pieces.run == nullptr) return {"the run"};
+  if (!session_.pieces.run->problem.empty()) return {};
+  std::vector<std::string> awaited;
+  if (!session_.foreground.is_empty()) awaited.emplace_back("a view");
+  await_pieces(awaited);
+  const Advisor& advisor = *session_.turning.advisor;
+  if (advisor.is_working(Question::knobs)) awaited.emplace_back("knobs");
+  if (advisor.is_working(Question::suggest)) awaited.emplace_back(kPredictions);
+  return awaited;
+}
+
+// What is read of the run.
+void Shell::await_pieces(std::vector<std::string>& awaited) const {
   // A live run is ahead of what is read of it; what it had when it was opened counts.
   const bool is_live = session_.pieces.run->is_live;
   const std::int64_t span_count =
@@ -129,10 +145,11 @@ bool Shell::is_settled() const {
   const bool has_paths = !has_timeline || session_.pieces.timeline == nullptr || is_live ||
                          session_.pieces.steps().empty() ||
                          (paths != nullptr && paths->is_complete);
-  const bool has_advice = !session_.turning.advisor->is_working(Question::suggest) &&
-                          !session_.turning.advisor->is_working(Question::knobs);
-  return has_statistics && has_timeline && has_paths && has_advice &&
-         session_.pieces.verdict != nullptr && session_.pieces.minimap != nullptr;
+  if (!has_statistics) awaited.emplace_back("statistics");
+  if (!has_timeline) awaited.emplace_back("the timeline");
+  if (!has_paths) awaited.emplace_back("critical paths");
+  if (session_.pieces.verdict == nullptr) awaited.emplace_back("the verdict");
+  if (session_.pieces.minimap == nullptr) awaited.emplace_back("the strip of all steps");
 }
 
 void Shell::draw(const FrameCost& cost) {

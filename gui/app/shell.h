@@ -50,7 +50,9 @@ class Shell {
   double wanted_scale() const { return scale_; }  // beside the display's own
   std::string window_title() const;
   // All that was asked for is there: what is drawn now stays so.
-  bool is_settled() const;
+  bool is_settled() const { return awaited().empty(); }
+  // What is not there yet, by name; predictions are kPredictions (gui/app/picture_wait.h).
+  std::vector<std::string> awaited() const;
   // What wants frames though nothing happens.
   TimelineState::Motion motion() const { return session_.timeline.motion(); }
   Session& session() { return session_; }
@@ -58,6 +60,7 @@ class Shell {
   const std::vector<Command>& commands() const { return commands_; }
 
  private:
+  void await_pieces(std::vector<std::string>& awaited) const;
   void make_commands();
   void add_file_commands();
   void add_timeline_commands();

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/free_path.h"
 #include "gui/data/child_process.h"
-#include "gui/data/free_path.h"
 
 namespace sluice::gui {
 namespace {

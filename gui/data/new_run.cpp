@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/free_path.h"
 #include "gui/data/child_process.h"
-#include "gui/data/free_path.h"
 
 namespace sluice::gui {
 namespace {
@@ -24,14 +24,6 @@ std::string first_sentence(const fs::path& path) {
   }
   const std::size_t end = text.find(". ");
   return end == std::string::npos ? text : text.substr(0, end + 1);
-}
-
-// "tiny" of "tiny-3": the third beside it is no "tiny-3-2".
-std::string without_number(const std::string& name) {
-  const std::size_t dash = name.rfind('-');
-  const bool is_numbered = dash != std::string::npos && dash > 0 && dash + 1 < name.size() &&
-                           name.find_first_not_of("0123456789", dash + 1) == std::string::npos;
-  return is_numbered ? name.substr(0, dash) : name;
 }
 
 Error no_program() {

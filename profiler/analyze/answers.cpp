@@ -204,18 +204,25 @@ class Answering {
       return Answer{"counters", Outcome::answer,
                     counted(static_cast<std::size_t>(tracks), "counter")};
     }
+    const std::string sampled_words = fmt::format("{} of {} have samples", sampled, tracks);
     ASSIGN_OR_RETURN(const std::string one, unsampled_counter());
-    return Answer{
-        "counters", Outcome::could_not_look,
-        fmt::format("{} of {} have no samples, {} among them", tracks - sampled, tracks, one)};
+    if (one.empty()) {
+      return Answer{"counters", Outcome::answer,
+                    sampled_words + "; a simulation has none of the recorder's"};
+    }
+    return Answer{"counters", Outcome::could_not_look, sampled_words + ", " + one + " has none"};
   }
 
+  // The first that should have samples; "": none should. Nobody records a simulation's recorder.
   Result<std::string> unsampled_counter() const {
+    const bool is_simulated = info_.meta_value("clock") == "simulated";
     ASSIGN_OR_RETURN(
         const rundb::TextTable table,
-        rundb::Query(reader_).text_table("SELECT name FROM track WHERE kind = 'counter' AND id NOT "
-                                         "IN (SELECT track_id FROM counter) ORDER BY id LIMIT 1"));
-    return table.rows.empty() ? "?" : table.rows[0][0];
+        rundb::Query(reader_).text_table(
+            fmt::format("SELECT name FROM track WHERE kind = 'counter' {}AND id NOT IN (SELECT "
+                        "track_id FROM counter) ORDER BY id LIMIT 1",
+                        is_simulated ? "AND name NOT LIKE 'recorder%' " : "")));
+    return table.rows.empty() ? std::string() : table.rows[0][0];
   }
 
   Result<std::int64_t> count_of(const std::string& sql) const {

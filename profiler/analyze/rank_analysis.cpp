@@ -256,8 +256,7 @@ std::string longer_words(const RankAnalysis& analysis, const RankUse& late) {
 std::string straggler_words(const RankAnalysis& analysis) {
   if (!analysis.straggler) {
     return fmt::format(
-        "No rank is waited for more than all others together; {} of a step goes into waiting for "
-        "one another.",
+        "No single rank holds the others up; waiting for one another takes {} of a step.",
         percent_text(analysis.waiting_share()));
   }
   const RankUse& late = analysis.of(*analysis.straggler);

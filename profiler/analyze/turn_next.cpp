@@ -111,8 +111,8 @@ std::string change_words(const PredictedChange& change, std::string_view arrow) 
 }
 
 std::string none_words(const PredictedChanges& predicted) {
-  return fmt::format("None of {} single changes, each simulated, makes a step shorter by {:.0f} %.",
-                     predicted.simulated_count, kWorthSaying * 100);
+  return fmt::format("No single change gains {:.0f} % ({} simulated).", kWorthSaying * 100,
+                     predicted.simulated_count);
 }
 
 std::string fit_words(const PredictedChanges& predicted) {

@@ -16,8 +16,8 @@ struct Explanation {
 
 constexpr Explanation kExplanations[] = {
     {CUPTI_ERROR_UNKNOWN, ErrorCode::unsupported, "CUPTI_ERROR_UNKNOWN",
-     "this is what it says where no NVIDIA driver is loaded: see that nvidia-smi shows the GPU (in "
-     "a container, that the GPU is handed in), or record without CUPTI"},
+     "no NVIDIA driver is loaded: check nvidia-smi (in a container, hand in the GPU), or record "
+     "without CUPTI"},
     {CUPTI_ERROR_NOT_INITIALIZED, ErrorCode::unsupported, "CUPTI_ERROR_NOT_INITIALIZED",
      "the CUDA driver could not be initialized: see that nvidia-smi shows the GPU, or record "
      "without CUPTI"},

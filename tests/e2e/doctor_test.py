@@ -75,7 +75,7 @@ def a_software_accelerator_is_found_or_named(place):
     missing = place / "nowhere.so"
     text = words_of(sluice("doctor", env={**os.environ,
                                           "SLUICE_SOFT_ACCELERATOR_LIBRARY": str(missing)}))
-    require_words(text, ["no device=soft", "nowhere.so", "lib/ beside bin/"], "doctor")
+    require_words(text, ["no device=soft", "nowhere.so", "--target soft_accelerator"], "doctor")
     library = SLUICE.parent.parent / "lib/libsluice_soft_accelerator.so"
     if not library.exists():
         raise Skip("the software accelerator is not built")

@@ -33,6 +33,22 @@ def a_run_like_another_has_its_settings_and_learns_the_same(place):
 
 
 @test
+def a_run_like_another_writes_beside_it_and_says_where(place):
+    place.train(steps=2).done()
+    for name in ("out-2", "out-3"):
+        report = sluice("train", "--like", "out", cwd=place.path).done().out
+        require_words(report, [f"A run like out/run.db, written to {name}",
+                               f"--set output={name}"], "the report")
+        require((place / name / "run.db").exists(), f"there is no {name}/run.db")
+    sluice("report", "out", "out-2", "-o", "page.html", cwd=place.path).done()
+    # Beside the run, not where the program was started; a third is no out-2-2.
+    (place / "elsewhere").mkdir()
+    sluice("train", "--like", place / "out-2", "--json", cwd=place / "elsewhere").json()
+    require((place / "out-4/run.db").exists(), "there is no out-4/run.db")
+    sluice("train", "--like", place / "out", "--resume").refused(2, ["which run goes on?"])
+
+
+@test
 def a_simulated_run_is_simulated_again_without_its_files(place):
     words = setting_arguments({"devices": 4, "wire": "fp32"})
     model = place / "model.toml"

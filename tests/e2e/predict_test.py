@@ -102,7 +102,7 @@ def that_nothing_helps_is_said_only_of_all(place):
         best.update({better[0][0]: better[0][1]})
     require(not better, f"no end of better settings: {better}")
     text = sluice("predict", place / "sim.db").done().out
-    require_words(text, [f"None of {said['simulated_count']} single changes, each simulated"],
+    require_words(text, [f"No single change gains 2 % ({said['simulated_count']} simulated)"],
                   "predict")
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 from layers_test import EXEMPT, FOREIGN_OWNERS, MAY_USE
-from source_tree import ROOT, Report, tracked_files
+from source_tree import ROOT, Report, cpp_files, tracked_files
 
 FILES = tracked_files(ROOT)
 FOLDERS = {str(parent) for name in FILES for parent in pathlib.PurePosixPath(name).parents} - {"."}
@@ -181,6 +181,27 @@ def link_problems(text, folder=pathlib.PurePosixPath("docs")):
     return problems
 
 
+# Comments of the code ------------------------------------------------------------------------------
+
+FILE_NAME = re.compile(
+    r"(?<![\w./*<-])[\w*-][\w./*-]*\.(?:h|cpp|inl|py|js|sql|sh|md|toml)\b(?![\w/])")
+# Headers and pages of libraries, and names that stand for others.
+NOT_OURS = re.compile(r"(linux|ATen|c10|doc)/.*|imgui\.h|xrt_mem\.h|(RUN|MODEL|X_conformance|f)\..*")
+ENDS_OF_FILES = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES)
+                 for first in range(len(parts))}
+
+
+def comment_path_problems(text):
+    """Files, by their path or the end of it, and paths of folders, that comments of C++ name."""
+    comments = re.sub(r"\n\s*//", "", "\n".join(re.findall(r"(?:^|\s)//.*", text, re.MULTILINE)))
+    named = {word for word in FILE_NAME.findall(comments) if not NOT_OURS.fullmatch(word)}
+    problems = [word for word in named if word not in ENDS_OF_FILES
+                and not ("*" in word and fnmatch.filter(ENDS_OF_FILES, word))]
+    problems += [path for path in set(PATH.findall(comments)) - named if "." not in path
+                 and not fnmatch.filter([*FILES, *FOLDERS], path)]
+    return [f"there is no {word}" for word in sorted(problems)]
+
+
 # Single pages -------------------------------------------------------------------------------------
 
 
@@ -238,6 +259,10 @@ BREACHES = [
     (setting_problems, "README.md", "`method=csd`", "`methode=csd`", "no setting methode"),
     (path_problems, "docs/architecture.md", "`core/train/trainer.cpp`", "`core/train/coach.cpp`",
      "there is no core/train/coach.cpp"),
+    (comment_path_problems, "core/settings/run_config.h", "core/train/ranks.h",
+     "core/train/bands.h", "there is no core/train/bands.h"),
+    (comment_path_problems, "core/settings/run_config.h", "RUN.toml says", "detail/run.toml says",
+     "there is no detail/run.toml"),
     (link_problems, "docs/architecture.md", "(decisions.md)", "(indecision.md)",
      "a link to indecision.md"),
 ]
@@ -263,6 +288,9 @@ def main():
     for rule in RULES_OF_ALL:
         report.check(f"{rule.__name__.replace('_problems', 's')} that pages name are there",
                      [f"{page}: {problem}" for page in PAGES for problem in rule(text_of(page))])
+    report.check("paths that comments name are there",
+                 [f"{name}: {problem}" for name in cpp_files(ROOT)
+                  for problem in comment_path_problems(text_of(name))])
     report.check("links of pages lead somewhere",
                  [f"{page}: {problem}" for page in PAGES for problem in
                   link_problems(text_of(page), pathlib.PurePosixPath(page).parent)])

@@ -1,6 +1,6 @@
 #pragma once
-// GPT-2 in libtorch behind TrainableModel. The only folder that links libtorch; this header does
-// not include it.
+// GPT-2 in libtorch behind TrainableModel. Of what includes libtorch, here and in core/model/torch,
+// this header is what other folders see; it does not include it.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
 // thread. How long they spin while they wait for one another is the environment's when the

@@ -1,11 +1,13 @@
-// The memory plan of the model. The counts of values a token are those of block.cpp's graph, one
-// line each; the two measured numbers say how. tests/core/model/gpt2/gpt2_memory_test.cpp holds all
-// of it against the process's peak, from both sides.
+// The memory plan of the model. The counts of values a token are core/model/block_tensors.h's, of
+// any family, since plans and simulations ask for other families' memory, too; the two measured
+// numbers say how. tests/core/model/gpt2/gpt2_memory_test.cpp holds all of it against the process's
+// peak, from both sides.
 
 #include <algorithm>
 #include <numeric>
 
 #include "base/id_vector.h"
+#include "core/model/block_tensors.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/kept_bytes.h"
 #include "core/model/torch/attention.h"
@@ -30,22 +32,21 @@ constexpr std::int64_t kWideningLibraryBytes = 152'000'000;
 // Pieces of the loss in fp32 and small tensors.
 constexpr std::int64_t kSmallBytes = 8 << 20;
 
-// Values of width `hidden` that a block keeps for its backward, a token: 2 normalised inputs, 2
-// with weight and bias, 3 query-key-value, 2 attention's result (as it comes and as rows), 1
-// residual stream in the middle, 4 + 4 the MLP before and after gelu, 1 output.
-constexpr std::int64_t kKeptWidths = 19;
+// Values of width `hidden` that come and go in a block's backward, beside the gradients of what the
+// MLP keeps: attention's, in fp32 too, and the norms'.
+constexpr std::int64_t kBackwardWidths = 16;
 
-// The same for what comes and goes in a block's backward: gradients of the widest kept values, and
-// attention's.
-constexpr std::int64_t kBackwardWidths = 24;
+// Before and after gelu; a gate, its silu, what it is multiplied with, and the product.
+std::int64_t mlp_widths(const ModelShape& shape) {
+  return shape.ffn > 0 ? 4 * shape.ffn : 2 * 4 * shape.hidden;
+}
 
 bool widens(const ModelOptions& options) {
   return widens_products(dtype_of(options.compute), at::kCPU);
 }
 
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
-  const std::int64_t row_statistics = 2 * 2 * kFp32Bytes + shape.heads * kFp32Bytes;
-  return tokens * (kKeptWidths * shape.hidden * k16BitBytes + row_statistics);
+  return tokens * memory_bytes(block_tensors(shape));
 }
 
 bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
@@ -62,9 +63,9 @@ LayerId head_of(const ModelShape& shape) {
 std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * k16BitBytes;
-  return is_recomputed(options.activations.of(head_of(shape)))
-             ? row
-             : 3 * row + tokens * shape.vocabulary * k16BitBytes;
+  if (is_recomputed(options.activations.of(head_of(shape)))) return row;
+  const std::int64_t values = made_widths(head_tensors(shape)) + shape.vocabulary;
+  return row + tokens * values * k16BitBytes;
 }
 
 // What leaves memory: all of it, or what the carrier has in memory at once (core/activation) and
@@ -93,25 +94,53 @@ std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& optio
     if (choice == Activations::keep) layers += block_kept_bytes(shape, tokens);
     if (choice == Activations::recompute) layers += row;
   }
-  return options.micro_step_count * (row + layers + numbers) + offloaded_bytes(shape, options);
+  const std::int64_t embedding = tokens * memory_bytes(embedding_tensors(shape));
+  return options.micro_step_count * (embedding + layers + numbers) +
+         offloaded_bytes(shape, options);
 }
 
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (!widens(options)) return 0;
-  return widened_attention_bytes({options.batch, options.sequence}, shape.hidden);
+  return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
+}
+
+struct LayerTensors {
+  std::int64_t all = 0;  // elements
+  std::int64_t largest = 0;
+};
+
+// The depth does not matter.
+LayerTensors tensors_of(ModelShape shape, LayerId layer) {
+  shape.layers = 1;
+  LayerTensors found;
+  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
+    if (tensor.layer != layer) continue;
+    found.all += tensor.count;
+    found.largest = std::max(found.largest, tensor.count);
+  }
+  return found;
 }
 
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
 // what is added in fp32 is widened first, a tensor at a time.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t gradients = 12 * shape.hidden * shape.hidden + 13 * shape.hidden;
+  const LayerTensors block = tensors_of(shape, LayerId{1});
   const std::int64_t recomputed =
       is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
-  const std::int64_t widened =
-      options.micro_step_count > 1 ? 4 * shape.hidden * shape.hidden * kFp32Bytes : 0;
-  return gradients * k16BitBytes + widened + recomputed + attention_bytes(shape, options) +
-         tokens * shape.hidden * kBackwardWidths * k16BitBytes;
+  const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kFp32Bytes : 0;
+  const std::int64_t widths = kBackwardWidths * shape.hidden + mlp_widths(shape);
+  return block.all * k16BitBytes + widened + recomputed + attention_bytes(shape, options) +
+         tokens * widths * k16BitBytes;
+}
+
+// One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
+// bits and widened.
+std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
+  const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
+  return shape.vocabulary * shape.hidden * kFp32Bytes +
+         slice * shape.hidden * (k16BitBytes + kFp32Bytes);
 }
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
@@ -120,20 +149,13 @@ std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& o
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
                                   ? chunk * shape.vocabulary * k16BitBytes
                                   : 0;
-  return logits + 4 * tokens * shape.hidden * k16BitBytes;
+  const std::int64_t own_table =
+      shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
+  return logits + own_table + 4 * tokens * shape.hidden * k16BitBytes;
 }
 
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   return options.batch * options.sequence * shape.hidden * 3 * kFp32Bytes;
-}
-
-// One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
-// bits and widened.
-std::int64_t tied_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
-  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
-  const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
-  return shape.vocabulary * shape.hidden * kFp32Bytes +
-         slice * shape.hidden * (k16BitBytes + kFp32Bytes);
 }
 
 }  // namespace
@@ -145,7 +167,8 @@ ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) 
   return {.library_bytes = widens(options) ? kWideningLibraryBytes : kLibraryBytes,
           .activation_bytes = activation_bytes(shape, options),
           .temporary_bytes = temporary + kSmallBytes,
-          .tied_gradient_bytes = tied_gradient_bytes(shape, options),
+          .tied_gradient_bytes =
+              shape.has_own_output_table() ? 0 : output_gradient_bytes(shape, options),
           .offloaded_bytes = offloaded_bytes(shape, options)};
 }
 

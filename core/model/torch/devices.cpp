@@ -38,9 +38,14 @@ bool find(void* library, const char* name, Function*& function) {
 
 Result<SoftLibrary> load_soft_library() {
   const std::string path = soft_library_path();
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return make_error(ErrorCode::not_found, "device = \"soft\": there is no {}: {}", path,
+                      how_to_get(DeviceKind::soft));
+  }
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
-    return make_error(ErrorCode::not_found, "device = \"soft\": {}: {}", ::dlerror(),
+    return make_error(ErrorCode::not_found, "device = \"soft\": {}; {}", ::dlerror(),
                       how_to_get(DeviceKind::soft));
   }
   SoftLibrary found;

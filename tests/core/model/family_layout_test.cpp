@@ -150,6 +150,24 @@ TEST_CASE("Llama's layers hold the tensors of LlamaForCausalLM") {
   CHECK(tensors_of(shape, 2) == Lines{"norm.weight [12]", "lm_head.weight [11, 12]"});
 }
 
+TEST_CASE("a llama with keys of its own holds the tensors of Qwen2 and Qwen3 as well") {
+  ModelShape shape = small(Family::llama);
+  shape.head_dim = 5;
+  shape.tied_tables = true;
+  shape.qkv_bias = true;
+  shape.qk_norm = true;
+  CHECK(tensors_of(shape, 1) ==
+        Lines{"layers.0.self_attn.q_proj.weight [20, 12]", "layers.0.self_attn.q_proj.bias [20]",
+              "layers.0.self_attn.k_proj.weight [10, 12]", "layers.0.self_attn.k_proj.bias [10]",
+              "layers.0.self_attn.v_proj.weight [10, 12]", "layers.0.self_attn.v_proj.bias [10]",
+              "layers.0.self_attn.o_proj.weight [12, 20]", "layers.0.self_attn.q_norm.weight [5]",
+              "layers.0.self_attn.k_norm.weight [5]", "layers.0.mlp.gate_proj.weight [20, 12]",
+              "layers.0.mlp.up_proj.weight [20, 12]", "layers.0.mlp.down_proj.weight [12, 20]",
+              "layers.0.input_layernorm.weight [12]",
+              "layers.0.post_attention_layernorm.weight [12]"});
+  CHECK(tensors_of(shape, 2) == Lines{"norm.weight [12]"});
+}
+
 TEST_CASE("each family has the published number of parameters") {
   // google-bert/bert-{base,large}-uncased: the whole checkpoint, and BertModel.
   CHECK(parameters(bert(12, 768, 12)) == 110'106'428);
@@ -173,6 +191,18 @@ TEST_CASE("each family has the published number of parameters") {
   CHECK(parameters(llama({40, 5120, 40, 32000, 40, 13824})) == 13'015'864'320);
   CHECK(parameters(llama({80, 8192, 64, 32000, 8, 28672})) == 68'976'648'192);
   CHECK(parameters(llama({32, 4096, 32, 128256, 8, 14336})) == 8'030'261'248);
+  // Llama-3.2-1B, Qwen2.5-7B, Qwen3-0.6B.
+  ModelShape tied = llama({16, 2048, 32, 128256, 8, 8192});
+  tied.tied_tables = true;
+  CHECK(parameters(tied) == 1'235'814'400);
+  ModelShape biased = llama({28, 3584, 28, 152064, 4, 18944});
+  biased.qkv_bias = true;
+  CHECK(parameters(biased) == 7'615'616'512);
+  ModelShape normed = llama({28, 1024, 16, 151936, 8, 3072});
+  normed.head_dim = 128;
+  normed.tied_tables = true;
+  normed.qk_norm = true;
+  CHECK(parameters(normed) == 596'049'920);
 }
 
 TEST_CASE("states of GPT-2 that exist stay theirs: its fingerprints do not change") {

@@ -19,7 +19,7 @@ constexpr std::int64_t product(std::int64_t rows, std::int64_t inner, std::int64
 
 // Multiply-adds for all pairs of tokens; tokens that look back only need half of the pairs.
 std::int64_t full_attention(const ModelShape& m, std::int64_t sequence) {
-  const std::int64_t head_width = m.hidden / m.heads;
+  const std::int64_t head_width = m.head_width();
   const std::int64_t scores = product(sequence, head_width, sequence);
   const std::int64_t values = product(sequence, sequence, head_width);
   return kBatch * m.heads * (scores + values);
@@ -68,10 +68,10 @@ Count vit(const ModelShape& m) {
 
 Count llama(const ModelShape& m, std::int64_t sequence) {
   const std::int64_t tokens = kBatch * sequence;
-  const std::int64_t head_width = m.hidden / m.heads;
+  const std::int64_t head_width = m.head_dim > 0 ? m.head_dim : m.hidden / m.heads;
   const std::int64_t query = product(tokens, m.hidden, m.heads * head_width);
   const std::int64_t key_and_value = 2 * product(tokens, m.hidden, m.kv_heads * head_width);
-  const std::int64_t joined = product(tokens, m.hidden, m.hidden);
+  const std::int64_t joined = product(tokens, m.heads * head_width, m.hidden);
   const std::int64_t gate_and_up = 2 * product(tokens, m.hidden, m.ffn);
   const std::int64_t down = product(tokens, m.ffn, m.hidden);
   return {0, query + key_and_value + joined + gate_and_up + down + full_attention(m, sequence) / 2,

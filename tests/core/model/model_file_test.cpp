@@ -80,6 +80,28 @@ TEST_CASE("a llama has heads of keys and values, and a width of its MLP") {
   CHECK(load(kGood)->kv_width() == 12);
 }
 
+TEST_CASE("a llama may have heads of a width of their own, one table, biases and norms of heads") {
+  const Result<ModelShape> plain = load(kLlama);
+  REQUIRE(plain.ok());
+  CHECK(plain->head_width() == 4);
+  CHECK(plain->attention_width() == 16);
+  CHECK_FALSE((plain->tied_tables || plain->qkv_bias || plain->qk_norm));
+  CHECK(plain->has_own_output_table());
+  const Result<ModelShape> shape =
+      load(kLlama + "head_dim = 6\ntied_tables = true\nqkv_bias = true\nqk_norm = true\n");
+  REQUIRE(shape.ok());
+  CHECK(shape->head_width() == 6);
+  CHECK(shape->attention_width() == 24);
+  CHECK(shape->kv_width() == 12);
+  CHECK((shape->tied_tables && shape->qkv_bias && shape->qk_norm));
+  CHECK_FALSE(shape->has_own_output_table());
+  // Heads of their own width need not share the model's.
+  const Result<ModelShape> odd =
+      load(replaced("heads = 4\nkv_heads = 2", "heads = 3\nkv_heads = 3\nhead_dim = 8", kLlama));
+  REQUIRE(odd.ok());
+  CHECK(odd->attention_width() == 24);
+}
+
 TEST_CASE("how long a sequence may be depends on where positions come from") {
   const auto check = [](const std::string& text, std::int64_t sequence) {
     const Status status = load(text)->check_sequence(sequence);
@@ -136,6 +158,19 @@ TEST_CASE("errors of a model file name file, line and key") {
       {kVit + "vocabulary = 256\n",
        ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" or \"llama\" has)"},
       {kGood + "ffn = 20\n", ".toml:7:", "a gpt2 model has no key 'ffn' (family = \"llama\" has)"},
+      {kGood + "head_dim = 4\n",
+       ".toml:7:", "a gpt2 model has no key 'head_dim' (family = \"llama\" has)"},
+      {kVit + "tied_tables = true\n",
+       ".toml:9:", "a vit model has no key 'tied_tables' (family = \"llama\" has)"},
+      {kGood + "family = \"bert\"\nqkv_bias = true\n",
+       ".toml:8:", "a bert model has no key 'qkv_bias'"},
+      {kGood + "family = \"bloom\"\nqk_norm = true\n",
+       ".toml:8:", "a bloom model has no key 'qk_norm'"},
+      {kLlama + "qk_norm = 1\n", ".toml:9:", "'qk_norm' must be true or false"},
+      {kLlama + "head_dim = 0\n", ".toml:9:", "'head_dim' must be a whole number from 1"},
+      {kLlama + "head_width = 4\n", ".toml:9:", "a llama model has no key 'head_width'"},
+      {replaced("heads = 4\nkv", "heads = 3\nkv", kLlama),
+       ".toml:4:", "unless 'head_dim' says how wide one is"},
       {replaced("ffn = 20\n", "", kLlama), ".toml: ", "'ffn' is missing"},
       {replaced("kv_heads = 2\n", "", kLlama), ".toml: ", "'kv_heads' is missing"},
       {replaced("ffn = 20", "ffn = 4000001", kLlama), ".toml:6:", "from 1 to 4000000"},

@@ -1,5 +1,6 @@
 #pragma once
-// A small model of each family, of numbers that are all different, so that none stands for another.
+// A small model of each family, of numbers that are all different, so that none stands for another;
+// at the end a llama with heads of their own width.
 
 #include <vector>
 
@@ -13,6 +14,7 @@ inline std::vector<ModelShape> small_shapes() {
   shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bloom});
   shapes.push_back({"small", 3, 8, 2, 26, 0, Family::vit, 35, 7, 3, 13});
   shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20});
+  shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20, 5, true});
   return shapes;
 }
 

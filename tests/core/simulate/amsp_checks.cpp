@@ -224,7 +224,10 @@ std::string amsp_checks_text() {
       "broadcasts. The simulated step is `core/shard`'s, one rank's, on "
       "`sample_models/platforms/a800-64.toml`;\n"
       "`tests/core/simulate/amsp_checks.cpp` holds the rows to 15 %, and ratios between settings "
-      "to 10 %.\n\n"
+      "to 10 %.\n\n" +
+      simulate_command(kRows[1].model, kCluster,
+                       {"batch=1", "grad_accum_steps=8", "activations=keep"},
+                       {fmt::format("--shard {}", kRows[1].triple), "--without share_forward"}) +
       "| published, simulated, difference | M = 1 | | | 2 | | | 4 | | | 8 | | | MFU at 8 |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Row& row : kRows) text += rates_text(row, simulated_rates(row));

@@ -161,6 +161,10 @@ std::string emulator_checks_text() {
       "storage binds then, as told, does come out: what is left is the same in every row.\n"
       "\n"
       "## What would be, if\n"
+      "\n"
+      "    sluice simulate sample_models/models/gpt2-4.0b.toml --set devices=10 --set method=csd "
+      "\\\n"
+      "        --platform sample_models/platforms/smartssd-a5000.toml --sweep internal_scale=1,2\n"
       "\n";
   const std::string about_changes =
       "GPT-2 4.0B, `method=csd pipeline=nbuffer`; `times` as fast as without. No byte on any link "

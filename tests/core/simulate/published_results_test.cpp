@@ -33,11 +33,21 @@ constexpr Variant kUpdateVariant{"SU", "csd", "serial"};
 constexpr Variant kHandler{"SU+O", "csd", "handover"};
 constexpr Variant kCompressed{"SU+O+C", "csd", "handover", "0.01"};
 
+std::vector<std::string> settings_of(const Variant& method) {
+  return {fmt::format("method={}", method.method), fmt::format("pipeline={}", method.pipeline),
+          fmt::format("density={}", method.density)};
+}
+
+// Rows of a method over numbers of drives.
+std::string command_over(const std::string& model, const Variant& method, const char* devices) {
+  return simulate_command(model, kTestbed, settings_of(method),
+                          {fmt::format("--sweep devices={}", devices)});
+}
+
 SimulatedStep step_of(const std::string& model, int devices, const Variant& method,
                       const std::vector<std::string>& more = {}) {
-  std::vector<std::string> settings = {
-      fmt::format("devices={}", devices), fmt::format("method={}", method.method),
-      fmt::format("pipeline={}", method.pipeline), fmt::format("density={}", method.density)};
+  std::vector<std::string> settings = settings_of(method);
+  settings.push_back(fmt::format("devices={}", devices));
   settings.insert(settings.end(), more.begin(), more.end());
   return simulated(sample_plan(model, kTestbed, settings));
 }
@@ -192,26 +202,36 @@ std::string page() {
       "`tests/core/simulate/published_results_test.cpp` writes this page (`SLUICE_WRITE_DOCS=1`) "
       "and\n"
       "holds the rows to it. Bytes on the links are the paper's table I to the byte, except that\n"
-      "a kept element takes 6 bytes here (a 16-bit index inside its tile) and 8 there.\n\n";
-  text += "## A step (figure 9)\n\n" + published_table("s", figure_9(kSteps, seconds));
+      "a kept element takes 6 bytes here (a 16-bit index inside its tile) and 8 there.\n"
+      "Before each table stands a command that gives some of its rows; the others take the "
+      "settings of theirs.\n\n";
+  text += "## A step (figure 9)\n\n" + command_over("gpt2-4.0b", kHandler, "6,10") +
+          published_table("s", figure_9(kSteps, seconds));
   text +=
-      "## Its update phase (figure 9)\n\n" +
+      "## Its update phase (figure 9)\n\nThe same command; `update` of its table.\n\n" +
       published_table("s", figure_9(kUpdates, update_seconds)) +
       "The paper's update phases of the 8.4-billion model are more than 2.07 times those of the\n"
       "4.0-billion one, its share of parameters, with the transfer handler most; nothing in the\n"
       "platform grows so. Only totals are held to 10 %.\n\n";
   text += "## Speed-up over BASE with one drive, GPT-2 4.0B (figure 11a)\n\n" +
+          command_over("gpt2-4.0b", kHandler, "1,2,4,6,8,10") +
           published_table("times", figure_11a());
-  text += "## RAID 0 of 1 to 10 drives (figure 3b)\n\n" + published_table("times", figure_3b());
+  text += "## RAID 0 of 1 to 10 drives (figure 3b)\n\n" +
+          command_over("gpt2-4.0b", kBase, "1,2,4,6,8,10") + published_table("times", figure_3b());
   text +=
       "## Another model family and size: BERT-large (figure 16a)\n\n" +
+      simulate_command("bert-0.34b", kTestbed, {"devices=6", "method=csd", "pipeline=handover"},
+                       {"--sweep density=1,0.05,0.025,0.01,0.005"}) +
       published_table("s", figure_16a()) +
       "Nothing but the size of a subgroup rests on these rows: six drives take as long as ten, so\n"
       "there are no more subgroups than drives. What a step costs beside transfers and kernels is\n"
       "in no platform file, and weighs more the shorter the step.\n\n" +
       raid_checks_text() + lohan_checks_text() + amsp_checks_text();
   text +=
-      "## What nobody has published: nbuffer\n\n" + pipelines() +
+      "## What nobody has published: nbuffer\n\n" +
+      simulate_command("gpt2-4.0b", kTestbed, {"devices=10"},
+                       {"--sweep pipeline=handover,nbuffer"}) +
+      pipelines() +
       "GPT-2 4.0B, method csd, dense gradients; `update` is the time in which nothing but the "
       "update\n"
       "runs. On the paper's drives read and write times add up, so the bytes take what they "

@@ -37,4 +37,25 @@ inline std::string published_table(const char* unit, const std::vector<Published
   return text + "\n";
 }
 
+// A command that gives rows of a table, as the page shows it: `settings` are those that the rows
+// were simulated with, `more` other options.
+inline std::string simulate_command(const std::string& model, const std::string& platform,
+                                    const std::vector<std::string>& settings,
+                                    const std::vector<std::string>& more) {
+  std::vector<std::string> words = {
+      fmt::format("--platform sample_models/platforms/{}.toml", platform)};
+  for (const std::string& setting : settings) words.push_back("--set " + setting);
+  words.insert(words.end(), more.begin(), more.end());
+  std::string text;
+  std::string line = fmt::format("    sluice simulate sample_models/models/{}.toml", model);
+  for (const std::string& word : words) {
+    if (line.size() + word.size() > 94) {
+      text += line + " \\\n";
+      line = "       ";
+    }
+    line += " " + word;
+  }
+  return text + line + "\n\n";
+}
+
 }  // namespace sluice::simulate

@@ -81,7 +81,7 @@ TEST_CASE("that nothing helps is said with how many were simulated") {
   predicted.each = {change("buffers=4", -0.01)};
   predicted.simulated_count = 23;
   CHECK(none_words(predicted) ==
-        "None of 23 single changes, each simulated, makes a step shorter by 2 %.");
+        "No single change gains 2 % (23 simulated).");
 }
 
 TEST_CASE("the reason for a number of buffers says which way") {

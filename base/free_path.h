@@ -1,7 +1,7 @@
 #pragma once
 // Where something new may go without writing over what is there.
 //
-// Thread contract: free function that asks the disk; not the frame thread. Nobody is kept from
+// Thread contract: free functions that ask the disk; not the frame thread. Nobody is kept from
 // taking the name meanwhile.
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-namespace sluice::gui {
+namespace sluice {
 
 // NAME and ending, else the first of NAME-2, NAME-3 with it that is not there.
 inline std::filesystem::path free_path(const std::filesystem::path& folder, const std::string& name,
@@ -21,4 +21,12 @@ inline std::filesystem::path free_path(const std::filesystem::path& folder, cons
   return path;
 }
 
-}  // namespace sluice::gui
+// "tiny" of "tiny-3": the third beside it is no "tiny-3-2".
+inline std::string without_number(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  const bool is_numbered = dash != std::string::npos && dash > 0 && dash + 1 < name.size() &&
+                           name.find_first_not_of("0123456789", dash + 1) == std::string::npos;
+  return is_numbered ? name.substr(0, dash) : name;
+}
+
+}  // namespace sluice
