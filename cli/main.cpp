@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
   app.failure_message(usage_error);
   app.footer(
       "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped, 4 a "
-      "--fail-if was not judged since the runs cannot be compared, 5 a change was taken back by its "
+      "--fail-if was not judged since the runs cannot be compared, 5 a change was taken back by "
+      "its "
       "--revert-if.\n"
       "Example: sluice train sample_models/runs/tiny.toml --steps 50");
   app.formatter(std::make_shared<sluice::cli::HelpFormat>());

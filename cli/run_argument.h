@@ -13,7 +13,7 @@ namespace sluice::cli {
 // one run (cli/whole_run.h), and gets the folder.
 enum class FolderOfRanks : std::uint8_t { refuse, allow };
 
-// Of an option that names a run: its value becomes the database's path.
+// The value of an option that names a run becomes the database's path.
 void take_database_of(CLI::Option& option, FolderOfRanks ranks = FolderOfRanks::refuse);
 
 CLI::Option* add_run_argument(CLI::App& command, const std::string& name, std::string& path,

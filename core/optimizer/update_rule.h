@@ -1,8 +1,8 @@
 #pragma once
 // The update rules as D4 defines them: each with one order of operations, fp32, FMA where and only
 // where it says so. The scalar reference, the SIMD kernel, the emulated device and the HLS kernel
-// (hls/kernels/update.h) are bit-equal on every input. In all of them grad_scale = unscale x clip factor, and at
-// the end
+// (hls/kernels/update.h) are bit-equal on every input. In all of them grad_scale = unscale x clip
+// factor, and at the end
 //
 //   parameter_16bit = round-to-nearest-even(p)
 //

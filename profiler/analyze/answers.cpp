@@ -216,12 +216,11 @@ class Answering {
   // The first that should have samples; "": none should. Nobody records a simulation's recorder.
   Result<std::string> unsampled_counter() const {
     const bool is_simulated = info_.meta_value("clock") == "simulated";
-    ASSIGN_OR_RETURN(
-        const rundb::TextTable table,
-        rundb::Query(reader_).text_table(
-            fmt::format("SELECT name FROM track WHERE kind = 'counter' {}AND id NOT IN (SELECT "
-                        "track_id FROM counter) ORDER BY id LIMIT 1",
-                        is_simulated ? "AND name NOT LIKE 'recorder%' " : "")));
+    ASSIGN_OR_RETURN(const rundb::TextTable table,
+                     rundb::Query(reader_).text_table(fmt::format(
+                         "SELECT name FROM track WHERE kind = 'counter' {}AND id NOT IN (SELECT "
+                         "track_id FROM counter) ORDER BY id LIMIT 1",
+                         is_simulated ? "AND name NOT LIKE 'recorder%' " : "")));
     return table.rows.empty() ? std::string() : table.rows[0][0];
   }
 

@@ -112,8 +112,8 @@ def with_room_for_everything_no_activation_moves(place):
 @test
 def the_text_says_times_caps_bytes_and_a_command_on_eighty_columns(place):
     text = sluice(*on_testbed(accelerator_memory="8GB")).done().out
-    require_words(text, ["PLANNED by simulated steps", "Lower bound with these settings:", "above it.",
-                         "worth", "Memory:", "accelerator_memory", "Bytes of a step:",
+    require_words(text, ["PLANNED by simulated steps", "Lower bound with these settings:",
+                         "above it.", "worth", "Memory:", "accelerator_memory", "Bytes of a step:",
                          "SSDTrain's cut", "Fuyou's amount", "steps simulated",
                          "sluice simulate", "--set activations="], "the text")
     longest = max(text.splitlines(), key=len)

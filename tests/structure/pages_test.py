@@ -181,12 +181,13 @@ def link_problems(text, folder=pathlib.PurePosixPath("docs")):
     return problems
 
 
-# Comments of the code ------------------------------------------------------------------------------
+# Comments of the code ----------------------------------------------------------------------------
 
 FILE_NAME = re.compile(
     r"(?<![\w./*<-])[\w*-][\w./*-]*\.(?:h|cpp|inl|py|js|sql|sh|md|toml)\b(?![\w/])")
 # Headers and pages of libraries, and names that stand for others.
-NOT_OURS = re.compile(r"(linux|ATen|c10|doc)/.*|imgui\.h|xrt_mem\.h|(RUN|MODEL|X_conformance|f)\..*")
+NOT_OURS = re.compile(
+    r"(linux|ATen|c10|doc)/.*|imgui\.h|xrt_mem\.h|(RUN|MODEL|X_conformance|f)\..*")
 ENDS_OF_FILES = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES)
                  for first in range(len(parts))}
 

@@ -1,6 +1,6 @@
 #pragma once
-// GPT-2 in libtorch behind TrainableModel. Of what includes libtorch, here and in core/model/torch,
-// this header is what other folders see; it does not include it.
+// GPT-2 in libtorch behind TrainableModel. This header is what other folders see of it; it does not
+// include libtorch, as this folder and core/model/torch do.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
 // thread. How long they spin while they wait for one another is the environment's when the

@@ -37,9 +37,9 @@ TEST_CASE("a block of GPT-2 keeps 18 widths, 4 numbers a row, and a sum a row an
 }
 
 TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") {
-  // Of the model's width: the input; the first norm's normalised row, and that with its weight;
+  // The model's width have the input; the first norm's normalised row, and that with its weight;
   // query and key as they are turned, and value; attention's result; the residual stream in the
-  // middle; the second norm's two. Of the MLP's: gate, its silu, up, and their product.
+  // middle; the second norm's two. The MLP's have gate, its silu, up, and their product.
   const ModelShape shape = llama_13b();
   const std::int64_t token_bytes = (10 * 5120 + 4 * 13824) * 2 + 2 * 2 + 40 * 4;
   CHECK(token_bytes == 213'156);

@@ -86,7 +86,7 @@ TEST_CASE("the sample models hold what their comments say") {
 }
 
 TEST_CASE("the samples of published models hold their sources' number of parameters") {
-  // Of weights that their authors have published, or of the paper or log that the file names.
+  // The source is the weights as published, or the paper or log that the model file names.
   const std::vector<std::pair<std::string, std::int64_t>> published = {
       {"bert-0.34b", 336'226'108},   {"bloom-3b", 3'002'557'440},     {"bloom-7.1b", 7'069'016'064},
       {"gpt2-0.34b", 354'823'168},   {"gpt2-0.77b", 774'030'080},     {"gpt2-1.6b", 1'557'611'200},

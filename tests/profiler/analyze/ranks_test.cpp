@@ -93,7 +93,8 @@ TEST_CASE("nobody is called late where the ranks are even, or nearer than the cl
   const RankAnalysis even = ranks_analysis_of(write_made_ranks(folder, {.late_ns = {0, 0, 0}}));
   CHECK_FALSE(even.straggler);
   CHECK(even.close_count == even.call_count);
-  CHECK_THAT(rank_findings(even)[0], Catch::Matchers::Contains("No single rank holds the others up; waiting"));
+  CHECK_THAT(rank_findings(even)[0],
+             Catch::Matchers::Contains("No single rank holds the others up; waiting"));
   const RankAnalysis unknown = ranks_analysis_of(
       write_made_ranks(folder, {.late_ns = {0, 0, 5 * kMs}, .bound_ns = 3 * kMs}));
   CHECK_FALSE(unknown.straggler);

@@ -80,8 +80,7 @@ TEST_CASE("that nothing helps is said with how many were simulated") {
   PredictedChanges predicted;
   predicted.each = {change("buffers=4", -0.01)};
   predicted.simulated_count = 23;
-  CHECK(none_words(predicted) ==
-        "No single change gains 2 % (23 simulated).");
+  CHECK(none_words(predicted) == "No single change gains 2 % (23 simulated).");
 }
 
 TEST_CASE("the reason for a number of buffers says which way") {

@@ -196,7 +196,8 @@ TEST_CASE("what to turn next is in the page as predicted, or why it is not, or n
   CHECK(with["none"] == "");
   CHECK_THAT(with["note"].get<std::string>(), Catch::Contains("2.0 % off"));
   const nlohmann::json none = next({.simulated_count = 9});
-  CHECK_THAT(none["none"].get<std::string>(), Catch::Contains("No single change gains 2 % (9 simulated)"));
+  CHECK_THAT(none["none"].get<std::string>(),
+             Catch::Contains("No single change gains 2 % (9 simulated)"));
   CHECK(next({.unavailable = "no model"})["unavailable"] == "no model");
 }
 
