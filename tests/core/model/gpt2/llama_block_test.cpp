@@ -31,7 +31,7 @@ constexpr std::int64_t kLlamaBatch = 2;
 struct FusedRmsNorm : torch::autograd::Function<FusedRmsNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     const at::Tensor wide = x.to(at::kFloat);
-    const at::Tensor scale = at::rsqrt((wide * wide).mean(-1, true) + 1e-6).to(x.scalar_type());
+    const at::Tensor scale = at::rsqrt((wide * wide).mean({-1}, true) + 1e-6).to(x.scalar_type());
     context->save_for_backward({x, scale});
     return x * scale;
   }
