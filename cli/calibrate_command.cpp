@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/clock.h"
+#include "base/process_limits.h"
 #include "cli/calibrate_progress.h"
 #include "cli/calibrate_ranks.h"
 #include "cli/commands.h"
@@ -146,9 +146,7 @@ class CalibrateCommand {
                         "a whole number of MiB",
                         arguments_.size, kLeastBytes >> 20);
     }
-    options.thread_count = arguments_.threads > 0
-                               ? arguments_.threads
-                               : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    options.thread_count = arguments_.threads > 0 ? arguments_.threads : usable_processor_count();
     ASSIGN_OR_RETURN(const std::vector<calibrate::TimedCase> cases, timed_cases());
     options.compute = calibrate::layer_timer(
         model::gpt2_factory(),

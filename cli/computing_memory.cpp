@@ -40,7 +40,7 @@ plan::ModelMemory modelled(const plan::RunPlan& run) {
 }  // namespace
 
 tune::MemoryModel modelled_memory() {
-  return {.computing = modelled, .host_bytes = plan::available_memory_bytes()};
+  return {.computing = modelled, .host = plan::memory_cap({})};
 }
 
 Result<tune::MemoryModel> memory_here(const settings::RunConfig& config) {
@@ -53,7 +53,8 @@ Result<tune::MemoryModel> memory_here(const settings::RunConfig& config) {
     return plan::model_memory(factory, run);
   };
   memory.devices_have_own = config.offload.backend == settings::Backend::xrt;
-  memory.host_bytes = plan::available_memory_bytes();
+  memory.host = plan::memory_cap(config);
+  memory.is_here = true;
   return memory;
 }
 

@@ -11,16 +11,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "base/escaped_text.h"
+#include "base/process_limits.h"
 #include "base/shell_quoted.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "core/model/torch/device_report.h"
-#include "core/plan/memory_plan.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
@@ -33,9 +33,11 @@ constexpr int kFindingColumn = 34;
 constexpr const char* kWindowSeconds = "20";  // a display that cannot be reached may never answer
 
 void print_line(bool good, const std::string& what, const std::string& finding) {
-  const std::string head = fmt::format("  {}  {:<26} ", good ? "yes" : "no ", what);
-  const int columns = std::min(100, terminal_columns());
-  print_lines(head + in_column(finding, columns, kFindingColumn));
+  std::string head = fmt::format("  {}  {:<26} ", good ? "yes" : "no ", what);
+  if (columns_of(head) > kFindingColumn) {  // a long folder has a line of its own
+    head += "\n" + std::string(kFindingColumn, ' ');
+  }
+  print_lines(head + in_column(finding, std::min(80, terminal_columns()), kFindingColumn));
 }
 
 void check_engine(io::IoEngineKind kind, const char* name) {
@@ -63,10 +65,29 @@ void check_direct_io(const std::string& directory) {
           (written.ok() ? "a page was written around the page cache" : written.error().message()));
 }
 
-void check_memory() {
-  const std::int64_t available = plan::available_memory_bytes();
-  print_line(available > (2LL << 30), "memory",
-             fmt::format("{} available", format_bytes(available)));
+// A run of the smallest sample takes a quarter of a gigabyte and 20 files.
+void check_limits(const ProcessFacts& process) {
+  constexpr std::int64_t kFewFiles = 256;
+  const ProcessLimit processors = processor_limit(process);
+  print_line(true, "processors",
+             fmt::format("{} of {} ({})", processors.count, process.machine_processor_count,
+                         processors.what));
+  const ProcessLimit memory = memory_limit(process);
+  print_line(memory.count > (2LL << 30), "memory",
+             fmt::format("{} ({})", format_bytes(memory.count), memory.what));
+  const ProcessLimit files = open_file_limit(process);
+  print_line(files.count >= kFewFiles, "open files",
+             files.is_limited() ? fmt::format("{} ({})", files.count, files.what) : "no limit");
+  const ProcessLimit size = file_size_limit(process);
+  print_line(!size.is_limited(), "size of a file",
+             size.is_limited()
+                 ? fmt::format("{} ({}): a run needs files as large as a device's part "
+                               "of the state",
+                               format_bytes(size.count), size.what)
+                 : "no limit");
+}
+
+void check_locked_memory() {
   rlimit limit = {};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool unlimited = limit.rlim_cur == RLIM_INFINITY || geteuid() == 0;
@@ -196,7 +217,8 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
           report_error(make_error(ErrorCode::not_found, "there is no folder {}", *directory));
       return;
     }
-    print("sluice {}, {} processors\n", SLUICE_VERSION, std::thread::hardware_concurrency());
+    const ProcessFacts process = process_facts();
+    print("sluice {}, {} processors\n", SLUICE_VERSION, processor_limit(process).count);
     check_engine(io::IoEngineKind::io_uring, "io_uring");
     check_engine(io::IoEngineKind::posix, "posix (io_engine=posix)");
     check_direct_io(*directory);
@@ -208,7 +230,8 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
                              format_bytes(free_bytes),
                              format_count(static_cast<double>(free_bytes) / 28)));
     }
-    check_memory();
+    check_limits(process);
+    check_locked_memory();
     check_hardware(*directory, *xclbin);
     check_window();
   });

@@ -6,6 +6,7 @@
 
 #include "base/escaped_text.h"
 #include "base/nearest.h"
+#include "base/refusal.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
@@ -87,6 +88,7 @@ void start_with_short_spinning(char** argv) {
 
 int main(int argc, char** argv) {
   start_with_short_spinning(argv);
+  sluice::say_uncaught_refusals("sluice: error: ");
   CLI::App app(
       "Sluice trains language models whose optimizer state is too big for memory, on storage and "
       "computational storage devices, and shows where every byte and every kernel goes.");
@@ -118,10 +120,14 @@ int main(int argc, char** argv) {
   sluice::cli::add_calibrate_command(app, exit_code);
   sluice::cli::add_doctor_command(app, exit_code);
   for (CLI::App* command : app.get_subcommands(nullptr)) add_colour_option(*command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? sluice::cli::kDone : sluice::cli::kUsage;
-  }
-  return exit_code;
+  // A command runs while its arguments are parsed.
+  const sluice::Status parsed = sluice::at_refusal_border([&] {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      exit_code = app.exit(error) == 0 ? sluice::cli::kDone : sluice::cli::kUsage;
+    }
+    return sluice::ok_status();
+  });
+  return parsed.ok() ? exit_code : sluice::cli::report_error(parsed.error());
 }

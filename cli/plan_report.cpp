@@ -75,6 +75,9 @@ std::string memory_lines(const tune::TierPlan& plan) {
   for (const tune::MemoryUse& use : plan.memory.uses) {
     text += fmt::format("  {:<24} {:>12} {:>12}  {}\n", use.name, format_bytes(use.peak_bytes),
                         use.cap_bytes > 0 ? format_bytes(use.cap_bytes) : "none", use.setting);
+    if (!use.limit.empty()) {
+      text += "    " + wrapped("its cap: " + use.limit, kColumns - 4, "      ");
+    }
   }
   return text;
 }
@@ -187,6 +190,7 @@ std::string plan_json(const PlanReport& report) {
   for (const tune::MemoryUse& use : plan.memory.uses) {
     json["memory"][use.name] = {
         {"peak_bytes", use.peak_bytes}, {"cap_bytes", use.cap_bytes}, {"setting", use.setting}};
+    if (!use.limit.empty()) json["memory"][use.name]["limit"] = use.limit;
   }
   for (const auto& [kind, bytes] : bytes_by_kind(plan)) {
     json["bytes"][kind] = {{"read", bytes.read_bytes}, {"write", bytes.write_bytes}};

@@ -3,8 +3,8 @@
 #include <sys/utsname.h>
 
 #include <fstream>
-#include <thread>
 
+#include "base/process_limits.h"
 #include "base/utc_time.h"
 #include "cli/run_record.h"
 #include "core/plan/placement.h"
@@ -71,9 +71,18 @@ void add_stages(record::Recorder& recorder, collect::RunFacts& facts) {
   }
 }
 
+// "2 processors", or "1 of 2 processors" where this process may not have all.
+std::string processors_text(const ProcessFacts& process) {
+  const std::int64_t own = processor_limit(process).count;
+  const std::int64_t all = process.machine_processor_count;
+  return own < all ? fmt::format("{} of {} processors", own, all)
+                   : fmt::format("{} processors", all);
+}
+
 void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& facts) {
   utsname system = {};
   uname(&system);
+  const ProcessFacts process = process_facts();
   const auto add = [&facts](std::string key, std::string value) {
     facts.meta.push_back({std::move(key), std::move(value)});
   };
@@ -83,12 +92,15 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
   add("platform_name", plan.platform.name);
   add("parameters", fmt::format("{}", plan.layout.parameter_count));
   // A simulated run is one of the platform's machine, whatever machine simulated it.
-  add("machine",
-      clock == ModeClock::simulated
-          ? plan.platform.name
-          : fmt::format("{}, {} processors, {} {}", processor_name(),
-                        std::thread::hardware_concurrency(), system.sysname, system.release));
-  add("processors", fmt::format("{}", std::thread::hardware_concurrency()));
+  add("machine", clock == ModeClock::simulated
+                     ? plan.platform.name
+                     : fmt::format("{}, {}, {} {}", processor_name(), processors_text(process),
+                                   system.sysname, system.release));
+  const ProcessLimit processors = processor_limit(process);
+  add("processors", fmt::format("{}", processors.count));
+  if (clock != ModeClock::simulated) {
+    add("processor_limit", fmt::format("{} ({})", processors.count, processors.what));
+  }
   add("host_name", system.nodename);
   for (const auto& [key, value] : settings::setting_values(plan.config)) add(key, value);
   add("placement", plan::placement_text(plan));

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/refusal.h"
 #include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -170,7 +171,7 @@ class TrainCommand {
     RETURN_IF_ERROR(open());
     if (is_done_already()) return report_nothing_to_do();
     RETURN_IF_ERROR(open_record());
-    Status trained = train_and_report();
+    Status trained = at_refusal_border([this] { return train_and_report(); });
     return close_recording(std::move(trained));
   }
 
@@ -269,6 +270,10 @@ class TrainCommand {
     writer->set_retention({config_.record_steps, config_.record_size_bytes});
     collect::RunFacts facts =
         run_facts(run_->plan(), ModeClock::of_settings, recorder_, run_->store().layout());
+    const plan::MemoryPlan& memory = run_->memory_plan();
+    facts.meta.push_back({"host_memory_cap", fmt::format("{}", memory.cap_bytes)});
+    facts.meta.push_back({"host_memory_limit",
+                          fmt::format("{} ({})", format_bytes(memory.cap_bytes), memory.cap_what)});
     if (const model::ComputeDevice* device = run_->built().device.get(); device != nullptr) {
       facts.meta.push_back({"accelerator", device->description()});
       facts.meta.push_back(
@@ -348,7 +353,9 @@ class TrainCommand {
       tune::ReplanRequest now{.run = run->plan()};
       now.memory.computing = run->live_plan().model_memory;
       now.memory.devices_have_own = run->config().offload.backend == settings::Backend::xrt;
-      now.memory.host_bytes = run->memory_plan().cap_bytes;
+      const plan::MemoryPlan& memory = run->memory_plan();
+      now.memory.host = {memory.cap_bytes, memory.cap_of, memory.cap_what};
+      now.memory.is_here = true;
       return now;
     };
     replanner_ =

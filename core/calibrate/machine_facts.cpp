@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <thread>
+
+#include "base/process_limits.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -35,8 +36,10 @@ std::string plain(std::string text) {
 MachineFacts machine_facts() {
   MachineFacts facts;
   facts.processor = plain(processor_model());
-  facts.processor_count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  facts.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  const ProcessFacts process = process_facts();
+  facts.processor_count = static_cast<int>(processor_limit(process).count);
+  // A limit that somebody has set bounds what runs here may plan with, as a smaller machine would.
+  facts.memory_bytes = std::min(process.machine_memory_bytes, set_memory_limit(process).count);
   utsname name = {};
   if (uname(&name) == 0) facts.kernel = plain(fmt::format("{} {}", name.sysname, name.release));
   const time_t now = time(nullptr);

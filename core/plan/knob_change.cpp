@@ -22,9 +22,7 @@ Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig&
   RETURN_IF_ERROR(check_activations(planned.run, live.moves_activations));
   RETURN_IF_ERROR(check_device_memory(planned.run));
   planned.model = live.model_memory(planned.run);
-  planned.memory = plan_memory(planned.run, planned.model);
-  // What is available does not count what the run itself has taken.
-  if (wanted.resources.host_memory_bytes == 0) planned.memory.cap_bytes += live.memory.total_bytes;
+  planned.memory = plan_memory(planned.run, planned.model, memory_cap(wanted));
   fill_state_cache(planned.run, planned.memory);
   RETURN_IF_ERROR(check_plan(planned.memory));
   if (!planned.model.accelerator.empty()) {

@@ -15,7 +15,6 @@ namespace sluice::plan {
 // What a live run has: the ground that a change starts from.
 struct LivePlan {
   RunPlan run;
-  MemoryPlan memory;
   // What the model would take by another plan; from any thread.
   std::function<ModelMemory(const RunPlan&)> model_memory;
   std::vector<std::string> state_files;  // one a device

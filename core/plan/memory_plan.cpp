@@ -1,10 +1,9 @@
 #include "core/plan/memory_plan.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <string_view>
 
+#include "base/cgroups.h"
 #include "base/figure_text.h"
 #include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
@@ -15,17 +14,6 @@
 
 namespace sluice::plan {
 namespace {
-
-// The value in bytes of a "Name:   123 kB" line of a procfs file; 0 if there is none.
-std::int64_t procfs_kilobytes(const char* path, std::string_view name) {
-  std::ifstream file(path);
-  std::string word;
-  std::int64_t value = 0;
-  while (file >> word) {
-    if (word == name && file >> value) return value * 1024;
-  }
-  return 0;
-}
 
 // Rings of the recorder, the collector's batches and SQLite's cache; bounded in profiler/collect.
 constexpr std::int64_t kRecordingBytes = 24 << 20;
@@ -95,15 +83,45 @@ void set_state_cache(RunPlan& run, std::int64_t size_bytes) {
   run.options.state_cache_bytes = count * subgroup_bytes;
 }
 
+std::string cap_text(const MemoryPlan& plan) {
+  return fmt::format("the cap is {} ({})", format_bytes(plan.cap_bytes), plan.cap_what);
+}
+
+// What a limit that somebody has set must be raised to, no setting of the run's can lift.
+std::string smallest_cap_text(const MemoryPlan& plan) {
+  if (plan.cap_of != MemoryCap::Of::set_limit) {
+    return fmt::format("host_memory that would do is {}", size_text(plan.total_bytes));
+  }
+  return fmt::format("limit that would do is {} ({})", size_text(plan.total_bytes), plan.cap_what);
+}
+
 }  // namespace
 
 std::int64_t StateCacheShare::largest_bytes(std::int64_t left_bytes) const {
   return std::max<std::int64_t>(0, left_bytes) / memory_count / subgroup_bytes * subgroup_bytes;
 }
 
-std::int64_t available_memory_bytes() { return procfs_kilobytes("/proc/meminfo", "MemAvailable:"); }
 std::int64_t peak_resident_memory_bytes() {
-  return procfs_kilobytes("/proc/self/status", "VmHWM:");
+  return 1024 * number_behind(text_below("", "/proc/self/status"), "VmHWM:").value_or(0);
+}
+
+MemoryCap memory_cap(const settings::RunConfig& config, const ProcessFacts& facts) {
+  const std::int64_t asked_bytes = config.resources.host_memory_bytes;
+  const ProcessLimit set = set_memory_limit(facts);
+  if (asked_bytes > 0 && asked_bytes <= set.count) return {.size_bytes = asked_bytes};
+  const ProcessLimit limit = asked_bytes > 0 ? set : memory_limit(facts);
+  const bool is_set = set.is_limited() && limit.what == set.what;
+  return {limit.count, is_set ? MemoryCap::Of::set_limit : MemoryCap::Of::machine, limit.what};
+}
+
+MemoryCap memory_cap(const settings::RunConfig& config) {
+  return memory_cap(config, process_facts());
+}
+
+void MemoryPlan::set_cap(const MemoryCap& cap) {
+  cap_bytes = cap.size_bytes;
+  cap_of = cap.of;
+  cap_what = cap.what;
 }
 
 ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run) {
@@ -132,7 +150,7 @@ MemoryItems parameter_items(const RunPlan& run) {
           {"window of 16-bit parameters (parameter_tier)", streams ? size_bytes : 0}};
 }
 
-MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const MemoryCap& cap) {
   MemoryPlan plan;
   add(plan, model.host);
   if (model.is_accelerator_in_host_memory) {
@@ -150,14 +168,13 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model) {
   add(plan, {{"messages between ranks",
               shard::message_memory_bytes(run.share, run.config.batch.rank_count)}});
   add(plan, {{"recording", kRecordingBytes}});
-  const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
-  plan.cap_bytes = asked_bytes > 0 ? asked_bytes : available_memory_bytes();
+  plan.set_cap(cap);
   return plan;
 }
 
 void fill_state_cache(RunPlan& run, MemoryPlan& plan) {
   if (!is_automatic(run)) return;
-  const bool is_cap_given = run.config.resources.host_memory_bytes > 0;
+  const bool is_cap_given = plan.cap_of == MemoryCap::Of::host_memory;
   const std::int64_t spare_bytes = is_cap_given ? 0 : plan.cap_bytes / 10;
   const std::int64_t left_bytes = plan.cap_bytes - spare_bytes - plan.total_bytes;
   std::int64_t size_bytes = std::numeric_limits<std::int64_t>::max();
@@ -197,20 +214,17 @@ Status check_plan(const MemoryPlan& plan) {
   if (plan.total_bytes - plan.cache.size_bytes <= plan.cap_bytes) {
     const std::int64_t left_bytes = plan.cap_bytes - (plan.total_bytes - plan.cache.size_bytes);
     return make_error(ErrorCode::memory,
-                      "the memory plan needs {}, {} of it for state_cache, and the cap is {}: the "
-                      "largest state_cache that fits is {}, and the smallest host_memory that "
-                      "would do is {}\n{}",
+                      "the memory plan needs {}, {} of it for state_cache, and {}: the largest "
+                      "state_cache that fits is {}, and the smallest {}\n{}",
                       format_bytes(plan.total_bytes), format_bytes(plan.cache.size_bytes),
-                      format_bytes(plan.cap_bytes), plan.cache.largest_bytes(left_bytes),
-                      size_text(plan.total_bytes), describe(plan));
+                      cap_text(plan), plan.cache.largest_bytes(left_bytes), smallest_cap_text(plan),
+                      describe(plan));
   }
-  return make_error(
-      ErrorCode::memory,
-      "the memory plan needs {} and the cap is {}: the smallest host_memory that would "
-      "do is {}. Lower buffers, subgroup_elements or batch, or set "
-      "activations=recompute\n{}",
-      format_bytes(plan.total_bytes), format_bytes(plan.cap_bytes), size_text(plan.total_bytes),
-      describe(plan));
+  return make_error(ErrorCode::memory,
+                    "the memory plan needs {} and {}: the smallest {}. Lower buffers, "
+                    "subgroup_elements or batch, or set activations=recompute\n{}",
+                    format_bytes(plan.total_bytes), cap_text(plan), smallest_cap_text(plan),
+                    describe(plan));
 }
 
 std::string describe(const MemoryPlan& plan) {
@@ -219,8 +233,9 @@ std::string describe(const MemoryPlan& plan) {
   for (const MemoryItem& item : plan.items) {
     text += fmt::format("  {:<52} {:>9}\n", item.what, format_bytes(item.size_bytes));
   }
-  text += fmt::format("  {:<52} {:>9}  of {}\n", "total", format_bytes(plan.total_bytes),
-                      format_bytes(plan.cap_bytes));
+  const std::string what = plan.cap_what.empty() ? "" : fmt::format(" ({})", plan.cap_what);
+  text += fmt::format("  {:<52} {:>9}  of {}{}\n", "total", format_bytes(plan.total_bytes),
+                      format_bytes(plan.cap_bytes), what);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/memory_item.h"
+#include "base/process_limits.h"
 #include "base/status.h"
 #include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
@@ -32,12 +33,29 @@ struct StateCacheShare {
   std::int64_t largest_bytes(std::int64_t left_bytes) const;
 };
 
+// What the host's part must fit under. host_memory may ask for more than other programs leave free
+// now, since they may end, and for no more than this process may have at all.
+struct MemoryCap {
+  enum class Of { host_memory, machine, set_limit };  // set_limit: cgroups and ulimit
+
+  std::int64_t size_bytes = 0;
+  Of of = Of::host_memory;
+  std::string what = "host_memory";  // which limit counted (base/process_limits.h)
+};
+// `facts`: of this process, which has taken part of its memory already.
+MemoryCap memory_cap(const settings::RunConfig& config, const ProcessFacts& facts);
+MemoryCap memory_cap(const settings::RunConfig& config);
+
 struct MemoryPlan {
   std::string of = {};  // an accelerator's description; empty: the process's
   MemoryItems items;
   std::int64_t total_bytes = 0;
-  std::int64_t cap_bytes = 0;  // host_memory, or what the machine has available
+  std::int64_t cap_bytes = 0;
+  MemoryCap::Of cap_of = MemoryCap::Of::host_memory;
+  std::string cap_what = {};  // which limit counted; empty: it goes without saying
   StateCacheShare cache;
+
+  void set_cap(const MemoryCap& cap);
 };
 
 // What a model takes while it computes, as its factory says.
@@ -58,20 +76,20 @@ ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run)
 MemoryItems parameter_items(const RunPlan& run);
 
 // With state_cache=auto nothing is kept yet.
-MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model);
+MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const MemoryCap& cap);
 // The memory of the accelerator, beside the plan of the process. There is one.
 MemoryPlan plan_accelerator_memory(const RunPlan& run, const ModelMemory& model);
 
 // state_cache=auto: as much as is left under the plan's cap and in the devices' memory, in whole
-// subgroups; into run.options and the plan. Without host_memory, a tenth of the memory that is
-// available stays free. Does nothing with another state_cache.
+// subgroups; into run.options and the plan. Where host_memory is not what counts, a tenth of the
+// cap stays free. Does nothing with another state_cache.
 void fill_state_cache(RunPlan& run, MemoryPlan& plan);
 // The same for devices that have their memory for themselves, as simulated ones do. `left_bytes`:
 // of host memory.
 void fill_state_cache(RunPlan& run, std::int64_t left_bytes);
 
 // ErrorCode::memory if the plan exceeds its cap, with the smallest cap, or the largest state_cache,
-// that would do.
+// that would do, and the limit that counted.
 Status check_plan(const MemoryPlan& plan);
 
 // A table, a line an item.
@@ -81,7 +99,6 @@ std::string describe(const MemoryPlan& plan);
 void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
                    const offload::UpdateSites& sites, TimeNs now_ns);
 
-std::int64_t available_memory_bytes();      // /proc/meminfo MemAvailable
 std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM
 
 }  // namespace sluice::plan

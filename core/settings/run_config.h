@@ -157,7 +157,7 @@ struct ClockConfig {
 };
 
 struct ResourceConfig {
-  std::int64_t host_memory_bytes = 0;         // 0: all that the machine has
+  std::int64_t host_memory_bytes = 0;         // 0: all that this process may have
   std::int64_t device_memory_bytes = 0;       // 0: what the platform says
   std::string device = "cpu";                 // that computes (core/model/device_name.h)
   std::int64_t accelerator_memory_bytes = 0;  // 0: all that it has

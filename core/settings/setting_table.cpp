@@ -276,7 +276,8 @@ const Setting kSettings[] = {
      "The modelled hardware is this many times slower (emulated clock only)."},
 
     {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), at_least(0), "bytes",
-     "The run stays below this much resident memory, or refuses to start; 0 means all there is."},
+     "The run stays below this much resident memory, or refuses to start; 0 means all that this "
+     "process may have. No more than a limit of its own or of its cgroups (docs/guide.md)."},
     {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
      "Memory of each device that a run may use; 0 means what the platform file says."},
     {"device", "resources", text, AT(resources.device), kNone, "",
@@ -285,7 +286,7 @@ const Setting kSettings[] = {
     {"accelerator_memory", "resources", bytes, AT(resources.accelerator_memory_bytes), at_least(0),
      "bytes", "Memory of that device that a run may use, unless it is cpu; 0 means all it has."},
     {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
-     "Threads that compute; 0 means one a processor."},
+     "Threads that compute; 0 means one for each processor that this process may use."},
     {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),
      "threads", "Threads that update, check and copy; 0 means as many as `threads`."},
 };

@@ -11,6 +11,10 @@ namespace {
 
 double seconds(TimeNs dur_ns) { return static_cast<double>(dur_ns) / 1e9; }
 
+// Room for so many losses is made before the first step. A run may be asked for as many steps as
+// it gets until somebody stops it; beyond these the room doubles as they come.
+constexpr std::int64_t kLossesAhead = 65'536;
+
 class Trainer {
  public:
   Trainer(TrainingRun& run, const TrainHooks& hooks, std::span<const PlannedChange> changes)
@@ -65,8 +69,8 @@ class Trainer {
 
 Result<TrainReport> Trainer::train() {
   report_.first_step = position_.step;
-  report_.losses.reserve(
-      static_cast<std::size_t>(std::max<std::int64_t>(0, config_.schedule.steps - position_.step)));
+  report_.losses.reserve(static_cast<std::size_t>(
+      std::clamp<std::int64_t>(config_.schedule.steps - position_.step, 0, kLossesAhead)));
   bytes_before_ = run_.bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
     RETURN_IF_ERROR(keep_snapshot());

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 #include <tuple>
 
 #include "base/log.h"
+#include "base/process_limits.h"
 #include "core/offload/accelerator_work.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/model_options.h"
@@ -18,8 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 int thread_count(std::int64_t asked) {
-  return asked > 0 ? static_cast<int>(asked)
-                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return asked > 0 ? static_cast<int>(asked) : usable_processor_count();
 }
 
 Status make_folder(const std::string& path) {
@@ -374,7 +373,8 @@ Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
     return plan::model_memory(factory, run);
   };
   model_memory_ = model_memory_of_(plan_);
-  memory_plan_ = plan::plan_memory(plan_, model_memory_);
+  const plan::MemoryCap cap = plan::memory_cap(config());
+  memory_plan_ = plan::plan_memory(plan_, model_memory_, cap);
   const bool has_accelerator = !model_memory_.accelerator.empty();
   if (has_accelerator) {
     accelerator_memory_plan_ = plan::plan_accelerator_memory(plan_, model_memory_);
@@ -383,7 +383,7 @@ Status TrainingRun::plan_memory(const model::ModelFactory& factory) {
                       "gradient_work=accelerator, and device=cpu computes in host memory: set "
                       "device=cuda or soft, or leave the gradients' work to the host");
   }
-  RETURN_IF_ERROR(plan_for_density_warmup());
+  RETURN_IF_ERROR(plan_for_density_warmup(cap));
   plan::fill_state_cache(plan_, memory_plan_);
   RETURN_IF_ERROR(plan::check_plan(memory_plan_));
   RETURN_IF_ERROR(plan::check_device_memory(plan_));
@@ -402,7 +402,7 @@ std::span<std::uint16_t> TrainingRun::parameters() {
 }
 
 // The densities of the warm-up take more than the one after it: the plan is that of the largest.
-Status TrainingRun::plan_for_density_warmup() {
+Status TrainingRun::plan_for_density_warmup(const plan::MemoryCap& cap) {
   const settings::OffloadConfig& offload = plan_.config.offload;
   for (std::int64_t step = 0; step < offload.density_warmup_steps; ++step) {
     const double density =
@@ -411,7 +411,7 @@ Status TrainingRun::plan_for_density_warmup() {
     if (density == stage.options.density) continue;
     stage.options.density = density;
     RETURN_IF_ERROR(plan::check_device_memory(stage));
-    plan::MemoryPlan memory_plan = plan::plan_memory(stage, model_memory_);
+    plan::MemoryPlan memory_plan = plan::plan_memory(stage, model_memory_, cap);
     if (memory_plan.total_bytes > memory_plan_.total_bytes) memory_plan_ = std::move(memory_plan);
     if (!accelerator_memory_plan_) continue;
     memory_plan = plan::plan_accelerator_memory(stage, model_memory_);
@@ -423,8 +423,8 @@ Status TrainingRun::plan_for_density_warmup() {
 }
 
 plan::LivePlan TrainingRun::live_plan() const {
-  return {plan_,         memory_plan_,          model_memory_of_,
-          state_files(), recording_ != nullptr, built_.model->kept_blocks() != nullptr};
+  return {plan_, model_memory_of_, state_files(), recording_ != nullptr,
+          built_.model->kept_blocks() != nullptr};
 }
 
 std::vector<std::string> TrainingRun::state_files() const {

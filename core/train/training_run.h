@@ -118,7 +118,7 @@ class TrainingRun {
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
   Status go_back_together(const state::StateStore::Options& options);
-  Status plan_for_density_warmup();
+  Status plan_for_density_warmup(const plan::MemoryCap& cap);
   Status plan_memory(const model::ModelFactory& factory);
   Status prepare_gradient_work();
   TimeNs device_patience_ns() const;

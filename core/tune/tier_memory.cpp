@@ -9,10 +9,18 @@
 namespace sluice::tune {
 namespace {
 
-std::int64_t host_cap_bytes(const plan::RunPlan& run, const MemoryModel& model) {
-  if (run.config.resources.host_memory_bytes > 0) return run.config.resources.host_memory_bytes;
-  if (run.platform.host_memory_bytes > 0) return run.platform.host_memory_bytes;
-  return model.host_bytes;
+// 0 bytes: nobody has said one.
+plan::MemoryCap host_cap(const plan::RunPlan& run, const MemoryModel& model) {
+  const std::int64_t asked_bytes = run.config.resources.host_memory_bytes;
+  const std::int64_t platform_bytes = run.platform.host_memory_bytes;
+  plan::MemoryCap cap = model.host;
+  if (asked_bytes > 0) {
+    cap = {.size_bytes = asked_bytes};
+  } else if (platform_bytes > 0) {
+    cap = {platform_bytes, plan::MemoryCap::Of::machine, "the platform file"};
+  }
+  const bool is_less = model.host.size_bytes > 0 && model.host.size_bytes < cap.size_bytes;
+  return model.is_here && is_less ? model.host : cap;
 }
 
 // The plan counts the memory of emulated devices as the host's, and that of cards as theirs.
@@ -25,24 +33,28 @@ plan::RunPlan as_planned(const plan::RunPlan& run, const MemoryModel& model) {
 MemoryUse host_use(plan::RunPlan& run, const MemoryModel& model,
                    const plan::ModelMemory& computing) {
   plan::RunPlan planned = as_planned(run, model);
-  plan::MemoryPlan memory = plan::plan_memory(planned, computing);
-  const std::int64_t cap_bytes = host_cap_bytes(run, model);
-  memory.cap_bytes = cap_bytes > 0 ? cap_bytes : std::numeric_limits<std::int64_t>::max() / 2;
+  const plan::MemoryCap cap = host_cap(run, model);
+  plan::MemoryPlan memory = plan::plan_memory(planned, computing, cap);
+  if (cap.size_bytes == 0) memory.cap_bytes = std::numeric_limits<std::int64_t>::max() / 2;
   if (run.config.offload.state_cache_bytes == settings::kAutomatic) {
     plan::fill_state_cache(planned, memory);
     run.options.state_cache_bytes = planned.options.state_cache_bytes;
     run.config.offload.state_cache_bytes = run.options.state_cache_bytes;
   }
-  return {"host", "host_memory", memory.total_bytes, cap_bytes};
+  const bool is_limit = cap.size_bytes > 0 && cap.of != plan::MemoryCap::Of::host_memory &&
+                        cap.what == model.host.what;
+  const bool is_set = is_limit && cap.of == plan::MemoryCap::Of::set_limit;
+  return {"host", is_set ? "limit" : "host_memory", memory.total_bytes, cap.size_bytes,
+          is_limit ? cap.what : ""};
 }
 
 MemoryUse accelerator_use(const plan::RunPlan& run, const plan::ModelMemory& computing) {
   const plan::MemoryPlan memory = plan::plan_accelerator_memory(run, computing);
-  return {"accelerator", "accelerator_memory", memory.total_bytes, memory.cap_bytes};
+  return {"accelerator", "accelerator_memory", memory.total_bytes, memory.cap_bytes, ""};
 }
 
 MemoryUse device_use(const plan::RunPlan& run) {
-  MemoryUse use{"device", "device_memory", 0, std::numeric_limits<std::int64_t>::max()};
+  MemoryUse use{"device", "device_memory", 0, std::numeric_limits<std::int64_t>::max(), ""};
   const std::int64_t set_bytes =
       offload::plan_offload_memory(run.options, run.geometry, run.share.state).device_set_bytes;
   const offload::KeptSubgroups kept =
@@ -57,6 +69,10 @@ MemoryUse device_use(const plan::RunPlan& run) {
 }
 
 }  // namespace
+
+std::string limit_in_brackets(const MemoryUse& use) {
+  return use.limit.empty() ? "" : fmt::format(" ({})", use.limit);
+}
 
 bool TierMemory::fits() const { return std::ranges::all_of(uses, &MemoryUse::fits); }
 

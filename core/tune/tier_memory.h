@@ -18,9 +18,10 @@ namespace sluice::tune {
 
 struct MemoryUse {
   std::string name;     // "host", "accelerator", "device"
-  std::string setting;  // that caps it: "host_memory", ...
+  std::string setting;  // that caps it: "host_memory", ...; "limit": no setting can raise it
   std::int64_t peak_bytes = 0;
   std::int64_t cap_bytes = 0;  // 0: nobody has said one
+  std::string limit = {};      // of this process, where one counted; empty: setting or platform
 
   bool fits() const { return cap_bytes == 0 || peak_bytes <= cap_bytes; }
 };
@@ -32,8 +33,13 @@ struct MemoryModel {
   std::function<plan::ModelMemory(const plan::RunPlan&)> computing;
   // Devices have their memory for themselves, as on the modelled machine; else it is the host's.
   bool devices_have_own = true;
-  std::int64_t host_bytes = 0;  // of the machine, where neither settings nor platform say; 0: any
+  // The host's, where neither settings nor platform say one; 0 bytes: any.
+  plan::MemoryCap host = {};
+  bool is_here = false;  // `host` is what a run here may have, whatever the platform says
 };
+
+// " (cgroup memory.max of /sys/fs/cgroup/small)", or nothing.
+std::string limit_in_brackets(const MemoryUse& use);
 
 struct TierMemory {
   std::vector<MemoryUse> uses;     // those that there are

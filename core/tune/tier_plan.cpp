@@ -394,10 +394,10 @@ class Planner {
     for (const MemoryUse& use : nearest->uses) {
       if (use.fits()) continue;
       text += fmt::format(
-          " the {} memory holds {} and the least that was found takes {}: the smallest {} that "
+          " the {} memory holds {}{} and the least that was found takes {}: the smallest {} that "
           "would do is {}.",
-          use.name, format_bytes(use.cap_bytes), format_bytes(use.peak_bytes), use.setting,
-          size_text(use.peak_bytes));
+          use.name, format_bytes(use.cap_bytes), limit_in_brackets(use),
+          format_bytes(use.peak_bytes), use.setting, size_text(use.peak_bytes));
     }
     return make_error(ErrorCode::memory, "{} Or lower batch, sequence or subgroup_elements", text);
   }

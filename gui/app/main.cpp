@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/escaped_text.h"
+#include "base/refusal.h"
 #include "gui/app/app.h"
 
 namespace sluice::gui {
@@ -36,6 +37,7 @@ bool parse_size(const std::string& text, WindowOptions& window) {
 }
 
 int run(int argc, char** argv) {
+  say_uncaught_refusals("sluice-gui: ");
   CLI::App app(
       "A run of Sluice in a window: why its steps take as long as they do, and the "
       "timeline of all that ran");
@@ -80,7 +82,7 @@ int run(int argc, char** argv) {
     return window.ok() ? 0 : 1;
   }
   options.gives_way = !keeps_priority;
-  const Status status = run_app(options);
+  const Status status = at_refusal_border([&] { return run_app(options); });
   if (status.ok()) return 0;
   fmt::print(stderr, "sluice-gui: {}\n", sluice::escaped_for_terminal(status.error().message()));
   return 1;

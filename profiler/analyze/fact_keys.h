@@ -10,10 +10,12 @@
 
 namespace sluice::analyze {
 
-inline constexpr std::array<std::pair<std::string_view, const char*>, 13> kFactKeys = {{
+inline constexpr std::array<std::pair<std::string_view, const char*>, 15> kFactKeys = {{
     {"parameters", "Parameters"},
     {"platform_name", "Platform"},
     {"machine", "Machine"},
+    {"processor_limit", "Processors it may have"},
+    {"host_memory_limit", "Memory it may have"},
     {"host_name", "Host"},
     {"rank_clocks", "Clocks of ranks"},
     {"started_utc", "Started (UTC)"},
@@ -26,8 +28,8 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 13> kFactK
     {"written_by", "Database by"},
 }};
 // Shown elsewhere, or too long to show.
-inline constexpr std::array<std::string_view, 8> kNotSettings = {
-    "name",           "processors",   "model_text",      "platform_text",
+inline constexpr std::array<std::string_view, 9> kNotSettings = {
+    "name",           "processors",   "host_memory_cap", "model_text", "platform_text",
     "sqlite_version", "merged_ranks", "merged_bound_ns", "run_id"};
 
 }  // namespace sluice::analyze

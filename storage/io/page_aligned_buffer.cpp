@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
+#include "base/process_limits.h"
 #include "base/units.h"
 
 namespace sluice::io {
@@ -43,9 +44,9 @@ Result<PageAlignedBuffer> PageAlignedBuffer::allocate(std::int64_t size_bytes) {
   void* data = mapped_bytes < kHugePageBytes ? map(mapped_bytes) : map_huge(mapped_bytes);
   if (data == MAP_FAILED) {
     return make_error(ErrorCode::memory,
-                      "no memory for a transfer buffer of {}; lower `buffers` or "
-                      "`subgroup_elements`",
-                      format_bytes(size_bytes));
+                      "no memory for a transfer buffer of {}: this process may have {}; lower "
+                      "`buffers` or `subgroup_elements`",
+                      format_bytes(size_bytes), memory_limit_text());
   }
   buffer.data_ = {static_cast<std::byte*>(data), GiveBack{mapped_bytes, {}}};
   return buffer;

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,30 @@ def window_line(**environment):
 
 
 @test
-def no_line_is_longer_than_a_hundred_columns(place):
+def no_line_is_longer_than_a_terminal_is_wide(place):
     longest = max(sluice("doctor", place.path).done().out.splitlines(), key=len)
-    require(len(longest) <= 100 or str(place.path) in longest, f"{len(longest)}: {longest}")
+    require(len(longest) <= 80 or str(place.path) in longest, f"{len(longest)}: {longest}")
+
+
+@test
+def what_this_process_may_have_is_said_with_the_limit_that_counted(place):
+    text = words_of(sluice("doctor", place.path))
+    require_words(text, ["yes processors", "memory", "open files", "size of a file no limit"],
+                  "doctor")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    done = subprocess.run([SLUICE, "doctor", place.path], capture_output=True, text=True,
+                          check=False, preexec_fn=limited)
+    require_equal(done.returncode, 0, f"exit code ({done.stderr})")
+    words = ["no memory", "(RLIMIT_DATA, ulimit -d)", "no open files 128 (RLIMIT_NOFILE",
+             "no size of a file 1.05 MB (RLIMIT_FSIZE"]
+    if os.cpu_count() > 1:
+        words.append(f"processors 1 of {os.cpu_count()} (its affinity")
+    require_words(" ".join(done.stdout.split()), words, "doctor")
 
 
 @test

@@ -24,6 +24,9 @@ MACHINE_PATH = re.compile(r"(?<![\w.~}-])/(?:home/\w|root/|Users/\w|work/)")
 NOLINT = re.compile(r"\bNOLINT")
 NOLINT_WITH_REASON = re.compile(r"\bNOLINT(?:NEXTLINE|BEGIN|END)?\([\w.,\- *]+\):? +\w")
 BEGINS_WITH_OF = re.compile(r"(?://|#)(?: .*[.:!?])? Of [a-z]")
+# Questions to the machine, whose answer may be more than this process may have.
+ASKS_MACHINE = re.compile(r"hardware_concurrency|_SC_PHYS_PAGES|_SC_NPROCESSORS|MemAvailable")
+MAY_ASK_MACHINE = ("base/process_limits.", "tests/", "bench/")
 BINARY_SUFFIXES = (".png", ".jpg", ".gz", ".db")
 
 
@@ -43,6 +46,10 @@ def lacks_nolint_reason(line):
 def begins_with_of(line):
     """A comment whose sentence has its subject behind it. Also in the middle of a comment line."""
     return BEGINS_WITH_OF.search(line) is not None
+
+
+def asks_machine(line):
+    return ASKS_MACHINE.search(line) is not None
 
 
 def is_too_long(line):
@@ -74,6 +81,8 @@ def missed_by_rules():
         (begins_with_of, "// O" + "f a kernel that runs.", True),
         (begins_with_of, "int x;  // What it is. O" + "f three.", True),
         (begins_with_of, "// Each of a kernel's. Off it goes.", False),
+        (asks_machine, "count = std::thread::hardware_concurrency();", True),
+        (asks_machine, "count = usable_processor_count();", False),
         (is_too_long, "x" * 101, True),
         (is_too_long, "x" * 100, False),
         (lacks_thread_contract, "#pragma once\n// What it is.\n\nint x;  // Thread contract", True),
@@ -109,6 +118,12 @@ def nolint_problems():
 def sentence_problems():
     return [f"{name}:{number}" for name, number, line in text_lines()
             if name.endswith((".h", ".cpp", ".py", ".sh")) and begins_with_of(line)]
+
+
+def machine_problems():
+    return [f"{name}:{number}" for name, number, line in text_lines()
+            if name.endswith((".h", ".cpp")) and not name.startswith(MAY_ASK_MACHINE)
+            and asks_machine(line)]
 
 
 def without_raw_strings(text):
@@ -225,6 +240,7 @@ def main():
     report.check("words to avoid are avoided", word_problems())
     report.check("no sentence of a comment has its subject behind it", sentence_problems())
     report.check("no path of somebody's machine", path_problems())
+    report.check("what a process may have is asked in base/process_limits", machine_problems())
     report.check("each switched-off warning has its reason", nolint_problems())
     report.check("scripts can be run, and only scripts", script_problems())
     report.check("bash understands every bash script", bash_problems())

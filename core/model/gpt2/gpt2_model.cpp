@@ -408,6 +408,7 @@ Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const Mode
                                              std::span<std::uint16_t> parameters, at::Device device,
                                              io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_options(shape, options));
+  RETURN_IF_ERROR(ComputeThreads(options.thread_count).check_startable());
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
                          [&]() -> Result<std::unique_ptr<Gpt2Model>> {
                            use_tensor_memory();

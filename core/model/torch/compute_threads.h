@@ -4,12 +4,17 @@
 //
 // Thread contract: immutable.
 
+#include "base/status.h"
+
 namespace sluice::model {
 
 class ComputeThreads {
  public:
   explicit ComputeThreads(int thread_count);  // 0 = as many as this process may use
   void apply() const;                         // to the calling thread
+  // Whether the system has so many threads to give, by starting and ending them: OpenMP's library
+  // ends the program where it is refused one, and says no more than that.
+  Status check_startable() const;
   int count() const { return thread_count_; }
 
  private:

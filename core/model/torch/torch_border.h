@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/process_limits.h"
 #include "base/status.h"
 
 namespace sluice::model {
@@ -19,9 +20,9 @@ namespace sluice::model {
 inline Error error_from_torch(std::string_view what, std::string_view message) {
   if (message.find("can't allocate memory") != std::string_view::npos) {
     return make_error(ErrorCode::memory,
-                      "{}: libtorch could not get memory; ask for a smaller batch or sequence, or "
-                      "for activations = recompute ({})",
-                      what, message);
+                      "{}: libtorch could not get memory, of which this process may have {}; ask "
+                      "for a smaller batch or sequence, or for activations = recompute ({})",
+                      what, memory_limit_text(), message);
   }
   return make_error(ErrorCode::internal, "{}: libtorch failed: {}", what, message);
 }

@@ -39,7 +39,7 @@ std::vector<std::string> settings_of(const std::string& parameters, const std::s
 }
 
 std::int64_t bytes_of(const RunPlan& plan, const std::string& item) {
-  for (const MemoryItem& found : plan_memory(plan, {}).items) {
+  for (const MemoryItem& found : plan_memory(plan, {}, {}).items) {
     if (found.what == item) return found.size_bytes;
   }
   return 0;
@@ -183,7 +183,7 @@ TEST_CASE("messages between ranks are an item of the memory plan, also of one th
   CHECK(bytes({}, {}) == 12 * kMebi);
   CHECK(bytes(settings_of("8x1", "8x1", "8x1", "8x1"), {}) == 24 * kMebi);
   CHECK(bytes(settings_of("2x1", "2x1", "8x1", "8x1"), {}) == 32 * kMebi);
-  MemoryPlan plan = plan_memory(*plan_of("models/gpt2-124m", {}, {}), {});
+  MemoryPlan plan = plan_memory(*plan_of("models/gpt2-124m", {}, {}), {}, {});
   plan.cap_bytes = 1;
   CHECK_THAT(check_plan(plan).error().message(), Catch::Contains(item));
 }

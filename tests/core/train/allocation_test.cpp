@@ -67,3 +67,29 @@ TEST_CASE("no step after the first ones takes memory: state that stays in memory
   check_steps({"method=csd", "commit_every=3", "state_cache=60KB"});
   check_steps({"method=host", "state_cache=auto"});
 }
+
+namespace {
+
+struct StopsAtOnce final : train::TrainRequests {
+  bool wants_stop() override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("how many steps are asked for does not decide what memory a run takes") {
+  const SmallRun files;
+  const auto config = files.config({"steps=1000000000", "schedule_steps=100"});
+  REQUIRE(config.ok());
+  const model::ModelFactory factory = arithmetic_factory();
+  train::TrainingRun::Request request;
+  request.config = &*config;
+  request.factory = &factory;
+  auto run = train::TrainingRun::open(request);
+  REQUIRE(run.ok());
+  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  StopsAtOnce stops;
+  const auto report = train::train(**run, {{}, {&stops}});
+  REQUIRE(report.ok());
+  CHECK(report->losses.size() == 1);
+  CHECK(report->losses.capacity() * sizeof(double) <= 1 << 20);
+}

@@ -314,7 +314,7 @@ TEST_CASE("the memory plan has the window in place of all parameters") {
     REQUIRE(config.ok());
     const auto plan = plan::plan_run(*config);
     REQUIRE(plan.ok());
-    return plan::plan_memory(*plan, plan::model_memory(arithmetic_factory(), *plan)).items;
+    return plan::plan_memory(*plan, plan::model_memory(arithmetic_factory(), *plan), {}).items;
   };
   const auto item = [](const MemoryItems& items, std::string_view begin) -> std::int64_t {
     for (const MemoryItem& one : items) {
