@@ -50,12 +50,11 @@ bool is_printable(std::uint32_t code_point) {
   return code_point != 0x200e && code_point != 0x200f && code_point != 0x061c;  // direction
 }
 
-}  // namespace
-
-std::string escaped_for_terminal(std::string_view text, LineFeeds line_feeds) {
+// `mark` stands before the two digits of each byte that does not stay.
+std::string escaped(std::string_view text, LineFeeds line_feeds, std::string_view mark) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string escaped;
-  escaped.reserve(text.size());
+  std::string safe;
+  safe.reserve(text.size());
   while (!text.empty()) {
     const Character character = first_character(text);
     const bool stays = (text.front() == '\n' && line_feeds == LineFeeds::keep) ||
@@ -64,17 +63,27 @@ std::string escaped_for_terminal(std::string_view text, LineFeeds line_feeds) {
     const std::size_t size = character.size_bytes > 0 ? character.size_bytes : 1;
     for (const char byte : text.substr(0, size)) {
       if (stays) {
-        escaped += byte;
+        safe += byte;
       } else {
         const auto value = static_cast<unsigned char>(byte);
-        escaped += "\\x";
-        escaped += kDigits[value >> 4];
-        escaped += kDigits[value & 15];
+        safe += mark;
+        safe += kDigits[value >> 4];
+        safe += kDigits[value & 15];
       }
     }
     text.remove_prefix(size);
   }
-  return escaped;
+  return safe;
+}
+
+}  // namespace
+
+std::string escaped_for_terminal(std::string_view text, LineFeeds line_feeds) {
+  return escaped(text, line_feeds, "\\x");
+}
+
+std::string escaped_in_json(std::string_view json) {
+  return escaped(json, LineFeeds::keep, "\\\\x");
 }
 
 }  // namespace sluice

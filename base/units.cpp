@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/saturating.h"
+
 namespace sluice {
 namespace {
 
@@ -104,6 +106,10 @@ std::string format_duration(TimeNs dur_ns) {
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string format_seconds(double seconds) {
+  return format_duration(saturating_whole(seconds * 1e9));
 }
 
 Result<std::int64_t> parse_bytes(std::string_view text) {

@@ -30,6 +30,8 @@ constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
 std::string format_bytes(std::int64_t bytes);  // "1.50 GB" (powers of 1000)
 std::string format_count(double count);        // "124 M"
 std::string format_duration(TimeNs dur_ns);    // "1.25 s", "350 us", "2 min 05 s"
+// The same; what is longer than TimeNs holds (292 years) is said as that.
+std::string format_seconds(double seconds);
 // "3.00 GB/s"
 std::string format_rate(double per_second, std::string_view unit = "B/s");
 // For files, which read it back: with at most `digits` digits, without zeros behind.

@@ -30,7 +30,7 @@ struct CompareArguments {
 };
 
 std::string figure_text(const ComparedFigure& figure, double value) {
-  if (figure.unit == "s") return format_duration(static_cast<TimeNs>(value * 1e9));
+  if (figure.unit == "s") return format_seconds(value);
   if (figure.unit == "B") return format_bytes(static_cast<std::int64_t>(value));
   return figure.key == "loss" ? fmt::format("{:.4f}", value) : format_count(value);
 }

@@ -107,11 +107,12 @@ std::string rate_lines(const PlatformFit& fit) {
 
 // Times are printed by the recording's own clock, which `scale` makes of the platform's.
 std::string phase_line(const std::string& name, const PhaseFit& phase, double scale) {
-  return fmt::format(
-      "  {:<9} {:>9}  {:>18} {:>10} {:>6} {:>10} {:>6}\n", name, duration(phase.recorded * scale),
-      fmt::format("{} to {}", duration(phase.low * scale), duration(phase.high * scale)),
-      duration(phase.before * scale), percent_of_share(phase.error_before()),
-      duration(phase.after * scale), percent_of_share(phase.error_after()));
+  return fmt::format("  {:<9} {:>9}  {:>18} {:>10} {:>6} {:>10} {:>6}\n", name,
+                     format_seconds(phase.recorded * scale),
+                     fmt::format("{} to {}", format_seconds(phase.low * scale),
+                                 format_seconds(phase.high * scale)),
+                     format_seconds(phase.before * scale), percent_of_share(phase.error_before()),
+                     format_seconds(phase.after * scale), percent_of_share(phase.error_after()));
 }
 
 std::string phase_lines(const PlatformFit& fit, double scale) {

@@ -32,13 +32,13 @@ std::string head_lines(const PlanReport& report) {
       fmt::format("PLANNED by simulated steps: {} on {}{}, {} device{}\n", plan.run.shape.name,
                   plan.run.platform.name, report.is_fitted ? " as fitted" : "", devices,
                   devices == 1 ? "" : "s");
-  text += fmt::format("A step: {}", duration(plan.step.total_seconds * report.time_scale));
+  text += fmt::format("A step: {}", format_seconds(plan.step.total_seconds * report.time_scale));
   text += std::isinf(plan.start_seconds)
               ? ". As it was, it would not fit"
-              : fmt::format(", was {}", duration(plan.start_seconds * report.time_scale));
+              : fmt::format(", was {}", format_seconds(plan.start_seconds * report.time_scale));
   text += fmt::format(
       ".\nLower bound with these settings: {}, set by {}. This plan is {:.0f} % above it.\n",
-      duration(plan.bound.seconds * report.time_scale), plan.bound.what, 100 * distance(plan));
+      format_seconds(plan.bound.seconds * report.time_scale), plan.bound.what, 100 * distance(plan));
   if (plan.was_stopped) text += "Stopped early: this is the best that was found so far.\n";
   return text + "\n";
 }
@@ -48,7 +48,7 @@ std::string worth_text(const tune::PlannedSetting& setting, double time_scale) {
   if (!setting.worth_seconds) return "was " + setting.from;
   if (std::isinf(*setting.worth_seconds)) return "needed to fit" + was;
   if (*setting.worth_seconds <= 0) return "as fast, and takes less" + was;
-  return "worth " + duration(*setting.worth_seconds * time_scale) + " a step" + was;
+  return "worth " + format_seconds(*setting.worth_seconds * time_scale) + " a step" + was;
 }
 
 // Beside its worth where that fits a terminal, else above it.
@@ -111,7 +111,7 @@ std::string link_lines(const PlanReport& report) {
   text += fmt::format(
       "  Activations that leave are {} of it. Forward and backward wait {} for them, {:.1f} % of a "
       "step.\n",
-      format_bytes(plan.moved_bytes), duration(plan.stall_seconds * report.time_scale),
+      format_bytes(plan.moved_bytes), format_seconds(plan.stall_seconds * report.time_scale),
       100 * plan.stall_seconds / plan.step.total_seconds);
   return text;
 }
@@ -120,9 +120,10 @@ std::string case_lines(const PlanReport& report) {
   if (report.plan.special_cases.empty()) return "";
   std::string text = "\nWith the layers as published systems choose them:\n";
   for (const tune::SpecialCase& one : report.plan.special_cases) {
-    text += fmt::format("  {:<16} {:>10}  {:<13} ", one.name,
-                        std::isinf(one.seconds) ? "-" : duration(one.seconds * report.time_scale),
-                        one.fits ? "fits" : "does not fit");
+    text +=
+        fmt::format("  {:<16} {:>10}  {:<13} ", one.name,
+                    std::isinf(one.seconds) ? "-" : format_seconds(one.seconds * report.time_scale),
+                    one.fits ? "fits" : "does not fit");
     text += one.activations + "\n";
   }
   return text;

@@ -79,7 +79,7 @@ void print_list(const std::vector<analyze::PredictedChange>& predictions, int co
   for (const analyze::PredictedChange& one : predictions) {
     print_lines("  " + wrapped(joined(one.settings), columns - 2, "    "));
     print_lines("    " + wrapped("from " + joined(one.from), columns - 4, "      "));
-    print("    a step {}, {}\n", duration(one.seconds), percent(one.change));
+    print("    a step {}, {}\n", format_seconds(one.seconds), percent(one.change));
   }
 }
 
@@ -98,7 +98,7 @@ void print_table(const std::vector<analyze::PredictedChange>& predictions, int c
         "a step", "change");
   for (const analyze::PredictedChange& one : predictions) {
     print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
-          joined(one.from), from_width, duration(one.seconds), percent(one.change));
+          joined(one.from), from_width, format_seconds(one.seconds), percent(one.change));
   }
 }
 
@@ -113,10 +113,10 @@ void print_text(const Predicted& predicted, bool is_asked) {
       wrapped(fmt::format("PREDICTED by simulation, on the platform fitted to {}:", predicted.run),
               columns, "  "));
   print_lines(
-      wrapped(
-          fmt::format("recorded {} a step; simulated {}, {}", duration(predicted.recorded_seconds),
-                      duration(predicted.simulated_seconds), percent(changes.fit_error)),
-          columns, "  ") +
+      wrapped(fmt::format("recorded {} a step; simulated {}, {}",
+                          format_seconds(predicted.recorded_seconds),
+                          format_seconds(predicted.simulated_seconds), percent(changes.fit_error)),
+              columns, "  ") +
       "\n");
   if (is_asked) return print_table(changes.each, columns);
   print_lines(turn_next_text(changes, columns));

@@ -66,12 +66,13 @@ std::string why_longer(const PlanCandidate& other, const PlanCandidate& best) {
   if (other.step->seconds <= best.step->seconds) {
     return fmt::format("as fast, and takes {}", format_bytes(other.memory.total_bytes()));
   }
-  if (compute >= update && compute >= exposed) return duration(compute) + " more is recomputed";
+  if (compute >= update && compute >= exposed)
+    return format_seconds(compute) + " more is recomputed";
   if (update >= exposed) {
-    return fmt::format("its update takes {} longer{}", duration(update),
+    return fmt::format("its update takes {} longer{}", format_seconds(update),
                        other.state_tier == best.state_tier ? "" : ", on drives");
   }
-  return fmt::format("waits {} longer{}", duration(exposed), longer_collective(other, best));
+  return fmt::format("waits {} longer{}", format_seconds(exposed), longer_collective(other, best));
 }
 
 std::string head_lines(const RankPlanReport& report) {
@@ -82,8 +83,8 @@ std::string head_lines(const RankPlanReport& report) {
       "A step: {}, {:.0f} tokens a rank and second.\n"
       "No choice that fits takes less than {} ({:+.0f} %).\n",
       run.shape.name, run.platform.name, platform::scope_text(mesh_of(report)),
-      duration(plan.best.step->seconds), tokens_a_second(run, *plan.best.step),
-      duration(plan.bound_seconds), 100 * distance(plan));
+      format_seconds(plan.best.step->seconds), tokens_a_second(run, *plan.best.step),
+      format_seconds(plan.bound_seconds), 100 * distance(plan));
   const std::string scheme = shard::scheme_of(plan.best.triple, mesh_of(report));
   text += fmt::format("\n  sharding={}{}\n  activations={}\n  state={}\n",
                       shard::triple_text(plan.best.triple),
@@ -101,7 +102,7 @@ std::string head_lines(const RankPlanReport& report) {
 std::string activation_line(const shard::ShardedStep& step) {
   if (step.activation_wait_seconds <= 0) return "";
   return fmt::format("  activations      {:>9}  in which computing waits for them, of the update\n",
-                     duration(step.activation_wait_seconds));
+                     format_seconds(step.activation_wait_seconds));
 }
 
 std::string time_lines(const shard::ShardedStep& step) {
@@ -109,8 +110,8 @@ std::string time_lines(const shard::ShardedStep& step) {
       "\nOf a step:\n  computing        {:>9}\n  update           {:>9}\n"
       "  waiting          {:>9}  for collectives that nothing hides\n{}"
       "\nCollectives of a rank, what it sends, and what they take, several at once:\n{}",
-      duration(step.compute_seconds), duration(step.update_seconds),
-      duration(step.exposed_seconds()), activation_line(step), collectives_text(step));
+      format_seconds(step.compute_seconds), format_seconds(step.update_seconds),
+      format_seconds(step.exposed_seconds()), activation_line(step), collectives_text(step));
 }
 
 std::string memory_lines(const RankPlanReport& report) {
@@ -135,7 +136,7 @@ std::string memory_lines(const RankPlanReport& report) {
 std::string other_lines(const shard::SimulatedPlan& plan) {
   std::string text;
   for (const PlanCandidate* other : shown_others(plan)) {
-    text += fmt::format("  {:>9}  {}, {}, state in {}: {}\n", duration(other->step->seconds),
+    text += fmt::format("  {:>9}  {}, {}, state in {}: {}\n", format_seconds(other->step->seconds),
                         shard::triple_text(other->triple), other->activations.text(),
                         tier_name(other->state_tier), why_longer(*other, plan.best));
   }

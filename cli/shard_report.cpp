@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "cli/output.h"
+#include "core/plan/run_extent.h"
 #include "core/platform/cluster_mesh.h"
 #include "core/shard/planner.h"
 
@@ -167,6 +168,7 @@ Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
     if (!cut.ok()) return cut.error().with_context("--ranks " + arguments.ranks);
     run.platform.cluster = *cut;
   }
+  RETURN_IF_ERROR(plan::check_step_extent(config.batch, run.shape));
   run.batch = config.batch.batch;
   run.sequence = config.batch.sequence;
   run.micro_batches = config.batch.grad_accum_steps;

@@ -49,7 +49,7 @@ std::string phase_lines(const plan::RunPlan& plan, const simulate::SimulatedStep
     text += fmt::format(
         "  {:<10} {} {:>3.0f} %  {:>9}", simulate::phase_name(static_cast<Phase>(phase)),
         bar(seconds / step.total_seconds, kBarColumns, analyze::kPhases[phase].colour.dark),
-        100 * seconds / step.total_seconds, format_duration(static_cast<TimeNs>(seconds * 1e9)));
+        100 * seconds / step.total_seconds, format_seconds(seconds));
     const std::vector<Busy> busy = busiest(plan, step, phase);
     if (seconds > 0 && busy[0].seconds > 0) {
       text += fmt::format("   {} {:.0f} % busy", busy[0].what, 100 * busy[0].seconds / seconds);
@@ -63,11 +63,8 @@ std::string phase_lines(const plan::RunPlan& plan, const simulate::SimulatedStep
 std::string wait_lines(const simulate::SimulatedStep& step) {
   const auto& [out, back] = step.activation_wait_seconds;
   if (out + back <= 0) return "";
-  const auto text_of = [](double seconds) {
-    return format_duration(static_cast<TimeNs>(seconds * 1e9));
-  };
   return fmt::format("Waits for activations: {} for them to leave, {} for them to come back.\n",
-                     text_of(out), text_of(back));
+                     format_seconds(out), format_seconds(back));
 }
 
 std::string other_order_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
@@ -78,8 +75,8 @@ std::string other_order_lines(const plan::RunPlan& plan, const simulate::Simulat
       "\nIn the other order (each micro-batch through all layers before the next one): {}, "
       "{:+.0f} %.\nParameters cross to what computes {} times in place of 2, gradients {} times "
       "in place of one.\n",
-      format_duration(static_cast<TimeNs>(other->total_seconds * 1e9)),
-      100 * (other->total_seconds / step.total_seconds - 1), 2 * count, count);
+      format_seconds(other->total_seconds), 100 * (other->total_seconds / step.total_seconds - 1),
+      2 * count, count);
 }
 
 std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
@@ -104,7 +101,7 @@ std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep&
 
 std::string life_text(double seconds) {
   constexpr double kDay = 24 * 3600;
-  if (seconds < kDay) return format_duration(static_cast<TimeNs>(seconds * 1e9));
+  if (seconds < kDay) return format_seconds(seconds);
   const double years = seconds / simulate::kSecondsOfYear;
   if (years < 1) return fmt::format("{:.3g} days", seconds / kDay);
   if (years < 100) return fmt::format("{:.3g} years", years);
@@ -167,8 +164,7 @@ std::string simulate_verdict(const plan::RunPlan& plan, const simulate::Simulate
   return fmt::format(
       "In the {} phase nothing is busy all the time: most is the {} ({:.0f} %){}.\nWhat does not "
       "overlap costs {}: the pipeline bounds it.\n",
-      name, busy[0].what, 100 * share, next,
-      format_duration(static_cast<TimeNs>((seconds - busy[0].seconds) * 1e9)));
+      name, busy[0].what, 100 * share, next, format_seconds(seconds - busy[0].seconds));
 }
 
 // A run whose steps do not become alike says so, if they differ by more than is rounded here.
@@ -196,9 +192,7 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
       plan.config.batch.batch, plan.config.batch.sequence,
       format_count(static_cast<double>(plan.geometry.subgroup_elements)),
       ranks > 1 ? fmt::format(" · one of {} ranks", ranks) : "");
-  text +=
-      fmt::format("A step takes {}{}:\n",
-                  format_duration(static_cast<TimeNs>(step.total_seconds * 1e9)), varying(step));
+  text += fmt::format("A step takes {}{}:\n", format_seconds(step.total_seconds), varying(step));
   text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
           byte_lines(plan, step) + wear_text(plan, step) +
           other_order_lines(plan, step, other_order);

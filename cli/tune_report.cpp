@@ -30,10 +30,11 @@ nlohmann::ordered_json json_with_fit(const TuneReport& report) {
 std::string change_lines(const tune::TunedMachine& tuned, double time_scale) {
   std::string text;
   for (const tune::TuneChange& change : tuned.result.changes) {
-    text += fmt::format("  --set {:<26} was {:<8} {}\n", change.key + "=" + change.to, change.from,
-                        std::isinf(change.worth_seconds)
-                            ? "needed by the other changes"
-                            : "worth " + duration(change.worth_seconds * time_scale) + " a step");
+    text +=
+        fmt::format("  --set {:<26} was {:<8} {}\n", change.key + "=" + change.to, change.from,
+                    std::isinf(change.worth_seconds)
+                        ? "needed by the other changes"
+                        : "worth " + format_seconds(change.worth_seconds * time_scale) + " a step");
   }
   return text;
 }
@@ -55,7 +56,7 @@ std::string device_row(const tune::TunedMachine& tuned, const tune::TunedMachine
   const bool has_prices = first_price > 0;
   const double cost = price * tuned.after.total_seconds / (first_price * first.after.total_seconds);
   return fmt::format("{:>7} {:>9} {:>8.2f} {:>10} {:>6}  {}{}\n", tuned.best.config.offload.devices,
-                     duration(tuned.after.total_seconds * time_scale),
+                     format_seconds(tuned.after.total_seconds * time_scale),
                      first.after.total_seconds / tuned.after.total_seconds,
                      has_prices ? fmt::format("{:.0f} USD", price) : "-",
                      has_prices ? fmt::format("{:.2f}", cost) : "-", settings_of(tuned),
@@ -74,7 +75,7 @@ std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned)
       "SIMULATED: {} on {}{}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
       tuned.best.shape.name, tuned.best.platform.name, is_fitted ? " as fitted" : "",
       tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
-      duration(before), duration(after), before / after);
+      format_seconds(before), format_seconds(after), before / after);
   if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
   text += change_lines(tuned, time_scale);
   if (is_fitted && tuned.changes("method")) {

@@ -60,8 +60,7 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
 
 std::string gain_words(const analyze::PredictedChange& change) {
   return fmt::format("{}, predicted {:+.0f} % ({})", analyze::change_words(change, "->"),
-                     change.change * 100,
-                     format_duration(static_cast<TimeNs>(change.seconds * 1e9)));
+                     change.change * 100, format_seconds(change.seconds));
 }
 
 std::string change_lines(std::string_view heading,

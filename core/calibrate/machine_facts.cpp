@@ -27,7 +27,10 @@ std::string processor_model() {
 std::string plain(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
-      [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; }, ' ');
+      [](char c) {
+        return c == '"' || c == '\\' || c == '\x7f' || static_cast<unsigned char>(c) < ' ';
+      },
+      ' ');
   return text;
 }
 

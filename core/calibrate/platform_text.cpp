@@ -40,6 +40,13 @@ std::string duplex_line(platform::Duplex duplex, double share) {
       is_full ? "full" : "half", share);
 }
 
+// Nothing of a path may end the line of a comment.
+std::string in_comment(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return text;
+}
+
 std::string head(const Calibration& calibration) {
   const MachineFacts& machine = calibration.machine;
   std::string text = fmt::format(
@@ -49,11 +56,10 @@ std::string head(const Calibration& calibration) {
       format_bytes(machine.memory_bytes));
   for (std::size_t i = 0; i < calibration.drives.size(); ++i) {
     const Directory& directory = calibration.drives[i].directory;
-    std::string path = directory.path;
-    std::ranges::replace_if(path, [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
-    text += fmt::format("# drive{}: {} ({})\n", i, path, directory.file_system);
+    text +=
+        fmt::format("# drive{}: {} ({})\n", i, in_comment(directory.path), directory.file_system);
   }
-  for (const std::string& note : calibration.notes) text += "# " + note + "\n";
+  for (const std::string& note : calibration.notes) text += "# " + in_comment(note) + "\n";
   return text + fmt::format("name = \"{}, {} processors, {} drive{}\"\n", machine.processor,
                             machine.processor_count, calibration.drives.size(),
                             calibration.drives.size() == 1 ? "" : "s");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/check.h"
 #include "base/split_mix.h"
@@ -37,13 +38,15 @@ std::int64_t held_out_tokens(std::int64_t token_count, double fraction) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(token_count) * fraction));
 }
 
-// The fewest tokens of which both parts hold one window.
-std::int64_t fewest_tokens(const SamplerOptions& options) {
+// The fewest tokens of which both parts hold one window; nothing where that many cannot be.
+std::optional<std::int64_t> fewest_tokens(const SamplerOptions& options) {
+  constexpr double kMostTokens = 1e15;  // a petabyte of text; far below 2^53, so steps of 1 count
   const double held_out_share = options.validation_fraction;
-  // Both are at most one or two below what is needed; rounding decides which.
-  auto count = static_cast<std::int64_t>(
-      std::max(static_cast<double>(options.sequence + 1) / held_out_share,
-               static_cast<double>(options.sequence) / (1 - held_out_share)));
+  const double least = std::max(static_cast<double>(options.sequence + 1) / held_out_share,
+                                static_cast<double>(options.sequence) / (1 - held_out_share));
+  if (!(least < kMostTokens)) return std::nullopt;
+  // At most one or two below what is needed; rounding decides which.
+  auto count = static_cast<std::int64_t>(least);
   const auto enough = [&](std::int64_t tokens) {
     const std::int64_t held_out = held_out_tokens(tokens, options.validation_fraction);
     return held_out > options.sequence && tokens - held_out > options.sequence;
@@ -59,12 +62,16 @@ Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
   RETURN_IF_ERROR(check_options(options));
   const std::int64_t held_out = held_out_tokens(token_count, options.validation_fraction);
   if (held_out > options.sequence && token_count - held_out > options.sequence) return ok_status();
+  const std::optional<std::int64_t> fewest = fewest_tokens(options);
   return make_error(ErrorCode::config,
                     "{}: {} tokens are too few for one training and one validation window of {} "
-                    "tokens with {:g} of the text held out; the text must have at least {} tokens, "
-                    "or the sequence must be shorter",
+                    "tokens with {:g} of the text held out; {}",
                     path, token_count, options.sequence + 1, options.validation_fraction,
-                    fewest_tokens(options));
+                    fewest ? fmt::format("the text must have at least {} tokens, or the sequence "
+                                         "must be shorter",
+                                         *fewest)
+                           : "no text is long enough for that: set a validation_fraction nearer "
+                             "to its default, 0.05");
 }
 
 Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& options) {

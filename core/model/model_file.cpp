@@ -56,6 +56,9 @@ constexpr std::array kNumberKeys = {
     NumberKey{"ffn", &ModelShape::ffn, 4'000'000, is_llama},
 };
 
+// A thousand trillions: the optimizer state of so many stays within 64 bits.
+constexpr std::int64_t kParametersMax = 1'000'000'000'000'000;
+
 constexpr std::int64_t kLargestPatchesASide = 1000;  // the setting `sequence` goes to 2^20
 
 std::string place(const std::string& path, const toml::source_region& source) {
@@ -195,6 +198,12 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   if (reads_images(shape.family)) {
     const std::int64_t patches_a_side = shape.image / shape.patch;
     shape.sequence = patches_a_side * patches_a_side + 1;
+  }
+  const std::int64_t parameters = shape.flat_layout().parameter_count;
+  if (parameters > kParametersMax) {
+    return make_error(ErrorCode::config,
+                      "{}: a model of these extents has {} parameters, and it may have {}", path,
+                      parameters, kParametersMax);
   }
   return shape;
 }

@@ -9,6 +9,7 @@
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/rank_share.h"
+#include "core/plan/run_extent.h"
 #include "core/runtime/kernel_cost.h"
 
 namespace sluice::plan {
@@ -105,9 +106,10 @@ std::vector<LayerCost> layer_costs(const RunPlan& plan) {
   const platform::Engine& engine = plan.platform.engine(id);
   // One kernel with two parts; a platform without a rate for the second does not charge it.
   const auto kernel_ns = [&](double flop, double elements) {
-    return runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
-           runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
-           engine.launch_ns;
+    return std::min(runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
+                        runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
+                        engine.launch_ns,
+                    runtime::kLongestKernelNs);
   };
   const settings::BatchConfig& batch = plan.config.batch;
   std::vector<LayerCost> costs;
@@ -204,6 +206,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   plan.shape = shape;
   plan.layout = plan.shape.flat_layout();
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
+  RETURN_IF_ERROR(check_step_extent(config.batch, plan.shape));
   ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
                                       platform, static_cast<std::int32_t>(config.offload.devices)));
   plan.platform = with_needed_accelerator(plan.platform, config);
@@ -218,6 +221,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
   plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   settings::RunConfig chosen = config;
   chosen.shards.parameters = platform::scope_text(plan.share.triple.parameters);
   chosen.shards.gradients = platform::scope_text(plan.share.triple.gradients);

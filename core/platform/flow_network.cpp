@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/saturating.h"
 #include "core/platform/chunk_curve.h"
 
 namespace sluice::platform {
@@ -29,7 +30,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   for (const LinkId id : request.route) {
     resources.push_back(fair_share_.resource_of(id, request.direction));
     const Link& link = links_[id];
-    latency_ns += link.latency_ns;
+    latency_ns = saturating_sum(latency_ns, link.latency_ns);
     if (request.chunk_bytes > 0)
       cap = std::min(cap, chunk_bandwidth(link, request.direction, request.chunk_bytes));
   }
@@ -42,7 +43,7 @@ FlowId FlowNetwork::start(const FlowRequest& request, TimeNs now_ns) {
   }
 
   const FlowId flow{next_flow_++};
-  timeline_.add({.join_ns = now_ns + latency_ns,
+  timeline_.add({.join_ns = std::min(saturating_sum(now_ns, latency_ns), kLatest),
                  .flow = flow,
                  .slot = slot,
                  .size_bytes = burst_credit_.begin(request.route, request.direction,

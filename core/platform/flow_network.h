@@ -35,6 +35,7 @@ struct FlowRequest {
 class FlowNetwork {
  public:
   static constexpr TimeNs kNever = FlowTimeline::kNever;
+  static constexpr TimeNs kLatest = FlowTimeline::kLatest;
 
   explicit FlowNetwork(std::span<const Link> links);
   FlowNetwork(FlowNetwork&&) = default;  // no copies: the timeline points into slots_

@@ -10,6 +10,9 @@ namespace {
 // Above this a rate is a slip of the prefix, and sums of rates would lose digits.
 constexpr double kRateMax = 1e18;
 
+// Above this a time is a slip of the unit, and sums of times would leave 64 bits.
+constexpr TimeNs kDurationMaxNs = 86'400'000'000'000;
+
 Result<double> parse_link_rate(std::string_view written) {
   ASSIGN_OR_RETURN(const double bytes_per_s, parse_byte_rate(written));
   return check_rate(bytes_per_s, written);
@@ -130,7 +133,12 @@ Result<Link> parse_link(const TomlTable& table, std::vector<std::string> other_k
 
 Result<TimeNs> parse_optional_duration(const TomlTable& table, std::string_view key) {
   if (!table.has(key)) return TimeNs{0};
-  ASSIGN_OR_RETURN(const TimeNs dur_ns, table.quantity(key, parse_duration));
+  const auto parse = [](std::string_view written) -> Result<TimeNs> {
+    ASSIGN_OR_RETURN(const TimeNs dur_ns, parse_duration(written));
+    if (dur_ns <= kDurationMaxNs) return dur_ns;
+    return make_error(ErrorCode::config, "'{}' is out of range: at most a day, 86400 s", written);
+  };
+  ASSIGN_OR_RETURN(const TimeNs dur_ns, table.quantity(key, parse));
   return dur_ns;
 }
 

@@ -21,7 +21,7 @@ std::string quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+    quoted += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
   }
   return quoted + "\"";
 }

@@ -31,7 +31,9 @@ class RealClock : public Clock {
 // How well the emulated clock kept to the model, in one stage or in all.
 struct EmulationReport {
   std::int64_t operation_count = 0;
-  std::int64_t late_count = 0;  // ended later than modelled by > 1 % of their time and > 50 us
+  // Ended later than modelled by > 1 % of their time and > 50 us, or when the model's time was
+  // beyond what 64 bits count.
+  std::int64_t late_count = 0;
   TimeNs worst_late_ns = 0;
 };
 

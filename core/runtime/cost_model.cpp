@@ -21,6 +21,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/saturating.h"
 
 namespace sluice::runtime {
 
@@ -141,7 +142,7 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
     start_next(queue, now_ns);
     return;
   }
-  TimeNs begin_ns = now_ns + extra_ns;
+  TimeNs begin_ns = std::min(saturating_sum(now_ns, extra_ns), platform::FlowNetwork::kLatest);
   TimeNs end_ns = begin_ns;
   std::int32_t unit = 0;
   if (is_kernel) {
@@ -150,7 +151,7 @@ void CostModel::start(OperationState* state, TimeNs now_ns, TimeNs extra_ns) {
     unit = first_free(free_ns, begin_ns);
     TimeNs& unit_free_ns = free_ns[static_cast<std::size_t>(unit)];
     begin_ns = std::max(begin_ns, unit_free_ns);
-    end_ns = begin_ns + cost.engine_dur_ns;
+    end_ns = std::min(saturating_sum(begin_ns, cost.engine_dur_ns), platform::FlowNetwork::kLatest);
     unit_free_ns = end_ns;
   }
   pending_.push_back({begin_ns, end_ns, order, state, unit});

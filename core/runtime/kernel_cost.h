@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <string>
 
+#include "base/saturating.h"
 #include "core/platform/platform.h"
 #include "core/runtime/operation.h"
 
 namespace sluice::runtime {
 
+// A hundred days: the longest that the cost model counts in 64 bits.
+inline constexpr TimeNs kLongestKernelNs = 8'640'000'000'000'000;
+
 // `amount` in the unit of the engine's rate for that kernel. An engine without a rate for it is
-// charged its launch only. A hundred days at most: what the cost model counts in 64 bits.
+// charged its launch only.
 inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
                         const std::string& kernel, double amount) {
   Cost cost;
@@ -20,7 +24,9 @@ inline Cost kernel_cost(platform::EngineId id, const platform::Engine& engine,
   cost.engine_dur_ns = engine.launch_ns;
   const auto rate = engine.rate.find(kernel);
   if (rate != engine.rate.end()) {
-    cost.engine_dur_ns += static_cast<TimeNs>(std::min(amount / rate->second * 1e9, 8.64e15));
+    cost.engine_dur_ns =
+        std::min(saturating_sum(cost.engine_dur_ns, saturating_whole(amount / rate->second * 1e9)),
+                 kLongestKernelNs);
   }
   return cost;
 }

@@ -220,6 +220,42 @@ void fill_names(RunFiles& files, const std::string& path) {
   if (files.database.empty()) files.database = files.output + "/run.db";
 }
 
+// An array of a subgroup takes whole pages on its drive, and in memory.
+void note_small_subgroups(Reading& reading) {
+  constexpr std::int64_t kElementBytes = 4;
+  const std::int64_t elements = reading.config.offload.subgroup_elements;
+  if (elements >= kPageBytes / kElementBytes) return;
+  const std::int64_t sensible = OffloadConfig().subgroup_elements;
+  reading.config.warnings.push_back(fmt::format(
+      "{}: each array of a subgroup takes {} of the {} bytes of its page; it counts elements, not "
+      "MiB: {} makes arrays of {} MiB",
+      reading.place("subgroup_elements"), elements * kElementBytes, kPageBytes, sensible,
+      sensible * kElementBytes >> 20));
+}
+
+// Each number of a start as if it had been read.
+Status check_values(const Reading& reading) {
+  RunConfig scratch;
+  for (const Setting& setting : detail::setting_table()) {
+    const auto value = detail::parse_value(setting, detail::value_text(setting, reading.config));
+    const Status stored =
+        value.ok() ? detail::store_value(setting, *value, scratch) : Status(value.error());
+    if (!stored.ok()) return stored.error().with_context(reading.path);
+  }
+  return ok_status();
+}
+
+// What stands in no single place of a run that has been read.
+Result<RunConfig> finish(Reading& reading) {
+  RETURN_IF_ERROR(check_required(reading));
+  fill_rule_defaults(reading);
+  fill_names(reading.config.files, reading.path);
+  RETURN_IF_ERROR(check_together(reading));
+  note_unused_settings(reading);
+  note_small_subgroups(reading);
+  return std::move(reading.config);
+}
+
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
@@ -230,12 +266,18 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
   ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
   RETURN_IF_ERROR(read_file(reading, table));
   for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
-  RETURN_IF_ERROR(check_required(reading));
-  fill_rule_defaults(reading);
-  fill_names(reading.config.files, path_for_messages);
-  RETURN_IF_ERROR(check_together(reading));
-  note_unused_settings(reading);
-  return std::move(reading.config);
+  return finish(reading);
+}
+
+Result<RunConfig> override_run_config(const RunConfig& start, const std::string& path_for_messages,
+                                      std::span<const std::string> overrides,
+                                      const std::string& option) {
+  Reading reading;
+  reading.path = path_for_messages;
+  reading.config = start;
+  RETURN_IF_ERROR(check_values(reading));
+  for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
+  return finish(reading);
 }
 
 Status check_setting(const std::string& text, const std::string& option) {

@@ -195,6 +195,12 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
                                    std::span<const std::string> overrides,
                                    const std::string& option = "--set");
 
+// The same over `start` in the place of a file. The optimizer's lr, eps and weight_decay are those
+// that suit it, unless `overrides` say them. Errors about `start` begin with `path_for_messages`.
+Result<RunConfig> override_run_config(const RunConfig& start, const std::string& path_for_messages,
+                                      std::span<const std::string> overrides,
+                                      const std::string& option = "--set");
+
 // Whether "key=value" is a setting, and the value one of its own; what it goes with is not looked
 // at. Errors begin with `OPTION key=value:`.
 Status check_setting(const std::string& text, const std::string& option);

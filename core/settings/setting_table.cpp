@@ -4,20 +4,21 @@
 #include "core/settings/detail/setting_table.h"
 
 #include <array>
-#include <limits>
 
 namespace sluice::settings::detail {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMebi = 1 << 20;
+// The optimizer's numbers are fp32 where they are used; beyond these they would be 0 or infinite.
+constexpr double kFp32Min = 1e-30;
+constexpr double kFp32Max = 1e30;
+// A petabyte: sums of some of them stay within 64 bits.
+constexpr double kBytesMax = 1e15;
 
 constexpr Range between(double min, double max) { return {.min = min, .max = max}; }
-constexpr Range at_least(double min) { return {.min = min, .max = kUnbounded}; }
-constexpr Range auto_or_at_least(double min) {
-  return {.min = min, .max = kUnbounded, .automatic = true};
+constexpr Range auto_or_between(double min, double max) {
+  return {.min = min, .max = max, .automatic = true};
 }
-constexpr Range above(double min) { return {.min = min, .max = kUnbounded, .open_min = true}; }
 constexpr Range from_to_below(double min, double max) {
   return {.min = min, .max = max, .open_max = true};
 }
@@ -66,7 +67,7 @@ const Setting kSettings[] = {
     {"record_steps", "run", integer, AT(record_steps), between(0, 1e9), "steps",
      "Steps at the end of the run that the database keeps in full; of those before them it keeps "
      "the rows of step and coarse levels of detail. 0 keeps all in full."},
-    {"record_size", "run", bytes, AT(record_size_bytes), at_least(0), "bytes",
+    {"record_size", "run", bytes, AT(record_size_bytes), between(0, kBytesMax), "bytes",
      "Size that the database may have: fewer steps are kept in full where it would be passed. 0 is "
      "no limit."},
 
@@ -81,8 +82,9 @@ const Setting kSettings[] = {
      "The step at which the run ends, counted from the very first one, also after a resume."},
     {"seed", "schedule", integer, AT(schedule.seed), between(0, 9007199254740992.0), "",
      "Gives the first weights and the order of the text."},
-    {"lr", "schedule", number, AT(update.lr), above(0), "", "Learning rate after warm-up."},
-    {"min_lr", "schedule", number, AT(schedule.min_lr), at_least(0), "",
+    {"lr", "schedule", number, AT(update.lr), between(kFp32Min, kFp32Max), "",
+     "Learning rate after warm-up."},
+    {"min_lr", "schedule", number, AT(schedule.min_lr), between(0, kFp32Max), "",
      "Learning rate at the end of the cosine."},
     {"warmup_steps", "schedule", integer, AT(schedule.warmup_steps), between(0, 1e9), "steps",
      "Steps over which the learning rate rises linearly."},
@@ -99,11 +101,11 @@ const Setting kSettings[] = {
      "Decay of the second moment (adamw only)."},
     {"momentum", "optimizer", number, AT(update.momentum), from_to_below(0, 1), "",
      "Part of the last update's direction that is kept (sgd only)."},
-    {"eps", "optimizer", number, AT(update.eps), at_least(1e-30), "",
+    {"eps", "optimizer", number, AT(update.eps), between(kFp32Min, kFp32Max), "",
      "Added to the root of the second moment (adamw) or of the sum of squares (adagrad)."},
     {"weight_decay", "optimizer", number, AT(update.weight_decay), between(0, 1), "",
      "Decay of every parameter: apart from the gradient (adamw), or as a part of it (L2)."},
-    {"max_grad_norm", "optimizer", number, AT(arithmetic.max_grad_norm), at_least(0), "",
+    {"max_grad_norm", "optimizer", number, AT(arithmetic.max_grad_norm), between(0, kFp32Max), "",
      "The gradients' global norm is clipped to this; 0 means no clipping."},
 
     {"precision", "arithmetic", word,
@@ -120,12 +122,12 @@ const Setting kSettings[] = {
      "mix names layers, such as offload:1-3,recompute:4-7,keep; the last word is for all others. "
      "Layer 0 is the embedding, the last one the head."},
     {"activation_buffer", "arithmetic", bytes, AT(arithmetic.activation_buffer_bytes),
-     between(0, 1e15), "bytes",
+     between(0, kBytesMax), "bytes",
      "Host memory that offloaded activations take on their way to and from the drives, beside the "
      "layer that is computed; 0 means twice the widest layer's. If all of them fit into what is "
      "asked for, nothing moves."},
-    {"activation_host", "arithmetic", bytes, AT(arithmetic.activation_host_bytes), between(0, 1e15),
-     "bytes",
+    {"activation_host", "arithmetic", bytes, AT(arithmetic.activation_host_bytes),
+     between(0, kBytesMax), "bytes",
      "Host memory for offloaded activations that go no further: what backward needs first stays in "
      "it, up to so much, and the rest goes to the drives. Needs an accelerator: what the processor "
      "computes is in host memory already."},
@@ -134,8 +136,8 @@ const Setting kSettings[] = {
      "steps", "Steps between validations; 0 means only at the end."},
     {"validation_batches", "validation", integer, AT(validation.batches), between(1, 1e6),
      "batches", "Batches in a validation, or as many as the held-out text gives."},
-    {"validation_fraction", "validation", number, AT(validation.fraction),
-     Range{.min = 0, .max = 0.5, .open_min = true}, "", "Part of the text's end that is held out."},
+    {"validation_fraction", "validation", number, AT(validation.fraction), between(1e-9, 0.5), "",
+     "Part of the text's end that is held out."},
 
     {"sample_tokens", "sample", integer, AT(sample.tokens), between(0, 65536), "tokens",
      "Tokens of text written by the model at the end; 0 means none."},
@@ -154,8 +156,8 @@ const Setting kSettings[] = {
     {"xclbin", "offload", path, AT(offload.xclbin), kNone, "",
      "With backend=xrt: the file that the cards are programmed with; it holds the update kernels "
      "(docs/hls.md)."},
-    {"device_patience", "offload", number, AT(offload.device_patience),
-     Range{.min = 0, .max = 86400, .open_min = true}, "seconds",
+    {"device_patience", "offload", number, AT(offload.device_patience), between(0.001, 86400),
+     "seconds",
      "What a card (backend=xrt) or an accelerator has not ended after so long ends the run, by "
      "name."},
     {"pipeline", "offload", word,
@@ -190,8 +192,8 @@ const Setting kSettings[] = {
      kNone, "",
      "Where the 16-bit parameters are: all of them in host memory, or on the drives, from which a "
      "layer comes before its forward and again before its backward (docs/parameters.md)."},
-    {"parameter_buffer", "offload", bytes, AT(offload.parameter_buffer_bytes), between(0, 1e15),
-     "bytes",
+    {"parameter_buffer", "offload", bytes, AT(offload.parameter_buffer_bytes),
+     between(0, kBytesMax), "bytes",
      "With parameter_tier=storage: host memory that layers' parameters take, beside those of the "
      "embedding; at least the widest layer. 0 means twice the widest layer."},
     {"density", "offload", number, AT(offload.density), Range{.min = 1e-6, .max = 1}, "",
@@ -222,7 +224,8 @@ const Setting kSettings[] = {
     {"commit_every", "offload", integer, AT(offload.commit_every), between(1, 1000), "steps",
      "Steps from one commit of the state to the next; a crash loses those since the last one "
      "(docs/offload.md)."},
-    {"state_cache", "offload", bytes, AT(offload.state_cache_bytes), auto_or_at_least(0), "bytes",
+    {"state_cache", "offload", bytes, AT(offload.state_cache_bytes), auto_or_between(0, kBytesMax),
+     "bytes",
      "Memory that keeps optimizer state between steps: of the host in all (method=host), or of "
      "each "
      "device (method=csd). auto is what the memory plan leaves under host_memory and device_memory "
@@ -272,19 +275,21 @@ const Setting kSettings[] = {
     {"clock", "clock", word,
      WORDS(clock.kind, WORD("real", ClockKind::real), WORD("emulated", ClockKind::emulated)), kNone,
      "", "As fast as this machine is, or no faster than the platform file says."},
-    {"time_scale", "clock", number, AT(clock.time_scale), above(0), "",
+    {"time_scale", "clock", number, AT(clock.time_scale), between(0.001, 1e6), "",
      "The modelled hardware is this many times slower (emulated clock only)."},
 
-    {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), at_least(0), "bytes",
+    {"host_memory", "resources", bytes, AT(resources.host_memory_bytes), between(0, kBytesMax),
+     "bytes",
      "The run stays below this much resident memory, or refuses to start; 0 means all that this "
      "process may have. No more than a limit of its own or of its cgroups (docs/guide.md)."},
-    {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), at_least(0), "bytes",
-     "Memory of each device that a run may use; 0 means what the platform file says."},
+    {"device_memory", "resources", bytes, AT(resources.device_memory_bytes), between(0, kBytesMax),
+     "bytes", "Memory of each device that a run may use; 0 means what the platform file says."},
     {"device", "resources", text, AT(resources.device), kNone, "",
      "What computes forward and backward: cpu, a GPU (cuda, cuda:1), or soft, a software "
      "accelerator that stands in for one (docs/accelerator.md)."},
-    {"accelerator_memory", "resources", bytes, AT(resources.accelerator_memory_bytes), at_least(0),
-     "bytes", "Memory of that device that a run may use, unless it is cpu; 0 means all it has."},
+    {"accelerator_memory", "resources", bytes, AT(resources.accelerator_memory_bytes),
+     between(0, kBytesMax), "bytes",
+     "Memory of that device that a run may use, unless it is cpu; 0 means all it has."},
     {"threads", "resources", integer, AT(resources.threads), between(0, 1024), "threads",
      "Threads that compute; 0 means one for each processor that this process may use."},
     {"worker_threads", "resources", integer, AT(resources.worker_threads), between(0, 1024),

@@ -42,11 +42,7 @@ std::string limit_text(const Setting& setting, double limit) {
 std::string number_range_text(const Setting& setting) {
   const Range& range = setting.range;
   const std::string min = limit_text(setting, range.min);
-  if (std::isinf(range.max)) {
-    return range.open_min ? fmt::format("above {}", min) : fmt::format("at least {}", min);
-  }
   const std::string max = limit_text(setting, range.max);
-  if (range.open_min) return fmt::format("above {}, at most {}", min, max);
   if (range.open_max) return fmt::format("at least {}, below {}", min, max);
   if (range.multiple > 1) {
     return fmt::format("{} to {}, a multiple of {}", min, max,
@@ -63,7 +59,7 @@ template <typename Number>
 bool is_inside(const Range& range, Number value) {
   const auto number = static_cast<double>(value);
   if (!std::isfinite(number)) return false;
-  if (range.open_min ? number <= range.min : number < range.min) return false;
+  if (number < range.min) return false;
   return range.open_max ? number < range.max : number <= range.max;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/saturating.h"
 #include "base/units.h"
 
 namespace sluice::shard {
@@ -157,7 +158,7 @@ TimeNs update_ns(const platform::Platform& platform, const StepShape& step, cons
   if (tier == StateTier::drives) {
     seconds = std::max(seconds, drive_seconds(platform, static_cast<double>(kStateBytes * owned)));
   }
-  return cluster.step_ns + std::llround(seconds * 1e9);
+  return saturating_sum(cluster.step_ns, saturating_whole(std::round(seconds * 1e9)));
 }
 
 }  // namespace sluice::shard

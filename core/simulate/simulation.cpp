@@ -102,6 +102,11 @@ constexpr int kShownOfVarying = 6;  // twice a cycle of three, three times one o
 constexpr std::int64_t kSubgroupElements = 85'000'000;
 constexpr std::int64_t kSubgroupElementsWithCopy = 75'000'000;
 
+// What takes a minute or a few. A step has about so many operations a subgroup, and two a layer and
+// micro-batch.
+constexpr std::int64_t kOperationsMax = 50'000'000;
+constexpr std::int64_t kOperationsASubgroup = 12;
+
 bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <= b_ns; }
 
 // What the update computes with does not change how long it takes, so every simulated step is one
@@ -149,6 +154,7 @@ class Machine {
 
   Status take_step(train::StepOutcome& outcome) {
     RETURN_IF_ERROR(runtime_.run(take_step_(*context_, step_, outcome)));
+    RETURN_IF_ERROR(check_time());
     step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
     return ok_status();
   }
@@ -165,6 +171,16 @@ class Machine {
         runtime_(std::make_unique<runtime::SimulatedClock>(plan.platform, runtime::Disturbance{})),
         factory_(csd::Payload::none),
         step_(step_plan(plan)) {}
+
+  // Times saturate, and sums of what is near their end would not.
+  Status check_time() {
+    constexpr TimeNs kLongestNs = platform::FlowNetwork::kLatest / 4;
+    if (runtime_.now_ns() <= kLongestNs) return ok_status();
+    return make_error(ErrorCode::config,
+                      "{}: by its rates the simulated steps take more than {} years in all, which "
+                      "is beyond what can be counted",
+                      context_->platform.source, kLongestNs / 1'000'000'000 / 86'400 / 365);
+  }
 
   void attach_shards(const plan::RunPlan& plan, const RankPart& part) {
     const auto sized = [](std::int64_t count) {
@@ -189,15 +205,42 @@ class Machine {
 
 // Where steps differ by where they stand between two commits, whole rounds of them are taken, and
 // whole rounds are shown.
-Result<int> warm_up_in_rounds(const plan::RunPlan& plan, Machine& machine) {
+struct Rounds {
+  int warm_ups = 0;
+  int shown = 0;
+};
+Rounds rounds_of(const plan::RunPlan& plan) {
   const bool is_overlapped = plan.options.pipeline == offload::Pipeline::nbuffer;
   const int round = plan.options.commit_every;
-  const int warm_ups = static_cast<int>(round_up(is_overlapped ? kWarmUpsMax : 1, round));
-  for (int i = 0; i < warm_ups; ++i) {
+  return {static_cast<int>(round_up(is_overlapped ? kWarmUpsMax : 1, round)),
+          static_cast<int>(round_up(is_overlapped ? kShownOfVarying : 1, round))};
+}
+
+Result<int> warm_up_in_rounds(const plan::RunPlan& plan, Machine& machine) {
+  const Rounds rounds = rounds_of(plan);
+  for (int i = 0; i < rounds.warm_ups; ++i) {
     train::StepOutcome outcome;
     RETURN_IF_ERROR(machine.take_step(outcome));
   }
-  return static_cast<int>(round_up(is_overlapped ? kShownOfVarying : 1, round));
+  return rounds.shown;
+}
+
+// The steps that are taken at least.
+Status check_effort(const plan::RunPlan& plan) {
+  const Rounds rounds = rounds_of(plan);
+  const std::int64_t steps =
+      plan.options.commit_every > 1 ? rounds.warm_ups + rounds.shown : kWarmUpsMin + 1;
+  const std::int64_t passes = plan.config.batch.grad_accum_steps * plan.layout.layer_count();
+  const std::int64_t operations =
+      steps * (kOperationsASubgroup * plan.geometry.subgroup_count() + 2 * passes);
+  if (operations <= kOperationsMax) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{} steps of {} subgroups and {} layers in {} micro-batches each are some {} "
+                    "million operations, and a simulation takes {} million at most: raise "
+                    "subgroup_elements, or lower commit_every or grad_accum_steps",
+                    steps, plan.geometry.subgroup_count(), plan.layout.layer_count(),
+                    plan.config.batch.grad_accum_steps, operations / 1'000'000,
+                    kOperationsMax / 1'000'000);
 }
 
 // Takes steps until one has taken as long as the one before it. How many are shown then.
@@ -250,6 +293,7 @@ Status take_shown(const plan::RunPlan& plan, Machine& machine, ShownSteps& shown
 Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
                                      const SimulationRecording* recording,
                                      runtime::OperationSink* listener, const RankPart* part) {
+  RETURN_IF_ERROR(check_effort(asked));
   ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
@@ -271,13 +315,19 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
                                               const std::string& platform_path,
                                               std::span<const std::string> overrides) {
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
+  // Values, not a text to be read: a name or a path may hold whatever ends a text.
+  settings::RunConfig assumed;
+  assumed.files.name = shape.name;
+  assumed.files.model = std::filesystem::absolute(model_path).string();
+  assumed.files.platform = std::filesystem::absolute(platform_path).string();
+  assumed.files.text = "none";
+  assumed.batch.batch = 4;
+  assumed.batch.sequence = shape.sequence;
+  assumed.arithmetic.activations = model::Activations::recompute;
+  assumed.offload.bounce_memory_bytes = 6'400'000'000;
   const auto config_with = [&](std::int64_t subgroup_elements) {
-    const std::string assumed = fmt::format(
-        "name = '{}'\nmodel = '{}'\nplatform = '{}'\ntext = 'none'\nbatch = 4\nsequence = {}\n"
-        "activations = 'recompute'\nsubgroup_elements = {}\nbounce_memory = '6.4GB'\n",
-        shape.name, std::filesystem::absolute(model_path).string(),
-        std::filesystem::absolute(platform_path).string(), shape.sequence, subgroup_elements);
-    return settings::parse_run_config(assumed, "simulate", overrides);
+    assumed.offload.subgroup_elements = subgroup_elements;
+    return settings::override_run_config(assumed, "simulate", overrides);
   };
   ASSIGN_OR_RETURN(settings::RunConfig config, config_with(kSubgroupElements));
   const bool has_copy = config.offload.method == settings::Method::csd &&

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/saturating.h"
 #include "core/plan/run_plan.h"
 #include "storage/rundb/completeness.h"
 #include "storage/rundb/reader.h"
@@ -154,7 +155,7 @@ class RecordedRunReader {
   bool is_real() { return meta_["clock"] == "real"; }
 
   TimeNs scaled(TimeNs ts, TimeNs begin) const {
-    return static_cast<TimeNs>(static_cast<double>(ts - begin) / run_.time_scale);
+    return saturating_whole(static_cast<double>(ts - begin) / run_.time_scale);
   }
 
   Status read_operations(const std::vector<rundb::StepRow>& steps) {

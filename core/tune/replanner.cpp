@@ -48,11 +48,9 @@ class LiveKnobs {
 };
 
 std::string reason(const Replan& plan, double factor) {
-  const auto time_text = [](double seconds) {
-    return format_duration(static_cast<TimeNs>(seconds * 1e9));
-  };
   return fmt::format("replan: drives do {:.0f} % of what they did; predicted {} a step, not {}",
-                     factor * 100, time_text(plan.seconds), time_text(plan.seconds_before));
+                     factor * 100, format_seconds(plan.seconds),
+                     format_seconds(plan.seconds_before));
 }
 
 }  // namespace

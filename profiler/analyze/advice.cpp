@@ -102,9 +102,8 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
   found.push_back(
       plain_finding(fmt::format("Since step {} a step takes {} {} ({} before, {} now).",
                                 analysis.change_steps.back() + 1, percent(std::abs(change)),
-                                change > 0 ? "longer" : "less",
-                                format_duration(static_cast<TimeNs>(last.before * 1e9)),
-                                format_duration(static_cast<TimeNs>(last.after * 1e9))),
+                                change > 0 ? "longer" : "less", format_seconds(last.before),
+                                format_seconds(last.after)),
                     change > 0));
   found.back().step = analysis.change_steps.back();
 }

@@ -12,9 +12,7 @@
 namespace sluice::analyze {
 namespace {
 
-std::string seconds_text(double seconds) {
-  return format_duration(static_cast<TimeNs>(std::abs(seconds) * 1e9));
-}
+std::string seconds_text(double seconds) { return format_seconds(std::abs(seconds)); }
 
 std::string noise_text(const ComparedFigure& figure, std::string_view plus_minus) {
   return figure.noise > 0 && figure.a != 0

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -90,6 +92,18 @@ Status export_table(rundb::Reader& reader, const rundb::TableInfo& table, const 
   return file.close();
 }
 
+// What a spreadsheet would take for a formula and compute, or for the mark of a text and leave out.
+bool is_marked(const std::string& text) {
+  if (text.empty() || std::string_view("'=+-@\t\r").find(text.front()) == std::string_view::npos)
+    return false;
+  // A number with its sign is one; from_chars knows no plus.
+  const char* first = text.data() + (text.front() == '+' ? 1 : 0);
+  if (text.starts_with("+-")) return true;
+  double number = 0;
+  const auto [end, error] = std::from_chars(first, text.data() + text.size(), number);
+  return error != std::errc() || end != text.data() + text.size() || !std::isfinite(number);
+}
+
 }  // namespace
 
 std::string csv_field(const rundb::Cell& cell) {
@@ -97,8 +111,9 @@ std::string csv_field(const rundb::Cell& cell) {
   if (const auto* real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
   const auto* text = std::get_if<std::string>(&cell);
   if (text == nullptr) return "";
-  if (!text->empty() && text->find_first_of(",\"\r\n") == std::string::npos) return *text;
-  return quoted_name(*text);
+  const std::string marked = is_marked(*text) ? "'" + *text : *text;
+  if (!marked.empty() && marked.find_first_of(",\"\r\n") == std::string::npos) return marked;
+  return quoted_name(marked);
 }
 
 Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_exists,

@@ -15,7 +15,9 @@
 namespace sluice::report {
 
 // A field with quotes around it, where it needs them. NULL is an empty field, and an empty text is
-// a quoted one.
+// a quoted one. A text that begins with one of ' = + - @, a tab or a carriage return, and is no
+// number, has an apostrophe before it: names are text of others, and a spreadsheet computes what
+// looks like a formula.
 std::string csv_field(const rundb::Cell& cell);
 
 // `folder` is made if it is not there. One that holds anything is refused, unless its files may be

@@ -14,8 +14,10 @@
 // Thread contract: used by one thread.
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "base/check.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/units.h"
@@ -41,8 +43,12 @@ struct Geometry {
   std::int32_t variable_count = 3;
   std::int32_t device_count = 1;
 
+  // Whoever makes a geometry has seen to it that they are few enough (core/plan/run_extent.h,
+  // storage/state/detail/file_header.cpp).
   std::int32_t subgroup_count() const {
-    return static_cast<std::int32_t>(divide_up(parameter_count, subgroup_elements));
+    const std::int64_t count = divide_up(parameter_count, subgroup_elements);
+    CHECK_LE(count, std::numeric_limits<std::int32_t>::max());
+    return static_cast<std::int32_t>(count);
   }
   std::int64_t first_element(SubgroupId subgroup) const {
     return index_of(subgroup) * subgroup_elements;

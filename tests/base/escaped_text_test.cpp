@@ -28,6 +28,12 @@ TEST_CASE("no control character reaches a terminal") {
   CHECK(escaped_for_terminal("a\u061cb"sv) == "a\\xd8\\x9cb");
 }
 
+TEST_CASE("in JSON what a terminal may not see is text when it is parsed") {
+  CHECK(escaped_in_json("{\"\u00e9\":\"a\u202eb\u009b\"}"sv) ==
+        "{\"\u00e9\":\"a\\\\xe2\\\\x80\\\\xaeb\\\\xc2\\\\x9b\"}");
+  CHECK(escaped_in_json("[\"C:\\\\x1b\\n\\u0007\",\n1]"sv) == "[\"C:\\\\x1b\\n\\u0007\",\n1]");
+}
+
 TEST_CASE("line feeds stay where a text has lines") {
   CHECK(escaped_for_terminal("one\ntwo"sv) == "one\\x0atwo");
   CHECK(escaped_for_terminal("one\ntwo\x1b"sv, LineFeeds::keep) == "one\ntwo\\x1b");

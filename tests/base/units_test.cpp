@@ -28,6 +28,8 @@ TEST_CASE("what is not a number of bytes is refused with the way to write it") {
 
 TEST_CASE("a duration at either end of what a number holds is written") {
   CHECK(format_duration(std::numeric_limits<TimeNs>::max()) == "2562047 h 47 min");
+  CHECK(format_seconds(0.0125) == "12.5 ms");
+  CHECK(format_seconds(1e300) == "2562047 h 47 min");
   CHECK(format_duration(-std::numeric_limits<TimeNs>::max()) == "-2562047 h 47 min");
   CHECK(format_duration(std::numeric_limits<TimeNs>::min()) == "-2562047 h 47 min");
 }

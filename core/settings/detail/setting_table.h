@@ -26,11 +26,11 @@ struct WordField {
 using Field = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*,
                            model::LayerActivations*, WordField>;
 
-// Numbers only. An open end is not itself allowed.
+// Numbers only, and always with two ends: what is made of a number is right at both of them. An
+// open end is not itself allowed.
 struct Range {
   double min = 0;
   double max = 0;
-  bool open_min = false;
   bool open_max = false;
   std::int64_t multiple = 1;
   bool automatic = false;  // the word "auto" is a value too, kept as kAutomatic (bytes only)

@@ -8,10 +8,11 @@
 namespace sluice::report::detail {
 namespace {
 
-// Inside a script element: nothing that could end it, and no line end that only JSON allows.
+// Inside a script element: nothing that could end it, no line end that only JSON allows, and
+// nothing that turns the direction of a name and of what stands beside it.
 std::string script_json(const nlohmann::ordered_json& json) {
   using ErrorHandler = nlohmann::ordered_json::error_handler_t;
-  const std::string plain = json.dump(-1, ' ', false, ErrorHandler::replace);
+  const std::string plain = escaped_in_json(json.dump(-1, ' ', false, ErrorHandler::replace));
   std::string text;
   text.reserve(plain.size() + plain.size() / 16);
   for (const char c : plain) {

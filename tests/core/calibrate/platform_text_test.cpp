@@ -174,6 +174,7 @@ TEST_CASE("emulated devices take turns with the host, and are called emulated") 
 TEST_CASE("odd names of folders and machines do not break the file") {
   Calibration made = made_calibration(1);
   made.drives[0].directory.path = "/mnt/a\nname = \"x\"";
+  made.notes = {"/mnt/a\nname = \"x\" and /mnt/b\x7f lie on one file system"};
   CHECK(parsed(platform_text(made, DevicesAre::plain_drives)).devices.size() == 1);
 }
 

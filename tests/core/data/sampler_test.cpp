@@ -183,6 +183,22 @@ TEST_CASE("a text that is too short says how long it must be, and that length is
   }
 }
 
+TEST_CASE("a part of the text that no text is long enough for is refused at once") {
+  for (const double fraction : {1e-300, 1e-20, 1e-13, 1 - 1e-15}) {
+    const Status status =
+        Sampler::check(60'000, {.batch = 2, .sequence = 128, .validation_fraction = fraction}, "t");
+    REQUIRE_FALSE(status.ok());
+    CHECK_THAT(status.error().message(), Contains("no text is long enough"));
+  }
+  // The longest that is named is what is needed, though it is far beyond 32 bits.
+  const SamplerOptions small{.batch = 2, .sequence = 128, .validation_fraction = 1e-12};
+  const Status status = Sampler::check(60'000, small, "t");
+  REQUIRE_FALSE(status.ok());
+  CHECK_THAT(status.error().message(), Contains("at least 129000000000000 tokens"));
+  CHECK(Sampler::check(129'000'000'000'000, small, "t").ok());
+  CHECK_FALSE(Sampler::check(128'999'999'999'999, small, "t").ok());
+}
+
 TEST_CASE("one-byte texts and senseless options are errors") {
   const Text one(1);
   CHECK_FALSE(Sampler::make(one.file.get(), {}).ok());

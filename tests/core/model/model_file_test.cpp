@@ -193,6 +193,17 @@ TEST_CASE("errors of a model file name file, line and key") {
   }
 }
 
+TEST_CASE(
+    "extents that are each within their range may not make more parameters than are counted") {
+  const std::string wide = "layers = 100000\nhidden = 1000000\nheads = 1000\nsequence = 16\n";
+  const Result<ModelShape> shape = load(wide + "vocabulary = 256\n");
+  REQUIRE_FALSE(shape.ok());
+  CHECK_THAT(shape.error().message(),
+             Contains("has 1200001") && Contains("and it may have 1000000000000000"));
+  CHECK(
+      load("layers = 50\nhidden = 1000000\nheads = 1000\nsequence = 16\nvocabulary = 256\n").ok());
+}
+
 TEST_CASE("a missing model file is named") {
   const Result<ModelShape> shape = load_model_shape("/no/such/model.toml");
   REQUIRE_FALSE(shape.ok());

@@ -194,6 +194,14 @@ TEST_CASE("rates are above zero and within reason") {
         "p.toml:10: host.adamw: '0 Gelem/s' is out of range: a rate is 1 to 10^18 a second");
 }
 
+TEST_CASE("times are within a day") {
+  CHECK(with_line(7, "latency = \"86400 s\"").empty());
+  CHECK(with_line(7, "latency = \"86401 s\"") ==
+        "p.toml:7: link.latency: '86401 s' is out of range: at most a day, 86400 s");
+  CHECK(with_line(26, "launch = \"9000000000 s\"") ==
+        "p.toml:26: device.engine.launch: '9000000000 s' is out of range: at most a day, 86400 s");
+}
+
 TEST_CASE("times are not below zero, and sizes above it") {
   CHECK(machine_with_line(7, "latency = \"-5 us\"") ==
         "p.toml:7: link.latency: '-5 us' is out of range for a time");

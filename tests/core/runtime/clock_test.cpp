@@ -99,6 +99,49 @@ TEST_CASE("a late kernel holds up those of its own compute unit, not those of th
   CHECK(driver.back() == std::vector<OperationState*>{other, late, behind, after_other});
 }
 
+TEST_CASE("an emulated clock whose times leave 64 bits is not on time") {
+  const double time_scale = GENERATE(1e-300, 1e-30);
+  const EmulatedClock* clock = nullptr;
+  const auto make = [&](const platform::Platform& platform) {
+    auto made =
+        std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, time_scale);
+    clock = made.get();
+    return made;
+  };
+  std::atomic<bool> is_open = false;
+  conformance::Driver driver({.does_work = true, .make = make});
+  const conformance::OpensAtEnd gate{&is_open};
+  Operation held = conformance::charged_kernel(driver.platform(), 10);
+  conformance::set_function(
+      held,
+      [&is_open] {
+        is_open.wait(false);
+        return ok_status();
+      },
+      Workers::host);
+  driver.start(held);
+  CHECK_FALSE(driver.wait(1'000'000));
+  gate.open();
+  driver.wait_for_all();
+  // The model is at its last instant: whatever begins and ends there is not on its time either.
+  driver.start(conformance::charged_kernel(driver.platform(), 10));
+  driver.start(conformance::charged_transfer(driver.platform(), 1000));
+  driver.wait_for_all();
+  CHECK(clock->report().operation_count == 3);
+  CHECK(clock->report().late_count == 3);
+}
+
+TEST_CASE("what an emulated machine never gets to does not end at once") {
+  const double time_scale = GENERATE(1e20, 1e300);
+  const auto make = [time_scale](const platform::Platform& platform) {
+    return std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, time_scale);
+  };
+  conformance::Driver driver({.does_work = true, .make = make});
+  driver.start(conformance::charged_kernel(driver.platform(), 10));
+  CHECK_FALSE(driver.wait(20'000'000));
+  CHECK(driver.under_way() == 1);
+}
+
 TEST_CASE("the simulated clock keeps what every clock promises") {
   const auto make = [](const platform::Platform& platform) {
     return std::make_unique<SimulatedClock>(platform, Disturbance{});

@@ -160,14 +160,14 @@ TEST_CASE("a value out of range is refused with the range") {
   CHECK(error_of_set("beta1=1") ==
         "--set beta1=1: beta1 = 1 is out of range: it must be at least 0, below 1");
   CHECK(error_of_set("time_scale=0") ==
-        "--set time_scale=0: time_scale = 0 is out of range: it must be above 0");
+        "--set time_scale=0: time_scale = 0 is out of range: it must be 0.001 to 1000000");
   CHECK(error_of_set("io_bytes=5000") ==
         "--set io_bytes=5000: io_bytes = 5000 is out of range: it must be 4KiB to 64MiB, a "
         "multiple of 4KiB");
   CHECK(error_of_set("steps=99999999999999999999").find("out of range") != std::string::npos);
   CHECK(error_of_line("lr = nan").find("out of range") != std::string::npos);
   CHECK(error_of_line("lr = inf").find("out of range") != std::string::npos);
-  CHECK(error_of_line("host_memory = -1").find("must be at least 0") != std::string::npos);
+  CHECK(error_of_line("host_memory = -1").find("must be 0 to 1000TB") != std::string::npos);
 }
 
 TEST_CASE("a word that is not one of the choices is refused with the choices") {
@@ -204,7 +204,7 @@ TEST_CASE("a size may be left to the memory plan where the table says so") {
   for (const char* wrong : {"state_cache=most", "state_cache=-1"}) {
     CHECK(error_of_set(wrong).find("must be \"auto\", or a number of bytes") != std::string::npos);
   }
-  CHECK(error_of_line("state_cache = -1").find("it must be auto, or at least 0") !=
+  CHECK(error_of_line("state_cache = -1").find("it must be auto, or 0 to 1000TB") !=
         std::string::npos);
   CHECK(error_of_set("bounce_memory=auto") != "no error");
 }
@@ -257,6 +257,45 @@ TEST_CASE("every value printed for a run is taken back by --set and means the sa
   CHECK(setting_values(*first) == setting_values(*second));
   CHECK(value_of(*second, "host_memory") == "3GiB");
   CHECK(value_of(*second, "device_map") == "2,1,1");
+}
+
+TEST_CASE("settings over those of a program are checked as those of a file are") {
+  RunConfig start;
+  start.files.name = "it's \"so\"\nmethod = 'host'";
+  start.files.model = "m'.toml";
+  start.files.platform = "p\n";
+  start.files.text = "t";
+  start.batch.batch = 4;
+  const std::vector<std::string> overrides = {"buffers=5", "optimizer=sgd"};
+  const auto config = override_run_config(start, "simulate", overrides);
+  INFO((config.ok() ? "" : config.error().message()));
+  REQUIRE(config.ok());
+  CHECK(config->files.name == start.files.name);
+  CHECK(config->files.model == "m'.toml");
+  CHECK(config->offload.method == Method::csd);
+  CHECK(config->batch.batch == 4);
+  CHECK(config->offload.buffers == 5);
+  CHECK(config->update.lr == optimizer::default_options(RuleKind::sgd).lr);
+  start.batch.sequence = std::int64_t{1} << 40;
+  const auto refused = override_run_config(start, "simulate", {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message() ==
+        "simulate: sequence = 1099511627776 is out of range: it must be 1 to 1048576");
+  start.batch.sequence = 1;
+  start.files.platform.clear();
+  CHECK(
+      override_run_config(start, "simulate", {}).error().message().find("'platform' is missing") !=
+      std::string::npos);
+}
+
+TEST_CASE("subgroups far below a page are taken with a warning that names a size") {
+  CHECK(parse(kRequired, {"subgroup_elements=1024"})->warnings.empty());
+  const auto small = parse(kRequired, {"subgroup_elements=64"});
+  REQUIRE(small.ok());
+  REQUIRE(small->warnings.size() == 1);
+  CHECK(small->warnings[0] ==
+        "--set subgroup_elements=64: each array of a subgroup takes 256 of the 4096 bytes of its "
+        "page; it counts elements, not MiB: 4194304 makes arrays of 16 MiB");
 }
 
 TEST_CASE("every setting has a sentence and a key of its own, and its default is in range") {

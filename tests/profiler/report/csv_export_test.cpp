@@ -17,6 +17,21 @@ TEST_CASE("fields are quoted as RFC 4180 has it, NULL and the empty text differ"
   CHECK(csv_field(Cell(0.1)) == "0.1");
 }
 
+TEST_CASE("no text is a formula of a spreadsheet, and a number stays one") {
+  using rundb::Cell;
+  for (const std::string text :
+       {"=1+1", "+cmd|calc", "-1+1", "@SUM(A1)", "\tx", "-", "+-1", "-inf", "'=1+1", "-1e999"}) {
+    CHECK(csv_field(Cell(text)) == "'" + text);
+  }
+  CHECK(csv_field(Cell(std::string("\rx"))) == "\"'\rx\"");
+  CHECK(csv_field(Cell(std::string("=HYPERLINK(\"http://x\",\"y\")"))) ==
+        "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
+  for (const std::string text : {"-0.5", "+3", "-1e-3", "1-2", "a=b", "host \u00b7 serial"}) {
+    CHECK(csv_field(Cell(text)) == text);
+  }
+  CHECK(csv_field(Cell(-0.5)) == "-0.5");
+}
+
 TEST_CASE("each table is a file; a folder that holds files is refused") {
   const rundb::TempFolder folder;
   write_made_run(folder.file("run.db"), {.name = "a,b", .loss = kNone});

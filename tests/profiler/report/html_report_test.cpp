@@ -119,6 +119,13 @@ TEST_CASE("text of the database is data: none of it becomes HTML or a script") {
   CHECK(page.find("<title>&lt;/script&gt;") != std::string::npos);
 }
 
+TEST_CASE("no name of the page turns the direction of what stands beside it") {
+  const std::string name = "a\u202eb\u009bc\u2028d";
+  const std::string page = Folder().page_of({.name = name, .more_meta = {{name, name}}});
+  for (const std::string part : {"\u202e", "\u009b", "\u2028"}) CHECK(count_of(page, part) == 0);
+  CHECK(data_of(page)["name"] == "a\\xe2\\x80\\xaeb\\xc2\\x9bc\\xe2\\x80\\xa8d");
+}
+
 TEST_CASE("text that fills a place of the frame is not filled again") {
   const std::string page = Folder().page_of({.name = "{{script}} {{data}}"});
   CHECK(data_of(page)["name"] == "{{script}} {{data}}");
