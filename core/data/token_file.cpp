@@ -16,7 +16,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kPieceBytes = 4096;  // of a window, on the stack
+constexpr std::size_t kWindowPieceBytes = 4096;  // of a window, on the stack
 
 // Reads all tokens once, in pieces: a token file may be larger than the memory a run is given.
 Status check_tokens(const FileDescriptor& file, const TokenHeader& header,
@@ -114,7 +114,7 @@ const std::string& TokenFile::path() const { return opened_->path; }
 Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
   CHECK_GE(first, 0);
   CHECK_LE(first + std::ssize(tokens), token_count());
-  std::array<std::byte, kPieceBytes> piece;
+  std::array<std::byte, kWindowPieceBytes> piece;
   const std::size_t most = piece.size() / opened_->header.bytes_per_token;
   while (!tokens.empty()) {
     const auto part = tokens.first(std::min(most, tokens.size()));

@@ -13,12 +13,12 @@ namespace {
 using namespace testing;
 namespace fs = std::filesystem;
 
-const Geometry kGeometry{
+const Geometry kTwoDevices{
     .parameter_count = 60, .subgroup_elements = 10, .variable_count = 2, .device_count = 2};
 
 struct OpenState {
   OpenState() {
-    make_state(options, kGeometry, 1).reset();
+    make_state(options, kTwoDevices, 1).reset();
     store = must(StateStore::open(options));
   }
 
@@ -64,7 +64,7 @@ TEST_CASE("a state that was moved as a whole is not where its run says, until it
   state.store->layout().abandon();
   must(state.store->commit(write_step(*state.store, 3)));
   state.store.reset();
-  CHECK(digest_of(*must(StateStore::open(state.options))) == expected_digest(kGeometry, 3));
+  CHECK(digest_of(*must(StateStore::open(state.options))) == expected_digest(kTwoDevices, 3));
 }
 
 TEST_CASE("a file that was replaced by its own copy is not the one that is written to") {
@@ -87,7 +87,7 @@ TEST_CASE("a device's folder may be a link that is put elsewhere with the file")
 TEST_CASE("a state's files and its lock are opened for writing under one name alone") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
-  make_state(options, kGeometry, 1).reset();
+  make_state(options, kTwoDevices, 1).reset();
   const std::string name = GENERATE("lock", "commit.slc", "dev1/state.slc");
   const std::string path = scratch.path("state/" + name);
   const std::string other = scratch.path("other");
