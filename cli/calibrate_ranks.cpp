@@ -1,13 +1,16 @@
 #include "cli/calibrate_ranks.h"
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/clock.h"
+#include "base/shell_quoted.h"
 #include "base/units.h"
 #include "cli/calibrate_progress.h"
 #include "cli/output.h"
+#include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/calibrate/ranks/cluster_file.h"
 #include "core/collective/open_ranks.h"
@@ -16,14 +19,16 @@ namespace sluice::cli {
 namespace {
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path);
+  std::error_code error;  // a pipe would be waited for, and what is made takes the file's place
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path, error)) file.open(path);
   std::stringstream text;
   text << file.rdbuf();
-  if (file) return text.str();
+  if (file.is_open() && file) return text.str();
   return make_error(ErrorCode::not_found,
-                    "{}: cannot be read: --ranks adds to a platform file; make it with sluice "
+                    "{}: cannot be read: --ranks adds to a platform file; make it with {} "
                     "calibrate FOLDER -o {}",
-                    path, path);
+                    path, program(), shell_quoted(path));
 }
 
 std::string ranks_note(const calibrate::RankFigures& figures) {

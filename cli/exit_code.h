@@ -9,6 +9,7 @@
 
 #include "base/escaped_text.h"
 #include "base/status.h"
+#include "cli/output.h"
 
 namespace sluice::cli {
 
@@ -39,7 +40,7 @@ inline Error wrong_database(const Error& error) {
 
 // Says the error on stderr and gives its exit code.
 inline int report_error(const Error& error) {
-  std::fflush(stdout);
+  flush_lines();
   // What does not fit comes with the memory plan, which has a line for each part and no name in it.
   const auto line_feeds = error.code() == ErrorCode::memory ? LineFeeds::keep : LineFeeds::escape;
   std::fprintf(stderr, "sluice: error: %s\n",

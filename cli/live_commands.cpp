@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
@@ -12,6 +13,7 @@
 #include "cli/live_change.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/program.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
 
@@ -92,7 +94,8 @@ Result<int> list_knobs(const LiveArguments& arguments) {
                       terminal_columns(), "  ") +
               "\n");
   print_knobs(answer.knobs);
-  print("\nChange one: sluice set {} {}=VALUE\n", arguments.database, answer.knobs.front().key);
+  print("\nChange one: {} set {} {}=VALUE\n", program(), shell_quoted(arguments.database),
+        answer.knobs.front().key);
   return kDone;
 }
 
@@ -122,7 +125,7 @@ void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
       return;  // an error, said by whoever asked
   }
   print_lines(wrapped(said, terminal_columns(), "  "));
-  std::fflush(stdout);
+  flush_lines();
 }
 
 Result<int> set_knobs(const LiveArguments& arguments) {
@@ -145,7 +148,7 @@ Result<int> set_knobs(const LiveArguments& arguments) {
   print_event(event, arguments);
   if (arguments.revert_if.empty()) return kDone;
   if (!arguments.json) print("Watching: {}\n", arguments.revert_if);
-  std::fflush(stdout);
+  flush_lines();
   ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
   print_event(event, arguments);
   return event.state == ChangeState::reverted ? kTakenBack : kDone;

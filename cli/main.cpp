@@ -1,6 +1,9 @@
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
 
@@ -10,7 +13,9 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
+#include "cli/output.h"
 #include "cli/paint.h"
+#include "cli/program.h"
 
 namespace {
 
@@ -71,6 +76,16 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
          "; see --help\n";
 }
 
+// The number of a standard descriptor that is closed would go to the first file that is opened, and
+// what is printed into that file. /dev/null, opened the other way round, fails as a closed one
+// does.
+void keep_standard_descriptors() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", standard == STDIN_FILENO ? O_WRONLY : O_RDONLY) != standard) return;
+  }
+}
+
 // libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage
 // in the meantime. Not to spin at all costs a wake-up at every small kernel: they do it for some
 // tenths of a millisecond (docs/decisions.md, 48). libgomp reads this when it is loaded, before
@@ -87,8 +102,11 @@ void start_with_short_spinning(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_standard_descriptors();
   start_with_short_spinning(argv);
   sluice::say_uncaught_refusals("sluice: error: ");
+  sluice::cli::keep_program_name(argc > 0 ? argv[0] : nullptr);
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails and is named, as any other
   CLI::App app(
       "Sluice trains language models whose optimizer state is too big for memory, on storage and "
       "computational storage devices, and shows where every byte and every kernel goes.");
@@ -129,5 +147,6 @@ int main(int argc, char** argv) {
     }
     return sluice::ok_status();
   });
-  return parsed.ok() ? exit_code : sluice::cli::report_error(parsed.error());
+  return sluice::cli::finish_output(parsed.ok() ? exit_code
+                                               : sluice::cli::report_error(parsed.error()));
 }

@@ -21,6 +21,18 @@ namespace sluice::cli {
 // Lines, escaped for a terminal and painted as it can be.
 void print_lines(std::string_view text, std::FILE* stream = stdout);
 std::string terminal_text(std::string_view text, ColourDepth depth);
+void flush_lines();  // what was printed so far
+
+// From now on a reader that goes away does not end the program (SIGPIPE). If what it prints is its
+// answer, to lose that is an error at the end all the same; lines about its progress are lost
+// without one.
+enum class Lines { answer, progress };
+void outlive_readers(Lines lines);
+
+// The last that main() does: the exit code of the program, kFailed with a sentence on stderr in
+// place of kDone if what was printed could not be written. Without a word if its reader has left,
+// as in `sluice show RUN.db | head`.
+int finish_output(int exit_code);
 
 template <typename T>
 decltype(auto) without_line_feeds(const T& value) {

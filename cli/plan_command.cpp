@@ -12,6 +12,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
+#include "cli/program.h"
 #include "cli/progress_line.h"
 #include "cli/rank_plan.h"
 #include "cli/run_argument.h"
@@ -120,7 +121,7 @@ class PlanCommand {
       return plan::plan_run(config);
     };
     planned.command =
-        fmt::format("sluice simulate {} --platform {}", shell_quoted(arguments_.start),
+        fmt::format("{} simulate {} --platform {}", program(), shell_quoted(arguments_.start),
                     shell_quoted(arguments_.platform));
     return planned;
   }
@@ -146,7 +147,7 @@ class PlanCommand {
                        settings::load_run_config(arguments_.start, over_all(settings)));
       return plan_of_run(with);
     };
-    planned.command = "sluice train " + shell_quoted(arguments_.start);
+    planned.command = program() + " train " + shell_quoted(arguments_.start);
     if (config.clock.kind == settings::ClockKind::emulated) {
       planned.time_scale = config.clock.time_scale;
     }
@@ -173,10 +174,10 @@ class PlanCommand {
   // A run that trains anew writes into a folder beside that of the recorded one.
   std::string command_like(bool is_simulated) const {
     const std::string like = " --like " + shell_quoted(arguments_.recorded);
-    if (is_simulated) return "sluice simulate" + like;
+    if (is_simulated) return program() + " simulate" + like;
     const std::filesystem::path folder =
         std::filesystem::absolute(arguments_.recorded).parent_path();
-    return "sluice train" + like + " --set " +
+    return program() + " train" + like + " --set " +
            shell_quoted("output=" + folder.string() + "-planned");
   }
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/program.h"
 #include "cli/progress_line.h"
 #include "cli/rank_plan_report.h"
 #include "cli/shard_report.h"
@@ -71,8 +72,8 @@ std::vector<shard::StateTier> tiers_of(const shard::ShardedRun& run, const std::
 // What sluice simulate is told besides what was planned.
 std::string command_of(const RankPlanArguments& arguments, shard::StateTier tier) {
   std::string command =
-      fmt::format("sluice simulate {} --platform {} --ranks {}", shell_quoted(arguments.model),
-                  shell_quoted(arguments.platform), arguments.ranks);
+      fmt::format("{} simulate {} --platform {} --ranks {}", program(),
+                  shell_quoted(arguments.model), shell_quoted(arguments.platform), arguments.ranks);
   for (const std::string& setting : arguments.overrides) {
     const bool has_setting = tier == shard::StateTier::drives || is_setting_of_any_step(setting);
     if (has_setting && !setting.starts_with("activations=")) {

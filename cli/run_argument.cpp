@@ -1,5 +1,7 @@
 #include "cli/run_argument.h"
 
+#include "base/shell_quoted.h"
+#include "cli/program.h"
 #include "profiler/analyze/rank_records.h"
 
 namespace sluice::cli {
@@ -11,7 +13,8 @@ void take_database_of(CLI::Option& option, FolderOfRanks ranks) {
         const bool is_refused = ranks == FolderOfRanks::refuse;
         if (!is_refused || analyze::rank_databases_in(given).empty()) return std::string();
         return given + ": has the records of several ranks; name one of them, as " + given +
-               "/rank-0/run.db, or make one of all first: sluice merge " + given;
+               "/rank-0/run.db, or make one of all first: " + program() + " merge " +
+               shell_quoted(given);
       },
       "", "database"));
 }

@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/process_limits.h"
@@ -34,8 +35,11 @@ std::string processor_name() {
   return "unknown";
 }
 
-// Empty if it cannot be read: it was a moment ago, and a run does not fail for its record.
+// Empty if it cannot be read: it was a moment ago, and a run does not fail for its record. A pipe
+// has been read once and would keep a second reader waiting.
 std::string text_of_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "cli/paint.h"
+#include "cli/program.h"
 
 namespace sluice::cli {
 namespace {
@@ -115,8 +116,21 @@ std::string wrapped(const std::string& paragraph, int columns, const std::string
   return lines + line + "\n";
 }
 
+namespace {
+
+// At the beginning of a line, or behind what it is for, as in "Look:   sluice show out/run.db".
+bool begins_command(const std::string& line, const std::string& command) {
+  const std::size_t at = line.find(command);
+  if (at == std::string::npos) return false;
+  const std::size_t before = at == 0 ? std::string::npos : line.find_last_not_of(' ', at - 1);
+  return before == std::string::npos || line[before] == ':';
+}
+
+}  // namespace
+
 // A line of a command has its breaks already (command_lines): more would cut it apart.
 std::string fitted(const std::string& text, int columns) {
+  const std::string command = program() + " ";
   std::string all;
   bool goes_on = false;  // the line before ends with a shell's sign that the command does
   std::size_t at = 0;
@@ -124,8 +138,7 @@ std::string fitted(const std::string& text, int columns) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    const bool is_command =
-        goes_on || line.ends_with(" \\") || line.compare(indent, 7, "sluice ") == 0;
+    const bool is_command = goes_on || line.ends_with(" \\") || begins_command(line, command);
     goes_on = line.ends_with(" \\");
     if (is_command || columns_of(line) <= static_cast<std::size_t>(columns)) {
       all += line + "\n";

@@ -17,6 +17,7 @@
 #include "cli/like_run.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/rank_run.h"
 #include "cli/run_argument.h"
@@ -265,8 +266,9 @@ class TrainCommand {
     if (start() == train::StartFrom::last_commit) {
       changes = changes_of_resume(database, config_, first_step_, run_->runtime().now_ns());
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
-                     open_database(database, start(), first_step_));
+    auto opened = open_database(database, start(), first_step_);
+    if (!opened.ok()) return wrong_database(opened.error());
+    std::unique_ptr<rundb::Writer> writer = *std::move(opened);
     writer->set_retention({config_.record_steps, config_.record_size_bytes});
     collect::RunFacts facts =
         run_facts(run_->plan(), ModeClock::of_settings, recorder_, run_->store().layout());
@@ -336,6 +338,7 @@ class TrainCommand {
     Result<train::TrainReport> report = train::train(*run_, hooks, changes_);
     progress.finish();
     if (!report.ok()) return std::move(report).error();
+    RETURN_IF_ERROR(run_->store().check_files());  // what is said below is true
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
     RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::end));
     if (arguments_.json) {
@@ -399,14 +402,17 @@ class TrainCommand {
         log_warning("the database has no verdicts: " + judged.error().message());
       }
     }
-    if (!trained.ok()) {
-      const std::int64_t step = run_->store().committed().position.step;
-      return trained.error().with_context(
-          fmt::format("the run stopped; step {} is committed in {} (go on with --resume)", step,
-                      config_.files.state_directory));
-    }
+    if (!trained.ok()) return how_it_stopped(trained.error());
     if (arguments_.json && is_told()) print_lines(json_ + "\n");
     return ok_status();
+  }
+
+  // With what there is to go on from, if that is still there.
+  Status how_it_stopped(const Error& error) const {
+    if (!run_->store().check_files().ok()) return error.with_context("the run stopped");
+    return error.with_context(
+        fmt::format("the run stopped; step {} is committed in {} (go on with --resume)",
+                    run_->store().committed().position.step, config_.files.state_directory));
   }
 
   std::string header() const {
@@ -432,9 +438,7 @@ class TrainCommand {
 
   // All that was asked for this time; a run that is through gets as many steps again.
   std::string resume_command(const train::TrainReport& report) const {
-    const int ranks = ranks_->count();
-    std::string text =
-        ranks > 1 ? fmt::format("mpirun -n {} sluice train ", ranks) : "sluice train ";
+    std::string text = program_of_ranks(ranks_->count()) + " train ";
     text += arguments_.like.empty() ? shell_quoted(arguments_.run_path)
                                     : "--like " + shell_quoted(arguments_.like);
     text += " --resume";
@@ -453,7 +457,7 @@ class TrainCommand {
 
   void say(const std::string& text) const {
     if (!arguments_.json && is_told()) print_lines(fitted(text + "\n", terminal_columns()));
-    std::fflush(stdout);
+    flush_lines();
   }
 
   train::StartFrom start() const {
@@ -535,6 +539,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       return;
     }
     install_interrupt_handler();
+    outlive_readers(arguments->json ? Lines::answer : Lines::progress);
     const Status status = TrainCommand(*arguments).run();
     if (!status.ok()) exit_code = report_error(status.error());
   });

@@ -4,8 +4,10 @@
 
 #include "base/escaped_text.h"
 #include "base/figure_text.h"
+#include "base/shell_quoted.h"
 #include "cli/output.h"
 #include "cli/paint.h"
+#include "cli/program.h"
 #include "cli/run_facts.h"
 #include "cli/run_record.h"
 #include "cli/terminal.h"
@@ -172,7 +174,9 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
   }
-  text += fmt::format("\nLook:   sluice show {}\nGo on:  {}", run.config().files.database,
+  const std::string show =
+      fmt::format("{} show {}", program(), shell_quoted(run.config().files.database));
+  text += fmt::format("\nLook:   {}Go on:  {}", command_lines(show, terminal_columns(), 8),
                       command_lines(resume_command, terminal_columns(), 8));
   return text;
 }

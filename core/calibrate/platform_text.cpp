@@ -253,6 +253,8 @@ Status write_platform(const std::string& text, const std::string& path) {
                       parsed.error().message());
   }
   const std::string part = fmt::format("{}.part-{}", path, getpid());
+  std::error_code nothing_there;
+  fs::remove(part, nothing_there);  // of a process that was killed, or a link of somebody's
   std::ofstream file(part);
   file << text;
   file.close();

@@ -63,7 +63,6 @@ TokenHeader header_for(const Source& source) {
 
 Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path) {
   ASSIGN_OR_RETURN(const FileDescriptor text, open_for_reading(text_path));
-  RETURN_IF_ERROR(size_of(text, text_path));  // refuses folders and pipes
   ASSIGN_OR_RETURN(const Source source, look_at_text(text, text_path));
   if (source.size_bytes == 0) {
     return make_error(ErrorCode::config, "{}: the text is empty; there is nothing to learn from it",

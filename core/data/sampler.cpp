@@ -91,6 +91,7 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::in
   largest_offset_ = std::min(sequence - 1, train_tokens - 1 - windows_per_epoch_ * sequence);
   validation_first_ = train_tokens;
   validation_window_count_ = (validation_tokens - 1) / sequence;
+  window_.resize(sequence + 1);
   inputs_.resize(options.batch * sequence);
   targets_.resize(options.batch * sequence);
 }
@@ -102,14 +103,14 @@ std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
   return static_cast<std::int64_t>(random % static_cast<std::uint64_t>(largest_offset_ + 1));
 }
 
-model::TokenBatch Sampler::train_batch(std::uint64_t position) {
+Result<model::TokenBatch> Sampler::train_batch(std::uint64_t position) {
   const auto windows = static_cast<std::uint64_t>(windows_per_epoch_);
   for (std::int64_t row = 0; row < options_.batch; ++row) {
     const std::uint64_t number = position + static_cast<std::uint64_t>(row);
     const std::uint64_t epoch = number / windows;
     const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
     const auto window = static_cast<std::int64_t>(order(number % windows));
-    copy_window(epoch_offset(epoch) + window * options_.sequence, row);
+    RETURN_IF_ERROR(copy_window(epoch_offset(epoch) + window * options_.sequence, row));
   }
   return filled_batch(options_.batch);
 }
@@ -118,21 +119,22 @@ std::int64_t Sampler::validation_batch_count() const {
   return std::max<std::int64_t>(1, validation_window_count_ / options_.batch);
 }
 
-model::TokenBatch Sampler::validation_batch(std::int64_t index) {
+Result<model::TokenBatch> Sampler::validation_batch(std::int64_t index) {
   CHECK_GE(index, 0);
   CHECK_LT(index, validation_batch_count());
   const std::int64_t rows = std::min(options_.batch, validation_window_count_);
   for (std::int64_t row = 0; row < rows; ++row) {
-    copy_window(validation_first_ + (index * options_.batch + row) * options_.sequence, row);
+    RETURN_IF_ERROR(
+        copy_window(validation_first_ + (index * options_.batch + row) * options_.sequence, row));
   }
   return filled_batch(rows);
 }
 
-void Sampler::copy_window(std::int64_t first_token, std::int64_t row) {
-  for (std::int64_t i = 0; i < options_.sequence; ++i) {
-    inputs_[row * options_.sequence + i] = tokens_->token(first_token + i);
-    targets_[row * options_.sequence + i] = tokens_->token(first_token + i + 1);
-  }
+Status Sampler::copy_window(std::int64_t first_token, std::int64_t row) {
+  RETURN_IF_ERROR(tokens_->read(first_token, window_));
+  std::copy(window_.begin(), window_.end() - 1, inputs_.begin() + row * options_.sequence);
+  std::copy(window_.begin() + 1, window_.end(), targets_.begin() + row * options_.sequence);
+  return ok_status();
 }
 
 model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {

@@ -33,19 +33,19 @@ class Sampler {
   static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
 
   // Training windows number [position, position + batch), counted through all epochs; the returned
-  // spans live until the next call.
-  model::TokenBatch train_batch(std::uint64_t position);
+  // spans live until the next call. Errors: those of TokenFile::read().
+  Result<model::TokenBatch> train_batch(std::uint64_t position);
   // The i-th validation batch, in order of the text; count is how many there are. All are full (a
   // rest is left out), so that the mean of their losses is a mean over tokens; only a text that
   // holds less than one batch for validation gives one smaller batch.
   std::int64_t validation_batch_count() const;
-  model::TokenBatch validation_batch(std::int64_t index);
+  Result<model::TokenBatch> validation_batch(std::int64_t index);
   std::int64_t windows_per_epoch() const;
 
  private:
   Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
           std::int64_t validation_tokens);
-  void copy_window(std::int64_t first_token, std::int64_t row);
+  Status copy_window(std::int64_t first_token, std::int64_t row);
   model::TokenBatch filled_batch(std::int64_t rows) const;
   std::int64_t epoch_offset(std::uint64_t epoch) const;
 
@@ -55,6 +55,7 @@ class Sampler {
   std::int64_t largest_offset_;    // of an epoch's first window
   std::int64_t validation_first_;  // token
   std::int64_t validation_window_count_;
+  std::vector<std::int32_t> window_;  // that is being copied
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
 };

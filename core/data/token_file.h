@@ -1,8 +1,11 @@
 #pragma once
-// Tokens on disk, memory-mapped: a 64-byte header (magic "SLCTOKEN", version, bytes a token, token
+// Tokens on disk: a 64-byte header (magic "SLCTOKEN", version, bytes a token, token
 // count, vocabulary, checksum of the tokens, size and checksum of the source text) and then the
 // tokens (1 or 2 bytes each, little-endian). docs/token_format.md is its page. Byte-level tokens:
 // the token is the byte, vocabulary 256.
+//
+// They are read, not mapped: of a mapped file that is cut meanwhile, or whose drive fails, the
+// program hears by SIGBUS alone, in the middle of whatever it does.
 //
 // Thread contract: immutable after open.
 
@@ -26,13 +29,15 @@ class TokenFile {
 
   std::int64_t token_count() const;
   std::int64_t vocabulary() const;
-  std::int32_t token(std::int64_t index) const;
+  // Tokens [first, first + tokens.size()), which have to be among token_count(). What has happened
+  // to the file since it was opened is an error that names it and the offset.
+  Status read(std::int64_t first, std::span<std::int32_t> tokens) const;
   const std::string& path() const;
 
  private:
-  struct Mapping;
-  explicit TokenFile(std::unique_ptr<Mapping> mapping);
-  std::unique_ptr<Mapping> mapping_;
+  struct Opened;
+  explicit TokenFile(std::unique_ptr<Opened> opened);
+  std::unique_ptr<Opened> opened_;
 };
 
 // Makes a byte-level token file from any text; written beside and renamed, so a crash leaves no

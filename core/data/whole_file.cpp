@@ -11,17 +11,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/safe_file.h"
+
 namespace sluice::data {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-Error system_error(const std::string& path, const char* what) {
-  const int number = errno;
+Error system_error(const std::string& path, const char* what, int number = errno) {
   const ErrorCode code = number == ENOENT                       ? ErrorCode::not_found
                          : number == ENOSPC || number == EDQUOT ? ErrorCode::no_space
                                                                 : ErrorCode::io;
-  return make_error(code, "{}: {} failed: {}", path, what, std::strerror(number));
+  return make_error(code, "{}: {} failed: {}{}", path, what, std::strerror(number),
+                    file_limit_advice(number));
 }
 
 }  // namespace
@@ -36,17 +38,15 @@ Status FileDescriptor::close(const std::string& path) {
 }
 
 Result<FileDescriptor> open_for_reading(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return system_error(path, "opening");
-  return file;
+  const auto failed = [&](int number) { return system_error(path, "opening", number); };
+  ASSIGN_OR_RETURN(const int descriptor,
+                   open_regular_file(path, O_RDONLY, FileTrust::given, failed));
+  return FileDescriptor(descriptor);
 }
 
 Result<std::int64_t> size_of(const FileDescriptor& file, const std::string& path) {
   struct stat info;
   if (::fstat(file.get(), &info) != 0) return system_error(path, "reading its size");
-  if (!S_ISREG(info.st_mode)) {
-    return make_error(ErrorCode::config, "{}: not a regular file", path);
-  }
   return static_cast<std::int64_t>(info.st_size);
 }
 

@@ -28,6 +28,7 @@ class FileDescriptor {
   int fd_;
 };
 
+// Regular files only; a link may lead to one.
 Result<FileDescriptor> open_for_reading(const std::string& path);
 Result<std::int64_t> size_of(const FileDescriptor& file, const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
+#include "base/shell_quoted.h"
 #include "core/platform/cluster_mesh.h"
 #include "core/shard/simulated_plan.h"
 
@@ -45,7 +46,7 @@ Result<shard::Triple> choose_triple(const settings::RunConfig& config,
         ErrorCode::config,
         "shard_state=auto: {} has no [cluster]; mpirun -n {} sluice calibrate --ranks "
         "-o {} measures it, or name the scopes",
-        platform.source, mesh.size(), platform.source);
+        platform.source, mesh.size(), shell_quoted(platform.source));
   }
   shard::SimulatedPlanRequest request;
   request.run.shape = shape;

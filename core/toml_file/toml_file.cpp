@@ -1,5 +1,9 @@
 #include "core/toml_file/toml_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -18,6 +22,27 @@ Status check_size(std::size_t size_bytes, const std::string& path) {
                     format_bytes(kSizeMaxBytes));
 }
 
+using OpenFile = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// A pipe that nobody writes into is at its end at once, instead of being waited for; one that
+// somebody has open, as `<(...)` of a shell, is read to its end. Null: errno says why.
+OpenFile open_without_waiting(const std::string& path) {
+  OpenFile none(nullptr, &std::fclose);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return none;
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  if (flags >= 0 && ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) == 0) {
+    if (std::FILE* file = ::fdopen(descriptor, "rb"); file != nullptr) return {file, &std::fclose};
+  }
+  ::close(descriptor);
+  return none;
+}
+
+bool is_pipe(std::FILE* file) {
+  struct stat info = {};
+  return ::fstat(::fileno(file), &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 }  // namespace
 
 Result<std::string> read(const std::string& path, std::string_view kind) {
@@ -26,8 +51,7 @@ Result<std::string> read(const std::string& path, std::string_view kind) {
         error_number == ENOENT || error_number == EISDIR ? ErrorCode::not_found : ErrorCode::io;
     return make_error(code, "{}: cannot read the {}: {}", path, kind, std::strerror(error_number));
   };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
+  const OpenFile file = open_without_waiting(path);
   if (file == nullptr) return failed(errno);
   std::string text;
   std::array<char, 4096> block;
@@ -36,6 +60,10 @@ Result<std::string> read(const std::string& path, std::string_view kind) {
     RETURN_IF_ERROR(check_size(text.size(), path));  // a device such as /dev/zero has no end
   }
   if (std::ferror(file.get()) != 0) return failed(errno);
+  if (text.empty() && is_pipe(file.get())) {
+    return make_error(ErrorCode::config,
+                      "{}: is a pipe that nobody writes the {} into; name a file", path, kind);
+  }
   return text;
 }
 

@@ -107,7 +107,9 @@ std::vector<std::string> Resharder::all_places() const {
 
 // What a crash has cut: put in place if all of it was written, dropped if not.
 Status Resharder::finish_earlier() {
-  std::ifstream note(note_path());
+  std::error_code error;  // a pipe in its place would be waited for
+  std::ifstream note;
+  if (fs::is_regular_file(note_path(), error)) note.open(note_path());
   int new_rank_count = 0;
   if (note >> new_rank_count) return put_all_in_place(new_rank_count);
   for (const std::string& place : all_places()) {

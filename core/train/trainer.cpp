@@ -187,8 +187,8 @@ Status Trainer::set_batches() {
   for (std::int64_t m = 0; m < micro_steps; ++m) {
     const std::uint64_t position =
         position_.data_position + static_cast<std::uint64_t>((first + m) * config_.batch.batch);
-    RETURN_IF_ERROR(run_.model().set_batch(
-        static_cast<int>(m), run_.sampler().train_batch(position), model::BatchUse::training));
+    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().train_batch(position));
+    RETURN_IF_ERROR(run_.model().set_batch(static_cast<int>(m), batch, model::BatchUse::training));
   }
   return ok_status();
 }
@@ -337,8 +337,8 @@ Status Trainer::validate() {
 Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
   return on_compute_thread(runtime::Stage::validate, [&]() -> Status {
     for (std::int64_t i = 0; i < batch_count; ++i) {
-      ASSIGN_OR_RETURN(const double loss,
-                       model::evaluate(run_.model(), run_.sampler().validation_batch(i)));
+      ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().validation_batch(i));
+      ASSIGN_OR_RETURN(const double loss, model::evaluate(run_.model(), batch));
       sum += loss;
     }
     return ok_status();
@@ -349,8 +349,8 @@ Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
 Status Trainer::validate_by_layer(std::int64_t batch_count, double& sum) {
   runtime::add(bytes_before_, run_.bytes().links(), -1);
   for (std::int64_t i = 0; i < batch_count; ++i) {
-    RETURN_IF_ERROR(
-        run_.model().set_batch(0, run_.sampler().validation_batch(i), model::BatchUse::validation));
+    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().validation_batch(i));
+    RETURN_IF_ERROR(run_.model().set_batch(0, batch, model::BatchUse::validation));
     RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
     sum += run_.model().loss(0);
   }

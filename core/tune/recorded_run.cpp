@@ -1,6 +1,7 @@
 #include "core/tune/recorded_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -222,6 +223,8 @@ class RecordedRunReader {
 }  // namespace
 
 bool is_database_path(const std::string& path) {
+  std::error_code error;  // what was read of a pipe would be gone for whoever reads it next
+  if (!std::filesystem::is_regular_file(path, error)) return path.ends_with(".db");
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   std::array<char, kMagic.size()> head{};
   std::ifstream file(path, std::ios::binary);

@@ -15,6 +15,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/program_name.h"
+#include "base/safe_file.h"
+
 namespace sluice::gui {
 namespace {
 
@@ -141,6 +144,12 @@ std::string find_sluice() {
   return find_program("sluice");
 }
 
+std::string pasted_sluice() {
+  const std::string program = find_sluice();
+  const char* path = std::getenv("PATH");
+  return program.empty() ? "sluice" : pasted_program(program, path == nullptr ? "" : path);
+}
+
 std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string folders = path == nullptr ? "" : path;
@@ -157,8 +166,16 @@ std::string find_program(const std::string& name) {
 Result<long> start_detached(const std::vector<std::string>& arguments, const std::string& log) {
   Pipe id_pipe;
   if (!id_pipe.is_open()) return make_error(ErrorCode::io, "pipe: {}", ::strerror(errno));
-  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return make_error(ErrorCode::io, "{}: {}", log, ::strerror(errno));
+  const auto failed = [&](int error_number) {
+    return make_error(ErrorCode::io, "{}: {}", log, ::strerror(error_number));
+  };
+  ASSIGN_OR_RETURN(const int file,
+                   open_regular_file(log, O_WRONLY | O_CREAT, FileTrust::own, failed));
+  if (::ftruncate(file, 0) != 0) {
+    const int error_number = errno;
+    ::close(file);
+    return failed(error_number);
+  }
   const std::vector<char*> words = pointers(arguments);
   const pid_t first = ::fork();
   if (first == 0) {

@@ -30,6 +30,8 @@ std::string why_failed(const std::string& program, const ChildOutput& output);
 
 // The program `sluice`: beside this one, else in PATH. Empty: in neither.
 std::string find_sluice();
+// As it is called in a command that is pasted.
+std::string pasted_sluice();
 // In PATH; empty: it is not there.
 std::string find_program(const std::string& name);
 

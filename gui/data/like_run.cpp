@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/program_name.h"
 #include "base/shell_quoted.h"
 
 namespace sluice::gui {
@@ -15,10 +16,8 @@ LikeRun like_run_of(const RunFacts& facts, const std::string& database,
           .is_of_rank = !facts.info.meta_value("rank").empty()};
 }
 
-// As docs/collective.md says that it is to be started.
 std::vector<std::string> launcher_words(const LikeRun& run) {
-  if (run.is_simulated || run.rank_count == 1) return {};
-  return {"mpirun", "-n", std::to_string(run.rank_count), "--mca", "mpi_yield_when_idle", "1"};
+  return run.is_simulated ? std::vector<std::string>() : launcher_of_ranks(run.rank_count);
 }
 
 std::vector<std::string> like_arguments(const LikeRun& run, const std::string& output) {
@@ -34,10 +33,11 @@ std::vector<std::string> like_arguments(const LikeRun& run, const std::string& o
   return arguments;
 }
 
-std::string like_command(const LikeRun& run, const std::string& output) {
+std::string like_command(const LikeRun& run, const std::string& output,
+                         const std::string& program) {
   std::string text;
   for (const std::string& word : launcher_words(run)) text += word + " ";
-  text += "sluice";
+  text += program;
   for (const std::string& argument : like_arguments(run, output))
     text += " " + shell_quoted(argument);
   return text;

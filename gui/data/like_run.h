@@ -24,7 +24,7 @@ LikeRun like_run_of(const RunFacts& facts, const std::string& database,
 std::vector<std::string> launcher_words(const LikeRun& run);
 // Behind the program's name. `output`: a folder; of a simulated run the database.
 std::vector<std::string> like_arguments(const LikeRun& run, const std::string& output);
-// All of it, as a shell reads it.
-std::string like_command(const LikeRun& run, const std::string& output);
+// All of it, as a shell reads it; `program` is pasted_sluice().
+std::string like_command(const LikeRun& run, const std::string& output, const std::string& program);
 
 }  // namespace sluice::gui

@@ -267,7 +267,7 @@ void KnobsView::draw_command() {
     draw_coloured(look().colours.amber, setting);
   const std::shared_ptr<const std::string> output = output_.result();
   if (output == nullptr) return;
-  const std::string command = like_command(like, *output);
+  const std::string command = like_command(like, *output, program_);
   {
     const FontScope font(look().mono, Look::kSmallSize);  // in which two hyphens stay two
     draw_coloured(look().colours.dim, command);

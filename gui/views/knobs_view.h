@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gui/data/background.h"
+#include "gui/data/child_process.h"
 #include "gui/data/new_run.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/turning.h"
@@ -42,6 +43,7 @@ class KnobsView : public View {
   const RunPieces& pieces_;
   Turning& turning_;
   const std::function<void()>& wake_;
+  const std::string program_ = pasted_sluice();
 
   // Where a new run would write, looked up for `output_of_`.
   Background<std::string> output_;

@@ -1,11 +1,15 @@
 #include "profiler/report/output.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+
+#include "base/safe_file.h"
 
 namespace sluice::report {
 namespace {
@@ -17,10 +21,19 @@ constexpr const char* kGzip = "wb4";
 constexpr unsigned kBufferBytes = 1 << 18;
 constexpr std::size_t kWriteBytesMax = std::size_t{1} << 30;  // zlib counts with 32 bits
 
-Error write_error(const std::string& path) {
-  const int error = errno;
-  return make_error(error == ENOSPC || error == EDQUOT ? ErrorCode::no_space : ErrorCode::io,
-                    "{}: cannot be written: {}", path, std::strerror(error));
+Error write_error(const std::string& path, int error = errno) {
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return make_error(is_full ? ErrorCode::no_space : ErrorCode::io, "{}: cannot be written: {}{}",
+                    path, std::strerror(error), file_limit_advice(error));
+}
+
+// A file that was not there: what lay under its name, of a program that was killed or of somebody
+// else, is removed and not written through.
+Result<int> create_anew(const std::string& path) {
+  std::error_code ignored;  // what cannot be removed is in the way, which is said below
+  std::filesystem::remove(path, ignored);
+  return open_regular_file(path, O_WRONLY | O_CREAT | O_EXCL, FileTrust::own,
+                           [&](int error) { return write_error(path, error); });
 }
 
 }  // namespace
@@ -69,11 +82,13 @@ OutputFile::OutputFile(std::string path, std::unique_ptr<Stream> stream)
 Result<OutputFile> OutputFile::create(const std::string& path, IfExists if_exists,
                                       Compression compression) {
   RETURN_IF_ERROR(check_output_file(path, if_exists));
-  errno = 0;
+  ASSIGN_OR_RETURN(const int descriptor, create_anew(unfinished_path(path)));
   auto stream = std::make_unique<Stream>();
-  stream->file.reset(
-      gzopen(unfinished_path(path).c_str(), compression == Compression::gzip ? kGzip : kAsItIs));
-  if (stream->file == nullptr) return write_error(unfinished_path(path));
+  stream->file.reset(gzdopen(descriptor, compression == Compression::gzip ? kGzip : kAsItIs));
+  if (stream->file == nullptr) {  // no memory
+    ::close(descriptor);
+    return write_error(unfinished_path(path), ENOMEM);
+  }
   (void)gzbuffer(stream->file.get(), kBufferBytes);  // refused once anything is written
   return OutputFile(path, std::move(stream));
 }

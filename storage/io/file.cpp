@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "base/safe_file.h"
 #include "base/units.h"
 #include "storage/io/detail/error_text.h"
 #include "storage/io/detail/transfer.h"
@@ -18,13 +19,13 @@ namespace {
 int open_flags(FileAccess access) {
   switch (access) {
     case FileAccess::read_only:
-      return O_RDONLY | O_CLOEXEC;
+      return O_RDONLY;
     case FileAccess::read_write:
-      return O_RDWR | O_CLOEXEC;
+      return O_RDWR;
     case FileAccess::create_new:
-      return O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+      return O_RDWR | O_CREAT | O_EXCL;
   }
-  return O_RDONLY | O_CLOEXEC;
+  return O_RDONLY;
 }
 
 const char* action(FileAccess access) {
@@ -51,14 +52,6 @@ Status set_direct(int fd, const std::string& path) {
                     path);
 }
 
-Status check_regular(int fd, const std::string& path) {
-  struct stat info = {};
-  if (fstat(fd, &info) != 0) return detail::file_error(path, "stat", errno);
-  if (S_ISREG(info.st_mode)) return ok_status();
-  return make_error(ErrorCode::io, "{}: is {}, not a regular file; name a file", path,
-                    S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket");
-}
-
 // Blocking counterpart of the engines: one transfer, attempt by attempt.
 Status transfer_now(const IoRequest& request) {
   RETURN_IF_ERROR(detail::check_request(request));
@@ -72,18 +65,19 @@ Status transfer_now(const IoRequest& request) {
 }  // namespace
 
 Result<File> File::open(const std::string& path, const Options& options) {
-  const int fd = ::open(path.c_str(), open_flags(options.access), 0644);
-  if (fd < 0) {
-    if (errno == EISDIR)
-      return make_error(ErrorCode::io, "{}: is a directory, not a regular file; name a file", path);
-    if (errno == EEXIST)
+  const auto failed = [&](int error_number) {
+    if (error_number == EEXIST)
       return make_error(ErrorCode::io,
                         "{}: is there already; remove it or choose another state_dir", path);
-    return detail::file_error(path, action(options.access), errno);
-  }
+    return detail::file_error(path, action(options.access), error_number);
+  };
+  const FileTrust trust =
+      options.access == FileAccess::read_only ? FileTrust::given : FileTrust::own;
+  ASSIGN_OR_RETURN(const int fd,
+                   open_regular_file(path, open_flags(options.access), trust, failed));
   File file(fd, path, options.caching);
-  Status usable = check_regular(fd, path);
-  if (usable.ok() && options.caching == Caching::direct) usable = set_direct(fd, path);
+  Status usable = ok_status();
+  if (options.caching == Caching::direct) usable = set_direct(fd, path);
   if (!usable.ok()) {
     if (options.access == FileAccess::create_new) ::unlink(path.c_str());  // O_EXCL: it is ours
     return std::move(usable).error();
@@ -134,6 +128,8 @@ Status File::allocate(std::int64_t size_bytes) const {
       known ? format_bytes(free_bytes) : std::string("unknown"), detail::errno_advice(failure),
       restored ? "" : "; the file could not be set back to the size it had");
 }
+
+std::string File::why_name_is_lost() const { return sluice::why_name_is_lost(fd_, path_); }
 
 Status File::sync_data() const {
   while (fdatasync(fd_) != 0) {

@@ -23,7 +23,8 @@ class File {
     FileAccess access = FileAccess::read_write;
     Caching caching = Caching::direct;
   };
-  // Regular files only. A file system that has no O_DIRECT is an error that says so; nothing falls
+  // Regular files only, and what is written to has to be of this user and under one name
+  // (base/safe_file.h). A file system that has no O_DIRECT is an error that says so; nothing falls
   // back by itself.
   static Result<File> open(const std::string& path, const Options& options);
 
@@ -40,7 +41,8 @@ class File {
   // Reserves blocks for [0, size_bytes) and sets the size; ENOSPC says how much is free, and leaves
   // the file at the size it had.
   Status allocate(std::int64_t size_bytes) const;
-  Status sync_data() const;  // fdatasync
+  Status sync_data() const;              // fdatasync
+  std::string why_name_is_lost() const;  // empty: the path leads to this file (base/safe_file.h)
 
   // Blocking, whole transfers or an error; for headers, records and tests, not for the step. On a
   // direct file offset, length and memory are page-aligned here too.

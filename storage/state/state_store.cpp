@@ -52,9 +52,11 @@ class FileStateStore final : public StateStore {
   Status fit() override;
   Status write_commit(const CommitRecord& record) override;
   void finish_commit(const CommitRecord& record) override;
+  Status check_files() const override;
 
  private:
   void check_record(const CommitRecord& record) const;
+  Status check_file(const io::File& file) const;
 
   Parts parts_;
   Layout layout_;
@@ -130,12 +132,28 @@ Status FileStateStore::write_commit(const CommitRecord& record) {
         "have lost what was written");
     return *lost_data_;
   }
+  RETURN_IF_ERROR(check_files());
   return parts_.log.append(*parts_.disk, record);
 }
 
 void FileStateStore::finish_commit(const CommitRecord& record) {
   layout_.commit();
   committed_ = record;
+}
+
+Status FileStateStore::check_file(const io::File& file) const {
+  const std::string why = file.why_name_is_lost();
+  if (why.empty()) return ok_status();
+  return make_error(
+      ErrorCode::io,
+      "the state's file {} is no longer there: {}; the last commit, of step {}, is in "
+      "that file, and where its name leads a resume would not find it",
+      file.path(), why, committed_.position.step);
+}
+
+Status FileStateStore::check_files() const {
+  for (const io::File& file : parts_.files) RETURN_IF_ERROR(check_file(file));
+  return check_file(parts_.log.file());
 }
 
 Status check_directory(const std::string& directory) {

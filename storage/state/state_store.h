@@ -9,7 +9,8 @@
 //
 // A commit: fdatasync of every device file, then the record into the older area, then fdatasync of
 // the log. A crash at any instant leaves the newer whole record, and with it the state of the last
-// commit. Formats: docs/state_format.md.
+// commit. Formats: docs/state_format.md. Before the record each file is compared with its name:
+// what was removed or moved away takes writes as before, and nobody would find them.
 //
 // Thread contract: everything from one thread at a time, except write_commit(): it blocks on the
 // drives, so it may run on a worker while the owner only reads the layout and committed().
@@ -114,6 +115,9 @@ class StateStore {
   // After a write_commit(record) that succeeded, before anything else changes the layout: the next
   // versions are the current ones, and committed() is `record`.
   virtual void finish_commit(const CommitRecord& record) = 0;
+  // Whether all files are what their names lead to, with a sentence about the first that is not.
+  // Asked by every write_commit; by the owner where "committed" is about to be said.
+  virtual Status check_files() const = 0;
   // Both, where blocking does not matter.
   Status commit(const CommitRecord& record);
 };

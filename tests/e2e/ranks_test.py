@@ -58,7 +58,8 @@ def one_rank_speaks_for_all(place):
     code, out, err = launched(place, steps=3).done()
     require_equal(code, 0, f"exit code: {err}")
     require_equal(out.count("Done: steps 1 to 3"), 1, "reports")
-    require_words(out, [f"· {RANKS} ranks", f"mpirun -n {RANKS} sluice train"], "report")
+    require_words(out, [f"· {RANKS} ranks", f"mpirun -n {RANKS}",
+                        "--mca mpi_yield_when_idle 1 sluice train"], "report")
     require_equal([str(path.relative_to(place.path)) for path in place.path.rglob("*.tokens*")],
                   ["out/text.tokens"], "files of tokens")
     code, out, err = launched(place, output="wrong", buffers=0).done()

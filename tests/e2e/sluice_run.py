@@ -28,6 +28,8 @@ SAMPLES = ROOT / "sample_models"
 TESTBED = SAMPLES / "platforms/smartssd-a5000.toml"
 BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build" / "release"))
 SLUICE = pathlib.Path(os.environ.get("SLUICE_BIN", BUILD / "bin" / "sluice")).absolute()
+# So that the commands it prints call it `sluice` (base/program_name.h), wherever it was built.
+os.environ["PATH"] = f"{SLUICE.parent}:{os.environ.get('PATH', os.defpath)}"
 LIMIT_S = 600  # for a command that hangs; no test depends on how fast it is
 
 NANO_PARAMETERS = 34_688

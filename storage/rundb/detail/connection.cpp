@@ -3,9 +3,11 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "base/check.h"
+#include "base/safe_file.h"
 
 namespace sluice::rundb::detail {
 namespace {
@@ -44,12 +46,21 @@ CodeMeaning meaning_of(int primary_code) {
   }
 }
 
-// What the kernel said, where SQLite asked it for something.
-std::string system_reason(sqlite3* database, int primary_code) {
+// What the kernel said, where SQLite asked it for something; 0: nothing.
+int system_error_number(sqlite3* database, int primary_code) {
   const bool is_of_the_kernel = primary_code == SQLITE_CANTOPEN || primary_code == SQLITE_IOERR;
-  if (database == nullptr || !is_of_the_kernel) return "";
-  const int error_number = sqlite3_system_errno(database);
-  return error_number == 0 ? "" : fmt::format(": {}", std::strerror(error_number));
+  return database != nullptr && is_of_the_kernel ? sqlite3_system_errno(database) : 0;
+}
+
+// SQLite would wait for the other end of a pipe.
+Status check_is_file(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::fifo && type != std::filesystem::file_type::socket &&
+      type != std::filesystem::file_type::character)
+    return ok_status();
+  return make_error(ErrorCode::corrupt,
+                    "{}: is a pipe, a socket or a device, and no run database: name a file", path);
 }
 
 Error sqlite_error(const std::string& path, sqlite3* database, int code, const char* call) {
@@ -57,11 +68,13 @@ Error sqlite_error(const std::string& path, sqlite3* database, int code, const c
   // A question that SQLite does not understand: its own words say what is wrong with it.
   if ((code & 0xff) == SQLITE_ERROR && database != nullptr)
     return make_error(meaning.code, "{}: {}", path, sqlite3_errmsg(database));
+  const int error_number = system_error_number(database, code & 0xff);
+  const std::string limit = file_limit_advice(error_number);
   return make_error(meaning.code, "{}: {}{} (SQLite code {}, in {}){}", path,
                     database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code),
-                    system_reason(database, code & 0xff), code,
+                    error_number == 0 ? "" : fmt::format(": {}", std::strerror(error_number)), code,
                     std::string_view(call).substr(0, std::string_view(call).find('(')),
-                    meaning.what_to_do);
+                    limit.empty() ? meaning.what_to_do : limit);
 }
 
 // SQLite counts what it allocates under a lock of the whole process unless told before its first
@@ -217,6 +230,7 @@ Connection::Connection(std::string path, sqlite3* database)
 
 Result<Connection> Connection::open(const std::string& path, Mode mode) {
   leave_memory_uncounted();
+  RETURN_IF_ERROR(check_is_file(path));
   int flags = SQLITE_OPEN_NOMUTEX;  // see the thread contract
   if (mode == Mode::read) flags |= SQLITE_OPEN_READONLY;
   if (mode == Mode::write) flags |= SQLITE_OPEN_READWRITE;

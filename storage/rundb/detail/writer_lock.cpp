@@ -9,11 +9,28 @@
 #include <cstring>
 #include <utility>
 
+#include "base/safe_file.h"
+
 namespace sluice::rundb::detail {
 namespace {
 
 // A few rows are some pages of the database, and a frame of the log for each.
 constexpr off_t kKeptBytes = 128 << 10;
+
+Error cannot_create(const std::string& database_path, int error_number) {
+  const bool has_no_folder = error_number == ENOENT;
+  return make_error(has_no_folder ? ErrorCode::not_found : ErrorCode::io,
+                    "{}: cannot create the run database there: {}{}", database_path,
+                    std::strerror(error_number),
+                    has_no_folder ? "; make the folder first" : "; check the folder");
+}
+
+// By the holder before, between our open and our lock: then this lock guards a file without a
+// name, and the next one would not meet it.
+bool is_removed(int descriptor) {
+  struct stat locked;
+  return ::fstat(descriptor, &locked) != 0 || locked.st_nlink == 0;
+}
 
 }  // namespace
 
@@ -32,12 +49,10 @@ WriterLock::~WriterLock() {
 Result<WriterLock> WriterLock::acquire(const std::string& database_path) {
   const std::string path = database_path + "-writer";
   while (true) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor < 0)
-      return make_error(errno == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-                        "{}: cannot create the run database there: {}{}", database_path,
-                        std::strerror(errno),
-                        errno == ENOENT ? "; make the folder first" : "; check the folder");
+    ASSIGN_OR_RETURN(const int descriptor,
+                     open_regular_file(path, O_RDWR | O_CREAT, FileTrust::own, [&](int error) {
+                       return cannot_create(database_path, error);
+                     }));
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       ::close(descriptor);
@@ -49,10 +64,7 @@ Result<WriterLock> WriterLock::acquire(const std::string& database_path) {
                           database_path);
       return make_error(ErrorCode::io, "{}: cannot lock: {}", path, std::strerror(error));
     }
-    // The holder before may have removed the file between our open and our lock: then this lock
-    // guards a file without a name, and the next one would not meet it.
-    struct stat locked;
-    if (::fstat(descriptor, &locked) != 0 || locked.st_nlink == 0) {
+    if (is_removed(descriptor)) {
       ::close(descriptor);
       continue;
     }
@@ -60,8 +72,8 @@ Result<WriterLock> WriterLock::acquire(const std::string& database_path) {
     const int error = ::posix_fallocate(descriptor, 0, kKeptBytes);
     if (error == 0) return lock;
     return make_error(error == ENOSPC ? ErrorCode::no_space : ErrorCode::io,
-                      "{}: cannot create the run database there: {}", database_path,
-                      std::strerror(error));
+                      "{}: cannot create the run database there: {}{}", database_path,
+                      std::strerror(error), file_limit_advice(error));
   }
 }
 

@@ -8,7 +8,8 @@
 // the lock with its process, so the file that a killed run leaves keeps nobody out.
 //
 // It also keeps some space of the drive, which is given back for the last rows of a recording that
-// a full drive has stopped: what says so must fit.
+// a full drive has stopped: what says so must fit. As it is written to and cut, it has to be a file
+// of this user's own (base/safe_file.h).
 
 #include <string>
 

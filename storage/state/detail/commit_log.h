@@ -25,6 +25,7 @@ class CommitLog {
   static Result<CommitLog> open(const std::string& path, const io::File::Options& options);
 
   const FileHeader& header() const { return header_; }
+  const io::File& file() const { return file_; }
   const std::string& path() const { return file_.path(); }
 
   // The current commit; ErrorCode::not_found if there never was one, ErrorCode::corrupt if none is

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/safe_file.h"
 #include "storage/state/detail/disk.h"
 #include "storage/state/detail/file_names.h"
 
@@ -35,8 +36,10 @@ Status write_holder(int fd, const std::string& path) {
 
 Result<StateLock> StateLock::take(const std::string& directory) {
   const std::string path = lock_path(directory);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return system_error(path, "open the lock file for writing", errno);
+  const auto failed = [&](int error_number) {
+    return system_error(path, "open the lock file for writing", error_number);
+  };
+  ASSIGN_OR_RETURN(const int fd, open_regular_file(path, O_RDWR | O_CREAT, FileTrust::own, failed));
   StateLock lock(fd);
   int failure = 0;
   do {

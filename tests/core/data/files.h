@@ -7,7 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "core/data/token_file.h"
 
 namespace sluice::data {
 
@@ -32,6 +36,14 @@ inline void write_file(const std::string& path, const std::string& bytes) {
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// All tokens of a file; fails the test that cannot read them.
+inline std::vector<std::int32_t> all_tokens(const TokenFile& file) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(file.token_count()));
+  const Status read = file.read(0, tokens);
+  if (!read.ok()) throw std::runtime_error(read.error().message());
+  return tokens;
 }
 
 }  // namespace sluice::data

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
@@ -30,10 +31,7 @@ TEST_CASE("a text becomes its bytes") {
   const Result<TokenFile> file = TokenFile::open(folder / "tokens");
   REQUIRE(file.ok());
   REQUIRE(file->token_count() == static_cast<std::int64_t>(text.size()));
-  bool equal = true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    equal = equal && file->token(static_cast<std::int64_t>(i)) == text[i];
-  }
+  const bool equal = std::ranges::equal(all_tokens(*file), text);
   CHECK(equal);
   CHECK(names_in(folder) == std::set<std::string>{"text", "tokens"});
 }
@@ -86,7 +84,7 @@ TEST_CASE("tokens of the same text are left alone, of another text made again") 
   write_file(folder / "text", "other");  // the same size
   REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
   CHECK(std::filesystem::hard_link_count(folder / "tokens") == 1);
-  CHECK(TokenFile::open(folder / "tokens")->token(0) == 'o');
+  CHECK(all_tokens(*TokenFile::open(folder / "tokens"))[0] == 'o');
 }
 
 TEST_CASE("damaged tokens are made again") {

@@ -29,13 +29,15 @@ struct Text {
     write_file(folder / "text", positions_text(size));
     REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
     file = std::make_unique<TokenFile>(std::move(*TokenFile::open(folder / "tokens")));
-    for (std::int64_t i = 0; i + 2 < size; ++i) {
-      REQUIRE(place.emplace(std::array{file->token(i), file->token(i + 1), file->token(i + 2)}, i)
-                  .second);
+    tokens = all_tokens(*file);
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      REQUIRE(place.emplace(std::array{tokens[i], tokens[i + 1], tokens[i + 2]}, i).second);
     }
   }
 
-  std::vector<std::int64_t> starts(const model::TokenBatch& batch) const {
+  std::vector<std::int64_t> starts(const Result<model::TokenBatch>& made) const {
+    REQUIRE(made.ok());
+    const model::TokenBatch& batch = *made;
     std::vector<std::int64_t> found;
     for (std::int64_t row = 0; row < batch.batch; ++row) {
       const auto window = batch.inputs.subspan(row * batch.sequence, batch.sequence);
@@ -46,6 +48,7 @@ struct Text {
 
   TemporaryFolder folder;
   std::unique_ptr<TokenFile> file;
+  std::vector<std::int32_t> tokens;
   std::map<std::array<std::int32_t, 3>, std::int64_t> place;
 };
 
@@ -58,14 +61,15 @@ TEST_CASE("targets are the inputs shifted by one") {
   Result<Sampler> sampler = Sampler::make(text.file.get(), {.batch = 3, .sequence = 16});
   REQUIRE(sampler.ok());
   for (const bool train : {true, false}) {
-    const model::TokenBatch batch = train ? sampler->train_batch(5) : sampler->validation_batch(0);
+    const model::TokenBatch batch =
+        train ? *sampler->train_batch(5) : *sampler->validation_batch(0);
     REQUIRE(batch.batch == 3);
     REQUIRE(batch.sequence == 16);
     const std::vector<std::int64_t> starts = text.starts(batch);
     for (std::int64_t i = 0; i < 3 * 16; ++i) {
       const std::int64_t at = starts[i / 16] + i % 16;
-      CHECK(batch.inputs[i] == text.file->token(at));
-      CHECK(batch.targets[i] == text.file->token(at + 1));
+      CHECK(batch.inputs[i] == text.tokens[static_cast<std::size_t>(at)]);
+      CHECK(batch.targets[i] == text.tokens[static_cast<std::size_t>(at + 1)]);
     }
   }
 }
@@ -104,8 +108,8 @@ TEST_CASE("a batch is made from its position alone, also across the end of an ep
   REQUIRE(resumed.ok());
   REQUIRE(walked->windows_per_epoch() % 4 != 0);
   for (std::uint64_t position = 0; position < 200; position += 4) {
-    const model::TokenBatch batch = walked->train_batch(position);
-    CHECK(copy(resumed->train_batch(position).inputs) == copy(batch.inputs));
+    const model::TokenBatch batch = *walked->train_batch(position);
+    CHECK(copy(resumed->train_batch(position)->inputs) == copy(batch.inputs));
   }
   // Four windows at once are the four windows one by one.
   Result<Sampler> single = Sampler::make(
@@ -152,7 +156,7 @@ TEST_CASE("less than a batch of validation text gives one smaller batch") {
       Sampler::make(text.file.get(), {.batch = 8, .sequence = 16, .validation_fraction = 0.1});
   REQUIRE(sampler.ok());
   CHECK(sampler->validation_batch_count() == 1);
-  const model::TokenBatch batch = sampler->validation_batch(0);
+  const model::TokenBatch batch = *sampler->validation_batch(0);
   CHECK(batch.batch == 2);
   CHECK(batch.inputs.size() == 32);
 }
@@ -175,9 +179,9 @@ TEST_CASE("a text that is too short says how long it must be, and that length is
     REQUIRE(sampler.ok());
     CHECK(sampler->windows_per_epoch() >= 1);
     for (std::uint64_t position = 0; position < 20; position += 2) {
-      sampler->train_batch(position);  // reads no token outside (TokenFile CHECKs)
+      REQUIRE(sampler->train_batch(position).ok());  // no token outside (TokenFile CHECKs)
     }
-    sampler->validation_batch(0);
+    REQUIRE(sampler->validation_batch(0).ok());
     const Text one_less(needed - 1);
     CHECK_FALSE(Sampler::make(one_less.file.get(), options).ok());
   }
@@ -197,6 +201,16 @@ TEST_CASE("a part of the text that no text is long enough for is refused at once
   CHECK_THAT(status.error().message(), Contains("at least 129000000000000 tokens"));
   CHECK(Sampler::check(129'000'000'000'000, small, "t").ok());
   CHECK_FALSE(Sampler::check(128'999'999'999'999, small, "t").ok());
+}
+
+TEST_CASE("a batch of a text that was cut meanwhile is an error") {
+  const Text text(2000);
+  Result<Sampler> sampler = Sampler::make(text.file.get(), {.batch = 3, .sequence = 16});
+  REQUIRE(sampler.ok());
+  std::filesystem::resize_file(text.folder / "tokens", 64);
+  CHECK_THAT(sampler->train_batch(0).error().message(),
+             Contains(text.folder / "tokens") && Contains("offset 64"));
+  CHECK_FALSE(sampler->validation_batch(0).ok());
 }
 
 TEST_CASE("one-byte texts and senseless options are errors") {

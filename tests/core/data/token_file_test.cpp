@@ -1,7 +1,10 @@
 #include "core/data/token_file.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <filesystem>
 
 #include "base/fnv.h"
 #include "core/data/token_header.h"
@@ -50,9 +53,7 @@ TEST_CASE("byte tokens read back as the bytes they are") {
   REQUIRE(file.ok());
   CHECK(file->token_count() == 4);
   CHECK(file->vocabulary() == 256);
-  CHECK(file->token(0) == 'a');
-  CHECK(file->token(2) == 0);
-  CHECK(file->token(3) == 255);
+  CHECK(all_tokens(*file) == std::vector<std::int32_t>{'a', 'b', 0, 255});
 }
 
 TEST_CASE("two-byte tokens are little-endian") {
@@ -64,8 +65,7 @@ TEST_CASE("two-byte tokens are little-endian") {
   write_file(folder / "t.tok", token_file(header, "\x50\xc4\x01\x02"));
   const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
   REQUIRE(file.ok());
-  CHECK(file->token(0) == 50256);
-  CHECK(file->token(1) == 0x0201);
+  CHECK(all_tokens(*file) == std::vector<std::int32_t>{50256, 0x0201});
 }
 
 TEST_CASE("a token outside the vocabulary is refused with its offset") {
@@ -107,6 +107,78 @@ TEST_CASE("a file cut anywhere is refused") {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CHECK(error_of(whole.substr(0, size)).code() == ErrorCode::corrupt);
   }
+}
+
+TEST_CASE("tokens are read from anywhere, over as many pieces as there are") {
+  const TemporaryFolder folder;
+  TokenHeader header;
+  header.bytes_per_token = 2;
+  header.token_count = 10'000;
+  header.vocabulary = 50257;
+  std::string bytes;
+  const auto token_of = [](std::int64_t index) { return static_cast<std::int32_t>(index * 5 + 3); };
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    bytes += {static_cast<char>(token_of(i) & 0xff), static_cast<char>(token_of(i) >> 8)};
+  }
+  write_file(folder / "t.tok", token_file(header, bytes));
+  const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
+  REQUIRE(file.ok());
+  for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, std::int64_t{777}}) {
+    std::vector<std::int32_t> tokens(9'000);
+    REQUIRE(file->read(first, tokens).ok());
+    for (std::int64_t i = 0; i < std::ssize(tokens); ++i) {
+      REQUIRE(tokens[static_cast<std::size_t>(i)] == token_of(first + i));
+    }
+  }
+}
+
+TEST_CASE("a file that is cut while it is open is an error with its offset, not a signal") {
+  const TemporaryFolder folder;
+  write_file(folder / "t.tok", byte_file("In the beginning"));
+  const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
+  REQUIRE(file.ok());
+  std::vector<std::int32_t> tokens(16);
+  REQUIRE(file->read(0, tokens).ok());
+  for (const int size_bytes : {70, 0}) {
+    std::filesystem::resize_file(folder / "t.tok", static_cast<std::uintmax_t>(size_bytes));
+    const Status read = file->read(0, tokens);
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.error().code() == ErrorCode::corrupt);
+    CHECK_THAT(read.error().message(), Contains(folder / "t.tok") && Contains("was cut") &&
+                                           Contains(size_bytes == 70 ? "offset 70" : "offset 64"));
+  }
+}
+
+TEST_CASE("a token that is changed while the file is open does not leave the vocabulary") {
+  const TemporaryFolder folder;
+  TokenHeader header;
+  header.bytes_per_token = 2;
+  header.token_count = 2;
+  header.vocabulary = 50257;
+  const std::string whole = token_file(header, "\x50\xc4\x01\x02");
+  write_file(folder / "t.tok", whole);
+  const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
+  REQUIRE(file.ok());
+  write_file(folder / "t.tok", whole.substr(0, 66) + "\xff\xff");  // the same file
+  std::vector<std::int32_t> tokens(2);
+  const Status read = file->read(0, tokens);
+  REQUIRE_FALSE(read.ok());
+  CHECK_THAT(read.error().message(), Contains("offset 66") && Contains("50257"));
+}
+
+TEST_CASE("a pipe, a socket or a device in a file's place is said, and not waited for") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  for (const std::string& path : {folder / "pipe", std::string("/dev/null")}) {
+    const Result<TokenFile> file = TokenFile::open(path);
+    REQUIRE_FALSE(file.ok());
+    CHECK_THAT(file.error().message(), Contains(path) && Contains("not a regular file"));
+    CHECK_THAT(prepare_byte_tokens(path, folder / "tokens").error().message(),
+               Contains("not a regular file"));
+  }
+  write_file(folder / "text", "a text");
+  CHECK_THAT(prepare_byte_tokens(folder / "text", folder / "pipe").error().message(),
+             Contains("is a pipe"));
 }
 
 TEST_CASE("a file that has grown is refused") {

@@ -1,8 +1,12 @@
 // Files that are made to break a reader, each through all three readers of TOML files.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "core/toml_file/toml_file.h"
 #include "tests/core/toml_file/readers.h"
@@ -74,6 +78,27 @@ TEST_CASE("of a file without an end no more is read than a file may have") {
     CHECK(text.error().code() == ErrorCode::config);
     CHECK(text.error().message().find("is larger than 1.05 MB") != std::string::npos);
   }
+}
+
+TEST_CASE("a pipe that nobody writes into is refused, and one that somebody has is read") {
+  std::string folder = (std::filesystem::temp_directory_path() / "sluice-toml-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string pipe = folder + "/pipe.toml";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto refused = read(pipe, "run file");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::config);
+  CHECK(refused.error().message().find("is a pipe") != std::string::npos);
+
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  REQUIRE(::write(ends[1], "a = 1", 5) == 5);
+  ::close(ends[1]);
+  const auto text = read("/dev/fd/" + std::to_string(ends[0]), "run file");
+  REQUIRE(text.ok());
+  CHECK(*text == "a = 1");
+  ::close(ends[0]);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a file as large as it may be is read") {

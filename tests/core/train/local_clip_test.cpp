@@ -156,7 +156,7 @@ ClippedInMemory train_clipped_in_memory(const SmallRun& files,
     for (std::int32_t m = 0; m < micro_steps; ++m) {
       const std::int64_t position = (step * micro_steps + m) * config->batch.batch;
       REQUIRE(model
-                  .set_batch(m, sampler->train_batch(static_cast<std::uint64_t>(position)),
+                  .set_batch(m, *sampler->train_batch(static_cast<std::uint64_t>(position)),
                              model::BatchUse::training)
                   .ok());
       for (std::int32_t l = 0; l < layout.layer_count(); ++l) {

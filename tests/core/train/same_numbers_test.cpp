@@ -72,7 +72,7 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   for (std::int64_t step = 0; step < config->schedule.steps; ++step) {
     REQUIRE(model
                 .set_batch(0,
-                           sampler->train_batch(static_cast<std::uint64_t>(step * options.batch)),
+                           *sampler->train_batch(static_cast<std::uint64_t>(step * options.batch)),
                            model::BatchUse::training)
                 .ok());
     double norm_squared = 0;

@@ -44,7 +44,7 @@ TEST_CASE("a run like a recorded one is begun beside it, with the command that i
   CHECK(free_output(like) == folder.file("out/tiny-3"));
   const std::string arguments = "train --like " + like.database +
                                 " --set buffers=5 --set output=" + folder.file("out/tiny-3");
-  CHECK(like_command(like, free_output(like)) == "sluice " + arguments);
+  CHECK(like_command(like, free_output(like), "sluice") == "sluice " + arguments);
   const StartedRun started = require_ok(start_like(program, like));
   CHECK(started.database == folder.file("out/tiny-3/run.db"));
   CHECK(comes_true([&] { return report::text_of_file(started.log) == arguments + "\n"; }));
@@ -54,7 +54,7 @@ TEST_CASE("a run like a recorded one is begun beside it, with the command that i
                      .settings = {},
                      .rank_count = 4,
                      .is_of_rank = true};
-  CHECK(like_command(rank, free_output(rank)) ==
+  CHECK(like_command(rank, free_output(rank), "sluice") ==
         "mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train --like " + rank.database +
             " --set output=" + folder.file("out/tiny-3"));
   LikeRun all = rank;  // merged
@@ -66,7 +66,7 @@ TEST_CASE("a run like a recorded one is begun beside it, with the command that i
   const LikeRun simulated{
       .database = folder.file("sim.db"), .is_simulated = true, .settings = {"wire=native"}};
   std::ofstream(simulated.database) << "there";
-  CHECK(like_command(simulated, free_output(simulated)) ==
+  CHECK(like_command(simulated, free_output(simulated), "sluice") ==
         "sluice simulate --like " + simulated.database + " --set wire=native --db " +
             folder.file("sim-2.db"));
   CHECK_FALSE(start_like("", like).ok());

@@ -1,5 +1,7 @@
 // Files that are not to be opened, or not to be overwritten.
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "storage/rundb/detail/connection.h"
@@ -48,6 +50,37 @@ TEST_CASE("a file of a newer Sluice is refused, saying which wrote it") {
 TEST_CASE("a missing file is refused") {
   const TempFolder folder;
   require_refused(folder.file("none.db"), ErrorCode::not_found, "there is no");
+}
+
+TEST_CASE("a pipe is refused, and not waited for") {
+  const TempFolder folder;
+  REQUIRE(::mkfifo(folder.file("a.db").c_str(), 0600) == 0);
+  require_refused(folder.file("a.db"), ErrorCode::corrupt, "is a pipe");
+}
+
+TEST_CASE("the writer's lock is no way to a file that lies elsewhere") {
+  const TempFolder folder;
+  const std::string precious = folder.file("precious");
+  const std::string lock = folder.file("a.db-writer");
+  write_text(precious, "words");
+  const auto refused = [&](const std::string& words) {
+    const auto writer = Writer::create(folder.file("a.db"), IfExists::refuse);
+    REQUIRE_FALSE(writer.ok());
+    CHECK_THAT(writer.error().message(), Contains(lock) && Contains(words));
+    CHECK(std::filesystem::file_size(precious) == 5);
+  };
+  SECTION("a link") {
+    std::filesystem::create_symlink(precious, lock);
+    refused("is a symbolic link");
+  }
+  SECTION("a second name") {
+    std::filesystem::create_hard_link(precious, lock);
+    refused("2 names (hard links)");
+  }
+  SECTION("a pipe") {
+    REQUIRE(::mkfifo(lock.c_str(), 0600) == 0);
+    refused("is a pipe");
+  }
 }
 
 TEST_CASE("a foreign SQLite file is refused") {
