@@ -55,6 +55,18 @@ struct Client {
   bool is_over = false;  // let go at the end of the turn; what could be written has been
 };
 
+std::string too_long(std::int64_t id) {
+  return error_line(id,
+                    make_error(ErrorCode::config, "a request has at most {} bytes", kLineBytesMax));
+}
+
+// Who asked waits for an answer with its id.
+std::string too_long(std::string_view line) {
+  std::int64_t id = 0;
+  static_cast<void>(parse_request(line, id).ok());
+  return too_long(id);
+}
+
 Descriptor spare_descriptor() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 class Server final : public ControlServer {
@@ -286,12 +298,12 @@ void Server::answer_lines(Client& client) {
     if (end == std::string::npos) break;
     const std::string_view line = std::string_view(client.in).substr(from, end - from);
     from = end + 1;
-    if (line.size() <= kLineBytesMax) put(client, answer(client, line));
+    put(client, line.size() <= kLineBytesMax ? answer(client, line) : too_long(line));
   }
   client.in.erase(0, from);
+  // Without its end it cannot be told what of the bytes that follow belongs to it.
   if (client.in.size() > kLineBytesMax && client.in.find('\n') == std::string::npos) {
-    put(client, error_line(0, make_error(ErrorCode::config, "a request has at most {} bytes",
-                                         kLineBytesMax)));
+    put(client, too_long(0));
     client.is_over = true;
     client.in.clear();
   }
