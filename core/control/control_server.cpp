@@ -11,19 +11,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <list>
 #include <thread>
 
 #include "base/mutex.h"
 #include "core/control/effect_watch.h"
 #include "core/control/socket_address.h"
+#include "core/control/superseded.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr std::size_t kClientsMax = 256;
 constexpr std::size_t kUnreadBytesMax = 1 << 20;
-constexpr std::size_t kWaitingSetsMax = 1024;
+constexpr std::size_t kWaitingSnapshotsMax = 1024;
 // Requests of one client that are answered before the others have their turn.
 constexpr int kRequestsATurn = 64;
 constexpr std::size_t kReadBytes = 16 << 10;
@@ -84,6 +86,7 @@ class Server final : public ControlServer {
   ~Server() override { close(""); }
 
   Due take_due() override;
+  bool stop_is_asked() const override { return stop_is_asked_; }
   void tell(const RunStatus& status) override;
   void tell(const ChangeEvent& event) override { tell(change_event_line(event)); }
   void tell(const SnapshotEvent& event) override { tell(snapshot_event_line(event)); }
@@ -102,6 +105,7 @@ class Server final : public ControlServer {
   std::string answer_set(const Request& request);
   std::string answer_snapshot(const Request& request);
   std::string answer_stop(const Request& request);
+  void supersede(const SetRequest& later) REQUIRES(mutex_);
   void put(Client& client, std::string_view text);
   static void write(Client& client);
   void spread_events();
@@ -125,6 +129,7 @@ class Server final : public ControlServer {
   std::vector<std::string> events_ GUARDED_BY(mutex_);
   std::int64_t next_change_ GUARDED_BY(mutex_) = 1;
   bool is_closing_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> stop_is_asked_{false};
   std::string goodbye_ GUARDED_BY(mutex_);
 };
 
@@ -344,10 +349,6 @@ std::string Server::answer_set(const Request& request) {
     if (is_closing_) {
       return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
     }
-    if (due_.sets.size() >= kWaitingSetsMax) {
-      return error_line(request.id, make_error(ErrorCode::busy, "{} sets wait for the next step",
-                                               kWaitingSetsMax));
-    }
     for (const QueuedSet& queued : due_.sets) {
       for (const std::string& setting : queued.set.settings) waiting.push_back(setting);
     }
@@ -356,9 +357,34 @@ std::string Server::answer_set(const Request& request) {
     return error_line(request.id, checked.error());
   }
   MutexLock lock(mutex_);
+  if (is_closing_) {  // while it was checked
+    return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
+  }
   const std::int64_t change = next_change_++;
+  supersede(request.set);
   due_.sets.push_back({change, request.set});
   return set_line(request.id, change, status_.step + 1);
+}
+
+// What waits keeps the knobs that `later` leaves alone.
+void Server::supersede(const SetRequest& later) {
+  std::vector<QueuedSet> left;
+  for (QueuedSet& queued : due_.sets) {
+    ChangeEvent event;
+    event.settings = queued.set.settings;
+    drop_superseded(queued.set.settings, later.settings);
+    if (!queued.set.settings.empty()) {
+      left.push_back(std::move(queued));
+      continue;
+    }
+    event.change = queued.change;
+    event.state = ChangeState::superseded;
+    event.step = status_.step;
+    event.who = queued.set.who;
+    event.message = superseded_by(later.who);
+    events_.push_back(change_event_line(event));
+  }
+  due_.sets = std::move(left);
 }
 
 std::string Server::answer_snapshot(const Request& request) {
@@ -366,9 +392,9 @@ std::string Server::answer_snapshot(const Request& request) {
   if (is_closing_) {
     return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
   }
-  if (due_.snapshots.size() >= kWaitingSetsMax) {
+  if (due_.snapshots.size() >= kWaitingSnapshotsMax) {
     return error_line(request.id, make_error(ErrorCode::busy, "{} snapshots wait for the next step",
-                                             kWaitingSetsMax));
+                                             kWaitingSnapshotsMax));
   }
   due_.snapshots.push_back(next_change_);
   return snapshot_line(request.id, next_change_++);
@@ -379,7 +405,7 @@ std::string Server::answer_stop(const Request& request) {
   if (is_closing_) {
     return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
   }
-  due_.stop = true;
+  stop_is_asked_ = true;
   return ok_line(request.id);
 }
 

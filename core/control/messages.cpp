@@ -23,7 +23,8 @@ constexpr std::array<KindName, 6> kKinds = {{{"status", RequestKind::status},
                                              {"subscribe", RequestKind::subscribe},
                                              {"snapshot", RequestKind::snapshot},
                                              {"stop", RequestKind::stop}}};
-constexpr std::array<const char*, 4> kStates = {"in force", "refused", "kept", "reverted"};
+constexpr std::array<const char*, 5> kStates = {"in force", "refused", "kept", "reverted",
+                                                "superseded"};
 constexpr const char* kKept = "kept";  // of a snapshot; else it was refused
 constexpr std::size_t kWhoBytesMax = 200;
 constexpr std::size_t kSettingsMax = 64;
