@@ -173,6 +173,7 @@ class TrainCommand {
     if (request.recorder != nullptr) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
     }
+    request.stops = [this] { return is_interrupted() || (live_ && live_->wants_stop()); };
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     config_.shards = run_->config().shards;  // as chosen
@@ -366,6 +367,10 @@ class TrainCommand {
       if (stopped.ok() && !judged.ok()) {
         log_warning("the database has no verdicts: " + judged.error().message());
       }
+    }
+    if (!trained.ok() && run_->store().committed().subgroups.empty()) {
+      return trained.error().with_context(
+          "nothing is committed yet; begin again, without --resume");
     }
     if (!trained.ok()) {
       const std::int64_t step = run_->store().committed().position.step;

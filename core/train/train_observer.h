@@ -48,6 +48,8 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport& /*report*/) {}
   virtual void on_validation(std::int64_t /*step*/, double /*loss*/) {}
+  // Within what may take minutes between two steps: `done` of `count` of it.
+  virtual void on_work(const char* /*what*/, std::int64_t /*done*/, std::int64_t /*count*/) {}
   virtual void on_snapshot(const Result<KeptSnapshot>& /*kept*/) {}
   // Before the first step that has the new values; `step` counts from 0, as in the run database.
   // `asked` is null for what the settings or `changes` of train() planned. What several ask for the
@@ -72,7 +74,9 @@ class TrainRequests {
   // The last commit is to be kept (TrainingRun::save_snapshot); until on_snapshot() says how it
   // went.
   virtual bool wants_snapshot() { return false; }
-  virtual bool wants_stop() { return false; }  // after the step under way
+  // After the step under way. Asked again within what is only for people (validation, the sample),
+  // which is then left out.
+  virtual bool wants_stop() { return false; }
 };
 
 struct TrainHooks {

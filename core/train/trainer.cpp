@@ -56,10 +56,11 @@ class Trainer {
   Status commit() { return finish_step(&TrainingRun::commit); }
   Status finish_step(Status (TrainingRun::*finish)());
   Status validate();
-  Status validate_in_host_memory(std::int64_t batch_count, double& sum);
-  Status validate_by_layer(std::int64_t batch_count, double& sum);
+  Result<double> validation_loss(std::int64_t batch);
+  Result<double> validation_loss_by_layer(std::int64_t batch);
   Status sample();
-  Status sample_by_layer();
+  Status write_some(model::TextWriter& text);
+  void tell_of_work(const char* what, std::int64_t done, std::int64_t count);
   template <typename Work>
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
@@ -72,6 +73,7 @@ class Trainer {
   state::TrainingPosition position_;
   plan::LrSchedule lr_schedule_;
   TrainReport report_;
+  bool stop_is_asked_ = false;
   std::vector<runtime::LinkBytes> bytes_before_;  // by link, what crossed it outside of steps
 };
 
@@ -98,9 +100,12 @@ Result<TrainReport> Trainer::train() {
   return std::move(report_);
 }
 
+// By all ranks at the same time, which get the same answer.
 bool Trainer::wants_stop() {
-  return std::ranges::any_of(hooks_.requests,
-                             [](TrainRequests* requests) { return requests->wants_stop(); });
+  stop_is_asked_ = stop_is_asked_ || std::ranges::any_of(hooks_.requests, [](auto* requests) {
+                     return requests->wants_stop();
+                   });
+  return stop_is_asked_;
 }
 
 // A snapshot that cannot be kept is no reason to end the run.
@@ -394,18 +399,27 @@ Status Trainer::on_compute_thread(runtime::Stage stage, Work work) {
   return run_.runtime().run(await_it(operation));
 }
 
-// The parameters of the last step are all up.
+// The parameters of the last step are all up. The loss of some batches is none of all: whoever asks
+// the run to stop gets none.
 Status Trainer::validate() {
   const std::int64_t count =
       std::min(run_.sampler().validation_batch_count(), config_.validation.batches);
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
-  double sum = 0;
   const bool comes_by_layer = run_.built().device != nullptr ||
                               run_.offload_options().streams_parameters() ||
                               run_.plan().share.is_gathered();
-  RETURN_IF_ERROR(comes_by_layer ? validate_by_layer(count, sum)
-                                 : validate_in_host_memory(count, sum));
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < count; ++batch) {
+    if (wants_stop()) {
+      report_.left_out.emplace_back("validation");
+      return ok_status();
+    }
+    ASSIGN_OR_RETURN(const double loss,
+                     comes_by_layer ? validation_loss_by_layer(batch) : validation_loss(batch));
+    sum += loss;
+    tell_of_work("validation, batch", batch + 1, count);
+  }
   report_.validation_loss = sum / static_cast<double>(count);
   for (TrainObserver* observer : hooks_.observers) {
     observer->on_validation(position_.step, *report_.validation_loss);
@@ -413,50 +427,60 @@ Status Trainer::validate() {
   return ok_status();
 }
 
-Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
-  return on_compute_thread(runtime::Stage::validate, [&]() -> Status {
-    for (std::int64_t i = 0; i < batch_count; ++i) {
-      ASSIGN_OR_RETURN(const double loss,
-                       model::evaluate(run_.model(), run_.sampler().validation_batch(i)));
-      sum += loss;
-    }
+Result<double> Trainer::validation_loss(std::int64_t batch) {
+  double loss = 0;
+  RETURN_IF_ERROR(on_compute_thread(runtime::Stage::validate, [&]() -> Status {
+    ASSIGN_OR_RETURN(loss, model::evaluate(run_.model(), run_.sampler().validation_batch(batch)));
     return ok_status();
-  });
+  }));
+  return loss;
 }
 
 // What crosses for it is no step's, and not among the report's bytes a step.
-Status Trainer::validate_by_layer(std::int64_t batch_count, double& sum) {
+Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
   runtime::add(bytes_before_, run_.bytes().links(), -1);
-  for (std::int64_t i = 0; i < batch_count; ++i) {
-    RETURN_IF_ERROR(
-        run_.model().set_batch(0, run_.sampler().validation_batch(i), model::BatchUse::validation));
-    RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
-    sum += run_.model().loss(0);
-  }
+  RETURN_IF_ERROR(run_.model().set_batch(0, run_.sampler().validation_batch(batch),
+                                         model::BatchUse::validation));
+  RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
   runtime::add(bytes_before_, run_.bytes().links(), 1);
-  return ok_status();
+  return run_.model().loss(0);
 }
 
 Status Trainer::sample() {
-  if (!run_.built().sample) return ok_status();
-  if (run_.offload_options().streams_parameters() || run_.plan().share.is_gathered()) {
-    return sample_by_layer();
-  }
-  return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
-    ASSIGN_OR_RETURN(report_.sample, run_.built().sample(plan::sample_options(config_)));
-    return ok_status();
-  });
-}
-
-Status Trainer::sample_by_layer() {
+  if (!run_.built().write_text) return ok_status();
+  const bool comes_by_layer =
+      run_.offload_options().streams_parameters() || run_.plan().share.is_gathered();
   ASSIGN_OR_RETURN(const std::unique_ptr<model::TextWriter> text,
                    run_.built().write_text(plan::sample_options(config_)));
   const std::int64_t prompt = std::ssize(text->text());
   while (!text->is_done()) {
-    RETURN_IF_ERROR(run_.runtime().run(text_pass(run_.step_context(), *text)));
+    if (wants_stop()) {
+      report_.left_out.emplace_back("the sample text");
+      return ok_status();
+    }
+    RETURN_IF_ERROR(comes_by_layer ? run_.runtime().run(text_pass(run_.step_context(), *text))
+                                   : write_some(*text));
+    tell_of_work("the sample text, byte", std::ssize(text->text()) - prompt, config_.sample.tokens);
   }
   report_.sample = text->text();
   return ok_status();
+}
+
+void Trainer::tell_of_work(const char* what, std::int64_t done, std::int64_t count) {
+  for (TrainObserver* observer : hooks_.observers) observer->on_work(what, done, count);
+}
+
+// A few tokens an operation, so that a record has not one for each.
+Status Trainer::write_some(model::TextWriter& text) {
+  constexpr int kTokens = 16;
+  return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
+    for (int i = 0; i < kTokens && !text.is_done(); ++i) {
+      for (const LayerId layer : all_ids<LayerId>(run_.layout().layer_count())) {
+        RETURN_IF_ERROR(text.forward(layer));
+      }
+    }
+    return ok_status();
+  });
 }
 
 }  // namespace
