@@ -48,6 +48,8 @@ Result<control::ChangeEvent> await_change(control::ControlClient& client, std::i
                                                            }));
   if (event.state == control::ChangeState::refused)
     return make_error(ErrorCode::config, "{}", event.message);
+  if (event.state == control::ChangeState::superseded)
+    return make_error(ErrorCode::cancelled, "no step has had it: {}", event.message);
   return event;
 }
 

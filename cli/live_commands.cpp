@@ -122,6 +122,7 @@ void print_event(const ChangeEvent& event, const LiveArguments& arguments) {
       said = fmt::format("Reverted after step {}: {}. Now {}", event.step, event.message, settings);
       break;
     case ChangeState::refused:
+    case ChangeState::superseded:
       return;  // an error, said by whoever asked
   }
   print_lines(wrapped(said, terminal_columns(), "  "));

@@ -22,15 +22,29 @@ void Progress::on_step(const train::StepReport& report) {
   step_seconds_ = seen_count_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
   seen_count_ += 1;
   if (style_ == ProgressStyle::none) return;
-  const TimeNs now_ns = monotonic_now_ns();
-  const TimeNs interval_ns = style_ == ProgressStyle::bar ? kBarIntervalNs : kLineIntervalNs;
   const bool is_last = report.step == report.steps;
-  if (now_ns - last_draw_ns_ < interval_ns && seen_count_ > 1 && !is_last) return;
-  last_draw_ns_ = now_ns;
-  draw(report);
+  if (is_due() || seen_count_ == 1 || is_last) draw(report);
+}
+
+bool Progress::is_due() {
+  const TimeNs interval_ns = style_ == ProgressStyle::bar ? kBarIntervalNs : kLineIntervalNs;
+  return monotonic_now_ns() - last_draw_ns_ >= interval_ns;
+}
+
+void Progress::on_work(const char* what, std::int64_t done, std::int64_t count) {
+  if (style_ == ProgressStyle::none || !is_due()) return;
+  last_draw_ns_ = monotonic_now_ns();
+  const bool is_bar = style_ == ProgressStyle::bar;
+  std::fprintf(stderr, "%s  %s %lld of %lld%s", is_bar ? "\r" : "", what,
+               static_cast<long long>(done), static_cast<long long>(count),
+               is_bar ? "\033[K" : "\n");
+  std::fflush(stderr);
+  work_is_drawn_ = is_bar;
 }
 
 void Progress::draw(const train::StepReport& report) {
+  last_draw_ns_ = monotonic_now_ns();
+  work_is_drawn_ = false;
   const double tokens_per_s = static_cast<double>(report.tokens) / step_seconds_;
   const auto left_ns =
       static_cast<TimeNs>(step_seconds_ * static_cast<double>(report.steps - report.step) * 1e9);
@@ -75,8 +89,12 @@ void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
 bool Progress::wants_stop() { return is_interrupted(); }
 
 void Progress::finish() {
-  if (bar_is_drawn_) std::fputc('\n', stderr);
-  bar_is_drawn_ = false;
+  if (work_is_drawn_) {
+    std::fputs("\r\033[K", stderr);
+  } else if (bar_is_drawn_) {
+    std::fputc('\n', stderr);
+  }
+  bar_is_drawn_ = work_is_drawn_ = false;
 }
 
 }  // namespace sluice::cli

@@ -18,6 +18,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
 
   void on_step(const train::StepReport& report) override;
   void on_validation(std::int64_t step, double loss) override;
+  void on_work(const char* what, std::int64_t done, std::int64_t count) override;
   // Those that somebody else asked for.
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;
@@ -29,6 +30,8 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
 
  private:
   void draw(const train::StepReport& report);
+  // Not more often than somebody reads it.
+  bool is_due();
 
   ProgressStyle style_;
   TimeNs last_draw_ns_ = 0;
@@ -37,6 +40,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   double step_seconds_ = 0;  // moving average
   std::int64_t seen_count_ = 0;
   bool bar_is_drawn_ = false;
+  bool work_is_drawn_ = false;  // in the bar's place
 };
 
 }  // namespace sluice::cli

@@ -197,6 +197,7 @@ class TrainCommand {
     if (request.recorder != nullptr) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
     }
+    request.stops = [this] { return is_interrupted() || (live_ && live_->wants_stop()); };
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     config_.shards = run_->config().shards;  // as chosen
@@ -410,6 +411,9 @@ class TrainCommand {
   // With what there is to go on from, if that is still there.
   Status how_it_stopped(const Error& error) const {
     if (!run_->store().check_files().ok()) return error.with_context("the run stopped");
+    if (run_->store().committed().subgroups.empty()) {
+      return error.with_context("nothing is committed yet; begin again, without --resume");
+    }
     return error.with_context(
         fmt::format("the run stopped; step {} is committed in {} (go on with --resume)",
                     run_->store().committed().position.step, config_.files.state_directory));

@@ -170,6 +170,10 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
                       format_bytes(run.memory_plan().total_bytes));
+  if (!report.left_out.empty()) {
+    text += fmt::format("Left out, since the run was asked to stop: {}.\n",
+                        fmt::join(report.left_out, ", "));
+  }
   if (report.sample) {
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
@@ -230,6 +234,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["validation_loss"] =
       report.validation_loss ? nlohmann::ordered_json(*report.validation_loss) : nullptr;
   if (report.sample) json["sample"] = *report.sample;
+  if (!report.left_out.empty()) json["left_out"] = report.left_out;
   json["host_memory_peak_bytes"] = plan::peak_resident_memory_bytes();
   json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
   json["state_digest"] = digest;

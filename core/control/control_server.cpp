@@ -11,19 +11,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <list>
 #include <thread>
 
 #include "base/mutex.h"
 #include "core/control/effect_watch.h"
 #include "core/control/socket_address.h"
+#include "core/control/superseded.h"
 
 namespace sluice::control {
 namespace {
 
 constexpr std::size_t kClientsMax = 256;
 constexpr std::size_t kUnreadBytesMax = 1 << 20;
-constexpr std::size_t kWaitingSetsMax = 1024;
+constexpr std::size_t kWaitingSnapshotsMax = 1024;
 // Requests of one client that are answered before the others have their turn.
 constexpr int kRequestsATurn = 64;
 constexpr std::size_t kReadBytes = 16 << 10;
@@ -55,6 +57,18 @@ struct Client {
   bool is_over = false;  // let go at the end of the turn; what could be written has been
 };
 
+std::string too_long(std::int64_t id) {
+  return error_line(id,
+                    make_error(ErrorCode::config, "a request has at most {} bytes", kLineBytesMax));
+}
+
+// Who asked waits for an answer with its id.
+std::string too_long(std::string_view line) {
+  std::int64_t id = 0;
+  static_cast<void>(parse_request(line, id).ok());
+  return too_long(id);
+}
+
 Descriptor spare_descriptor() { return Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 class Server final : public ControlServer {
@@ -72,6 +86,7 @@ class Server final : public ControlServer {
   ~Server() override { close(""); }
 
   Due take_due() override;
+  bool stop_is_asked() const override { return stop_is_asked_; }
   void tell(const RunStatus& status) override;
   void tell(const ChangeEvent& event) override { tell(change_event_line(event)); }
   void tell(const SnapshotEvent& event) override { tell(snapshot_event_line(event)); }
@@ -90,6 +105,7 @@ class Server final : public ControlServer {
   std::string answer_set(const Request& request);
   std::string answer_snapshot(const Request& request);
   std::string answer_stop(const Request& request);
+  void supersede(const SetRequest& later) REQUIRES(mutex_);
   void put(Client& client, std::string_view text);
   static void write(Client& client);
   void spread_events();
@@ -113,6 +129,7 @@ class Server final : public ControlServer {
   std::vector<std::string> events_ GUARDED_BY(mutex_);
   std::int64_t next_change_ GUARDED_BY(mutex_) = 1;
   bool is_closing_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> stop_is_asked_{false};
   std::string goodbye_ GUARDED_BY(mutex_);
 };
 
@@ -286,12 +303,12 @@ void Server::answer_lines(Client& client) {
     if (end == std::string::npos) break;
     const std::string_view line = std::string_view(client.in).substr(from, end - from);
     from = end + 1;
-    if (line.size() <= kLineBytesMax) put(client, answer(client, line));
+    put(client, line.size() <= kLineBytesMax ? answer(client, line) : too_long(line));
   }
   client.in.erase(0, from);
+  // Without its end it cannot be told what of the bytes that follow belongs to it.
   if (client.in.size() > kLineBytesMax && client.in.find('\n') == std::string::npos) {
-    put(client, error_line(0, make_error(ErrorCode::config, "a request has at most {} bytes",
-                                         kLineBytesMax)));
+    put(client, too_long(0));
     client.is_over = true;
     client.in.clear();
   }
@@ -332,10 +349,6 @@ std::string Server::answer_set(const Request& request) {
     if (is_closing_) {
       return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
     }
-    if (due_.sets.size() >= kWaitingSetsMax) {
-      return error_line(request.id, make_error(ErrorCode::busy, "{} sets wait for the next step",
-                                               kWaitingSetsMax));
-    }
     for (const QueuedSet& queued : due_.sets) {
       for (const std::string& setting : queued.set.settings) waiting.push_back(setting);
     }
@@ -344,9 +357,34 @@ std::string Server::answer_set(const Request& request) {
     return error_line(request.id, checked.error());
   }
   MutexLock lock(mutex_);
+  if (is_closing_) {  // while it was checked
+    return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
+  }
   const std::int64_t change = next_change_++;
+  supersede(request.set);
   due_.sets.push_back({change, request.set});
   return set_line(request.id, change, status_.step + 1);
+}
+
+// What waits keeps the knobs that `later` leaves alone.
+void Server::supersede(const SetRequest& later) {
+  std::vector<QueuedSet> left;
+  for (QueuedSet& queued : due_.sets) {
+    ChangeEvent event;
+    event.settings = queued.set.settings;
+    drop_superseded(queued.set.settings, later.settings);
+    if (!queued.set.settings.empty()) {
+      left.push_back(std::move(queued));
+      continue;
+    }
+    event.change = queued.change;
+    event.state = ChangeState::superseded;
+    event.step = status_.step;
+    event.who = queued.set.who;
+    event.message = superseded_by(later.who);
+    events_.push_back(change_event_line(event));
+  }
+  due_.sets = std::move(left);
 }
 
 std::string Server::answer_snapshot(const Request& request) {
@@ -354,9 +392,9 @@ std::string Server::answer_snapshot(const Request& request) {
   if (is_closing_) {
     return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
   }
-  if (due_.snapshots.size() >= kWaitingSetsMax) {
+  if (due_.snapshots.size() >= kWaitingSnapshotsMax) {
     return error_line(request.id, make_error(ErrorCode::busy, "{} snapshots wait for the next step",
-                                             kWaitingSetsMax));
+                                             kWaitingSnapshotsMax));
   }
   due_.snapshots.push_back(next_change_);
   return snapshot_line(request.id, next_change_++);
@@ -367,7 +405,7 @@ std::string Server::answer_stop(const Request& request) {
   if (is_closing_) {
     return error_line(request.id, make_error(ErrorCode::cancelled, "the run is ending"));
   }
-  due_.stop = true;
+  stop_is_asked_ = true;
   return ok_line(request.id);
 }
 

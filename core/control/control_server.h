@@ -6,12 +6,13 @@
 // what is to happen at the next safe point, and answers at once; the schedule takes what is due
 // between two steps and tells what became of it.
 //
-// Bounded: 256 clients, 64 KiB a request, 1 MiB of answers that a client does not read, 1024 sets
-// and as many snapshots that wait. Whoever passes one of these is told, and where that cannot help,
-// disconnected.
+// Bounded: 256 clients, 64 KiB a request, 1 MiB of answers that a client does not read, 1024
+// snapshots that wait. Whoever passes one of these is told, and where that cannot help,
+// disconnected. The last set of each knob is kept of those that wait, so there are never more than
+// knobs.
 //
-// Thread contract: every function from any thread; take_due() and the tell()s are meant for the
-// schedule's.
+// Thread contract: every function from any thread; take_due(), stop_is_asked() and the tell()s are
+// meant for the schedule's.
 
 #include <functional>
 #include <memory>
@@ -31,9 +32,8 @@ struct QueuedSet {
 
 // What is to happen at a safe point, in this order.
 struct Due {
-  std::vector<QueuedSet> sets;
+  std::vector<QueuedSet> sets;          // each knob in one of them at most
   std::vector<std::int64_t> snapshots;  // the numbers of requests; one snapshot answers them all
-  bool stop = false;
 };
 
 // What the server needs of the run. Called on the server's thread.
@@ -59,6 +59,9 @@ class ControlServer {
   virtual ~ControlServer() = default;  // close("")
 
   virtual Due take_due() = 0;
+  // Whether anybody has asked the run to end. Waits for no safe point: whatever is only for people
+  // is left out from now on.
+  virtual bool stop_is_asked() const = 0;
   virtual void tell(const RunStatus& status) = 0;
   virtual void tell(const ChangeEvent& event) = 0;
   virtual void tell(const SnapshotEvent& event) = 0;

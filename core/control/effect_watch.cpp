@@ -66,6 +66,8 @@ Result<RevertRule> parse_revert_rule(const std::string& text) {
 }
 
 std::optional<std::int64_t> EffectWatch::on_change() {
+  comes_with_another_ = has_changed_ && last_.empty();
+  has_changed_ = true;
   before_ = std::move(last_);
   last_.clear();
   if (!watch_) return std::nullopt;
@@ -77,8 +79,10 @@ std::optional<std::int64_t> EffectWatch::on_change() {
 void EffectWatch::begin(std::int64_t change, const RevertRule& rule, std::int64_t step_count,
                         std::vector<std::string> undo) {
   if (before_.empty()) {
-    result_ = WatchResult{change, false, std::move(undo),
-                          "there is no step before the change to compare with"};
+    result_ = WatchResult{
+        change, false, std::move(undo),
+        comes_with_another_ ? "another change came in force with it, so its own effect is not known"
+                            : "there is no step before the change to compare with"};
     return;
   }
   std::vector<double> values;

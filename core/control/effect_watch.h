@@ -59,6 +59,8 @@ class EffectWatch {
 
   std::deque<RunStatus> last_;    // since the last change
   std::deque<RunStatus> before_;  // it
+  bool has_changed_ = false;
+  bool comes_with_another_ = false;  // no step lies between the last change and the one before
   std::optional<Watch> watch_;
   std::optional<WatchResult> result_;
 };

@@ -23,7 +23,8 @@ constexpr std::array<KindName, 6> kKinds = {{{"status", RequestKind::status},
                                              {"subscribe", RequestKind::subscribe},
                                              {"snapshot", RequestKind::snapshot},
                                              {"stop", RequestKind::stop}}};
-constexpr std::array<const char*, 4> kStates = {"in force", "refused", "kept", "reverted"};
+constexpr std::array<const char*, 5> kStates = {"in force", "refused", "kept", "reverted",
+                                                "superseded"};
 constexpr const char* kKept = "kept";  // of a snapshot; else it was refused
 constexpr std::size_t kWhoBytesMax = 200;
 constexpr std::size_t kSettingsMax = 64;
@@ -55,6 +56,12 @@ Result<std::string> text_at(const json& object, const char* key, std::string def
   return text;
 }
 
+// nlohmann-json reads what is beyond int64 as unsigned, and hands it over with other bits.
+bool is_int64(const json& value) {
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= INT64_MAX;
+  return value.is_number_integer();
+}
+
 // As --set would take it.
 Result<std::string> value_text(const std::string& key, const json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -80,7 +87,7 @@ Result<SetRequest> parse_set(const json& object) {
   ASSIGN_OR_RETURN(set.revert_if, text_at(object, "revert_if", "", kWhoBytesMax));
   const auto steps = object.find("watch_steps");
   if (steps != object.end()) {
-    if (!steps->is_number_integer() || *steps < 1 || *steps > kWatchStepsMax) {
+    if (!is_int64(*steps) || *steps < 1 || *steps > kWatchStepsMax) {
       return wrong(fmt::format("'watch_steps' must be 1 to {}", kWatchStepsMax));
     }
     set.watch_steps = steps->get<std::int64_t>();
@@ -241,6 +248,9 @@ Result<Request> parse_request(std::string_view line, std::int64_t& id) {
   Request request;
   if (const auto found = object.find("id"); found != object.end()) {
     if (!found->is_number_integer()) return wrong("'id' must be an integer");
+    if (!is_int64(*found)) {
+      return wrong(fmt::format("'id' is {}; it must be at most {}", found->dump(), INT64_MAX));
+    }
     id = request.id = found->get<std::int64_t>();
   }
   RETURN_IF_ERROR(check_keys(object));

@@ -56,7 +56,7 @@ struct RunStatus {
   std::int64_t tokens = 0;  // of the step
 };
 
-enum class ChangeState : std::uint8_t { in_force, refused, kept, reverted };
+enum class ChangeState : std::uint8_t { in_force, refused, kept, reverted, superseded };
 
 // What became of a set.
 struct ChangeEvent {
@@ -66,7 +66,7 @@ struct ChangeEvent {
   TimeNs ts = 0;          // the run's clock
   std::vector<std::string> settings;
   std::string who;
-  std::string message;  // why it was refused, kept or reverted
+  std::string message;  // why it was refused, kept, reverted or superseded
 };
 
 // What became of a request to keep the state.

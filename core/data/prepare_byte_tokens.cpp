@@ -13,12 +13,14 @@ struct Source {
   std::uint64_t checksum = kFnvOffset;
 };
 
-Result<Source> look_at_text(const FileDescriptor& text, const std::string& text_path) {
+Result<Source> look_at_text(const FileDescriptor& text, const std::string& text_path,
+                            const Stops& stops) {
   Source source;
-  RETURN_IF_ERROR(for_each_piece(text, 0, text_path, [&](std::span<const std::byte> bytes) {
+  const auto look = [&](std::span<const std::byte> bytes) {
     source.size_bytes += static_cast<std::int64_t>(bytes.size());
     source.checksum = fnv1a(bytes, source.checksum);
-  }));
+  };
+  RETURN_IF_ERROR(for_each_piece(text, 0, text_path, look, stops));
   return source;
 }
 
@@ -61,9 +63,10 @@ TokenHeader header_for(const Source& source) {
 
 }  // namespace
 
-Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path) {
+Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path,
+                           const Stops& stops) {
   ASSIGN_OR_RETURN(const FileDescriptor text, open_for_reading(text_path));
-  ASSIGN_OR_RETURN(const Source source, look_at_text(text, text_path));
+  ASSIGN_OR_RETURN(const Source source, look_at_text(text, text_path, stops));
   if (source.size_bytes == 0) {
     return make_error(ErrorCode::config, "{}: the text is empty; there is nothing to learn from it",
                       text_path);
@@ -76,10 +79,11 @@ Status prepare_byte_tokens(const std::string& text_path, const std::string& toke
   RETURN_IF_ERROR(tokens.write(std::as_bytes(std::span(&header, 1)), 0));
   Status written = ok_status();
   std::int64_t offset = kTokenHeaderBytes;
-  RETURN_IF_ERROR(for_each_piece(text, 0, text_path, [&](std::span<const std::byte> bytes) {
+  const auto write = [&](std::span<const std::byte> bytes) {
     if (written.ok()) written = tokens.write(bytes, offset);
     offset += static_cast<std::int64_t>(bytes.size());
-  }));
+  };
+  RETURN_IF_ERROR(for_each_piece(text, 0, text_path, write, stops));
   RETURN_IF_ERROR(std::move(written));
   return tokens.publish();
 }

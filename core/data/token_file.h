@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/stops.h"
 
 namespace sluice::data {
 
@@ -42,7 +43,8 @@ class TokenFile {
 
 // Makes a byte-level token file from any text; written beside and renamed, so a crash leaves no
 // half file. If `token_path` is already made from this very text (size and checksum), nothing is
-// done. Empty or missing text is an error.
-Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path);
+// done. Empty or missing text is an error. Where `stops` says so: ErrorCode::cancelled.
+Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path,
+                           const Stops& stops = {});
 
 }  // namespace sluice::data

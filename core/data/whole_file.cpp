@@ -65,10 +65,12 @@ Result<std::size_t> read_at(const FileDescriptor& file, std::span<std::byte> byt
 }
 
 Status for_each_piece(const FileDescriptor& file, std::int64_t first, const std::string& path,
-                      const std::function<void(std::span<const std::byte>)>& look) {
+                      const std::function<void(std::span<const std::byte>)>& look,
+                      const Stops& stops) {
   std::vector<std::byte> piece(kPieceBytes);
   std::int64_t offset = first;
   while (true) {
+    RETURN_IF_ERROR(unless_stopped(stops, "reading " + path));
     ASSIGN_OR_RETURN(const std::size_t filled, read_at(file, piece, offset, path));
     if (filled > 0) look(std::span(piece).first(filled));
     if (filled < piece.size()) return ok_status();

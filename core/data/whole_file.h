@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/stops.h"
 
 namespace sluice::data {
 
@@ -37,9 +38,10 @@ Result<std::size_t> read_at(const FileDescriptor& file, std::span<std::byte> byt
                             std::int64_t offset, const std::string& path);
 
 // Hands out everything from offset `first` on, in order; every piece but the last has the same
-// even size.
+// even size. `stops` is asked before each: ErrorCode::cancelled.
 Status for_each_piece(const FileDescriptor& file, std::int64_t first, const std::string& path,
-                      const std::function<void(std::span<const std::byte>)>& look);
+                      const std::function<void(std::span<const std::byte>)>& look,
+                      const Stops& stops = {});
 
 // A file that is written beside its final name: write() as often as needed, then publish() makes it
 // durable and renames it. Without publish() the destructor removes what was written.

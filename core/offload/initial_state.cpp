@@ -160,6 +160,8 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
     state::Checksummer checksummer;
     for (std::int64_t first = 0; first < geometry.element_count(subgroup);
          first += chunk_elements()) {
+      Status goes_on = unless_stopped(stops_, "writing the initial state");
+      CO_RETURN_IF_ERROR(goes_on);
       const csd::HostTransfer transfer = chunk(subgroup, v, first, bounce);
       const std::int64_t count = transfer.size_bytes / 4;
       const std::int64_t flat_first = geometry.first_element(subgroup) + first;
@@ -202,6 +204,8 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
   state::Checksummer checksummer;
   for (std::int64_t first = 0; first < geometry.element_count(subgroup);
        first += chunk_elements()) {
+    Status goes_on = unless_stopped(stops_, "reading the parameters");
+    CO_RETURN_IF_ERROR(goes_on);
     const csd::HostTransfer transfer = chunk(subgroup, 0, first, bounce);
     Status read = co_await drive.host_read({runtime::Stage::load_state, subgroup}, transfer);
     CO_RETURN_IF_ERROR(read);

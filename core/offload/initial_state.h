@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "base/stops.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
@@ -32,6 +33,10 @@ class InitialState {
   };
   explicit InitialState(const Parts& parts) : parts_(parts) {}
 
+  // Asked before each bounce buffer's worth, by the schedule's thread; where it says so, what
+  // follows ends with ErrorCode::cancelled.
+  void end_if(Stops stops) { stops_ = std::move(stops); }
+
   // Every subgroup's first version into its current slot; `update` gets slots and checksums, for
   // the commit.
   runtime::Task<Status> create(const FillInitial& fill, StepUpdate& update);
@@ -53,6 +58,7 @@ class InitialState {
   std::int64_t chunk_elements() const;
 
   Parts parts_;
+  Stops stops_;
 };
 
 }  // namespace sluice::offload

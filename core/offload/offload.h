@@ -59,6 +59,8 @@ class Offload {
   };
   explicit Offload(const Parts& parts);
 
+  // What is written or loaded before the first step ends early if `stops` says so; {}: no more.
+  void end_if(Stops stops) { initial_state_.end_if(std::move(stops)); }
   // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
   // parameter_tier=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/mutex.h"
+#include "core/control/superseded.h"
 
 namespace sluice::train {
 namespace {
@@ -116,7 +117,6 @@ void LiveControl::on_step(const StepReport& report) {
   server_->tell(status);
   watch_.on_step(status);
   if (const auto result = watch_.take_result()) tell_watch_result(*result);
-  take_due();
 }
 
 void LiveControl::tell_watch_result(const control::WatchResult& result) {
@@ -135,9 +135,9 @@ void LiveControl::tell(control::ChangeState state, std::int64_t step, TimeNs ts,
       control::ChangeEvent{asked.id, state, step, ts, asked.settings, asked.who, message});
 }
 
+// Not before a safe point: what waits there is known to the check of what comes next.
 void LiveControl::take_due() {
   control::Due due = server_->take_due();
-  stop_is_asked_ = stop_is_asked_ || due.stop;
   snapshots_.insert(snapshots_.end(), due.snapshots.begin(), due.snapshots.end());
   for (control::QueuedSet& queued : due.sets) {
     if (!queued.set.revert_if.empty()) {
@@ -216,7 +216,20 @@ void LiveControl::on_knobs_changed(std::int64_t step, TimeNs ts,
 void LiveControl::on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked,
                                     const Error& why) {
   std::erase_if(watched_, [&](const Watched& watched) { return watched.change == asked.id; });
+  if (asked.id == reverting_) {
+    reverting_ = 0;
+    tell(control::ChangeState::kept, step, ts, asked, "not taken back: " + why.message());
+    return;
+  }
   tell(control::ChangeState::refused, step, ts, asked, why.message());
+}
+
+void LiveControl::on_change_superseded(const AskedChange& asked, const AskedChange& later) {
+  std::erase_if(watched_, [&](const Watched& watched) { return watched.change == asked.id; });
+  const bool is_revert = asked.id == reverting_;
+  if (is_revert) reverting_ = 0;
+  tell(is_revert ? control::ChangeState::kept : control::ChangeState::superseded, committed_step_,
+       0, asked, control::superseded_by(later.who));
 }
 
 }  // namespace sluice::train

@@ -33,9 +33,10 @@ class LiveControl final : public TrainObserver, public TrainRequests {
                         const AskedChange* asked) override;
   void on_change_refused(std::int64_t step, TimeNs ts, const AskedChange& asked,
                          const Error& why) override;
+  void on_change_superseded(const AskedChange& asked, const AskedChange& later) override;
   std::vector<AskedChange> take_changes() override;
   bool wants_snapshot() override;
-  bool wants_stop() override { return stop_is_asked_; }
+  bool wants_stop() override { return server_->stop_is_asked(); }
   // The last thing that is told.
   void close(const std::string& reason);
 
@@ -65,7 +66,6 @@ class LiveControl final : public TrainObserver, public TrainRequests {
   std::vector<std::int64_t> snapshots_;  // asked for and not kept yet
   std::int64_t reverting_ = 0;           // the change that is being taken back; 0: none
   std::int64_t committed_step_ = 0;
-  bool stop_is_asked_ = false;
 };
 
 }  // namespace sluice::train

@@ -43,8 +43,9 @@ bool has_residual(const FoundSet& set) {
 
 class Resharder {
  public:
-  Resharder(const plan::RunPlan& plan, const state::StateIdentity& wanted, Ranks* ranks)
-      : plan_(plan), files_(plan.config.files), wanted_(wanted), ranks_(ranks) {}
+  Resharder(const plan::RunPlan& plan, const state::StateIdentity& wanted, Ranks* ranks,
+            const Stops& stops)
+      : plan_(plan), files_(plan.config.files), wanted_(wanted), ranks_(ranks), stops_(stops) {}
 
   Result<Resharded> run();
 
@@ -75,6 +76,7 @@ class Resharder {
   const settings::RunFiles& files_;
   const state::StateIdentity& wanted_;
   Ranks* ranks_;
+  const Stops& stops_;
 };
 
 Result<Resharded> Resharder::run() {
@@ -249,6 +251,7 @@ Status Resharder::write_arrays(const FoundSet& set, StateStore& to) {
     const std::span values(reinterpret_cast<float*>(array.bytes().data()),
                            static_cast<std::size_t>(count));
     for (std::int32_t variable = 0; variable < plan_.geometry.variable_count; ++variable) {
+      RETURN_IF_ERROR(unless_stopped(stops_, "writing the state for other ranks"));
       std::ranges::fill(array.bytes(), std::byte{});
       RETURN_IF_ERROR(
           pieces.read(variable, plan_.share.state, plan_.geometry.first_element(subgroup), values));
@@ -267,8 +270,8 @@ Status Resharder::write_arrays(const FoundSet& set, StateStore& to) {
 }  // namespace
 
 Result<Resharded> reshard(const plan::RunPlan& plan, const state::StateIdentity& wanted,
-                          Ranks* ranks) {
-  return Resharder(plan, wanted, ranks).run();
+                          Ranks* ranks, const Stops& stops) {
+  return Resharder(plan, wanted, ranks, stops).run();
 }
 
 }  // namespace sluice::train

@@ -11,6 +11,7 @@
 
 #include <memory>
 
+#include "base/stops.h"
 #include "core/plan/run_plan.h"
 #include "core/train/ranks.h"
 #include "storage/state/state_store.h"
@@ -26,8 +27,9 @@ struct Resharded {
 
 // After it this rank's folder has the state that the plan asks for, at a step that all have, or the
 // commit after it. `ranks`: null for a run of one. Errors: ErrorCode::not_found if there is no
-// whole state anywhere; those of reading, of writing, and of other ranks.
+// whole state anywhere; those of reading, of writing, and of other ranks; ErrorCode::cancelled if
+// `stops` of any rank says so before all have written theirs, and the states are as they were.
 Result<Resharded> reshard(const plan::RunPlan& plan, const state::StateIdentity& wanted,
-                          Ranks* ranks);
+                          Ranks* ranks, const Stops& stops = {});
 
 }  // namespace sluice::train

@@ -48,28 +48,35 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport& /*report*/) {}
   virtual void on_validation(std::int64_t /*step*/, double /*loss*/) {}
+  // Within what may take minutes between two steps: `done` of `count` of it.
+  virtual void on_work(const char* /*what*/, std::int64_t /*done*/, std::int64_t /*count*/) {}
   virtual void on_snapshot(const Result<KeptSnapshot>& /*kept*/) {}
   // Before the first step that has the new values; `step` counts from 0, as in the run database.
-  // `asked` is null for what the settings or `changes` of train() planned.
+  // `asked` is null for what the settings or `changes` of train() planned. What several ask for the
+  // same step is put in force at once and told one by one, with what each of them has changed.
   virtual void on_knobs_changed(std::int64_t /*step*/, TimeNs /*ts*/,
                                 std::span<const settings::KnobChange> /*changes*/,
                                 const AskedChange* /*asked*/) {}
   // Nothing has changed.
   virtual void on_change_refused(std::int64_t /*step*/, TimeNs /*ts*/, const AskedChange& /*asked*/,
                                  const Error& /*why*/) {}
+  // `later`, for the same step, turns all of its knobs: it never comes into force.
+  virtual void on_change_superseded(const AskedChange& /*asked*/, const AskedChange& /*later*/) {}
 };
 
 // Asks something of the run.
 class TrainRequests {
  public:
   virtual ~TrainRequests() = default;
-  // Hands over the changes asked for since the last call; taken over before the next step, each as
-  // a whole or not at all.
+  // Hands over the changes asked for since the last call; taken over before the next step, together
+  // if they can be: each as a whole or not at all, and of a knob that several turn the last one.
   virtual std::vector<AskedChange> take_changes() { return {}; }
   // The last commit is to be kept (TrainingRun::save_snapshot); until on_snapshot() says how it
   // went.
   virtual bool wants_snapshot() { return false; }
-  virtual bool wants_stop() { return false; }  // after the step under way
+  // After the step under way. Asked again within what is only for people (validation, the sample),
+  // which is then left out.
+  virtual bool wants_stop() { return false; }
 };
 
 struct TrainHooks {

@@ -1,8 +1,12 @@
 #include "core/train/trainer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
+#include "base/setting_text.h"
+#include "core/control/messages.h"
+#include "core/control/superseded.h"
 #include "core/plan/lr_schedule.h"
 #include "core/plan/model_options.h"
 
@@ -33,11 +37,19 @@ class Trainer {
   Status keep_snapshot();
   Status change_knobs();
   Status change_as_planned();
-  Status change_as_asked(const AskedChange& asked);
+  std::vector<AskedChange> take_asked();
+  Status change_as_asked(std::span<const AskedChange> asked);
+  Status change_as_far_as_possible(std::span<const AskedChange> asked);
+  struct Planned {
+    KnobSchedule::Wanted wanted;
+    plan::PlannedKnobs knobs;
+  };
+  Result<Planned> plan_together(std::span<const AskedChange> asked);
   Status agreed(const Status& mine);
-  Status refuse(const AskedChange& asked, const Error& why);
-  Status put_in_force(const KnobSchedule::Wanted& wanted, const plan::PlannedKnobs& planned,
-                      const AskedChange* asked);
+  void refuse(const AskedChange& asked, const Error& why);
+  void refuse_what_waits();
+  Status put_in_force(const Planned& planned, std::span<const AskedChange> asked);
+  void tell_of(std::span<const settings::KnobChange> changes, std::span<const AskedChange> asked);
   Status take_step();
   StepPlan step_plan() const;
   Status set_batches();
@@ -48,10 +60,11 @@ class Trainer {
   Status commit() { return finish_step(&TrainingRun::commit); }
   Status finish_step(Status (TrainingRun::*finish)());
   Status validate();
-  Status validate_in_host_memory(std::int64_t batch_count, double& sum);
-  Status validate_by_layer(std::int64_t batch_count, double& sum);
+  Result<double> validation_loss(std::int64_t batch);
+  Result<double> validation_loss_by_layer(std::int64_t batch);
   Status sample();
-  Status sample_by_layer();
+  Status write_some(model::TextWriter& text);
+  void tell_of_work(const char* what, std::int64_t done, std::int64_t count);
   template <typename Work>
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
@@ -64,6 +77,7 @@ class Trainer {
   state::TrainingPosition position_;
   plan::LrSchedule lr_schedule_;
   TrainReport report_;
+  bool stop_is_asked_ = false;
   std::vector<runtime::LinkBytes> bytes_before_;  // by link, what crossed it outside of steps
 };
 
@@ -82,6 +96,7 @@ Result<TrainReport> Trainer::train() {
     report_.stopped = !is_last && wants_stop();
   }
   RETURN_IF_ERROR(commit());
+  refuse_what_waits();
   RETURN_IF_ERROR(keep_snapshot());
   finish_report();
   RETURN_IF_ERROR(run_.keep_residual());
@@ -89,9 +104,12 @@ Result<TrainReport> Trainer::train() {
   return std::move(report_);
 }
 
+// By all ranks at the same time, which get the same answer.
 bool Trainer::wants_stop() {
-  return std::ranges::any_of(hooks_.requests,
-                             [](TrainRequests* requests) { return requests->wants_stop(); });
+  stop_is_asked_ = stop_is_asked_ || std::ranges::any_of(hooks_.requests, [](auto* requests) {
+                     return requests->wants_stop();
+                   });
+  return stop_is_asked_;
 }
 
 // A snapshot that cannot be kept is no reason to end the run.
@@ -107,12 +125,30 @@ Status Trainer::keep_snapshot() {
 
 Status Trainer::change_knobs() {
   RETURN_IF_ERROR(change_as_planned());
+  const std::vector<AskedChange> asked = take_asked();
+  return asked.empty() ? ok_status() : change_as_asked(asked);
+}
+
+// Each knob in one of them at most: of those that several turn the last one counts.
+std::vector<AskedChange> Trainer::take_asked() {
+  std::vector<AskedChange> asked;
   for (TrainRequests* requests : hooks_.requests) {
-    for (const AskedChange& asked : requests->take_changes()) {
-      RETURN_IF_ERROR(change_as_asked(asked));
+    for (AskedChange& later : requests->take_changes()) {
+      for (AskedChange& earlier : asked) {
+        AskedChange left = earlier;
+        control::drop_superseded(left.settings, later.settings);
+        if (left.settings.empty()) {
+          for (TrainObserver* observer : hooks_.observers) {
+            observer->on_change_superseded(earlier, later);
+          }
+        }
+        earlier = std::move(left);
+      }
+      std::erase_if(asked, [](const AskedChange& change) { return change.settings.empty(); });
+      asked.push_back(std::move(later));
     }
   }
-  return ok_status();
+  return asked;
 }
 
 // What was planned for this step, and the warm-up's density.
@@ -122,40 +158,87 @@ Status Trainer::change_as_planned() {
   if (!wanted) return ok_status();
   ASSIGN_OR_RETURN(const plan::PlannedKnobs planned,
                    plan::plan_knobs(run_.live_plan(), wanted->now));
-  return put_in_force(*wanted, planned, nullptr);
+  return put_in_force({*wanted, planned}, {});
 }
 
-// A wrong wish is no reason to end the run; a change that fails halfway is.
-Status Trainer::change_as_asked(const AskedChange& asked) {
-  const Result<KnobSchedule::Wanted> wanted = knobs_.asked(position_.step, asked.settings);
-  if (!wanted.ok()) return refuse(asked, wanted.error());
-  const Result<plan::PlannedKnobs> planned = plan::plan_knobs(run_.live_plan(), wanted->now);
-  const Status fits = agreed(planned.ok() ? ok_status() : Status(planned.error()));
-  if (!fits.ok()) return refuse(asked, fits.error());
+// However many ask: one plan, one commit, one offload made anew. A wrong wish is no reason to end
+// the run; a change that fails halfway is.
+Status Trainer::change_as_asked(std::span<const AskedChange> asked) {
   RETURN_IF_ERROR(commit());
-  const Status room = agreed(run_.make_room(*planned));
-  if (!room.ok()) return refuse(asked, room.error());
-  return put_in_force(*wanted, *planned, &asked);
+  const Result<Planned> planned = plan_together(asked);
+  if (planned.ok()) return put_in_force(*planned, asked);
+  if (asked.size() > 1) return change_as_far_as_possible(asked);
+  refuse(asked.front(), planned.error());
+  return ok_status();
 }
 
-Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::PlannedKnobs& planned,
-                             const AskedChange* asked) {
-  const std::vector<settings::KnobChange> changes = settings::knob_changes(config_, wanted.now);
+// They cannot be together: each is planned with those before it that can, and these are put in
+// force. There are no more of them than knobs.
+Status Trainer::change_as_far_as_possible(std::span<const AskedChange> asked) {
+  std::vector<AskedChange> taken;
+  std::optional<Planned> planned;
+  for (const AskedChange& change : asked) {
+    taken.push_back(change);
+    Result<Planned> with = plan_together(taken);
+    if (with.ok()) {
+      planned = *std::move(with);
+      continue;
+    }
+    taken.pop_back();
+    refuse(change, with.error());
+  }
+  return planned ? put_in_force(*planned, taken) : ok_status();
+}
+
+// What was committed is in force until this is.
+Result<Trainer::Planned> Trainer::plan_together(std::span<const AskedChange> asked) {
+  std::vector<std::string> settings;
+  for (const AskedChange& change : asked) {
+    settings.insert(settings.end(), change.settings.begin(), change.settings.end());
+  }
+  ASSIGN_OR_RETURN(const KnobSchedule::Wanted wanted, knobs_.asked(position_.step, settings));
+  const Result<plan::PlannedKnobs> planned = plan::plan_knobs(run_.live_plan(), wanted.now);
+  RETURN_IF_ERROR(agreed(planned.ok() ? ok_status() : Status(planned.error())));
+  RETURN_IF_ERROR(agreed(run_.make_room(*planned)));
+  return Planned{wanted, *planned};
+}
+
+Status Trainer::put_in_force(const Planned& planned, std::span<const AskedChange> asked) {
+  const std::vector<settings::KnobChange> changes =
+      settings::knob_changes(config_, planned.wanted.now);
   if (!changes.empty()) {
     RETURN_IF_ERROR(commit());
     // What crosses for it is no step's.
     runtime::add(bytes_before_, run_.bytes().links(), -1);
-    RETURN_IF_ERROR(run_.apply(planned));
+    RETURN_IF_ERROR(run_.apply(planned.knobs));
     runtime::add(bytes_before_, run_.bytes().links(), 1);
     if (!report_.losses.empty()) report_.knobs_changed = true;
   }
-  knobs_.accept(wanted);
-  if (changes.empty() && asked == nullptr) return ok_status();
-  const TimeNs now_ns = run_.runtime().now_ns();
-  for (TrainObserver* observer : hooks_.observers) {
-    observer->on_knobs_changed(position_.step, now_ns, changes, asked);
-  }
+  knobs_.accept(planned.wanted);
+  tell_of(changes, asked);
   return ok_status();
+}
+
+// A change belongs to whoever turned its knob.
+void Trainer::tell_of(std::span<const settings::KnobChange> changes,
+                      std::span<const AskedChange> asked) {
+  const TimeNs now_ns = run_.runtime().now_ns();
+  const auto tell = [&](std::span<const settings::KnobChange> of_one, const AskedChange* who) {
+    for (TrainObserver* observer : hooks_.observers) {
+      observer->on_knobs_changed(position_.step, now_ns, of_one, who);
+    }
+  };
+  if (asked.size() == 1) return tell(changes, &asked.front());
+  if (asked.empty() && !changes.empty()) return tell(changes, nullptr);
+  for (const AskedChange& change : asked) {
+    std::vector<settings::KnobChange> of_one;
+    std::ranges::copy_if(changes, std::back_inserter(of_one), [&](const auto& changed) {
+      return std::ranges::any_of(change.settings, [&](const std::string& setting) {
+        return key_of(setting) == changed.knob;
+      });
+    });
+    tell(of_one, &change);
+  }
 }
 
 // By all ranks: a change that one of them has no room for takes place on none.
@@ -163,12 +246,17 @@ Status Trainer::agreed(const Status& mine) {
   return run_.ranks() == nullptr ? mine : run_.ranks()->agreed(mine, "change of knobs");
 }
 
-Status Trainer::refuse(const AskedChange& asked, const Error& why) {
+void Trainer::refuse(const AskedChange& asked, const Error& why) {
   const TimeNs now_ns = run_.runtime().now_ns();
   for (TrainObserver* observer : hooks_.observers) {
     observer->on_change_refused(position_.step, now_ns, asked, why);
   }
-  return ok_status();
+}
+
+void Trainer::refuse_what_waits() {
+  for (const AskedChange& asked : take_asked()) {
+    refuse(asked, Error(ErrorCode::cancelled, control::kEndedBeforeNextStep));
+  }
 }
 
 // What the last step still has to do is its update's time.
@@ -315,18 +403,27 @@ Status Trainer::on_compute_thread(runtime::Stage stage, Work work) {
   return run_.runtime().run(await_it(operation));
 }
 
-// The parameters of the last step are all up.
+// The parameters of the last step are all up. The loss of some batches is none of all: whoever asks
+// the run to stop gets none.
 Status Trainer::validate() {
   const std::int64_t count =
       std::min(run_.sampler().validation_batch_count(), config_.validation.batches);
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
-  double sum = 0;
   const bool comes_by_layer = run_.built().device != nullptr ||
                               run_.offload_options().streams_parameters() ||
                               run_.plan().share.is_gathered();
-  RETURN_IF_ERROR(comes_by_layer ? validate_by_layer(count, sum)
-                                 : validate_in_host_memory(count, sum));
+  double sum = 0;
+  for (std::int64_t batch = 0; batch < count; ++batch) {
+    if (wants_stop()) {
+      report_.left_out.emplace_back("validation");
+      return ok_status();
+    }
+    ASSIGN_OR_RETURN(const double loss,
+                     comes_by_layer ? validation_loss_by_layer(batch) : validation_loss(batch));
+    sum += loss;
+    tell_of_work("validation, batch", batch + 1, count);
+  }
   report_.validation_loss = sum / static_cast<double>(count);
   for (TrainObserver* observer : hooks_.observers) {
     observer->on_validation(position_.step, *report_.validation_loss);
@@ -334,49 +431,61 @@ Status Trainer::validate() {
   return ok_status();
 }
 
-Status Trainer::validate_in_host_memory(std::int64_t batch_count, double& sum) {
-  return on_compute_thread(runtime::Stage::validate, [&]() -> Status {
-    for (std::int64_t i = 0; i < batch_count; ++i) {
-      ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().validation_batch(i));
-      ASSIGN_OR_RETURN(const double loss, model::evaluate(run_.model(), batch));
-      sum += loss;
-    }
+Result<double> Trainer::validation_loss(std::int64_t batch) {
+  double loss = 0;
+  RETURN_IF_ERROR(on_compute_thread(runtime::Stage::validate, [&]() -> Status {
+    ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
+    ASSIGN_OR_RETURN(loss, model::evaluate(run_.model(), tokens));
     return ok_status();
-  });
+  }));
+  return loss;
 }
 
 // What crosses for it is no step's, and not among the report's bytes a step.
-Status Trainer::validate_by_layer(std::int64_t batch_count, double& sum) {
+Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
   runtime::add(bytes_before_, run_.bytes().links(), -1);
-  for (std::int64_t i = 0; i < batch_count; ++i) {
-    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().validation_batch(i));
-    RETURN_IF_ERROR(run_.model().set_batch(0, batch, model::BatchUse::validation));
-    RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
-    sum += run_.model().loss(0);
-  }
+  ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
+  RETURN_IF_ERROR(run_.model().set_batch(0, tokens, model::BatchUse::validation));
+  RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
   runtime::add(bytes_before_, run_.bytes().links(), 1);
-  return ok_status();
+  return run_.model().loss(0);
 }
 
 Status Trainer::sample() {
-  if (!run_.built().sample) return ok_status();
-  if (run_.offload_options().streams_parameters() || run_.plan().share.is_gathered()) {
-    return sample_by_layer();
-  }
-  return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
-    ASSIGN_OR_RETURN(report_.sample, run_.built().sample(plan::sample_options(config_)));
-    return ok_status();
-  });
-}
-
-Status Trainer::sample_by_layer() {
+  if (!run_.built().write_text) return ok_status();
+  const bool comes_by_layer =
+      run_.offload_options().streams_parameters() || run_.plan().share.is_gathered();
   ASSIGN_OR_RETURN(const std::unique_ptr<model::TextWriter> text,
                    run_.built().write_text(plan::sample_options(config_)));
+  const std::int64_t prompt = std::ssize(text->text());
   while (!text->is_done()) {
-    RETURN_IF_ERROR(run_.runtime().run(text_pass(run_.step_context(), *text)));
+    if (wants_stop()) {
+      report_.left_out.emplace_back("the sample text");
+      return ok_status();
+    }
+    RETURN_IF_ERROR(comes_by_layer ? run_.runtime().run(text_pass(run_.step_context(), *text))
+                                   : write_some(*text));
+    tell_of_work("the sample text, byte", std::ssize(text->text()) - prompt, config_.sample.tokens);
   }
   report_.sample = text->text();
   return ok_status();
+}
+
+void Trainer::tell_of_work(const char* what, std::int64_t done, std::int64_t count) {
+  for (TrainObserver* observer : hooks_.observers) observer->on_work(what, done, count);
+}
+
+// A few tokens an operation, so that a record has not one for each.
+Status Trainer::write_some(model::TextWriter& text) {
+  constexpr int kTokens = 16;
+  return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
+    for (int i = 0; i < kTokens && !text.is_done(); ++i) {
+      for (const LayerId layer : all_ids<LayerId>(run_.layout().layer_count())) {
+        RETURN_IF_ERROR(text.forward(layer));
+      }
+    }
+    return ok_status();
+  });
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ struct TrainReport {
   std::vector<double> losses;  // one a step of this run
   std::optional<double> validation_loss;
   std::optional<std::string> sample;
-  double forward_seconds = 0;  // means a step
+  std::vector<std::string> left_out;  // of what is only for people, since somebody asked to stop
+  double forward_seconds = 0;         // means a step
   double backward_seconds = 0;
   double update_seconds = 0;
   double total_seconds = 0;

@@ -45,6 +45,7 @@ runtime::IoLanes::Options lanes_of(const settings::StorageConfig& storage) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   run->ranks_ = request.ranks;
+  run->stops_ = request.stops;
   RETURN_IF_ERROR(check_model(*request.config));
   ASSIGN_OR_RETURN(run->plan_, plan::plan_run(*request.config));
   if (run->config().clock.kind == settings::ClockKind::real) {
@@ -155,7 +156,7 @@ Status TrainingRun::open_text() {
   RETURN_IF_ERROR(make_folder(output.string()));
   const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
   const std::string token_path = (folder / "text.tokens").string();
-  RETURN_IF_ERROR(data::prepare_byte_tokens(plan_.config.files.text, token_path));
+  RETURN_IF_ERROR(data::prepare_byte_tokens(plan_.config.files.text, token_path, stops_));
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);
   ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(&*tokens_, sampler_options()));
@@ -179,7 +180,7 @@ Status TrainingRun::open_state(StartFrom start) {
   const state::StateStore::Options options{directory, plan_.config.storage.durability,
                                            plan_.config.storage.caching};
   if (start == StartFrom::last_commit) {
-    ASSIGN_OR_RETURN(resharded_, reshard(plan_, identity(), ranks_));
+    ASSIGN_OR_RETURN(resharded_, reshard(plan_, identity(), ranks_, stops_));
     ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
     RETURN_IF_ERROR(go_back_together(options));
     RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
@@ -538,7 +539,9 @@ Result<KeptSnapshot> TrainingRun::save_snapshot() {
             if (!plan_.options.has_feedback()) return ok_status();
             return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(),
                                           step, residual());
-          }));
+          },
+          // All ranks keep theirs or none does.
+          ranks_ == nullptr ? stops_ : Stops()));
   return kept;
 }
 
@@ -578,6 +581,13 @@ Status TrainingRun::load_residual() {
 }
 
 Status TrainingRun::prepare(StartFrom start) {
+  offload().end_if(stops_);
+  Status prepared = prepare_state(start);
+  offload().end_if({});  // steps load as well
+  return prepared;
+}
+
+Status TrainingRun::prepare_state(StartFrom start) {
   if (start == StartFrom::last_commit) {
     RETURN_IF_ERROR(load_residual());
     RETURN_IF_ERROR(runtime_->run(offload().load_parameters()));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/stops.h"
 #include "core/csd/device_factory.h"
 #include "core/data/sampler.h"
 #include "core/model/model_factory.h"
@@ -48,6 +49,9 @@ class TrainingRun {
     std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)> wrap_engine;
     // Told of the memory plan before anything is taken, and of an accelerator's after it.
     std::function<void(const plan::MemoryPlan&)> on_plan;
+    // Whether what comes before the first step, or a snapshot, is to end early: with
+    // ErrorCode::cancelled, and what is committed as it was. Asked by the schedule's thread.
+    Stops stops;
   };
   // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
   // What can be refused for what the settings say is refused before anything is written.
@@ -143,8 +147,10 @@ class TrainingRun {
   state::StateIdentity identity() const;
   std::string residual_path() const;
   Status load_residual();
+  Status prepare_state(StartFrom start);
   Status keep_no_residual();  // so that a kill after this step is noticed
 
+  Stops stops_;
   Ranks* ranks_ = nullptr;
   std::unique_ptr<ShardGroups> shard_groups_;
   Resharded resharded_;

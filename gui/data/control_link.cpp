@@ -36,6 +36,8 @@ SetOutcome outcome_of(ChangeState state) {
       return SetOutcome::kept;
     case ChangeState::reverted:
       return SetOutcome::reverted;
+    case ChangeState::superseded:
+      return SetOutcome::superseded;
   }
   return SetOutcome::refused;
 }

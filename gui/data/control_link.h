@@ -21,7 +21,7 @@
 namespace sluice::gui {
 
 // What became of a set that this window asked for, since the run answered it.
-enum class SetOutcome : std::uint8_t { waiting, in_force, refused, kept, reverted };
+enum class SetOutcome : std::uint8_t { waiting, in_force, refused, kept, reverted, superseded };
 
 struct AskedSet {
   std::uint64_t number = 0;  // what set() returned
@@ -30,7 +30,7 @@ struct AskedSet {
   SetOutcome outcome = SetOutcome::waiting;
   std::int64_t change = 0;     // the run's number of it; 0: not answered yet, or refused
   std::int64_t from_step = 0;  // the first one that it holds for
-  std::string message;         // the run's own words: why refused, kept or reverted
+  std::string message;         // the run's own words: why refused, kept, reverted or superseded
 };
 
 struct ControlState {

@@ -13,8 +13,18 @@ namespace sluice::gui {
 
 // Held by the console and by its thread, whichever lasts longer.
 struct SqlConsole::Shared {
+  // Why question `number` is not to be worked on any longer; empty: it is.
+  std::string reason_to_end(std::uint64_t number, std::chrono::steady_clock::time_point begin) {
+    const MutexLock lock(mutex);
+    if (is_over || asked != number || stopped >= number) return "Stopped.";
+    if (std::chrono::steady_clock::now() - begin < time_max) return "";
+    return fmt::format("Stopped after {} seconds, the longest that a question may take here.",
+                       time_max.count());
+  }
+
   std::string path;
   std::function<void()> wake;
+  std::chrono::seconds time_max{};
   Published<SqlAnswer> answer;
   Published<std::vector<SqlTable>> tables;
   Mutex mutex;
@@ -22,6 +32,7 @@ struct SqlConsole::Shared {
   std::string question GUARDED_BY(mutex);
   std::uint64_t asked GUARDED_BY(mutex) = 0;
   std::uint64_t taken GUARDED_BY(mutex) = 0;
+  std::uint64_t stopped GUARDED_BY(mutex) = 0;  // this question and those before it
   bool wants_tables GUARDED_BY(mutex) = false;
   bool is_working GUARDED_BY(mutex) = false;
   bool is_over GUARDED_BY(mutex) = false;
@@ -87,31 +98,40 @@ std::shared_ptr<const std::vector<SqlTable>> read_tables(const std::string& path
   return read.ok() ? tables : nullptr;
 }
 
+// `reason_to_end`: empty while it is to be worked on.
 std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string sql,
-                                            std::uint64_t number) {
+                                            std::uint64_t number,
+                                            const std::function<std::string()>& reason_to_end) {
   auto answer = std::make_shared<SqlAnswer>();
   answer->sql = std::move(sql);
   answer->number = number;
   const auto begin = std::chrono::steady_clock::now();
   Result<std::unique_ptr<rundb::Reader>> reader = rundb::Reader::open(path);
   Status status;
+  std::string reason;
   if (reader.ok()) {
+    rundb::Query(**reader).end_if([&] { return !(reason = reason_to_end()).empty(); });
     status = run_question(**reader, *answer);
     if (status.ok()) name_columns(**reader, *answer);
   } else {
     status = reader.error();
   }
-  if (!status.ok()) answer->problem = without_path(path, status.error().message());
+  if (!status.ok()) {
+    const bool was_ended = status.error().code() == ErrorCode::cancelled && !reason.empty();
+    answer->problem = was_ended ? reason : without_path(path, status.error().message());
+  }
   answer->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return answer;
 }
 
 }  // namespace
 
-SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake)
+SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake,
+                       std::chrono::seconds time_max)
     : shared_(std::make_shared<Shared>()) {
   shared_->path = std::move(database_path);
   shared_->wake = std::move(wake);
+  shared_->time_max = time_max;
   std::thread([shared = shared_] {
     while (true) {
       std::string question;
@@ -134,10 +154,13 @@ SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake)
         shared->is_working = true;
         question = shared->question;
       }
-      auto answer = worked_out(shared->path, std::move(question), number);
+      const auto begin = std::chrono::steady_clock::now();
+      auto answer = worked_out(shared->path, std::move(question), number,
+                               [&] { return shared->reason_to_end(number, begin); });
       const MutexLock lock(shared->mutex);
       if (shared->is_over) return;  // nobody is left to be woken
       shared->is_working = false;
+      if (shared->asked != number) continue;  // another took its place
       shared->answer.publish(std::move(answer));
       shared->wake();
     }
@@ -156,6 +179,11 @@ std::uint64_t SqlConsole::ask(std::string sql) {
   shared_->asked += 1;
   shared_->changed.notify_all();
   return shared_->asked;
+}
+
+void SqlConsole::stop() {
+  const MutexLock lock(shared_->mutex);
+  shared_->stopped = shared_->asked;
 }
 
 std::shared_ptr<const SqlAnswer> SqlConsole::answer() const { return shared_->answer.latest(); }

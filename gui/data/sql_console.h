@@ -1,10 +1,12 @@
 #pragma once
 // Questions in SQL, answered by a thread of their own: SQLite may be busy for minutes, and neither
-// the window nor the rest of its data waits for that.
+// the window nor the rest of its data waits for that. A question may have no end: it is worked on
+// until it is stopped, another takes its place or its time is up.
 //
-// Thread contract: ask() and answer() from the frame thread. Destroying the console does not wait
-// for a question that is being worked on; its thread then ends with the process.
+// Thread contract: ask(), stop() and answer() from the frame thread. Destroying the console stops
+// the question that is being worked on, and does not wait for it.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +27,7 @@ struct SqlAnswer {
   std::string problem;
 };
 inline constexpr std::size_t kSqlRowsMax = 2'000;
+inline constexpr std::chrono::seconds kSqlTimeMax{300};
 
 // A table or view that can be asked.
 struct SqlTable {
@@ -35,11 +38,14 @@ struct SqlTable {
 
 class SqlConsole {
  public:
-  SqlConsole(std::string database_path, std::function<void()> wake);
+  SqlConsole(std::string database_path, std::function<void()> wake,
+             std::chrono::seconds time_max = kSqlTimeMax);
   ~SqlConsole();
 
-  // Its number. While one is worked on, a further one waits; the last of several waiting counts.
+  // Its number. One that is being worked on is stopped, and gets no answer.
   std::uint64_t ask(std::string sql);
+  // What is being worked on is answered with that.
+  void stop();
   std::shared_ptr<const SqlAnswer> answer() const;
   bool is_working() const;
   // Tables first, by name; null: they have not been read yet, which this asks for.

@@ -235,6 +235,8 @@ void KnobsView::draw_answer_of_run() const {
   if (last.outcome == SetOutcome::reverted)
     draw_coloured(colours.amber, "Reverted by the run: " + last.message);
   if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
+  if (last.outcome == SetOutcome::superseded)
+    draw_coloured(colours.amber, "Superseded: " + last.message);
   if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
     draw_coloured(colours.red, last.message);
 }

@@ -97,6 +97,8 @@ void SqlView::draw_content() {
   ImGui::SameLine();
   const std::shared_ptr<const SqlAnswer> answer = console.answer();
   if (console.is_working()) {
+    if (ImGui::Button("Stop")) console.stop();
+    ImGui::SameLine();
     draw_empty("SQLite is working on it\u2026");
     return;
   }

@@ -118,6 +118,28 @@ std::string RunInfo::clock_note() const {
                    : fmt::format("emulated clock, {:g} times faster than the platform", 1 / scale);
 }
 
+namespace {
+
+// Whoever looks for a track's root then walks no further, also in a file that somebody made.
+Status check_tree(const RunInfo& info) {
+  for (const auto& [id, track] : info.tracks) {
+    auto above = info.tracks.find(track.parent_id);
+    for (int count = 0; above != info.tracks.end(); ++count) {
+      if (count == kTracksAboveMax) {
+        return make_error(ErrorCode::corrupt,
+                          "track {} stands under more than {} others, or under itself; no run "
+                          "records such tracks: the file is damaged, or another program wrote "
+                          "into it",
+                          id, kTracksAboveMax);
+      }
+      above = info.tracks.find(above->second.parent_id);
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
 Result<RunInfo> load_run_info(rundb::Reader& reader) {
   RunInfo info;
   ASSIGN_OR_RETURN(info.meta, reader.meta());
@@ -127,6 +149,7 @@ Result<RunInfo> load_run_info(rundb::Reader& reader) {
   for (const rundb::TrackRow& row : tracks) {
     info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, row.name, {}, {}};
   }
+  RETURN_IF_ERROR(check_tree(info));
   label_tracks(info);
   if (info.has_all_ranks()) give_ranks(info);
   ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());

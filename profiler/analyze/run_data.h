@@ -28,6 +28,10 @@ std::string rank_prefix(int rank);
 // There, the kind of the track that has a span for each step of another rank than the first.
 inline constexpr std::string_view kRankSteps = "step";
 
+// What runs record stands at most two deep, what other programs record (profiler/c_api) hardly
+// more.
+inline constexpr int kTracksAboveMax = 64;
+
 struct TrackInfo {
   std::int64_t id = 0;
   std::int64_t parent_id = -1;

@@ -22,6 +22,8 @@ Status each_row_of(Statement& statement, const Query::UseRow& use_row) {
 
 }  // namespace
 
+void Query::end_if(Stops stops) { file_->connection().end_if(std::move(stops)); }
+
 Result<std::vector<TableInfo>> Query::tables() {
   ASSIGN_OR_RETURN(const std::vector<detail::SchemaEntity> entities, detail::schema_of_sluice());
   std::vector<TableInfo> tables;

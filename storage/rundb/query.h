@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/stops.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/rows.h"
 
@@ -36,6 +37,10 @@ class Query {
   using UseRow = std::function<Status(std::span<const Cell>)>;
 
   explicit Query(Reader& reader) : file_(reader.file_.get()) {}
+
+  // Whatever is asked of the reader from now on ends with ErrorCode::cancelled once `stops` says
+  // so, within milliseconds: SQL of strangers may have no end. {}: no more.
+  void end_if(Stops stops);
 
   // Those of Sluice, by name; what others have added to the file is not among them.
   Result<std::vector<TableInfo>> tables();

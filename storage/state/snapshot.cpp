@@ -17,8 +17,8 @@ constexpr std::int64_t kCopyBytes = std::int64_t{4} << 20;
 
 class Copy {
  public:
-  Copy(StateStore& from, StateStore& to, io::PageAlignedBuffer buffer)
-      : from_(from), to_(to), buffer_(std::move(buffer)) {}
+  Copy(StateStore& from, StateStore& to, io::PageAlignedBuffer buffer, const Stops& stops)
+      : from_(from), to_(to), buffer_(std::move(buffer)), stops_(stops) {}
 
   Result<SavedSnapshot> run() {
     CommitRecord record = from_.committed();
@@ -46,6 +46,7 @@ class Copy {
     const std::int64_t target_bytes = to_.file_offset(to_.layout().extent(to, variable, count));
     Checksummer checksummer;
     for (std::int64_t done = 0; done < count * 4;) {
+      RETURN_IF_ERROR(unless_stopped(stops_, "keeping the snapshot"));
       const std::int64_t used = std::min(count * 4 - done, buffer_.size_bytes());
       const auto pages =
           buffer_.bytes().first(static_cast<std::size_t>(round_up(used, kPageBytes)));
@@ -69,6 +70,7 @@ class Copy {
   StateStore& from_;
   StateStore& to_;
   io::PageAlignedBuffer buffer_;
+  const Stops& stops_;
   std::int64_t copied_bytes_ = 0;
 };
 
@@ -80,13 +82,14 @@ DeviceMap devices_of(const StateStore& store) {
   return map;
 }
 
-Result<SavedSnapshot> write_all(StateStore& store, const StateStore::Options& into) {
+Result<SavedSnapshot> write_all(StateStore& store, const StateStore::Options& into,
+                                const Stops& stops) {
   const Geometry& geometry = store.layout().geometry();
   ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> copy,
                    StateStore::create(into, store.identity(), geometry, devices_of(store)));
   ASSIGN_OR_RETURN(io::PageAlignedBuffer buffer, io::PageAlignedBuffer::allocate(std::min(
                                                      kCopyBytes, geometry.variable_bytes())));
-  return Copy(store, *copy, std::move(buffer)).run();
+  return Copy(store, *copy, std::move(buffer), stops).run();
 }
 
 std::string parent_of(const std::string& path) {
@@ -97,7 +100,7 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 Result<SavedSnapshot> save_snapshot(StateStore& store, const StateStore::Options& into,
-                                    const AddToSnapshot& add) {
+                                    const AddToSnapshot& add, const Stops& stops) {
   CHECK(!store.committed().subgroups.empty());  // nothing is committed yet
   std::error_code error;
   if (fs::exists(fs::symlink_status(into.directory, error))) {
@@ -110,7 +113,7 @@ Result<SavedSnapshot> save_snapshot(StateStore& store, const StateStore::Options
   unfinished.directory = into.directory + ".new";
   fs::remove_all(unfinished.directory, error);  // of one that was cut off
   detail::Disk disk(into.durability);
-  Result<SavedSnapshot> saved = write_all(store, unfinished);
+  Result<SavedSnapshot> saved = write_all(store, unfinished, stops);
   Status whole = saved.ok() ? ok_status() : Status(saved.error());
   if (whole.ok() && add) whole = add(unfinished.directory);
   if (whole.ok()) whole = disk.sync_directory(unfinished.directory);

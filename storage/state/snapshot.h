@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "base/stops.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::state {
@@ -22,8 +23,9 @@ using AddToSnapshot = std::function<Status(const std::string& folder)>;
 // of each subgroup, on as many devices, array by array through one buffer of at most 4 MiB, each
 // compared with its checksum. The folder appears as a whole, durable unless `into` says otherwise,
 // or not at all: on any error, such as a full disk, what was written is removed, and `store` is as
-// it was. Resuming from it reserves the room for the second version.
+// it was. Resuming from it reserves the room for the second version. `stops` is asked before each
+// buffer's worth; where it says so the error is ErrorCode::cancelled.
 Result<SavedSnapshot> save_snapshot(StateStore& store, const StateStore::Options& into,
-                                    const AddToSnapshot& add = {});
+                                    const AddToSnapshot& add = {}, const Stops& stops = {});
 
 }  // namespace sluice::state

@@ -12,6 +12,8 @@
 namespace sluice::rundb::detail {
 namespace {
 
+// A fraction of a millisecond: often enough for a person, and no part of what a question costs.
+constexpr int kInstructionsBetweenPolls = 10'000;
 constexpr int kValueMaxBytes = 16 << 20;  // the largest are the texts of a model and a platform
 
 struct CodeMeaning {
@@ -31,6 +33,8 @@ CodeMeaning meaning_of(int primary_code) {
       return {
           ErrorCode::corrupt,
           "; the file is damaged or not a database: `sqlite3 FILE .recover` shows what is left"};
+    case SQLITE_INTERRUPT:
+      return {ErrorCode::cancelled, ""};
     case SQLITE_NOMEM:
       return {ErrorCode::memory, ""};
     case SQLITE_IOERR:
@@ -299,6 +303,13 @@ void Connection::roll_back() {
 
 void Connection::set_busy_timeout_ms(int timeout_ms) {
   sqlite3_busy_timeout(database_.get(), timeout_ms);
+}
+
+void Connection::end_if(Stops stops) {
+  stops_ = stops ? std::make_unique<Stops>(std::move(stops)) : nullptr;
+  const auto ask = [](void* asked) { return (*static_cast<const Stops*>(asked))() ? 1 : 0; };
+  sqlite3_progress_handler(database_.get(), kInstructionsBetweenPolls, stops_ ? +ask : nullptr,
+                           stops_.get());
 }
 
 }  // namespace sluice::rundb::detail

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/stops.h"
 #include "storage/rundb/rows.h"
 
 struct sqlite3;
@@ -116,6 +117,9 @@ class Connection {
   }
 
   void set_busy_timeout_ms(int timeout_ms);
+  // What runs ends with ErrorCode::cancelled once `stops` says so. It is asked every few thousand
+  // of SQLite's instructions, by the connection's thread; {}: nobody is asked.
+  void end_if(Stops stops);
   const std::string& path() const { return path_; }
 
  private:
@@ -127,6 +131,7 @@ class Connection {
   void roll_back();
 
   std::string path_;
+  std::unique_ptr<Stops> stops_;  // SQLite has its address
   std::unique_ptr<sqlite3, Close> database_;
 };
 

@@ -93,12 +93,43 @@ TEST_CASE("the run is told when somebody begins to follow it and when the last o
   wait_for({true, false, true});
 }
 
-TEST_CASE("stop waits for the next safe point") {
+TEST_CASE("a stop waits for nothing, and is not taken back") {
   ServedRun run;
   auto client = run.connect();
   REQUIRE(client->ask({.kind = RequestKind::stop}, kLong).ok());
+  CHECK(run.server->stop_is_asked());
+  CHECK(run.server->take_due().sets.empty());
+  CHECK(run.server->stop_is_asked());  // also of who asks later
+}
+
+TEST_CASE("of sets that wait the last one of each knob is kept, and those before it are told") {
+  ServedRun run;
+  auto client = run.connect();
+  REQUIRE(client->ask({.kind = RequestKind::subscribe}, kLong).ok());
+  constexpr int kSets = 3000;  // more than may wait of anything
+  std::int64_t last = 0;
+  for (int i = 0; i < kSets; ++i) {
+    const auto answer = client->ask(set_of({"buffers=" + std::to_string(1 + i % 5)}), kLong);
+    REQUIRE(answer.ok());
+    last = answer->change;
+    // What is checked with a set does not grow with those that wait.
+    REQUIRE(run.last_waiting().size() <= 1);
+  }
+  REQUIRE(client->ask(set_of({"density=0.1", "prefetch=false"}), kLong).ok());
+  REQUIRE(client->ask(set_of({"density=0.2"}), kLong).ok());
   const Due due = run.server->take_due();
-  CHECK(due.stop);
+  REQUIRE(due.sets.size() == 3);
+  CHECK(due.sets[0].change == last);
+  CHECK(due.sets[1].set.settings == std::vector<std::string>{"prefetch=false"});
+  CHECK(due.sets[2].set.settings == std::vector<std::string>{"density=0.2"});
+  for (int i = 0; i + 1 < kSets; ++i) {
+    const auto told = client->next_event(kLong).value();
+    REQUIRE(told);
+    REQUIRE(told->change_event);
+    REQUIRE(told->change_event->change == last - kSets + 1 + i);
+    REQUIRE(told->change_event->state == ChangeState::superseded);
+    REQUIRE(told->change_event->message == "a later change (user) turns the same knobs");
+  }
 }
 
 TEST_CASE("the socket is its owner's only, and gone when the run is") {

@@ -29,6 +29,22 @@ std::optional<WatchResult> watch(const std::string& rule_text, double before, do
   return watch.take_result();
 }
 
+TEST_CASE("of two changes in force from the same step neither is said to have had the effect") {
+  EffectWatch watch;
+  for (int i = 0; i < 5; ++i) watch.on_step(step_of(2));
+  const auto rule = parse_revert_rule("step_time>+5%");
+  REQUIRE(rule.ok());
+  watch.on_change();
+  watch.begin(1, *rule, 3, {"buffers=2"});
+  CHECK(watch.on_change() == 1);
+  watch.begin(2, *rule, 3, {"prefetch=true"});
+  const auto result = watch.take_result();
+  REQUIRE(result);
+  CHECK(result->change == 2);
+  CHECK_FALSE(result->harmed);
+  CHECK(result->message == "another change came in force with it, so its own effect is not known");
+}
+
 TEST_CASE("a change that makes steps longer than the rule allows has harmed") {
   const auto result = watch("step_time>+5%", 2.0, 2.2);
   REQUIRE(result);

@@ -176,6 +176,26 @@ TEST_CASE("a line without an end is refused, and its client let go") {
   is_served(run);
 }
 
+TEST_CASE("a request that is too long is refused, whether or not its end has come with it") {
+  ServedRun run;
+  for (const std::size_t size_bytes : {65'536U, 65'537U, 70'000U, 80'000U, 130'000U}) {
+    const Descriptor client = raw_client(run.path);
+    std::string request = R"({"id":7,"do":"knobs"})";
+    request.insert(1, size_bytes - request.size(), ' ');
+    send_all(client, request + "\n");
+    std::string got;
+    std::vector<char> bytes(1 << 16);
+    while (got.find("\"ok\":") == std::string::npos || !got.ends_with('\n')) {
+      const ssize_t count = recv(client.get(), bytes.data(), bytes.size(), 0);
+      REQUIRE(count > 0);
+      got.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    INFO(size_bytes << " bytes: " << got);
+    const bool is_too_long = size_bytes > 65'536;
+    CHECK((got.find("a request has at most 65536 bytes") != std::string::npos) == is_too_long);
+  }
+}
+
 TEST_CASE("a client that never reads is let go when a megabyte waits for it") {
   ServedRun run;
   const Descriptor deaf = raw_client(run.path);

@@ -37,6 +37,12 @@ TEST_CASE("a wrong request is refused with what is wrong") {
   CHECK(refusal_of(R"({"do":"status","knob":1})").find("did you mean 'knobs'?") !=
         std::string::npos);
   CHECK(refusal_of(R"({"id":"x","do":"status"})") == "'id' must be an integer");
+  CHECK(refusal_of(R"({"id":18446744073709551615,"do":"status"})") ==
+        "'id' is 18446744073709551615; it must be at most 9223372036854775807");
+  CHECK(refusal_of(R"({"id":9223372036854775808,"do":"status"})").starts_with("'id' is"));
+  CHECK(refusal_of(R"({"id":-9223372036854775809,"do":"status"})") == "'id' must be an integer");
+  CHECK(refusal_of(R"({"do":"set","knobs":{"buffers":4},"watch_steps":18446744073709551615})") ==
+        "'watch_steps' must be 1 to 10000");
   CHECK(refusal_of(R"({"do":"set"})").starts_with("set needs 'knobs'"));
   CHECK(refusal_of(R"({"do":"set","knobs":{}})").starts_with("set needs 'knobs'"));
   CHECK(refusal_of(R"({"do":"set","knobs":{"buffers":null}})").find("not null") !=
@@ -48,6 +54,14 @@ TEST_CASE("a wrong request is refused with what is wrong") {
   CHECK(refusal_of(R"({"do":"set","knobs":{"buffers":4},"watch_steps":0})") ==
         "'watch_steps' must be 1 to 10000");
   CHECK(refusal_of(R"({"do":5})") == "'do' must be a text");
+}
+
+TEST_CASE("the largest and the smallest id are read as they are") {
+  for (const std::int64_t largest : {INT64_MAX, INT64_MIN}) {
+    std::int64_t id = 0;
+    CHECK(parse_request(fmt::format("{{\"id\":{},\"do\":\"status\"}}", largest), id).ok());
+    CHECK(id == largest);
+  }
 }
 
 TEST_CASE("what one side writes the other reads") {

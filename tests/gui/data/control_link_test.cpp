@@ -34,7 +34,7 @@ class TurnedRun {
     control::Due all;
     comes_true([&] {
       all = server_->take_due();
-      return !all.sets.empty() || all.stop;
+      return !all.sets.empty();
     });
     return all;
   }
@@ -131,6 +131,18 @@ TEST_CASE("a set is answered, waits, and is in force when the run says so") {
   CHECK(link.state()->asked_set(number)->message == "step_time 1 s -> 2 s");
 }
 
+TEST_CASE("a set whose knobs a later one turns is superseded") {
+  const TempFolder folder;
+  TurnedRun run(folder.file("run.db.socket"));
+  ControlLink link(folder.file("run.db.socket"), quick_link());
+  REQUIRE(is_connected(link));
+  const std::uint64_t first = link.set(request("buffers=6"));
+  const std::uint64_t second = link.set(request("buffers=7"));
+  CHECK(has_outcome(link, first, SetOutcome::superseded));
+  CHECK(link.state()->asked_set(first)->message == "a later change (gui) turns the same knobs");
+  CHECK(has_outcome(link, second, SetOutcome::waiting));
+}
+
 TEST_CASE("a refusal is the run's own sentence, and the line stays") {
   const TempFolder folder;
   TurnedRun run(folder.file("run.db.socket"));
@@ -151,7 +163,7 @@ TEST_CASE("steps are heard, stop is agreed to, and the end of the run is said") 
   run->server().tell(control::RunStatus{.step = 12, .steps = 20, .step_seconds = 0.5});
   CHECK(comes_true([&] { return link.state()->status.step == 12; }));
   link.stop();
-  CHECK(run->due().stop);
+  CHECK(comes_true([&] { return run->server().stop_is_asked(); }));
   CHECK(comes_true([&] { return link.state()->is_stopping; }));
   const std::uint64_t waiting = link.set(request("buffers=4"));
   REQUIRE(has_outcome(link, waiting, SetOutcome::waiting));

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/made_stages.h"
+#include "tests/storage/rundb/rundb_fixture.h"
 
 namespace sluice::analyze {
 namespace {
@@ -54,6 +55,29 @@ TEST_CASE("a device's tracks stand as operations pass its stages, whenever they 
         "csd0\ncsd0 state_read over drive\ncsd0 update on unit 0\ncsd0 update on unit 1\n"
         "csd0 update on unit 10\ncsd0 parameters_up over host\ncsd0 something else\n"
         "csd0 reads under way (transfers)\n");
+}
+
+// A run whose last track stands under `above` others.
+Result<RunInfo> info_of_chain(int above) {
+  const rundb::TempFolder folder;
+  auto writer =
+      rundb::require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::refuse));
+  std::optional<std::int64_t> parent;
+  for (int i = 0; i <= above; ++i) parent = writer->track_id(parent, "host", fmt::format("t{}", i));
+  rundb::require_ok(writer->append({}));
+  rundb::require_ok(writer->close());
+  const auto reader = rundb::require_ok(rundb::Reader::open(folder.file("run.db")));
+  return load_run_info(*reader);
+}
+
+TEST_CASE("tracks that stand under more than any run records are refused, before anybody walks") {
+  const auto deepest = info_of_chain(kTracksAboveMax);
+  REQUIRE(deepest.ok());
+  CHECK(drawing_order(*deepest).size() == kTracksAboveMax + 1);
+  const auto deeper = info_of_chain(kTracksAboveMax + 1);
+  REQUIRE_FALSE(deeper.ok());
+  CHECK(deeper.error().code() == ErrorCode::corrupt);
+  CHECK_THAT(deeper.error().message(), Catch::Contains("stands under more than 64 others"));
 }
 
 TEST_CASE("tracks that name one another as parents have an order") {

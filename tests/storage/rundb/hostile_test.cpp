@@ -85,6 +85,24 @@ TEST_CASE("a file of another version runs nothing, also to say who wrote it") {
   CHECK_THAT(reader.error().message(), Contains("written by an unknown Sluice"));
 }
 
+TEST_CASE("a question without end ends when it is stopped, and the next one is answered") {
+  const TempFolder folder;
+  auto reader = require_ok(Reader::open(changed_run(folder, "SELECT 1")));
+  for (const char* what : {"max(i) FROM n", "i FROM n ORDER BY i DESC"}) {
+    int polls = 0;
+    Query(*reader).end_if([&polls] { return ++polls == 50; });
+    const auto stopped = Query(*reader).text_table(std::string(kEndless) + what);
+    REQUIRE_FALSE(stopped.ok());
+    CHECK(stopped.error().code() == ErrorCode::cancelled);
+    CHECK(polls == 50);
+    CHECK(table_of(*reader, "SELECT count(*) FROM step") == "20\n");
+  }
+  Query(*reader).end_if({});
+  CHECK(table_of(*reader,
+                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) "
+                 "SELECT max(i) FROM n") == "100000\n");
+}
+
 TEST_CASE("what others have added to a file is let be") {
   const TempFolder folder;
   const std::string path =
