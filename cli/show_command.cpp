@@ -401,9 +401,12 @@ void print_text(const Shown& shown, std::int64_t last) {
     print_lines("  " +
                 wrapped("The causes, links and settings below are rank 0's.", columns - 2, "  "));
   }
+  const std::string late = late_text(shown.analysis.lateness, columns);
+  if (!late.empty()) print_lines("\n" + late);
   const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
   if (!verdict.empty()) print_lines("\n" + verdict);
-  const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
+  const std::string stretches =
+      stretches_text(shown.stretches, shown.info, shown.analysis.lateness, columns);
   if (!stretches.empty()) print_lines("\n" + stretches);
   print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
@@ -445,6 +448,18 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
     }
   }
   return json;
+}
+
+nlohmann::ordered_json lateness_json(const analyze::Lateness& lateness) {
+  if (!lateness.is_emulated) return nullptr;
+  return {{"operations", lateness.all.operations},
+          {"late", lateness.all.late},
+          {"late_share", lateness.all.late_share()},
+          {"time_share", lateness.all.time_share()},
+          {"is_late", lateness.is_late()},
+          {"words", lateness.words()},
+          {"stages", lateness.stages},
+          {"needed_time_scale", lateness.needed_time_scale}};
 }
 
 void print_json(const Shown& shown) {
@@ -517,8 +532,11 @@ void print_json(const Shown& shown) {
          {"dur", stretch.dur},
          {"noise", stretch.noise},
          {"host_link", {{"read", stretch.read_bytes}, {"write", stretch.write_bytes}}},
-         {"speed_up", stretch.speed_up}});
+         {"speed_up", stretch.speed_up},
+         {"late_share", stretch.lateness.late_share()},
+         {"is_speed_up_late", stretch.is_speed_up_late}});
   }
+  json["lateness"] = lateness_json(shown.analysis.lateness);
   json["losses"] = nlohmann::ordered_json::array();
   for (const rundb::StatRow& stat : shown.losses) {
     json["losses"].push_back(

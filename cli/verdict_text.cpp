@@ -102,6 +102,10 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
   return text;
 }
 
+std::string late_text(const analyze::Lateness& lateness, int columns) {
+  return lateness.is_late() ? amber(wrapped("LATE: " + lateness.words(), columns, "  ")) : "";
+}
+
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns) {
   if (!predicted.unavailable.empty()) {
     return wrapped("Nothing is predicted: " + predicted.unavailable, columns, "  ");
@@ -118,7 +122,8 @@ std::string turn_next_text(const analyze::PredictedChanges& predicted, int colum
         fmt::format("{}: {} (sluice tune).", analyze::kTogether, gain_words(*next.together)),
         columns, "  ");
   }
-  return text + wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");
+  text += wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");
+  return predicted.caution.empty() ? text : text + amber(wrapped(predicted.caution, columns, "  "));
 }
 
 }  // namespace sluice::cli

@@ -75,6 +75,7 @@ Result<Advice> parse_prediction(const std::string& text) {
     analyze::PredictedChanges& predicted = advice.predicted;
     predicted.fit_error = all.at("fit_error").get<double>();
     predicted.simulated_count = all.at("simulated_count").get<int>();
+    predicted.caution = all.value("caution", "");
     for (const json& one : all.at("predictions")) predicted.each.push_back(change_of(one));
     const auto together = all.find("together");
     if (together != all.end() && !together->is_null()) predicted.together = change_of(*together);

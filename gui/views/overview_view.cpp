@@ -111,6 +111,8 @@ void draw_unpredicted(const Verdict& verdict) {
 
 void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advice) {
   const analyze::TurnNext& next = turning.next;
+  const std::string& caution = advice.predicted.caution;
+  if (!caution.empty()) draw_coloured(look().colours.amber, caution);
   if (next.now.empty() && next.another_run.empty()) {
     draw_empty(analyze::none_words(advice.predicted));
   }
@@ -173,6 +175,8 @@ void OverviewView::draw_content() {
   draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
   const std::string clock = pieces_.facts().info.clock_note();
   if (!clock.empty()) draw_note(clock);
+  const analyze::Lateness& lateness = verdict.analysis.lateness;
+  if (lateness.is_late()) draw_coloured(look().colours.amber, lateness.words());
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
     draw_findings(verdict);

@@ -34,6 +34,7 @@ class Answering {
                                    slow_steps()};
     ASSIGN_OR_RETURN(answers.emplace_back(), knob_changes());
     ASSIGN_OR_RETURN(answers.emplace_back(), counters());
+    if (analysis_.lateness.is_emulated) answers.push_back(lateness_answer(analysis_.lateness));
     return answers;
   }
 

@@ -19,6 +19,7 @@ class AnalysisOfRun {
   Result<RunAnalysis> run(const AnalysisOptions& options) {
     result_.step_count = steps_.size();
     ASSIGN_OR_RETURN(result_.evidence.rows, rundb::completeness_of(reader_));
+    ASSIGN_OR_RETURN(result_.lateness, lateness_of(reader_, info_));
     if (!steps_.empty()) RETURN_IF_ERROR(look_at_steps(options));
     if (result_.why_unknown.empty()) result_.why_unknown = why_unknown(result_, info_);
     if (!result_.has_spans()) forget_operations();

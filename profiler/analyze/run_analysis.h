@@ -12,6 +12,7 @@
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/lateness.h"
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/overlap.h"
 #include "profiler/analyze/rank_analysis.h"
@@ -61,6 +62,7 @@ struct RunAnalysis {
   // Steps in which it looked for what stands out: those since the last change.
   std::size_t stretch_step_count = 0;
   Evidence evidence;
+  Lateness lateness;  // of the whole run
   // The same steps of each rank, where the record has all ranks; else none.
   std::optional<RankAnalysis> ranks;
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they

@@ -32,6 +32,9 @@ struct PredictedChanges {
   int simulated_count = 0;       // single changes that this machine can take
   double fit_error = 0;          // of the simulation without any change, beside what was recorded
   std::string unavailable = {};  // why nothing was predicted; empty: it was
+  // What the fit rests on besides the machine: that the recording is not whole, or was late. Shown
+  // wherever the predictions are; empty: nothing.
+  std::string caution = {};
 };
 
 // A change is worth saying from this share of a step on. One that is shown already stays until it

@@ -19,6 +19,12 @@ function drawLosses() {
   }
 }
 
+// What figures rest on, where they stand; nothing where there is nothing to say.
+function sayLate(id, words) {
+  byId(id).hidden = words === '';
+  byId(id).textContent = words;
+}
+
 // What is emulated or simulated is not called measured.
 function measured() {
   if (data.is_simulated) return 'Simulated';
@@ -28,6 +34,7 @@ function measured() {
 
 function drawVerdict() {
   const verdict = data.verdict;
+  sayLate('late', data.late);
   for (const finding of verdict.findings) {
     byId('verdict-findings').append(
       element('li', finding.is_warning ? 'warning' : '', finding.text));
@@ -100,4 +107,5 @@ function drawNext() {
   }
   if (next.none) list.prepend(element('p', 'empty', next.none));
   byId('next-note').textContent = next.note;
+  sayLate('next-caution', next.caution);
 }
