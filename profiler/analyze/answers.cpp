@@ -147,9 +147,14 @@ class Answering {
     if (!analysis_.outliers.empty()) {
       return {"slow steps", Outcome::answer, counted(analysis_.outliers.size(), "step")};
     }
-    const std::string of_steps = count < steps_.size()
-                                     ? fmt::format("the last {} of {} steps", count, steps_.size())
-                                     : counted(count, "step");
+    const std::optional<SlowestStep>& slowest = analysis_.slowest;
+    if (slowest && slowest->is_beyond_noise) {
+      return {"slow steps", Outcome::answer, "with earlier settings: " + slowest->words()};
+    }
+    const std::string of_steps =
+        (count < steps_.size() ? fmt::format("the last {} of {} steps", count, steps_.size())
+                               : counted(count, "step")) +
+        (slowest ? "; slowest: " + slowest->words() : "");
     if (count < kStretchSteps) {
       return {"slow steps", Outcome::could_not_look,
               fmt::format("{}; it takes {}", of_steps, kStretchSteps)};
