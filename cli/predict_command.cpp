@@ -104,6 +104,16 @@ void print_table(const std::vector<analyze::PredictedChange>& predictions, int c
   }
 }
 
+// A change that may be none is not passed off as one.
+void print_within_error(const analyze::PredictedChanges& changes, int columns) {
+  if (changes.each.empty() || !analyze::is_within_error(changes.each.front(), changes.fit_error))
+    return;
+  print_lines(wrapped(fmt::format("That is within the simulation's own error of {:.1f} %: nobody "
+                                  "knows what it does.",
+                                  std::abs(changes.fit_error) * 100),
+                      columns, "  "));
+}
+
 void print_text(const Predicted& predicted, bool is_asked) {
   const analyze::PredictedChanges& changes = predicted.changes;
   if (!changes.unavailable.empty()) {
@@ -122,6 +132,7 @@ void print_text(const Predicted& predicted, bool is_asked) {
       "\n");
   if (is_asked) {
     print_table(changes.each, columns);
+    print_within_error(changes, columns);
     if (!changes.caution.empty()) print_lines(amber(wrapped(changes.caution, columns, "  ")));
     return;
   }

@@ -58,17 +58,16 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   return text;
 }
 
-std::string gain_words(const analyze::PredictedChange& change) {
-  return fmt::format("{}, predicted {:+.0f} % ({})", analyze::change_words(change, "->"),
-                     change.change * 100,
-                     format_duration(static_cast<TimeNs>(change.seconds * 1e9)));
+std::string predicted_words(const analyze::PredictedChange& change) {
+  return fmt::format("{}, predicted {}", analyze::change_words(change, "->"),
+                     analyze::gain_words(change, "->"));
 }
 
 std::string change_lines(std::string_view heading,
                          const std::vector<analyze::PredictedChange>& changes, int columns) {
   std::string text;
   for (const analyze::PredictedChange& change : changes) {
-    text += wrapped(fmt::format("{}: {}{}.", text.empty() ? heading : "Or", gain_words(change),
+    text += wrapped(fmt::format("{}: {}{}.", text.empty() ? heading : "Or", predicted_words(change),
                                 change.why.empty() ? "" : ": " + change.why),
                     columns, "  ");
   }
@@ -119,7 +118,7 @@ std::string turn_next_text(const analyze::PredictedChanges& predicted, int colum
   }
   if (next.together) {
     text += wrapped(
-        fmt::format("{}: {} (sluice tune).", analyze::kTogether, gain_words(*next.together)),
+        fmt::format("{}: {} (sluice tune).", analyze::kTogether, predicted_words(*next.together)),
         columns, "  ");
   }
   text += wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");

@@ -95,6 +95,13 @@ Result<Advice> parse_proposal(const std::string& text) {
       change.settings.push_back(key + "=" + one.at("to").get<std::string>());
       change.from.push_back(key + "=" + one.at("from").get<std::string>());
     }
+    // A recorded run, to which the platform was fitted, says how well that went.
+    const auto fit = all.find("fit");
+    if (fit != all.end()) {
+      advice.predicted.fit_error = fit->at("seconds").at("total").at("error").get<double>();
+      for (const json& caveat : fit->at("caveats"))
+        advice.predicted.caution += caveat.get<std::string>();
+    }
     if (!change.settings.empty()) advice.predicted.each.push_back(std::move(change));
     return advice;
   });

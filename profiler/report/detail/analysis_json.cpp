@@ -81,6 +81,7 @@ Json next_json(const analyze::PredictedChanges& predicted) {
       rows.push_back({{"words", analyze::change_words(change, "\u2192")},
                       {"why", change.why},
                       {"ns", change.seconds * 1e9},
+                      {"ns_before", change.seconds_before() * 1e9},
                       {"change", change.change}});
     }
     if (!rows.empty()) groups.push_back({{"heading", heading}, {"rows", std::move(rows)}});

@@ -100,8 +100,9 @@ function drawNext() {
     for (const change of group.rows) {
       const row = element('div', 'next-row');
       row.append(element('b', '', change.words),
-        element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
-        element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
+        element('span', 'num', `${time(change.ns_before)} \u2192 ${time(change.ns)} ` +
+          `(\u2212${Math.round(-change.change * 100)}${thin}%)`),
+        element('span', 'why', change.why));
       list.append(row);
     }
   }
