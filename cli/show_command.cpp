@@ -134,10 +134,11 @@ Result<Shown> read(ShowArguments& arguments) {
   return read_ranks(arguments, records);
 }
 
-double mean_step_seconds(const Shown& shown) {
-  double sum = 0;
-  for (const rundb::StepRow& step : shown.steps) sum += static_cast<double>(step.dur);
-  return shown.steps.empty() ? 0 : sum / static_cast<double>(shown.steps.size()) / 1e9;
+// The median, as wherever the time of a step is said.
+TimeNs median_step(const Shown& shown) {
+  std::vector<double> durs;
+  for (const rundb::StepRow& step : shown.steps) durs.push_back(static_cast<double>(step.dur));
+  return static_cast<TimeNs>(analyze::median_of(std::move(durs)));
 }
 
 const char* direction_name(rundb::Direction direction) {
@@ -381,9 +382,9 @@ void print_head(const Shown& shown, int columns) {
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print_lines(
-      wrapped(fmt::format("{} step{}, {} a step{}", format_whole(std::ssize(shown.steps)),
-                          shown.steps.size() == 1 ? "" : "s",
-                          format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
+      wrapped(fmt::format("{} step{}, {} a step{}{}", format_whole(std::ssize(shown.steps)),
+                          shown.steps.size() == 1 ? "" : "s", format_duration(median_step(shown)),
+                          shown.steps.size() == 1 ? "" : " (median of all)",
                           std::isnan(shown.steps.back().loss)
                               ? ""
                               : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,

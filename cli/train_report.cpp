@@ -31,7 +31,7 @@ std::string phases(const train::TrainReport& report) {
       "A step takes {}{}:\n", format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)),
       report.knobs_changed
           ? " (mean over all; knobs were changed, and `sluice show` has each stretch)"
-          : "");
+          : " (mean over all)");
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
     text += fmt::format("  {:<26} {} {:>3.0f} %  {}\n", line.name,

@@ -56,8 +56,8 @@ function verdictWords(verdict, parts) {
   const words = named.slice(0, 3).map(([cause, part], i) => i === 0
     ? `${part}${thin}% of it is ${cause.phrase}` : `${part}${thin}% ${cause.phrase}`);
   const steps = verdict.step_count === 1 ? `of step ${stepNumber(verdict.first_step)}`
-    : `mean of ${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
-      `${stepNumber(verdict.last_step)}`;
+    : `${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
+      `${stepNumber(verdict.last_step)} together; times are of their median`;
   const rest = named.length > 3 ? '; the rest is below' : '';
   return `${words.join(', ')}${rest}. ${measured()} along the ` +
     `path of operations that waited for one another, ${steps}.`;
