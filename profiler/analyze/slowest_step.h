@@ -30,7 +30,7 @@ struct SlowestStep {
   TimeNs typical_dur = 0;
   bool is_beyond_noise = false;
   // What it spent more on, the most first, a few of them; none where operations do not say it.
-  std::vector<CauseBeside> more;
+  std::vector<CauseBeside> more = {};
 
   // "forward and backward 5.90 s instead of 3.10 s, the commit 900 ms instead of 400 ms"; "" as
   // above.

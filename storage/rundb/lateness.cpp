@@ -1,5 +1,7 @@
 #include "storage/rundb/lateness.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>

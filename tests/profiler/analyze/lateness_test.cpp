@@ -2,6 +2,7 @@
 
 #include "profiler/analyze/lateness.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "profiler/analyze/comparison.h"
