@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/paint.h"
 #include "cli/predicted_changes.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
@@ -62,6 +63,7 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
     return predicted;
   }
   predicted.changes.fit_error = predictor->fit_error();
+  predicted.changes.caution = caution_of(*predictor);
   predicted.changes.simulated_count = 1;
   ASSIGN_OR_RETURN(const tune::Prediction prediction, predictor->with(arguments.settings));
   predicted.changes.each.push_back(predicted_change(prediction));
@@ -102,6 +104,16 @@ void print_table(const std::vector<analyze::PredictedChange>& predictions, int c
   }
 }
 
+// A change that may be none is not passed off as one.
+void print_within_error(const analyze::PredictedChanges& changes, int columns) {
+  if (changes.each.empty() || !analyze::is_within_error(changes.each.front(), changes.fit_error))
+    return;
+  print_lines(wrapped(fmt::format("That is within the simulation's own error of {:.1f} %: nobody "
+                                  "knows what it does.",
+                                  std::abs(changes.fit_error) * 100),
+                      columns, "  "));
+}
+
 void print_text(const Predicted& predicted, bool is_asked) {
   const analyze::PredictedChanges& changes = predicted.changes;
   if (!changes.unavailable.empty()) {
@@ -118,7 +130,12 @@ void print_text(const Predicted& predicted, bool is_asked) {
                           format_seconds(predicted.simulated_seconds), percent(changes.fit_error)),
               columns, "  ") +
       "\n");
-  if (is_asked) return print_table(changes.each, columns);
+  if (is_asked) {
+    print_table(changes.each, columns);
+    print_within_error(changes, columns);
+    if (!changes.caution.empty()) print_lines(amber(wrapped(changes.caution, columns, "  ")));
+    return;
+  }
   print_lines(turn_next_text(changes, columns));
 }
 
@@ -137,6 +154,7 @@ void print_json(const Predicted& predicted, bool is_asked) {
     json["recorded_seconds"] = predicted.recorded_seconds;
     json["simulated_seconds"] = predicted.simulated_seconds;
     json["simulated_count"] = changes.simulated_count;
+    json["caution"] = changes.caution;
   }
   json["predictions"] = nlohmann::ordered_json::array();
   for (const auto& one : changes.each) json["predictions"].push_back(change_json(one));

@@ -17,6 +17,10 @@ std::string why(const tune::Prediction& prediction) {
 
 }  // namespace
 
+std::string caution_of(const tune::Predictor& predictor) {
+  return fmt::format("{}", fmt::join(predictor.caveats(), " "));
+}
+
 analyze::PredictedChange predicted_change(const tune::Prediction& prediction) {
   return {.settings = prediction.settings,
           .from = prediction.from,
@@ -28,6 +32,7 @@ analyze::PredictedChange predicted_change(const tune::Prediction& prediction) {
 analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor) {
   analyze::PredictedChanges changes;
   changes.fit_error = predictor.fit_error();
+  changes.caution = caution_of(predictor);
   const Result<tune::Predictions> all = predictor.all();
   if (!all.ok()) {
     changes.unavailable = all.error().message();

@@ -13,6 +13,9 @@ namespace sluice::cli {
 // Without words of why.
 analyze::PredictedChange predicted_change(const tune::Prediction& prediction);
 
+// Its caveats in one line.
+std::string caution_of(const tune::Predictor& predictor);
+
 // Predictor::all(), each single change with why it should help, or why nothing is predicted.
 analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor);
 

@@ -41,6 +41,35 @@ void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
   collector_.add(mode_row(run_, step, ts));
 }
 
+void LatenessRecorder::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
+                                        std::span<const settings::KnobChange> /*changes*/,
+                                        const train::AskedChange* /*asked*/) {
+  record();
+  first_step_ = step;
+}
+
+void LatenessRecorder::record() {
+  const std::vector<rundb::LatenessRow> rows =
+      lateness_rows(clock_.reports(), recorded_, first_step_);
+  recorded_ = clock_.reports();
+  if (!rows.empty()) collector_.add(rows);
+}
+
+std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& reports,
+                                              const runtime::EmulationReports& before,
+                                              std::int64_t first_step) {
+  std::vector<rundb::LatenessRow> rows;
+  for (const runtime::StageInfo& stage : runtime::kStages) {
+    const runtime::EmulationReport& now = reports[index_of(stage.stage)];
+    const runtime::EmulationReport& then = before[index_of(stage.stage)];
+    if (now.operation_count == then.operation_count) continue;
+    rows.push_back({first_step, std::string(stage.name), now.operation_count - then.operation_count,
+                    now.late_count - then.late_count, now.modelled_ns - then.modelled_ns,
+                    now.late_ns - then.late_ns});
+  }
+  return rows;
+}
+
 RunHardware hardware_of(const train::TrainingRun& run) {
   return {run.device_description(), run.compute_description(), run.emulated_ranks()};
 }

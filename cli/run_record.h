@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/run_facts.h"
+#include "core/runtime/clocks.h"
 #include "core/settings/run_config.h"
 #include "core/train/training_run.h"
 #include "profiler/collect/collector.h"
@@ -28,6 +29,32 @@ class KnobRecorder final : public train::TrainObserver {
   const train::TrainingRun& run_;
   collect::Collector& collector_;
 };
+
+// Adds to table `lateness` of the run's database how the emulated clock kept to the model since
+// this was made, with each step; from each change of knobs on apart.
+class LatenessRecorder final : public train::TrainObserver {
+ public:
+  // `first_step`: the next one, counted from 0. The clock and the collector outlive this.
+  LatenessRecorder(const runtime::EmulatedClock& clock, collect::Collector& collector,
+                   std::int64_t first_step)
+      : clock_(clock), collector_(collector), first_step_(first_step), recorded_(clock.reports()) {}
+  void on_step(const train::StepReport& /*report*/) override { record(); }
+  void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
+                        const train::AskedChange* asked) override;
+  // What has ended since: at the end, what followed the last step.
+  void record();
+
+ private:
+  const runtime::EmulatedClock& clock_;
+  collect::Collector& collector_;
+  std::int64_t first_step_;
+  runtime::EmulationReports recorded_;
+};
+
+// What the clock counted, a row a stage that had any operation; `before` is left out.
+std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& reports,
+                                              const runtime::EmulationReports& before,
+                                              std::int64_t first_step);
 
 // For the mode line.
 RunHardware hardware_of(const train::TrainingRun& run);

@@ -134,10 +134,11 @@ Result<Shown> read(ShowArguments& arguments) {
   return read_ranks(arguments, records);
 }
 
-double mean_step_seconds(const Shown& shown) {
-  double sum = 0;
-  for (const rundb::StepRow& step : shown.steps) sum += static_cast<double>(step.dur);
-  return shown.steps.empty() ? 0 : sum / static_cast<double>(shown.steps.size()) / 1e9;
+// The median, as wherever the time of a step is said.
+TimeNs median_step(const Shown& shown) {
+  std::vector<double> durs;
+  for (const rundb::StepRow& step : shown.steps) durs.push_back(static_cast<double>(step.dur));
+  return static_cast<TimeNs>(analyze::median_of(std::move(durs)));
 }
 
 const char* direction_name(rundb::Direction direction) {
@@ -381,9 +382,9 @@ void print_head(const Shown& shown, int columns) {
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print_lines(
-      wrapped(fmt::format("{} step{}, {} a step{}", format_whole(std::ssize(shown.steps)),
-                          shown.steps.size() == 1 ? "" : "s",
-                          format_duration(static_cast<TimeNs>(mean_step_seconds(shown) * 1e9)),
+      wrapped(fmt::format("{} step{}, {} a step{}{}", format_whole(std::ssize(shown.steps)),
+                          shown.steps.size() == 1 ? "" : "s", format_duration(median_step(shown)),
+                          shown.steps.size() == 1 ? "" : " (median of all)",
                           std::isnan(shown.steps.back().loss)
                               ? ""
                               : fmt::format(", loss {:.4f} -> {:.4f}", shown.steps.front().loss,
@@ -401,9 +402,12 @@ void print_text(const Shown& shown, std::int64_t last) {
     print_lines("  " +
                 wrapped("The causes, links and settings below are rank 0's.", columns - 2, "  "));
   }
+  const std::string late = late_text(shown.analysis.lateness, columns);
+  if (!late.empty()) print_lines("\n" + late);
   const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
   if (!verdict.empty()) print_lines("\n" + verdict);
-  const std::string stretches = stretches_text(shown.stretches, shown.info, columns);
+  const std::string stretches =
+      stretches_text(shown.stretches, shown.info, shown.analysis.lateness, columns);
   if (!stretches.empty()) print_lines("\n" + stretches);
   print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
@@ -445,6 +449,18 @@ nlohmann::ordered_json verdict_json(const analyze::RunAnalysis& analysis,
     }
   }
   return json;
+}
+
+nlohmann::ordered_json lateness_json(const analyze::Lateness& lateness) {
+  if (!lateness.is_emulated) return nullptr;
+  return {{"operations", lateness.all.operations},
+          {"late", lateness.all.late},
+          {"late_share", lateness.all.late_share()},
+          {"time_share", lateness.all.time_share()},
+          {"is_late", lateness.is_late()},
+          {"words", lateness.words()},
+          {"stages", lateness.stages},
+          {"needed_time_scale", lateness.needed_time_scale}};
 }
 
 void print_json(const Shown& shown) {
@@ -517,8 +533,11 @@ void print_json(const Shown& shown) {
          {"dur", stretch.dur},
          {"noise", stretch.noise},
          {"host_link", {{"read", stretch.read_bytes}, {"write", stretch.write_bytes}}},
-         {"speed_up", stretch.speed_up}});
+         {"speed_up", stretch.speed_up},
+         {"late_share", stretch.lateness.late_share()},
+         {"is_speed_up_late", stretch.is_speed_up_late}});
   }
+  json["lateness"] = lateness_json(shown.analysis.lateness);
   json["losses"] = nlohmann::ordered_json::array();
   for (const rundb::StatRow& stat : shown.losses) {
     json["losses"].push_back(

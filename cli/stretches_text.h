@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analyze/lateness.h"
 #include "profiler/analyze/stretches.h"
 
 namespace sluice::cli {
 
 // "" for a run that was never changed: it has nothing to set side by side.
 std::string stretches_text(const std::vector<analyze::Stretch>& stretches,
-                           const analyze::RunInfo& info, int columns);
+                           const analyze::RunInfo& info, const analyze::Lateness& lateness,
+                           int columns);
 
 }  // namespace sluice::cli

@@ -321,6 +321,11 @@ class TrainCommand {
     train::TrainHooks hooks{{&progress}, {&progress}};
     std::optional<KnobRecorder> recorder;
     if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
+    std::optional<LatenessRecorder> lateness;
+    if (collector_ && run_->emulated_clock() != nullptr) {
+      hooks.observers.push_back(
+          &lateness.emplace(*run_->emulated_clock(), *collector_, first_step_));
+    }
     if (gpu_) {
       gpu_->set_step(first_step_);
       hooks.observers.push_back(gpu_.get());
@@ -338,6 +343,7 @@ class TrainCommand {
     }
     Result<train::TrainReport> report = train::train(*run_, hooks, changes_);
     progress.finish();
+    if (lateness) lateness->record();
     if (!report.ok()) return std::move(report).error();
     RETURN_IF_ERROR(run_->store().check_files());  // what is said below is true
     const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;

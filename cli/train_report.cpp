@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "core/settings/clipping.h"
 #include "profiler/analyze/phase.h"
+#include "storage/rundb/lateness.h"
 
 namespace sluice::cli {
 namespace {
@@ -32,7 +33,7 @@ std::string phases(const train::TrainReport& report) {
       "A step takes {}{}:\n", format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)),
       report.knobs_changed
           ? " (mean over all; knobs were changed, and `sluice show` has each stretch)"
-          : "");
+          : " (mean over all)");
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
     text += fmt::format("  {:<26} {} {:>3.0f} %  {}\n", line.name,
@@ -76,7 +77,11 @@ std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
   return stages;
 }
 
-std::string emulation(const runtime::EmulatedClock& clock) {
+double needed_time_scale(const runtime::EmulatedClock& clock, double time_scale) {
+  return rundb::needed_time_scale(lateness_rows(clock.reports(), {}, 0), time_scale);
+}
+
+std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
   const runtime::EmulationReport all = clock.report();
   const double late = 100.0 * static_cast<double>(all.late_count) /
                       static_cast<double>(std::max<std::int64_t>(1, all.operation_count));
@@ -84,8 +89,11 @@ std::string emulation(const runtime::EmulatedClock& clock) {
       "Emulated clock: {:.1f} % of {} modelled operations ended on the modelled time (1 % or 50 "
       "us).\n",
       100 - late, format_whole(all.operation_count));
-  if (late <= 5) return text;
-  text += "  This machine could not keep up with the rest; with a larger time_scale it would:\n";
+  if (late <= 100 * rundb::kLateOperations) return text;
+  text += fmt::format(
+      "  This machine could not keep up with the rest, so times are partly its own; with --set "
+      "time_scale={:g} it would:\n",
+      needed_time_scale(clock, time_scale));
   for (const runtime::Stage stage : late_stages(clock)) {
     const runtime::EmulationReport& report = clock.report(stage);
     text += fmt::format("    {:<16} {:>9} of {:>9} late, by up to {}\n", stage_name(stage),
@@ -161,7 +169,9 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
   text +=
       fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings, hardware_of(run)));
-  if (run.emulated_clock() != nullptr) text += emulation(*run.emulated_clock());
+  if (run.emulated_clock() != nullptr) {
+    text += emulation(*run.emulated_clock(), run.config().clock.time_scale);
+  }
   if (run.activations() != nullptr) {
     text += activation_text(run.activations()->counts(),
                             static_cast<std::int64_t>(report.losses.size()));
@@ -246,10 +256,12 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   if (run.emulated_clock() != nullptr) {
     const runtime::EmulatedClock& clock = *run.emulated_clock();
     const runtime::EmulationReport all = clock.report();
-    json["emulation"] = {{"operations", all.operation_count},
-                         {"late", all.late_count},
-                         {"worst_late_ns", all.worst_late_ns},
-                         {"late_stages", nlohmann::ordered_json::object()}};
+    json["emulation"] = {
+        {"operations", all.operation_count},
+        {"late", all.late_count},
+        {"worst_late_ns", all.worst_late_ns},
+        {"needed_time_scale", needed_time_scale(clock, run.config().clock.time_scale)},
+        {"late_stages", nlohmann::ordered_json::object()}};
     for (const runtime::Stage stage : late_stages(clock)) {
       const runtime::EmulationReport& stage_report = clock.report(stage);
       json["emulation"]["late_stages"][std::string(stage_name(stage))] = {

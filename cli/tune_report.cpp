@@ -29,6 +29,7 @@ nlohmann::ordered_json json_with_fit(const TuneReport& report) {
 
 std::string change_lines(const tune::TunedMachine& tuned, double time_scale) {
   std::string text;
+  if (!tuned.result.changes.empty()) text = "(worth: what is lost if only this is left out)\n";
   for (const tune::TuneChange& change : tuned.result.changes) {
     text +=
         fmt::format("  --set {:<26} was {:<8} {}\n", change.key + "=" + change.to, change.from,
@@ -76,6 +77,13 @@ std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned)
       tuned.best.shape.name, tuned.best.platform.name, is_fitted ? " as fitted" : "",
       tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
       format_seconds(before), format_seconds(after), before / after);
+  const double error = is_fitted ? std::abs(report.tuning.fitted_run()->fit.step.error_after()) : 0;
+  if (is_fitted && !tuned.result.changes.empty() && std::abs(after / before - 1) <= error) {
+    text += fmt::format(
+        "That is within how far the fitted platform is off ({:.1f} %): nobody knows what it "
+        "does.\n\n",
+        error * 100);
+  }
   if (tuned.result.changes.empty()) text += "Nothing to change: no knob makes it shorter.\n";
   text += change_lines(tuned, time_scale);
   if (is_fitted && tuned.changes("method")) {

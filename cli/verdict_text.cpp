@@ -58,16 +58,16 @@ std::string bars(const analyze::RunAnalysis& analysis, int columns) {
   return text;
 }
 
-std::string gain_words(const analyze::PredictedChange& change) {
-  return fmt::format("{}, predicted {:+.0f} % ({})", analyze::change_words(change, "->"),
-                     change.change * 100, format_seconds(change.seconds));
+std::string predicted_words(const analyze::PredictedChange& change) {
+  return fmt::format("{}, predicted {}", analyze::change_words(change, "->"),
+                     analyze::gain_words(change, "->"));
 }
 
 std::string change_lines(std::string_view heading,
                          const std::vector<analyze::PredictedChange>& changes, int columns) {
   std::string text;
   for (const analyze::PredictedChange& change : changes) {
-    text += wrapped(fmt::format("{}: {}{}.", text.empty() ? heading : "Or", gain_words(change),
+    text += wrapped(fmt::format("{}: {}{}.", text.empty() ? heading : "Or", predicted_words(change),
                                 change.why.empty() ? "" : ": " + change.why),
                     columns, "  ");
   }
@@ -101,6 +101,10 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
   return text;
 }
 
+std::string late_text(const analyze::Lateness& lateness, int columns) {
+  return lateness.is_late() ? amber(wrapped("LATE: " + lateness.words(), columns, "  ")) : "";
+}
+
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns) {
   if (!predicted.unavailable.empty()) {
     return wrapped("Nothing is predicted: " + predicted.unavailable, columns, "  ");
@@ -114,10 +118,11 @@ std::string turn_next_text(const analyze::PredictedChanges& predicted, int colum
   }
   if (next.together) {
     text += wrapped(
-        fmt::format("{}: {} (sluice tune).", analyze::kTogether, gain_words(*next.together)),
+        fmt::format("{}: {} (sluice tune).", analyze::kTogether, predicted_words(*next.together)),
         columns, "  ");
   }
-  return text + wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");
+  text += wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");
+  return predicted.caution.empty() ? text : text + amber(wrapped(predicted.caution, columns, "  "));
 }
 
 }  // namespace sluice::cli

@@ -18,6 +18,10 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
                          const std::optional<analyze::PredictedChanges>& predicted,
                          const analyze::RunInfo& info, int columns);
 
+// That this computer was too slow for the machine that it emulates; "" where it was not. It stands
+// before whatever rests on the run's times.
+std::string late_text(const analyze::Lateness& lateness, int columns);
+
 // What to turn next, or why nothing is predicted.
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns);
 

@@ -35,7 +35,13 @@ struct EmulationReport {
   // beyond what 64 bits count.
   std::int64_t late_count = 0;
   TimeNs worst_late_ns = 0;
+  TimeNs modelled_ns = 0;  // the time that the model gives them, summed
+  // By how much longer the late ones took, summed. A kernel that is late since the one before it on
+  // its compute unit was is not counted for that, so a queue's sum is what its last one is late.
+  TimeNs late_ns = 0;
 };
+
+using EmulationReports = std::array<EmulationReport, kStageCount>;
 
 // Does the work and charges the cost; an operation completes when the later of the two is done.
 // One modelled second takes `time_scale` seconds of wall clock. While operations are under way it
@@ -52,6 +58,7 @@ class EmulatedClock : public Clock {
   void wait(OperationQueue& completed, TimeNs patience_ns) override;
   EmulationReport report() const;
   const EmulationReport& report(Stage stage) const { return reports_[index_of(stage)]; }
+  const EmulationReports& reports() const { return reports_; }
 
  private:
   TimeNs model_ns(TimeNs wall_ns) const;
@@ -61,6 +68,7 @@ class EmulatedClock : public Clock {
   bool is_behind_late(const CostModel::Completion& charged);
   void take_late();
   void complete(OperationState* state, TimeNs end_ns, OperationQueue& completed);
+  TimeNs late_by_itself(const OperationState& state);
 
   std::unique_ptr<WorkExecutor> executor_;
   CostModel cost_;
@@ -73,8 +81,9 @@ class EmulatedClock : public Clock {
   // Kernels past their modelled end, first asked at the front: one whose work is not done, and
   // those behind it. By engine and compute unit.
   IdVector<platform::EngineId, std::vector<std::vector<OperationState*>>> late_kernels_;
+  IdVector<platform::EngineId, std::vector<TimeNs>> kernel_end_ns_;  // the last one's, by unit
   std::vector<CostModel::Completion> charged_;
-  std::array<EmulationReport, kStageCount> reports_{};
+  EmulationReports reports_{};
 };
 
 // What can go wrong in simulated time, by seed: delays that reorder completions, and failures.

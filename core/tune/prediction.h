@@ -43,6 +43,8 @@ class Predictor {
   double simulated_seconds() const { return simulated_seconds_ * fitted_.run.time_scale; }
   // How far the simulation without any change is from what was recorded; 0.03: 3 % longer.
   double fit_error() const { return fitted_.fit.step.error_after(); }
+  // A line each: what the fit rests on besides the machine.
+  const std::vector<std::string>& caveats() const { return fitted_.run.caveats; }
   // What a setting, or only its key, is in the run.
   std::string value_now(const std::string& setting) const;
 

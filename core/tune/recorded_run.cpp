@@ -8,6 +8,7 @@
 #include "base/saturating.h"
 #include "core/plan/run_plan.h"
 #include "storage/rundb/completeness.h"
+#include "storage/rundb/lateness.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/span_reader.h"
 
@@ -210,6 +211,21 @@ class RecordedRunReader {
       run_.caveats.push_back(
           fmt::format("The recording is not whole ({}: {}).", loss.name, loss.value));
     }
+    return add_lateness();
+  }
+
+  // The operations since the last change, among which are those that the fit is of.
+  Status add_lateness() {
+    ASSIGN_OR_RETURN(std::vector<rundb::LatenessRow> rows, reader_->lateness());
+    if (rows.empty()) return ok_status();
+    const std::int64_t last = rows.back().step_id;
+    std::erase_if(rows, [last](const rundb::LatenessRow& row) { return row.step_id < last; });
+    const rundb::LatenessSum sum = rundb::sum_of(rows);
+    if (!sum.is_late()) return ok_status();
+    run_.caveats.push_back(
+        fmt::format("LATE: {}: the fitted rates are partly this computer's. With --set "
+                    "time_scale={:g} it would keep up.",
+                    sum.words(), rundb::needed_time_scale(rows, run_.time_scale)));
     return ok_status();
   }
 

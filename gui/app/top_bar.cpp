@@ -187,13 +187,17 @@ void draw_recorder_state(const RunPieces& pieces) {
                      : lost > 0 ? fmt::format("recording: {} LOST", grouped_text(lost))
                      : outcome == analyze::Outcome::answer ? "recording: rows MISSING"
                                                            : "recording: losses NOT KNOWN";
+  const std::string late =
+      pieces.verdict == nullptr ? "" : pieces.verdict->analysis.lateness.short_words();
+  if (!late.empty()) text += " \u00b7 " + late;
   if (pieces.run->recorder_share >= 0)
     text += fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
   const float x = ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
   ImGui::SameLine();
-  if (is_whole && x < ImGui::GetCursorPosX() + px(10)) return;
+  const bool is_well = is_whole && late.empty();
+  if (is_well && x < ImGui::GetCursorPosX() + px(10)) return;
   ImGui::SetCursorPosX(std::max(x, ImGui::GetCursorPosX() + px(10)));
-  draw_coloured(is_whole ? look().colours.dim : look().colours.amber, text, false);
+  draw_coloured(is_well ? look().colours.dim : look().colours.amber, text, false);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ Result<Advice> parse_prediction(const std::string& text) {
     analyze::PredictedChanges& predicted = advice.predicted;
     predicted.fit_error = all.at("fit_error").get<double>();
     predicted.simulated_count = all.at("simulated_count").get<int>();
+    predicted.caution = all.value("caution", "");
     for (const json& one : all.at("predictions")) predicted.each.push_back(change_of(one));
     const auto together = all.find("together");
     if (together != all.end() && !together->is_null()) predicted.together = change_of(*together);
@@ -93,6 +94,13 @@ Result<Advice> parse_proposal(const std::string& text) {
       const auto key = one.at("key").get<std::string>();
       change.settings.push_back(key + "=" + one.at("to").get<std::string>());
       change.from.push_back(key + "=" + one.at("from").get<std::string>());
+    }
+    // A recorded run, to which the platform was fitted, says how well that went.
+    const auto fit = all.find("fit");
+    if (fit != all.end()) {
+      advice.predicted.fit_error = fit->at("seconds").at("total").at("error").get<double>();
+      for (const json& caveat : fit->at("caveats"))
+        advice.predicted.caution += caveat.get<std::string>();
     }
     if (!change.settings.empty()) advice.predicted.each.push_back(std::move(change));
     return advice;

@@ -1,6 +1,7 @@
 #pragma once
 // How long spans of a kind took, in classes an eighth of an octave wide: quantiles to 5 % of any
-// number of spans in 4 KiB, added to while a run is live.
+// number of spans in 4 KiB, never outside of the shortest and the longest, and exact of a few;
+// added to while a run is live.
 //
 // Thread contract: one thread at a time.
 
@@ -18,21 +19,30 @@ class DurationHistogram {
  public:
   static constexpr int kClassesAnOctave = 8;
   static constexpr std::size_t kClasses = 64 * kClassesAnOctave;
+  static constexpr std::int64_t kExact = 16;
 
   void add(TimeNs dur_ns) {
     counts_[class_of(dur_ns)] += 1;
+    if (count_ < kExact) first_[static_cast<std::size_t>(count_)] = dur_ns;
+    shortest_ = count_ == 0 ? dur_ns : std::min(shortest_, dur_ns);
+    longest_ = count_ == 0 ? dur_ns : std::max(longest_, dur_ns);
     count_ += 1;
   }
   std::int64_t count() const { return count_; }
-  // The middle of the class in which that share of the spans ends; 0 without spans.
+  // The middle of the class in which that share of the spans ends, of up to kExact spans the length
+  // of the one with which it does; 0 without spans.
   TimeNs quantile(double share) const {
+    if (count_ == 0) return 0;
+    if (count_ <= kExact) return exact_quantile(share);
     const double wanted = share * static_cast<double>(count_);
     double below = 0;
     for (std::size_t c = 0; c < kClasses; ++c) {
       below += counts_[c];
-      if (counts_[c] > 0 && below >= wanted) return (lower(c) + lower(c + 1)) / 2;
+      if (counts_[c] > 0 && below >= wanted) {
+        return std::clamp((lower(c) + lower(c + 1)) / 2, shortest_, longest_);
+      }
     }
-    return 0;
+    return longest_;
   }
   std::uint32_t count_in(std::size_t index) const { return counts_[index]; }
 
@@ -51,8 +61,19 @@ class DurationHistogram {
   }
 
  private:
+  TimeNs exact_quantile(double share) const {
+    std::array<TimeNs, kExact> sorted = first_;
+    const auto end = sorted.begin() + count_;
+    std::sort(sorted.begin(), end);
+    const auto rank = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count_)));
+    return sorted[static_cast<std::size_t>(std::clamp<std::int64_t>(rank, 1, count_) - 1)];
+  }
+
   std::array<std::uint32_t, kClasses> counts_{};
+  std::array<TimeNs, kExact> first_{};
   std::int64_t count_ = 0;
+  TimeNs shortest_ = 0;
+  TimeNs longest_ = 0;
 };
 
 }  // namespace sluice::gui

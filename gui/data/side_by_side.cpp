@@ -61,7 +61,8 @@ RunPair compare_two_runs(const std::string& database_a, const std::string& datab
     return pair;
   }
   pair.comparison = *std::move(comparison);
-  Result<std::vector<analyze::CausePair>> causes = analyze::cause_pairs(pair.a, pair.b);
+  Result<std::vector<analyze::CausePair>> causes =
+      analyze::cause_pairs(pair.a, pair.b, pair.comparison);
   if (causes.ok()) {
     pair.causes = *std::move(causes);
   } else {

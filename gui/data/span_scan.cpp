@@ -69,7 +69,7 @@ void SpanScan::add(const RunFacts& facts, std::span<const rundb::Cell> row) {
   }
   const std::int64_t bytes = integer_of(row[8]);
   const TrackFacts* track = bytes > 0 ? facts.track(integer_of(row[1])) : nullptr;
-  add_sums(row, rank, track == nullptr ? 0 : track->limit_bytes_per_s);
+  add_sums(row, rank, moved_of(track, row));
   const std::int64_t step = integer_of(row[5], -1);
   if (step < 0) return;
   add_step(facts, integer_of(row[2]), step, integer_of(row[3]) + integer_of(row[4]));
@@ -77,28 +77,45 @@ void SpanScan::add(const RunFacts& facts, std::span<const rundb::Cell> row) {
     ends_[step].shared_link_bytes += bytes;
 }
 
-void SpanScan::add_sums(std::span<const rundb::Cell> row, int rank, double limit) {
+// Spans of a track come in order of time, as a batch has them.
+SpanScan::Moved SpanScan::moved_of(const TrackFacts* track, std::span<const rundb::Cell> row) {
+  if (track == nullptr) return {};
+  const TimeNs begin = integer_of(row[3]);
+  const TimeNs end = begin + integer_of(row[4]);
+  TimeNs& before = track_ends_.try_emplace(integer_of(row[1]), begin).first->second;
+  const TimeNs active_ns = std::max<TimeNs>(0, end - std::max(begin, before));
+  before = std::max(before, end);
+  return {track->limit_bytes_per_s, active_ns};
+}
+
+std::optional<double> StatisticRow::share_of_limit() const {
+  if (limit_bytes_per_s <= 0 || active_ns <= 0 || is_part_of_several) return std::nullopt;
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(active_ns) / limit_bytes_per_s;
+}
+
+void SpanScan::add_sums(std::span<const rundb::Cell> row, int rank, const Moved& moved) {
   const std::int64_t name_id = integer_of(row[2]);
   const TimeNs dur_ns = integer_of(row[4]);
   const auto device = static_cast<std::int32_t>(integer_of(row[6], -1));
   const auto layer = static_cast<std::int32_t>(integer_of(row[7], -1));
   const std::int64_t bytes = integer_of(row[8]);
   const auto subgroup = static_cast<std::int32_t>(integer_of(row[9], -1));
-  add_sum(GroupBy::name, name_id, -1, dur_ns, bytes, limit);
-  add_sum(GroupBy::device, name_id, device, dur_ns, bytes, limit);
-  add_sum(GroupBy::layer, name_id, layer, dur_ns, bytes, limit);
-  add_sum(GroupBy::subgroup, name_id, shown_subgroup(name_id, subgroup), dur_ns, bytes, limit);
-  if (has_ranks_) add_sum(GroupBy::rank, name_id, rank, dur_ns, bytes, limit);
+  add_sum(GroupBy::name, name_id, -1, dur_ns, bytes, moved);
+  add_sum(GroupBy::device, name_id, device, dur_ns, bytes, moved);
+  add_sum(GroupBy::layer, name_id, layer, dur_ns, bytes, moved);
+  add_sum(GroupBy::subgroup, name_id, shown_subgroup(name_id, subgroup), dur_ns, bytes, moved);
+  if (has_ranks_) add_sum(GroupBy::rank, name_id, rank, dur_ns, bytes, moved);
 }
 
 void SpanScan::add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns,
-                       std::int64_t bytes, double limit) {
+                       std::int64_t bytes, const Moved& moved) {
   Sum& sum = sums_[static_cast<std::size_t>(by)][{name_id, of}];
   sum.count += 1;
   sum.sum_ns += dur_ns;
   sum.max_ns = std::max(sum.max_ns, dur_ns);
   sum.bytes += bytes;
-  sum.limit_bytes_per_s = std::max(sum.limit_bytes_per_s, limit);
+  sum.limit_bytes_per_s = std::max(sum.limit_bytes_per_s, moved.limit_bytes_per_s);
+  sum.active_ns += moved.active_ns;
   sum.durations.add(dur_ns);
 }
 
@@ -143,6 +160,12 @@ std::vector<PhaseRow> SpanScan::phases(const std::vector<rundb::StepRow>& steps)
   return rows;
 }
 
+bool SpanScan::is_part_of_several(GroupBy by, std::int64_t name_id) const {
+  if (by != GroupBy::layer && by != GroupBy::subgroup) return false;
+  const Sum& all = sums_[static_cast<std::size_t>(GroupBy::name)].at({name_id, -1});
+  return all.active_ns < all.sum_ns;
+}
+
 std::shared_ptr<const SpanStatistics> SpanScan::statistics(const std::vector<rundb::StepRow>& steps,
                                                            std::int64_t span_count) const {
   auto made = std::make_shared<SpanStatistics>();
@@ -157,10 +180,12 @@ std::shared_ptr<const SpanStatistics> SpanScan::statistics(const std::vector<run
            .count = sum.count,
            .sum_ns = sum.sum_ns,
            .max_ns = sum.max_ns,
-           .median_ns = std::min(sum.max_ns, sum.durations.quantile(0.5)),
-           .p99_ns = std::min(sum.max_ns, sum.durations.quantile(0.99)),
+           .median_ns = sum.durations.quantile(0.5),
+           .p99_ns = sum.durations.quantile(0.99),
            .bytes = sum.bytes,
            .limit_bytes_per_s = sum.limit_bytes_per_s,
+           .active_ns = sum.active_ns,
+           .is_part_of_several = is_part_of_several(static_cast<GroupBy>(by), key.first),
            .durations = std::make_shared<const DurationHistogram>(sum.durations)});
     }
     std::ranges::stable_sort(made->rows[by], std::greater<>(), &StatisticRow::sum_ns);

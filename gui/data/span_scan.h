@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,13 @@ struct StatisticRow {
   TimeNs p99_ns = 0;
   std::int64_t bytes = 0;  // with padding
   double limit_bytes_per_s = 0;
+  // The time in which any that moved bytes was under way, summed over tracks: less than `sum_ns`
+  // where several were at once.
+  TimeNs active_ns = 0;
+  bool is_part_of_several = false;  // by layer or subgroup, of a name that had several at once
+  // What of its limit a link had while they were active; none: it is not known, since others of
+  // the name shared that time, or no limit is stated.
+  std::optional<double> share_of_limit() const;
   std::shared_ptr<const DurationHistogram> durations;
 };
 
@@ -80,6 +88,7 @@ class SpanScan {
     TimeNs max_ns = 0;
     std::int64_t bytes = 0;
     double limit_bytes_per_s = 0;
+    TimeNs active_ns = 0;
     DurationHistogram durations;
   };
   static constexpr TimeNs kNever = std::numeric_limits<TimeNs>::min();
@@ -92,9 +101,16 @@ class SpanScan {
   Result<bool> advance_in_range(rundb::Reader& reader, const RunFacts& facts,
                                 std::int64_t count_max);
   void add(const RunFacts& facts, std::span<const rundb::Cell> row);
-  void add_sums(std::span<const rundb::Cell> row, int rank, double limit);
+  // What a span that moved bytes adds.
+  struct Moved {
+    double limit_bytes_per_s = 0;
+    TimeNs active_ns = 0;  // that nothing before it on its track was under way
+  };
+  Moved moved_of(const TrackFacts* track, std::span<const rundb::Cell> row);
+  void add_sums(std::span<const rundb::Cell> row, int rank, const Moved& moved);
   void add_sum(GroupBy by, std::int64_t name_id, std::int32_t of, TimeNs dur_ns, std::int64_t bytes,
-               double limit);
+               const Moved& moved);
+  bool is_part_of_several(GroupBy by, std::int64_t name_id) const;
   std::int32_t shown_subgroup(std::int64_t name_id, std::int32_t subgroup) const;
   void add_step(const RunFacts& facts, std::int64_t name_id, std::int64_t step, TimeNs end_ts);
   std::vector<PhaseRow> phases(const std::vector<rundb::StepRow>& steps) const;
@@ -105,6 +121,7 @@ class SpanScan {
   std::int64_t seen_count_ = 0;
   std::array<std::map<std::pair<std::int64_t, std::int32_t>, Sum>, kGroupings> sums_;
   std::unordered_map<std::int64_t, StepEnds> ends_;
+  std::unordered_map<std::int64_t, TimeNs> track_ends_;  // of what moved bytes, the latest
 };
 
 }  // namespace sluice::gui

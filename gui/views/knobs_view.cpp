@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/words.h"
 #include "gui/views/marks.h"
@@ -94,6 +95,11 @@ void draw_figures(const ChangeEffect& effect) {
                           figure.is_more_than_noise() ? "" : ": it may be chance");
   }
   ImGui::EndTable();
+}
+
+std::string within_error_note(double fit_error) {
+  return fmt::format("within the simulation's own error of {:.1f} %: nobody knows what it does",
+                     std::abs(fit_error) * 100);
 }
 
 // The noise of the step time, which a person turns a knob for.
@@ -298,10 +304,13 @@ void KnobsView::draw_prediction() {
     return;
   }
   const analyze::PredictedChange& change = advice->predicted.each.front();
-  draw_coloured(
-      look().colours.amber,
-      fmt::format("predicted: a step takes {} ({:+.1f} %)",
-                  time_text(static_cast<TimeNs>(change.seconds * 1e9)), change.change * 100));
+  const double error = advice->predicted.fit_error;
+  const bool is_unknown = analyze::is_within_error(change, error);
+  draw_coloured(is_unknown ? look().colours.dim : look().colours.amber,
+                "predicted: a step takes " + analyze::gain_words(change, "\u2192"));
+  if (is_unknown) draw_note(within_error_note(error));
+  if (!advice->predicted.caution.empty())
+    draw_coloured(look().colours.amber, advice->predicted.caution);
 }
 
 void KnobsView::draw_proposal() {
@@ -320,11 +329,16 @@ void KnobsView::draw_proposal() {
     return;
   }
   const analyze::PredictedChange& change = advice->predicted.each.front();
-  draw_note(fmt::format(
-      "proposed: {} settings, a step {:+.1f} %{}", change.settings.size(), change.change * 100,
-      turning_.left_out_count == 0
-          ? ""
-          : fmt::format("; {} of them only for another run", turning_.left_out_count)));
+  draw_note(
+      fmt::format("proposed: {} settings, a step {}{}", change.settings.size(),
+                  analyze::gain_words(change, "\u2192"),
+                  turning_.left_out_count == 0
+                      ? ""
+                      : fmt::format("; {} of them only for another run", turning_.left_out_count)));
+  const double error = advice->predicted.fit_error;
+  if (analyze::is_within_error(change, error)) draw_note(within_error_note(error));
+  if (!advice->predicted.caution.empty())
+    draw_coloured(look().colours.amber, advice->predicted.caution);
 }
 
 // What changes did

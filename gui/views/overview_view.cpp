@@ -46,9 +46,14 @@ float draw_gain(const analyze::PredictedChange& change, float button) {
     const FontScope font(look().mono, Look::kTextSize);
     draw_coloured(change.change < 0 ? look().colours.green : look().colours.dim, gain, false);
   }
-  ImGui::SetItemTooltip("simulated: a step would take %s",
-                        time_text(static_cast<TimeNs>(change.seconds * 1e9)).c_str());
+  ImGui::SetItemTooltip("simulated: %s", analyze::gain_words(change, "\u2192").c_str());
   return right - button;
+}
+
+// From which time to which, both simulated, and why.
+void draw_reason(const analyze::PredictedChange& change) {
+  draw_note(fmt::format("{}{}{}", analyze::gain_words(change, "\u2192"),
+                        change.why.empty() ? "" : ": ", change.why));
 }
 
 // Beside a run that is over: chosen for a new one, in Knobs.
@@ -69,7 +74,7 @@ void draw_knob_change(Turning& turning, Foreground& foreground,
   } else if (turning.is_for_new_run()) {
     draw_choose(turning, foreground, change);
   }
-  if (!change.why.empty()) draw_note(change.why);
+  draw_reason(change);
 }
 
 void draw_change_of_another_run(Turning& turning, Foreground& foreground,
@@ -78,13 +83,13 @@ void draw_change_of_another_run(Turning& turning, Foreground& foreground,
   ImGui::SameLine(draw_gain(change, px(64)));
   if (turning.is_for_new_run()) {
     draw_choose(turning, foreground, change);
-    if (!change.why.empty()) draw_note(change.why);
+    draw_reason(change);
     return;
   }
   if (ImGui::SmallButton("Copy")) ImGui::SetClipboardText(("--set " + setting).c_str());
   ImGui::SetItemTooltip("Needs a new run (%s is fixed while a run is live): copies --set %s",
                         key_of(setting).c_str(), setting.c_str());
-  if (!change.why.empty()) draw_note(change.why);
+  draw_reason(change);
 }
 
 void draw_together(Turning& turning, Foreground& foreground,
@@ -111,6 +116,8 @@ void draw_unpredicted(const Verdict& verdict) {
 
 void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advice) {
   const analyze::TurnNext& next = turning.next;
+  const std::string& caution = advice.predicted.caution;
+  if (!caution.empty()) draw_coloured(look().colours.amber, caution);
   if (next.now.empty() && next.another_run.empty()) {
     draw_empty(analyze::none_words(advice.predicted));
   }
@@ -145,8 +152,9 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
     draw_predicted(turning, foreground, *advice);
     return;
   }
-  draw_unpredicted(verdict);
+  // Settings without a figure would be taken for what the simulation found.
   if (is_working) return;
+  draw_unpredicted(verdict);
   if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
   if (turning.is_outdated(Question::suggest))
     draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
@@ -173,6 +181,8 @@ void OverviewView::draw_content() {
   draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
   const std::string clock = pieces_.facts().info.clock_note();
   if (!clock.empty()) draw_note(clock);
+  const analyze::Lateness& lateness = verdict.analysis.lateness;
+  if (lateness.is_late()) draw_coloured(look().colours.amber, lateness.words());
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
     draw_findings(verdict);

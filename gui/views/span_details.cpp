@@ -68,8 +68,9 @@ class Lines {
                           static_cast<double>(std::max<TimeNs>(1, row_.dur));
       const TrackFacts* track = facts_.track(row_.track_id);
       const double limit = track == nullptr ? 0 : track->limit_bytes_per_s;
-      add("bandwidth", limit > 0 ? fmt::format("{} of {}, {}", rate_text(rate), rate_text(limit),
-                                               percent_text(rate / limit))
+      // Others may have been under way over the same link: no share of its limit.
+      add("bandwidth", limit > 0 ? fmt::format("{} alone; the limit of all is {}", rate_text(rate),
+                                               rate_text(limit))
                                  : rate_text(rate));
     }
     const std::string note = facts_.info.clock_note();

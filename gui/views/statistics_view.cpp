@@ -23,6 +23,7 @@ const char* words_of(StatisticsOf part) { return kPartWords[static_cast<std::siz
 // A view that pans or follows asks anew at most this often.
 constexpr double kAskSeconds = 0.5;
 
+// The mean of one operation while it was under way.
 double bandwidth(const StatisticRow& row) {
   return row.bytes > 0 && row.sum_ns > 0
              ? static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.sum_ns)
@@ -44,7 +45,7 @@ double key_of(const StatisticRow& row, int column) {
     case 7:
       return bandwidth(row);
     case 8:
-      return row.limit_bytes_per_s > 0 ? bandwidth(row) / row.limit_bytes_per_s : 0;
+      return row.share_of_limit().value_or(0);
     default:
       return static_cast<double>(row.sum_ns);
   }
@@ -295,13 +296,23 @@ void StatisticsView::draw_row(const StatisticRow& row, int index) {
   figure(row.bytes > 0 ? rate_text(bandwidth(row)) : "");
   ImGui::TableNextColumn();
   if (row.limit_bytes_per_s <= 0) return;
-  const double share = bandwidth(row) / row.limit_bytes_per_s;
+  const std::optional<double> known = row.share_of_limit();
+  if (!known) {
+    draw_figure("shared", look().colours.dim);
+    ImGui::SetItemTooltip(
+        "several were under way at once: what of the limit each had is not known");
+    return;
+  }
+  const double share = *known;
   const float room = ImGui::GetContentRegionAvail().x - px(48);
   if (room > px(20)) {
     draw_meter(share, colour, {room, px(9)});
     ImGui::SameLine();
   }
   draw_figure(percent_text(share));
+  ImGui::SetItemTooltip(
+      "while any of them was under way, however many at once; others may have "
+      "shared the link");
 }
 
 void StatisticsView::draw_histogram() const {

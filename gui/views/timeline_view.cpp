@@ -443,7 +443,7 @@ void TimelineView::draw_box_tip(const HoveredBox& hovered) const {
       const std::string what =
           scale == 1 ? "bandwidth" : fmt::format("bandwidth, clock \u00d7{:g}", scale);
       draw_pair(what.c_str(), hovered.row->limit_bytes_per_s > 0
-                                  ? fmt::format("{} of {}", rate_text(rate),
+                                  ? fmt::format("{} alone; limit {}", rate_text(rate),
                                                 rate_text(hovered.row->limit_bytes_per_s))
                                   : rate_text(rate));
     }

@@ -108,15 +108,41 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
   found.back().step = analysis.change_steps.back();
 }
 
+// What the slowest of them spent more on, in figures.
+std::string beside_median(const RunAnalysis& analysis, const OutlierStep& outlier) {
+  if (!analysis.slowest || analysis.slowest->step != outlier.step) return "";
+  const std::string causes = analysis.slowest->causes_words();
+  return causes.empty() ? "" : fmt::format(" ({})", causes);
+}
+
+// From this share above the median on, the slowest step has a sentence of its own, whether it
+// stands out of the noise or not.
+constexpr double kSlowestSaid = 0.2;
+
+void add_slowest(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  if (!analysis.slowest) return;
+  const SlowestStep& slowest = *analysis.slowest;
+  const auto median = static_cast<double>(slowest.typical_dur);
+  if (static_cast<double>(slowest.dur) < (1 + kSlowestSaid) * median) return;
+  const auto is_it = [&](const Finding& finding) {
+    return finding.step == slowest.step && finding.is_warning;
+  };
+  if (std::ranges::any_of(found, is_it)) return;  // said among those that stand out
+  found.push_back(
+      plain_finding(sentence_of("slowest: " + slowest.words()), slowest.is_beyond_noise));
+  found.back().step = slowest.step;
+}
+
 void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
   const std::size_t said = std::min(analysis.outliers.size(), kOutliersSaid);
   for (const OutlierStep& outlier : std::span(analysis.outliers).first(said)) {
     found.push_back(plain_finding(
         fmt::format(
-            "Step {} took {}, {} more than others{}.", outlier.step + 1,
+            "Step {} took {}, {} more than others{}{}.", outlier.step + 1,
             format_duration(outlier.dur), format_duration(outlier.dur - outlier.typical_dur),
             analysis.has_spans() ? fmt::format(", most of it on {}", cause_phrase(outlier.cause))
-                                 : ""),
+                                 : "",
+            beside_median(analysis, outlier)),
         true));
     found.back().step = outlier.step;
   }
@@ -241,6 +267,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
                      .is_warning = true});
     add_changes(analysis, found);
     add_outliers(analysis, found);
+    add_slowest(analysis, found);
     return found;
   }
   if (analysis.ranks) {
@@ -265,6 +292,7 @@ std::vector<Finding> findings(const RunAnalysis& analysis) {
   }
   add_changes(analysis, found);
   add_outliers(analysis, found);
+  add_slowest(analysis, found);
   add_names_without_stage(analysis, found);
   return found;
 }

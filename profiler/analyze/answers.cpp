@@ -34,6 +34,7 @@ class Answering {
                                    slow_steps()};
     ASSIGN_OR_RETURN(answers.emplace_back(), knob_changes());
     ASSIGN_OR_RETURN(answers.emplace_back(), counters());
+    if (analysis_.lateness.is_emulated) answers.push_back(lateness_answer(analysis_.lateness));
     return answers;
   }
 
@@ -146,9 +147,14 @@ class Answering {
     if (!analysis_.outliers.empty()) {
       return {"slow steps", Outcome::answer, counted(analysis_.outliers.size(), "step")};
     }
-    const std::string of_steps = count < steps_.size()
-                                     ? fmt::format("the last {} of {} steps", count, steps_.size())
-                                     : counted(count, "step");
+    const std::optional<SlowestStep>& slowest = analysis_.slowest;
+    if (slowest && slowest->is_beyond_noise) {
+      return {"slow steps", Outcome::answer, "with earlier settings: " + slowest->words()};
+    }
+    const std::string of_steps =
+        (count < steps_.size() ? fmt::format("the last {} of {} steps", count, steps_.size())
+                               : counted(count, "step")) +
+        (slowest ? "; slowest: " + slowest->words() : "");
     if (count < kStretchSteps) {
       return {"slow steps", Outcome::could_not_look,
               fmt::format("{}; it takes {}", of_steps, kStretchSteps)};

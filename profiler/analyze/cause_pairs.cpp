@@ -18,13 +18,15 @@ Result<RunAnalysis> analysis_of(const std::string& database) {
 
 }  // namespace
 
-std::vector<CausePair> cause_pairs(const RunAnalysis& a, const RunAnalysis& b) {
+std::vector<CausePair> cause_pairs(const RunAnalysis& a, const RunAnalysis& b,
+                                   const Comparison& comparison) {
   std::vector<CausePair> causes;
-  if (!a.has_spans() || !b.has_spans()) return causes;
+  const ComparedFigure* step = comparison.figure("step_time");
+  if (!a.has_spans() || !b.has_spans() || step == nullptr) return causes;
   for (std::size_t c = 0; c < kCauseCount; ++c) {
     const CausePair pair{.cause = static_cast<Cause>(c),
-                         .a_ns = a.share[c] * static_cast<double>(a.dur),
-                         .b_ns = b.share[c] * static_cast<double>(b.dur)};
+                         .a_ns = a.share[c] * step->a * 1e9,
+                         .b_ns = b.share[c] * step->b * 1e9};
     if (pair.a_ns > 0 || pair.b_ns > 0) causes.push_back(pair);
   }
   std::ranges::stable_sort(causes, std::greater<>(),
@@ -33,10 +35,11 @@ std::vector<CausePair> cause_pairs(const RunAnalysis& a, const RunAnalysis& b) {
 }
 
 Result<std::vector<CausePair>> cause_pairs(const std::string& database_a,
-                                           const std::string& database_b) {
+                                           const std::string& database_b,
+                                           const Comparison& comparison) {
   ASSIGN_OR_RETURN(const RunAnalysis a, analysis_of(database_a));
   ASSIGN_OR_RETURN(const RunAnalysis b, analysis_of(database_b));
-  return cause_pairs(a, b);
+  return cause_pairs(a, b, comparison);
 }
 
 }  // namespace sluice::analyze

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "profiler/analyze/answers.h"
+#include "profiler/analyze/lateness.h"
 #include "profiler/analyze/phase.h"
 #include "profiler/analyze/trend.h"
 #include "storage/rundb/query.h"
@@ -38,6 +39,7 @@ struct ReadRun {
   std::map<std::string, std::string> meta;
   std::vector<rundb::KnobChangeRow> changes;
   std::vector<rundb::StatRow> lost;  // what the record lacks
+  std::string late;                  // Lateness::words()
   Answer losses_of_record;
   rundb::Completeness rows;
 };
@@ -86,6 +88,9 @@ Result<ReadRun> read_run(const std::string& path) {
   for (const rundb::MetaRow& row : meta) run.meta[row.key] = row.value;
   ASSIGN_OR_RETURN(run.changes, reader->knob_changes());
   ASSIGN_OR_RETURN(run.lost, reader->losses());
+  ASSIGN_OR_RETURN(const RunInfo info, load_run_info(*reader));
+  ASSIGN_OR_RETURN(const Lateness lateness, lateness_of(*reader, info));
+  run.late = lateness.words();
   return run;
 }
 
@@ -159,6 +164,7 @@ void add_cautions(const char* name, const ReadRun& run, std::vector<std::string>
                     "steps before and after.",
                     name, change_text(last)));
   }
+  if (!run.late.empty()) cautions.push_back(fmt::format("{}: {}", name, run.late));
   for (const rundb::StatRow& loss : run.lost) {
     cautions.push_back(
         fmt::format("{} lacks records ({}: {}): its bytes and operations may be too "

@@ -35,6 +35,24 @@ std::string headline_of(const ComparedFigure& step, std::string_view plus_minus)
                      noise.empty() ? "" : "; " + noise);
 }
 
+// Below this share of the difference, phases do not say where it comes from.
+constexpr double kExplains = 0.5;
+
+// Medians of phases need not add up to that of steps: what they leave open is said.
+std::string unexplained(const Comparison& comparison, const std::vector<ComparedFigure>& moved) {
+  const ComparedFigure* step = comparison.figure("step_time");
+  if (step == nullptr || step->a == step->b || !step->is_more_than_noise()) return "";
+  double explained = 0;
+  for (const ComparedFigure& figure : moved) explained += figure.b - figure.a;
+  const double share = explained / (step->b - step->a);
+  if (share >= kExplains) return "";
+  return fmt::format(
+      " That is {:.0f} % of the difference; the rest is in phases that scatter, whose medians do "
+      "not "
+      "add up to that of the steps.",
+      100 * std::max(0.0, share));
+}
+
 std::string where_of(const Comparison& comparison) {
   std::vector<ComparedFigure> moved;
   std::vector<std::string> still;
@@ -59,7 +77,8 @@ std::string where_of(const Comparison& comparison) {
     parts.push_back(fmt::format("{} {} by no more than noise", listed(still),
                                 still.size() == 1 ? "differs" : "differ"));
   }
-  return parts.empty() ? "" : fmt::format("By phases: {}.", fmt::join(parts, "; "));
+  if (parts.empty()) return "";
+  return fmt::format("By phases: {}.{}", fmt::join(parts, "; "), unexplained(comparison, moved));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class AnalysisOfRun {
   Result<RunAnalysis> run(const AnalysisOptions& options) {
     result_.step_count = steps_.size();
     ASSIGN_OR_RETURN(result_.evidence.rows, rundb::completeness_of(reader_));
+    ASSIGN_OR_RETURN(result_.lateness, lateness_of(reader_, info_));
     if (!steps_.empty()) RETURN_IF_ERROR(look_at_steps(options));
     if (result_.why_unknown.empty()) result_.why_unknown = why_unknown(result_, info_);
     if (!result_.has_spans()) forget_operations();
@@ -52,7 +53,8 @@ class AnalysisOfRun {
     }
     result_.dur = static_cast<TimeNs>(median_of(std::move(chosen_durs)));
     finish_means(chosen.size());
-    return explain_outliers();
+    RETURN_IF_ERROR(explain_outliers());
+    return find_slowest();
   }
 
   // Operations that cannot be read leave what the steps alone say.
@@ -69,6 +71,7 @@ class AnalysisOfRun {
     result_.waits = {};
     result_.overlap = {};
     result_.devices.clear();
+    if (result_.slowest) result_.slowest->more.clear();
     for (OutlierStep& outlier : result_.outliers) {
       outlier.cause = Cause::other;
       outlier.more_ns = 0;
@@ -216,6 +219,44 @@ class AnalysisOfRun {
       outlier.cause = static_cast<Cause>(c);
       outlier.more_ns = static_cast<TimeNs>(more);
     }
+    return ok_status();
+  }
+
+  // What takes memory and fills buffers, or is in the record without its operations, is beside
+  // nothing.
+  std::vector<bool> unsettled_steps(const std::vector<std::size_t>& changes) const {
+    std::vector<bool> unsettled(steps_.size(), false);
+    const auto mark = [&unsettled](std::size_t begin, std::size_t count) {
+      for (std::size_t i = begin; i < std::min(begin + count, unsettled.size()); ++i)
+        unsettled[i] = true;
+    };
+    mark(0, std::max(kSettlingSteps, first_with_operations_));
+    for (const std::size_t change : changes) mark(change, kSettlingSteps);
+    return unsettled;
+  }
+
+  Status find_slowest() {
+    std::vector<std::size_t> borders = knob_change_indices();
+    const std::vector<bool> unsettled = unsettled_steps(borders);
+    for (const ChangePoint& change : result_.trend.changes) borders.push_back(change.index);
+    std::ranges::sort(borders);
+    const std::optional<SlowestPlace> place = slowest_of(steps_, borders, unsettled);
+    if (!place) return ok_status();
+    const rundb::StepRow& slow = steps_[place->slowest];
+    const rundb::StepRow& typical = steps_[place->typical];
+    result_.slowest = SlowestStep{
+        .step = slow.id,
+        .dur = slow.dur,
+        .typical_step = typical.id,
+        .typical_dur = typical.dur,
+        .is_beyond_noise = std::ranges::count(result_.trend.outliers, place->slowest) > 0};
+    return unless_damaged(compare_slowest(slow, typical));
+  }
+
+  Status compare_slowest(const rundb::StepRow& slow, const rundb::StepRow& typical) {
+    ASSIGN_OR_RETURN(const StepData slow_step, load_step(reader_, info_, slow));
+    ASSIGN_OR_RETURN(const StepData typical_step, load_step(reader_, info_, typical));
+    result_.slowest->more = more_than(verdict_of(slow_step), verdict_of(typical_step));
     return ok_status();
   }
 

@@ -12,10 +12,12 @@
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/lateness.h"
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/overlap.h"
 #include "profiler/analyze/rank_analysis.h"
 #include "profiler/analyze/run_data.h"
+#include "profiler/analyze/slowest_step.h"
 #include "profiler/analyze/trend.h"
 #include "storage/rundb/completeness.h"
 
@@ -57,10 +59,14 @@ struct RunAnalysis {
   std::vector<std::int64_t> change_steps;  // of trend.changes
   std::vector<OutlierStep> outliers;       // the worst first, at most kOutliersMax
   std::size_t outlier_count = 0;           // of steps with the settings now in force
+  // The slowest of the whole run, each step beside those with its settings; none: all take the
+  // same, or there are too few.
+  std::optional<SlowestStep> slowest;
 
   // Steps in which it looked for what stands out: those since the last change.
   std::size_t stretch_step_count = 0;
   Evidence evidence;
+  Lateness lateness;  // of the whole run
   // The same steps of each rank, where the record has all ranks; else none.
   std::optional<RankAnalysis> ranks;
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they

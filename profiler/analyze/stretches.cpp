@@ -45,7 +45,9 @@ Result<BytesByStep> shared_link_bytes(rundb::Reader& reader, const RunInfo& info
 
 class Stretches {
  public:
-  Stretches(const RunInfo& info, const BytesByStep& bytes) : info_(info), bytes_(bytes) {}
+  Stretches(const RunInfo& info, const BytesByStep& bytes,
+            const std::vector<rundb::LatenessRow>& lateness)
+      : info_(info), bytes_(bytes), lateness_(lateness) {}
 
   std::vector<Stretch> of(const std::vector<rundb::StepRow>& steps) {
     auto begin = steps.begin();
@@ -82,6 +84,12 @@ class Stretches {
     stretch.write_bytes /= static_cast<double>(durs.size());
     const TimeNs first = stretches_.empty() ? stretch.dur : stretches_.front().dur;
     stretch.speed_up = stretch.dur > 0 ? static_cast<double>(first) / median : 1;
+    for (const rundb::LatenessRow& row : lateness_) {
+      if (row.step_id >= stretch.first_step && row.step_id <= stretch.last_step)
+        stretch.lateness.add(row);
+    }
+    stretch.is_speed_up_late = stretch.lateness.is_late() ||
+                               (!stretches_.empty() && stretches_.front().lateness.is_late());
     stretches_.push_back(std::move(stretch));
   }
 
@@ -99,6 +107,7 @@ class Stretches {
 
   const RunInfo& info_;
   const BytesByStep& bytes_;
+  const std::vector<rundb::LatenessRow>& lateness_;
   std::vector<Stretch> stretches_;
 };
 
@@ -107,11 +116,29 @@ class Stretches {
 Result<std::vector<Stretch>> stretches_of(rundb::Reader& reader, const RunInfo& info,
                                           const std::vector<rundb::StepRow>& steps) {
   ASSIGN_OR_RETURN(const BytesByStep bytes, shared_link_bytes(reader, info));
-  return Stretches(info, bytes).of(steps);
+  ASSIGN_OR_RETURN(const std::vector<rundb::LatenessRow> lateness, reader.lateness());
+  return Stretches(info, bytes, lateness).of(steps);
+}
+
+std::string late_speed_up_words(const std::vector<Stretch>& stretches, const std::string& mark,
+                                double needed_time_scale) {
+  std::string late;
+  for (const Stretch& stretch : stretches) {
+    if (!stretch.lateness.is_late()) continue;
+    late += fmt::format("{}{:.0f} % in steps {} to {}", late.empty() ? "" : ", ",
+                        stretch.lateness.late_share() * 100, stretch.first_step + 1,
+                        stretch.last_step + 1);
+  }
+  if (late.empty()) return "";
+  return fmt::format(
+      "{} Operations were late ({}), so these speed-ups are partly this computer's; --set "
+      "time_scale={:g} would give it the time.",
+      mark, late, needed_time_scale);
 }
 
 std::size_t countable_stretches(const RunInfo& info, const std::vector<rundb::StepRow>& steps) {
-  return Stretches(info, {}).of(steps).size();
+  const std::vector<rundb::LatenessRow> none;
+  return Stretches(info, {}, none).of(steps).size();
 }
 
 }  // namespace sluice::analyze

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/setting_text.h"
+#include "base/units.h"
 
 namespace sluice::analyze {
 namespace {
@@ -52,8 +53,20 @@ bool changes_learning(const PredictedChange& change) {
                              [](const std::string& s) { return key_of(s) == "density"; });
 }
 
-bool is_worth_saying(const PredictedChange& change, bool is_shown) {
-  return change.change <= -(is_shown ? kWorthKeeping : kWorthSaying);
+bool is_worth_saying(const PredictedChange& change, double fit_error, bool is_shown) {
+  return change.change <= -(is_shown ? kWorthKeeping : kWorthSaying) &&
+         !is_within_error(change, fit_error);
+}
+
+// How many changes would be said, were simulation exact.
+std::ptrdiff_t count_within_error(const PredictedChanges& predicted) {
+  return std::ranges::count_if(predicted.each, [&](const PredictedChange& one) {
+    return one.change <= -kWorthSaying && is_within_error(one, predicted.fit_error);
+  });
+}
+
+std::string error_text(double fit_error) {
+  return fmt::format("{:.1f} %", std::abs(fit_error) * 100);
 }
 
 void sort_best_first(std::vector<PredictedChange>& changes) {
@@ -64,7 +77,7 @@ void sort_best_first(std::vector<PredictedChange>& changes) {
 // Several together have to gain more than the best by itself, and not by a hair.
 bool is_better_together(const PredictedChanges& predicted, bool is_shown) {
   if (!predicted.together || predicted.together->settings.size() < 2) return false;
-  if (!is_worth_saying(*predicted.together, is_shown)) return false;
+  if (!is_worth_saying(*predicted.together, predicted.fit_error, is_shown)) return false;
   double best = 0;
   for (const PredictedChange& one : predicted.each) {
     if (!one.needs_new_run && !changes_learning(one)) best = std::min(best, one.change);
@@ -75,10 +88,15 @@ bool is_better_together(const PredictedChanges& predicted, bool is_shown) {
 
 }  // namespace
 
+bool is_within_error(const PredictedChange& change, double fit_error) {
+  return std::abs(change.change) <= std::abs(fit_error);
+}
+
 TurnNext turn_next(const PredictedChanges& predicted, const std::set<std::string>& shown) {
   TurnNext next;
   for (const PredictedChange& one : predicted.each) {
-    if (!is_worth_saying(one, shown.contains(key_of(one.settings.front())))) continue;
+    const bool is_shown = shown.contains(key_of(one.settings.front()));
+    if (!is_worth_saying(one, predicted.fit_error, is_shown)) continue;
     (one.needs_new_run ? next.another_run : next.now).push_back(one);
   }
   sort_best_first(next.now);
@@ -110,16 +128,35 @@ std::string change_words(const PredictedChange& change, std::string_view arrow) 
   return text;
 }
 
+std::string gain_words(const PredictedChange& change, std::string_view arrow) {
+  const auto duration = [](double seconds) {
+    return format_duration(static_cast<TimeNs>(seconds * 1e9));
+  };
+  return fmt::format("{} {} {} ({:+.0f} %)", duration(change.seconds_before()), arrow,
+                     duration(change.seconds), change.change * 100);
+}
+
 std::string none_words(const PredictedChanges& predicted) {
-  return fmt::format("No single change gains {:.0f} % ({} simulated).", kWorthSaying * 100,
-                     predicted.simulated_count);
+  if (count_within_error(predicted) > 0) {
+    return fmt::format(
+        "None of {} single changes, each simulated, makes a step shorter by more than simulation "
+        "is off ({}).",
+        predicted.simulated_count, error_text(predicted.fit_error));
+  }
+  return fmt::format("None of {} single changes, each simulated, makes a step shorter by {:.0f} %.",
+                     predicted.simulated_count, kWorthSaying * 100);
 }
 
 std::string fit_words(const PredictedChanges& predicted) {
+  const std::ptrdiff_t left_out = count_within_error(predicted);
   return fmt::format(
       "Predicted: simulated on the platform fitted to this run; without a change, simulation is "
-      "{:.1f} % off what was recorded.",
-      std::abs(predicted.fit_error) * 100);
+      "{} off what was recorded{}.",
+      error_text(predicted.fit_error),
+      left_out == 0 ? ""
+                    : fmt::format("; {} that gain{} less than that {} left out",
+                                  left_out == 1 ? "a change" : fmt::format("{} changes", left_out),
+                                  left_out == 1 ? "s" : "", left_out == 1 ? "is" : "are"));
 }
 
 std::string why_words(const std::string& setting, const std::string& from) {

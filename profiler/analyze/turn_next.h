@@ -22,6 +22,10 @@ struct PredictedChange {
   double change = 0;                  // of a step's time; below 0: shorter
   std::string why = {};               // may be empty
   bool needs_new_run = false;         // no knob: fixed while the run is live
+
+  // A step as it is, simulated: what `change` is a share of. What was recorded may differ by
+  // fit_error.
+  double seconds_before() const { return change > -1 ? seconds / (1 + change) : seconds; }
 };
 
 // What simulation says of a run.
@@ -32,6 +36,9 @@ struct PredictedChanges {
   int simulated_count = 0;       // single changes that this machine can take
   double fit_error = 0;          // of the simulation without any change, beside what was recorded
   std::string unavailable = {};  // why nothing was predicted; empty: it was
+  // What the fit rests on besides the machine: that the recording is not whole, or was late. Shown
+  // wherever the predictions are; empty: nothing.
+  std::string caution = {};
 };
 
 // A change is worth saying from this share of a step on. One that is shown already stays until it
@@ -39,7 +46,12 @@ struct PredictedChanges {
 inline constexpr double kWorthSaying = 0.02;
 inline constexpr double kWorthKeeping = kWorthSaying / 2;
 
+// Whether it differs from nothing by no more than simulation does from the recording: then nobody
+// knows what it does.
+bool is_within_error(const PredictedChange& change, double fit_error);
+
 struct TurnNext {
+  // None that is within the simulation's error.
   std::vector<PredictedChange> now;          // the best first; what changes learning last
   std::vector<PredictedChange> another_run;  // the same, of what needs a new run
   std::optional<PredictedChange> together;   // only where it gains more than any by itself
@@ -56,9 +68,11 @@ inline constexpr std::string_view kTogether = words::kTogether;
 
 // "buffers 2 -> 4, wire fp32 -> native"
 std::string change_words(const PredictedChange& change, std::string_view arrow);
+// "3.20 s -> 3.01 s (-6 %)": both simulated, so that seconds and percent have one base.
+std::string gain_words(const PredictedChange& change, std::string_view arrow);
 // Where no single change is worth saying: how many were simulated.
 std::string none_words(const PredictedChanges& predicted);
-// What stands beneath the list: how far the simulation is off.
+// What stands beneath the list: how far the simulation is off, and what is left out for that.
 std::string fit_words(const PredictedChanges& predicted);
 // What a setting does for a step that has the value `from` now: "gradients and parameters then
 // cross in 16 bits". Empty: nothing is known of it.

@@ -76,6 +76,8 @@ class Collector {
   void add(std::span<const rundb::VerdictRow> verdicts);
   void add(const rundb::ModeRow& mode);
   void add(const rundb::ClockOffsetRow& offset);
+  // Their stages are among the facts.
+  void add(std::span<const rundb::LatenessRow> lateness);
 
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.

@@ -116,6 +116,7 @@ void Collector::Drain::add(const rundb::Batch& rows) {
   append(added_.verdicts, rows.verdicts);
   append(added_.modes, rows.modes);
   append(added_.clock_offsets, rows.clock_offsets);
+  append(added_.lateness, rows.lateness);
 }
 
 Status Collector::Drain::pass() {
@@ -208,7 +209,7 @@ void Collector::Drain::take_all() {
   const bool has_news = sides_.ask() || dropped_count() != dropped_count_written_ ||
                         lowered_count_ > 0 || level_changed_ || !added_.knob_changes.empty() ||
                         !added_.verdicts.empty() || !added_.modes.empty() ||
-                        !added_.clock_offsets.empty();
+                        !added_.clock_offsets.empty() || !added_.lateness.empty();
   if (!records_.empty() || has_news) write_batch();
 }
 
@@ -274,6 +275,7 @@ void Collector::Drain::to_rows() {
   batch_.verdicts = std::exchange(added_.verdicts, {});
   batch_.modes = std::exchange(added_.modes, {});
   batch_.clock_offsets = std::exchange(added_.clock_offsets, {});
+  batch_.lateness = std::exchange(added_.lateness, {});
   add_own_rows();
   number_spans();
   add_flows();

@@ -223,11 +223,13 @@ class Merge {
     return writer_.append(batch);
   }
 
-  // What all of them lost is lost.
+  // What all of them lost is lost, and what was late on any rank made all steps longer.
   Status write_stats() {
     for (const RankRecord& record : records_) {
       rundb::Batch batch;
       ASSIGN_OR_RETURN(batch.stats, record.reader->stats());
+      ASSIGN_OR_RETURN(batch.lateness, record.reader->lateness());
+      for (const rundb::LatenessRow& row : batch.lateness) (void)writer_.string_id(row.stage);
       RETURN_IF_ERROR(writer_.append(batch));
     }
     return ok_status();

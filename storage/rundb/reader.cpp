@@ -64,6 +64,7 @@ Result<std::vector<KnobRow>> Reader::knobs() { return file_->read<KnobRow>("knob
 Result<std::vector<KnobChangeRow>> Reader::knob_changes() {
   return file_->read<KnobChangeRow>("knob_changes");
 }
+Result<std::vector<LatenessRow>> Reader::lateness() { return file_->read<LatenessRow>("lateness"); }
 Result<std::vector<VerdictRow>> Reader::verdicts(std::int64_t first_step) {
   return file_->read<VerdictRow>("verdicts", first_step);
 }

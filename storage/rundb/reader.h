@@ -84,6 +84,8 @@ class Reader {
   Result<std::vector<ModeRow>> modes();  // in order of steps; none of a run that says nothing
   Result<std::vector<KnobRow>> knobs();
   Result<std::vector<KnobChangeRow>> knob_changes();  // in order of steps
+  // By steps; none of a run whose clock is not the emulated one.
+  Result<std::vector<LatenessRow>> lateness();
   // The verdicts of this step and later ones, by step, the largest share first. Steps may lack
   // them: whoever records a run writes them when it ends.
   Result<std::vector<VerdictRow>> verdicts(std::int64_t first_step);

@@ -128,6 +128,17 @@ struct KnobChangeRow {
   std::string who = {};  // "settings": the run's own settings, or what they planned
 };
 
+// How well the emulated clock kept to the model, in one stage, from a step on until the next step
+// that has rows. Added to what stands there. What it means: storage/rundb/lateness.h.
+struct LatenessRow {
+  std::int64_t step_id = 0;
+  std::string stage = {};  // by name, which has a StringRow
+  std::int64_t operations = 0;
+  std::int64_t late = 0;   // of them
+  TimeNs modelled_ns = 0;  // that the model gives them, summed
+  TimeNs late_ns = 0;      // by how much longer the late ones took, summed
+};
+
 // What of a step's time was spent on a cause. The rows of a step add up to 1.
 struct VerdictRow {
   std::int64_t step_id = 0;
@@ -243,6 +254,7 @@ struct Batch {
   std::vector<ClockRow> clocks = {};
   std::vector<ClockOffsetRow> clock_offsets = {};
   std::vector<ModeRow> modes = {};
+  std::vector<LatenessRow> lateness = {};  // added to what stands there
 };
 
 }  // namespace sluice::rundb

@@ -54,6 +54,31 @@ def shares_of_every_step_add_to_the_whole(place):
     check_shares(trained(place, output="emulated", clock="emulated", time_scale=30), "emulated")
 
 
+@test
+def a_computer_too_slow_for_what_it_emulates_is_said_where_its_times_are(place):
+    # Modelled time is next to nothing, so that the work of any computer is late for it.
+    run = trained(place, "--at", "6:buffers=2", steps=12, clock="emulated", time_scale=1e-4)
+    with database(run) as connection:
+        rows = connection.execute(
+            "SELECT step_id, sum(operations), sum(late), sum(late_dur) > sum(modelled_dur) "
+            "FROM lateness GROUP BY step_id").fetchall()
+    require_equal([(row[0], row[3]) for row in rows], [(0, 1), (6, 1)], "late from which step on")
+    said = shown(run, "--no-predict")
+    require_equal((said["lateness"]["operations"], said["lateness"]["late"]),
+                  (sum(row[1] for row in rows), sum(row[2] for row in rows)), "counts")
+    require_equal([one["is_speed_up_late"] for one in said["stretches"]], [True, True], "marks")
+    needed = said["lateness"]["needed_time_scale"]
+    text = sluice("show", run, "--no-predict").done().out
+    require_words(text, ["LATE: ", "these times are partly this computer's",
+                         f"--set time_scale={needed:g}", "1.00x*", "* Operations were late ("],
+                  "show")
+    require(text.index("LATE: ") < text.index("Why a step takes"), f"below the verdict: {text}")
+    fit = sluice("tune", run, "--hold", "subgroup_elements", "--json").json()["fit"]
+    require("partly this computer's" in " ".join(fit["caveats"]), f"{fit['caveats']}")
+    sluice("report", run, "-o", place / "page.html", "--no-predict").done()
+    require(said["lateness"]["words"] in (place / "page.html").read_text(), "nothing on the page")
+
+
 def with_verdicts_removed(run):
     copy = shutil.copy(run, run.with_name("unjudged.db"))
     with contextlib.closing(sqlite3.connect(copy)) as connection:

@@ -50,6 +50,7 @@ TABLES = {
     "subgroup": {},
     "knob": {"what changes of knobs brought": BLIND},
     "knob_change": {"what changes of knobs brought": NOTHING},
+    "lateness": {},  # of a run by the emulated clock alone
     "verdict": {},
 }
 

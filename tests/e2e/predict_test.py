@@ -34,7 +34,8 @@ def settings_together_are_predicted_to_take_what_a_run_with_them_takes(place):
     then = simulated(place, "then.db", pipeline="nbuffer", buffers=2)
     said = sluice("predict", place / "sim.db", "pipeline=nbuffer", "buffers=2", "--json").json()
     require_equal(set(said), {"run", "fit_error", "recorded_seconds", "simulated_seconds",
-                              "simulated_count", "predictions", "unavailable", "answers"}, "keys")
+                              "simulated_count", "caution", "predictions", "unavailable",
+                              "answers"}, "keys")
     require_equal((said["unavailable"], len(said["predictions"])), ("", 1), "predictions")
     one = said["predictions"][0]
     require_equal((one["settings"], one["from"], one["why"]),

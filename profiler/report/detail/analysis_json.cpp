@@ -81,6 +81,7 @@ Json next_json(const analyze::PredictedChanges& predicted) {
       rows.push_back({{"words", analyze::change_words(change, "\u2192")},
                       {"why", change.why},
                       {"ns", change.seconds * 1e9},
+                      {"ns_before", change.seconds_before() * 1e9},
                       {"change", change.change}});
     }
     if (!rows.empty()) groups.push_back({{"heading", heading}, {"rows", std::move(rows)}});
@@ -92,6 +93,7 @@ Json next_json(const analyze::PredictedChanges& predicted) {
   return {{"groups", std::move(groups)},
           {"none", has_none ? analyze::none_words(predicted) : ""},
           {"note", analyze::fit_words(predicted)},
+          {"caution", predicted.caution},
           {"unavailable", predicted.unavailable}};
 }
 
@@ -107,7 +109,8 @@ Json stretches_json(const std::vector<analyze::Stretch>& stretches, const analyz
                     {"noise", stretch.noise},
                     {"read_bytes", stretch.read_bytes / parameters},
                     {"write_bytes", stretch.write_bytes / parameters},
-                    {"speed_up", stretch.speed_up}});
+                    {"speed_up", stretch.speed_up},
+                    {"is_speed_up_late", stretch.is_speed_up_late}});
   }
   return rows;
 }

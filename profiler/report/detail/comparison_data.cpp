@@ -169,7 +169,7 @@ Result<PageData> comparison_data(const std::string& database_a, const std::strin
   data.json["steps_a"] = comparison.steps_a;
   data.json["steps_b"] = comparison.steps_b;
   data.json["figures"] = figures_json(comparison);
-  data.json["causes"] = causes_json(analyze::cause_pairs(a.analysis, b.analysis));
+  data.json["causes"] = causes_json(analyze::cause_pairs(a.analysis, b.analysis, comparison));
   data.json["differences"] = differences_json(comparison.differences);
   data.json["facts"] = facts_json(a, b);
   data.json["changes"] = all_changes_json(a, b);

@@ -76,6 +76,9 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
                    analyze::stretches_of(reader, info, steps));
   data.json["stretches"] = stretches_json(stretches, info);
+  data.json["late"] = analysis.lateness.words();
+  data.json["late_speed_ups"] =
+      analyze::late_speed_up_words(stretches, "*", analysis.lateness.needed_time_scale);
   data.json["links"] = links_json(analysis);
   data.json["devices"] = devices_json(analysis, info);
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,

@@ -16,7 +16,9 @@ function drawStretches() {
   byId('stretch-table').append(table(columns, data.stretches.map((stretch) => [
     `${stepNumber(stretch.first_step)} to ${stepNumber(stretch.last_step)}`, stretch.settings,
     time(stretch.dur), each(stretch.read_bytes), each(stretch.write_bytes),
-    meter(stretch.speed_up / fastest, gainColour), `${threeDigits(stretch.speed_up)}${thin}x`])));
+    meter(stretch.speed_up / fastest, gainColour),
+    `${threeDigits(stretch.speed_up)}${thin}x${stretch.is_speed_up_late ? '*' : ''}`])));
+  sayLate('late-speed-ups', data.late_speed_ups);
 }
 
 function drawLinks() {

@@ -19,6 +19,12 @@ function drawLosses() {
   }
 }
 
+// What figures rest on, where they stand; nothing where there is nothing to say.
+function sayLate(id, words) {
+  byId(id).hidden = words === '';
+  byId(id).textContent = words;
+}
+
 // What is emulated or simulated is not called measured.
 function measured() {
   if (data.is_simulated) return 'Simulated';
@@ -28,6 +34,7 @@ function measured() {
 
 function drawVerdict() {
   const verdict = data.verdict;
+  sayLate('late', data.late);
   for (const finding of verdict.findings) {
     byId('verdict-findings').append(
       element('li', finding.is_warning ? 'warning' : '', finding.text));
@@ -49,8 +56,8 @@ function verdictWords(verdict, parts) {
   const words = named.slice(0, 3).map(([cause, part], i) => i === 0
     ? `${part}${thin}% of it is ${cause.phrase}` : `${part}${thin}% ${cause.phrase}`);
   const steps = verdict.step_count === 1 ? `of step ${stepNumber(verdict.first_step)}`
-    : `mean of ${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
-      `${stepNumber(verdict.last_step)}`;
+    : `${verdict.step_count} steps from ${stepNumber(verdict.first_step)} to ` +
+      `${stepNumber(verdict.last_step)} together; times are of their median`;
   const rest = named.length > 3 ? '; the rest is below' : '';
   return `${words.join(', ')}${rest}. ${measured()} along the ` +
     `path of operations that waited for one another, ${steps}.`;
@@ -93,11 +100,13 @@ function drawNext() {
     for (const change of group.rows) {
       const row = element('div', 'next-row');
       row.append(element('b', '', change.words),
-        element('span', 'num', `\u2212${Math.round(-change.change * 100)}${thin}% of a step`),
-        element('span', 'num', `to ${time(change.ns)}`), element('span', 'why', change.why));
+        element('span', 'num', `${time(change.ns_before)} \u2192 ${time(change.ns)} ` +
+          `(\u2212${Math.round(-change.change * 100)}${thin}%)`),
+        element('span', 'why', change.why));
       list.append(row);
     }
   }
   if (next.none) list.prepend(element('p', 'empty', next.none));
   byId('next-note').textContent = next.note;
+  sayLate('next-caution', next.caution);
 }

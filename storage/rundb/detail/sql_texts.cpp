@@ -104,7 +104,7 @@ const std::vector<DeclaredTable>& declared_tables() {
       tables_of<MetaRow, ClockRow, ClockOffsetRow, StatRow, StringRow, TrackRow, StepRow, SpanRow,
                 CounterRow, SpanRunRow, SpanBatchRow, LodRow, LongSpanRow, FlowRow, DeviceRow,
                 LinkRow, TrackLinkRow, StageRow, ModeRow, SubgroupRow, KnobRow, KnobChangeRow,
-                VerdictRow>();
+                LatenessRow, VerdictRow>();
   return tables;
 }
 

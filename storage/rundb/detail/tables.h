@@ -101,6 +101,15 @@ inline constexpr auto kTable<KnobChangeRow> =
         .text("who", &KnobChangeRow::who);
 
 template <>
+inline constexpr auto kTable<LatenessRow> = table_of<LatenessRow>("lateness")
+                                                .number("step_id", &LatenessRow::step_id)
+                                                .text("string.value", &LatenessRow::stage)
+                                                .amount("operations", &LatenessRow::operations)
+                                                .amount("late", &LatenessRow::late)
+                                                .amount("modelled_dur", &LatenessRow::modelled_ns)
+                                                .amount("late_dur", &LatenessRow::late_ns);
+
+template <>
 inline constexpr auto kTable<VerdictRow> = table_of<VerdictRow>("verdict")
                                                .integer("step_id", &VerdictRow::step_id)
                                                .text("cause", &VerdictRow::cause)

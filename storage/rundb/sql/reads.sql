@@ -191,6 +191,12 @@ FROM knob_change
 JOIN knob ON knob.id = knob_change.knob_id
 ORDER BY knob_change.step_id, knob_change.rowid;
 
+-- name: lateness
+SELECT {columns lateness}
+FROM lateness
+JOIN string ON string.id = lateness.name_id
+ORDER BY lateness.step_id, lateness.name_id;
+
 -- name: verdicts
 SELECT {columns verdict} FROM verdict WHERE step_id >= ? ORDER BY step_id, share DESC;
 

@@ -194,6 +194,17 @@ CREATE TABLE knob_change (
   who TEXT NOT NULL
 ) STRICT;
 
+-- How well the emulated clock kept to the model, from a step on, until the next step with rows.
+CREATE TABLE lateness (
+  step_id INTEGER NOT NULL,
+  name_id INTEGER NOT NULL,
+  operations INTEGER NOT NULL,
+  late INTEGER NOT NULL,
+  modelled_dur INTEGER NOT NULL,
+  late_dur INTEGER NOT NULL,
+  PRIMARY KEY (step_id, name_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE verdict (
   step_id INTEGER NOT NULL,
   cause TEXT NOT NULL,

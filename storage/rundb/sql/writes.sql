@@ -96,6 +96,16 @@ ON CONFLICT (name) DO UPDATE SET {updates knob};
 INSERT INTO knob_change (ts, step_id, knob_id, old, new, who)
 VALUES (?1, ?2, (SELECT id FROM knob WHERE name = ?3), ?4, ?5, ?6);
 
+-- The stage comes by its name, which the file has as a string already.
+-- name: add_to_lateness
+INSERT INTO lateness (step_id, name_id, operations, late, modelled_dur, late_dur)
+VALUES (?1, (SELECT id FROM string WHERE value = ?2), ?3, ?4, ?5, ?6)
+ON CONFLICT (step_id, name_id) DO UPDATE SET
+  operations = operations + excluded.operations,
+  late = late + excluded.late,
+  modelled_dur = modelled_dur + excluded.modelled_dur,
+  late_dur = late_dur + excluded.late_dur;
+
 -- name: insert_verdict
 INSERT OR REPLACE INTO {row verdict};
 
@@ -139,6 +149,9 @@ DELETE FROM knob_change WHERE step_id >= ?;
 
 -- name: delete_modes_from
 DELETE FROM mode WHERE step_id >= ?;
+
+-- name: delete_lateness_from
+DELETE FROM lateness WHERE step_id >= ?;
 
 -- name: delete_verdicts_from
 DELETE FROM verdict WHERE step_id >= ?;

@@ -67,8 +67,11 @@ TEST_CASE("an emulated engine's kernels come back in the order asked, however la
 TEST_CASE("a late kernel holds up those of its own compute unit, not those of the others") {
   platform::Platform platform = test_platform();
   platform.engine(platform.devices[0].engine).compute_units = 2;
-  const auto make = [&platform](const platform::Platform&) {  // instead of the driver's own
-    return std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, 1.0);
+  const EmulatedClock* clock = nullptr;
+  const auto make = [&](const platform::Platform&) {  // instead of the driver's own
+    auto made = std::make_unique<EmulatedClock>(executor(io::IoEngineKind::posix), platform, 1.0);
+    clock = made.get();
+    return made;
   };
   std::atomic<bool> is_open = false;
   conformance::Driver driver({.does_work = true, .make = make});
@@ -97,6 +100,16 @@ TEST_CASE("a late kernel holds up those of its own compute unit, not those of th
   gate.open();
   driver.wait_for_all();
   CHECK(driver.back() == std::vector<OperationState*>{other, late, behind, after_other});
+  // What waited for the late one is late, too, and adds nothing to the time that was lost.
+  const auto lateness = [](const OperationState* state) {
+    return state->end_ns - state->modelled_end_ns;
+  };
+  const EmulationReport report = clock->report();
+  CHECK(report.late_count >= 3);
+  CHECK(report.late_ns >= lateness(late));
+  CHECK(report.late_ns <= lateness(after_other) + 3'000'000 + lateness(other));
+  CHECK(lateness(behind) > 0);
+  CHECK(report.modelled_ns >= 15'000'000);  // 5, 8 and 2 ms, and hardly anything
 }
 
 TEST_CASE("an emulated clock whose times leave 64 bits is not on time") {

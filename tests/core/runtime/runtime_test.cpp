@@ -351,4 +351,6 @@ TEST_CASE("after work that was late the emulated clock goes on from its end, and
   CHECK(report.operation_count == 2);
   CHECK(report.late_count == 1);
   CHECK(report.worst_late_ns == witness.late_ns[0]);
+  CHECK(report.late_ns == witness.late_ns[0]);
+  CHECK(report.modelled_ns > 0);
 }

@@ -40,4 +40,20 @@ TEST_CASE("quantiles are those of the sorted lengths to seven per cent") {
   CHECK(DurationHistogram().quantile(0.5) == 0);
 }
 
+TEST_CASE("quantiles of a few are exact, and none is outside of the shortest and the longest") {
+  DurationHistogram one;
+  one.add(64'000'000'000);
+  CHECK(one.quantile(0.5) == 64'000'000'000);
+  CHECK(one.quantile(0.99) == 64'000'000'000);
+  DurationHistogram two;
+  two.add(4'780'000'000);
+  two.add(4'710'000'000);
+  CHECK(two.quantile(0.5) == 4'710'000'000);
+  CHECK(two.quantile(0.99) == 4'780'000'000);
+  DurationHistogram alike;
+  for (int i = 0; i < 100; ++i) alike.add(1'000'001);
+  CHECK(alike.quantile(0.5) == 1'000'001);
+  CHECK(alike.quantile(0.99) == 1'000'001);
+}
+
 }  // namespace sluice::gui

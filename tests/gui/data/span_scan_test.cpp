@@ -47,6 +47,51 @@ TEST_CASE("statistics agree with what SQL says of the same file") {
   CHECK(row_of(*statistics, facts, GroupBy::subgroup, "forward", -1).count == 4);
 }
 
+TEST_CASE("what of its limit a link had is of the time in which anything was under way") {
+  const TempFolder folder;
+  auto writer = require_ok(rundb::Writer::create(folder.file("run.db"), rundb::IfExists::refuse));
+  require_ok(writer->write_facts(
+      {.links = {
+           {.id = 0, .name = "csd0.drive", .read_bytes_per_s = 1e9, .write_bytes_per_s = 1e9}}}));
+  const std::int64_t track =
+      writer->track_id(std::nullopt, "device", "csd0 state_write",
+                       std::array{rundb::TrackLink{0, rundb::Direction::write}});
+  rundb::Batch batch;
+  // Four side by side for 100 ns, 20 bytes each, and one of another name alone, of half the limit.
+  for (std::int64_t i = 0; i < 5; ++i) {
+    batch.spans.push_back({.track_id = track,
+                           .name_id = writer->string_id(i < 4 ? "state_write" : "state_fill"),
+                           .ts = i < 4 ? 1000 : 2000,
+                           .dur = 100,
+                           .step_id = 0,
+                           .subgroup_id = i,
+                           .device_id = 0,
+                           .bytes = i < 4 ? 20 : 50});
+  }
+  require_ok(writer->append(batch));
+  require_ok(writer->close());
+  auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
+  const RunFacts facts = require_ok(load_run_facts(*reader));
+  SpanScan scan;
+  while (require_ok(scan.advance(*reader, facts, 2))) {
+  }
+  const auto statistics = scan.statistics({}, 5);
+  const StatisticRow& all = row_of(*statistics, facts, GroupBy::name, "state_write", -1);
+  CHECK(all.sum_ns == 400);
+  CHECK(all.active_ns == 100);
+  CHECK(all.share_of_limit().value_or(0) == Approx(0.8));
+  const StatisticRow& of_device = row_of(*statistics, facts, GroupBy::device, "state_write", 0);
+  CHECK(of_device.share_of_limit().value_or(0) == Approx(0.8));
+  // A part of what went side by side has no share of its own.
+  for (const std::int32_t subgroup : {0, 2}) {
+    const StatisticRow& part =
+        row_of(*statistics, facts, GroupBy::subgroup, "state_write", subgroup);
+    CHECK_FALSE(part.share_of_limit().has_value());
+  }
+  const StatisticRow& alone = row_of(*statistics, facts, GroupBy::subgroup, "state_fill", 4);
+  CHECK(alone.share_of_limit().value_or(0) == Approx(0.5));
+}
+
 TEST_CASE("the statistics of a range are of the spans that begin in it") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {.step_count = 4});

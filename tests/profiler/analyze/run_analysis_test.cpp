@@ -194,6 +194,65 @@ TEST_CASE("slow steps from before the last change are not told beside today's") 
   CHECK(analysis.outliers[0].step == 45);
 }
 
+TEST_CASE("the slowest step is named beside the median, within the noise or beyond it") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  // Steps scatter so much that twice as long is no outlier.
+  for (int i = 0; i < 60; ++i)
+    run.add_step(i % 3 == 0 ? 0.4 : 1.0 + 0.4 * (i % 2), i == 19 ? 4 : 1);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.outliers.empty());
+  REQUIRE(analysis.slowest.has_value());
+  CHECK(analysis.slowest->step == 19);
+  CHECK_FALSE(analysis.slowest->is_beyond_noise);
+  CHECK(analysis.slowest->dur == 244 * kMs);
+  CHECK(analysis.slowest->typical_dur == 100 * kMs);
+  REQUIRE(analysis.slowest->more.size() == 2);
+  CHECK(analysis.slowest->more[0].cause == Cause::read);
+  CHECK(analysis.slowest->causes_words() ==
+        "reading state and gradients from drives 160 ms instead of 40.0 ms, forward and backward "
+        "84.0 ms instead of 60.0 ms");
+  const auto answer = std::ranges::find(analysis.answers, "slow steps", &Answer::of);
+  CHECK(answer->outcome == Outcome::nothing_found);
+  CHECK_THAT(answer->why, Catch::Contains("58 of 60 steps; slowest: step 20 took 244 ms, 144 ms "
+                                          "more than step ") &&
+                              Catch::EndsWith("within the noise"));
+  const std::vector<Finding> found = findings(analysis);
+  CHECK(std::ranges::count(found, 19, &Finding::step) == 1);
+  CHECK_FALSE(std::ranges::find(found, 19, &Finding::step)->is_warning);
+}
+
+TEST_CASE("a slow step with earlier settings is told beside steps with its own") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 30; ++i) run.add_step(1, i == 10 ? 9 : 1);
+  run.change_knob(30);
+  for (int i = 0; i < 8; ++i) run.add_step(5, 5);
+  run.close();
+  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  CHECK(analysis.outliers.empty());
+  REQUIRE(analysis.slowest.has_value());
+  CHECK(analysis.slowest->step == 10);
+  CHECK(analysis.slowest->is_beyond_noise);
+  CHECK(analysis.slowest->typical_dur == 100 * kMs);
+  CHECK(analysis.slowest->more[0].ns == 360 * kMs);
+  CHECK(std::ranges::find(analysis.answers, "slow steps", &Answer::of)->outcome == Outcome::answer);
+  const std::vector<Finding> found = findings(analysis);
+  const auto said = std::ranges::find(found, 10, &Finding::step);
+  REQUIRE(said != found.end());
+  CHECK(said->is_warning);
+  CHECK_THAT(said->text, Catch::StartsWith("Slowest: step 11 took 420 ms, 320 ms more than step "));
+}
+
+TEST_CASE("steps that all take the same have no slowest") {
+  const rundb::TempFolder folder;
+  MadeRun run(folder.file("run.db"));
+  for (int i = 0; i < 10; ++i) run.add_step(1, 1);
+  run.close();
+  CHECK_FALSE(analysis_of(folder.file("run.db")).slowest.has_value());
+}
+
 TEST_CASE("what is suggested follows from the cause and from what the run has set") {
   const rundb::TempFolder folder;
   MadeRun run(folder.file("run.db"));

@@ -67,6 +67,14 @@ class MadeStretches {
     require_ok(writer_->append(batch));
   }
 
+  // So many of a hundred operations were late in the steps from `step` on.
+  void late(std::int64_t step, std::int64_t operations) {
+    writer_->string_id("read");
+    rundb::Batch batch;
+    batch.lateness = {{step, "read", 100, operations, 1000 * kMs, operations * 10 * kMs}};
+    require_ok(writer_->append(batch));
+  }
+
   std::vector<Stretch> stretches() {
     require_ok(writer_->close());
     auto reader = require_ok(rundb::Reader::open(path_));
@@ -107,6 +115,34 @@ TEST_CASE("each change of a run is set beside what was before it") {
   CHECK(stretches[1].write_bytes == 0);
   CHECK(stretches[0].speed_up == 1);
   CHECK(stretches[2].speed_up == Approx(4));
+}
+
+TEST_CASE("a speed-up that rests on late steps is marked, and so is each beside a late beginning") {
+  const rundb::TempFolder folder;
+  const auto run_late_in = [&folder](const char* name, std::array<std::int64_t, 3> late) {
+    MadeRun run(folder.file(name));
+    for (std::size_t s = 0; s < late.size(); ++s) {
+      if (s > 0) run.change("buffers", fmt::format("{}", s), fmt::format("{}", s + 1));
+      run.steps(6, 100, 1);
+      run.late(static_cast<std::int64_t>(6 * s), late[s]);
+    }
+    return run.stretches();
+  };
+  const std::vector<Stretch> middle = run_late_in("middle.db", {2, 30, 1});
+  REQUIRE(middle.size() == 3);
+  CHECK(middle[1].lateness.late == 30);
+  CHECK_FALSE(middle[0].is_speed_up_late);
+  CHECK(middle[1].is_speed_up_late);
+  CHECK_FALSE(middle[2].is_speed_up_late);
+  CHECK(late_speed_up_words(middle, "*", 30) ==
+        "* Operations were late (30 % in steps 7 to 12), so these speed-ups are partly this "
+        "computer's; --set time_scale=30 would give it the time.");
+  const std::vector<Stretch> first = run_late_in("first.db", {70, 1, 0});
+  CHECK(first[0].is_speed_up_late);
+  CHECK(first[2].is_speed_up_late);
+  const std::vector<Stretch> none = run_late_in("none.db", {1, 1, 0});
+  CHECK_FALSE(none[2].is_speed_up_late);
+  CHECK(late_speed_up_words(none, "*", 30).empty());
 }
 
 TEST_CASE("what ranks send one another is no byte of the host link") {

@@ -83,6 +83,38 @@ TEST_CASE("that nothing helps is said with how many were simulated") {
   CHECK(none_words(predicted) == "No single change gains 2 % (23 simulated).");
 }
 
+TEST_CASE("what gains less than simulation is off is left out, alone and together") {
+  PredictedChanges predicted;
+  predicted.each = {change("buffers=4", -0.06), change("wire=native", -0.2),
+                    change("devices=5", -0.141, true)};
+  predicted.together = PredictedChange{{"wire=native", "buffers=4"}, {"wire=fp32", "buffers=3"}};
+  predicted.together->change = -0.13;
+  predicted.simulated_count = 23;
+  predicted.fit_error = -0.141;
+  const TurnNext next = turn_next(predicted);
+  CHECK(settings_of(next.now) == Settings{"wire=native"});
+  CHECK(next.another_run.empty());
+  CHECK_FALSE(next.together);
+  CHECK_THAT(fit_words(predicted),
+             Catch::Contains("14.1 % off what was recorded; 2 changes that gain less than that are "
+                             "left out."));
+  // Also what is shown already.
+  CHECK(settings_of(turn_next(predicted, {"buffers", "wire"}).now) == Settings{"wire=native"});
+  predicted.each = {change("buffers=4", -0.06)};
+  CHECK(none_words(predicted) ==
+        "None of 23 single changes, each simulated, makes a step shorter by more than simulation "
+        "is off (14.1 %).");
+  predicted.fit_error = 0.01;
+  CHECK(turn_next(predicted).now.size() == 1);
+}
+
+TEST_CASE("seconds and percent of a prediction have one base") {
+  PredictedChange one = change("buffers=4", -0.06);
+  one.seconds = 3.008;
+  CHECK(one.seconds_before() == Approx(3.2));
+  CHECK(gain_words(one, "->") == "3.20 s -> 3.01 s (-6 %)");
+}
+
 TEST_CASE("the reason for a number of buffers says which way") {
   CHECK(why_words("buffers=4", "2") == "reads then need not wait for buffers");
   CHECK(why_words("buffers=2", "4") == "fewer subgroups then share each drive");

@@ -405,6 +405,32 @@ TEST_CASE("a file keeps the size that it may have, however long the run is") {
   REQUIRE(std::stoll(table_of(*reader, "SELECT count(DISTINCT step_id) FROM span")) > 10);
 }
 
+TEST_CASE("lateness adds up from its step on, and that of steps that run again is forgotten") {
+  const TempFolder folder;
+  {
+    auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+    for (const char* stage : {"update", "state_read"}) writer->string_id(stage);
+    for (std::int64_t step = 0; step < 10; ++step) append_step(*writer, step);
+    require_ok(writer->append(
+        {.lateness = {{0, "update", 10, 1, 1000, 50}, {0, "state_read", 5, 0, 700, 0}}}));
+    require_ok(writer->append(
+        {.lateness = {{0, "update", 20, 2, 3000, 70}, {7, "update", 9, 9, 100, 100}}}));
+    require_ok(writer->close());
+  }
+  require_ok(require_ok(Writer::open_append(folder.file("run.db"), 5))->close());
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  const std::vector<LatenessRow> rows = require_ok(reader->lateness());
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].step_id == 0);
+  CHECK(rows[0].stage == "update");
+  CHECK(rows[0].operations == 30);
+  CHECK(rows[0].late == 3);
+  CHECK(rows[0].modelled_ns == 4000);
+  CHECK(rows[0].late_ns == 120);
+  CHECK(rows[1].stage == "state_read");
+  CHECK(rows[1].operations == 5);
+}
+
 TEST_CASE("a knob keeps its id, and what was changed in steps that run again is forgotten") {
   const TempFolder folder;
   {
