@@ -51,11 +51,11 @@ void Progress::draw(const train::StepReport& report) {
   bar_is_drawn_ = true;
 }
 
-void Progress::on_validation(std::int64_t step, double loss) {
+void Progress::on_validation(const train::ValidationReport& report) {
   if (style_ == ProgressStyle::none) return;
   finish();
   std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token\n",
-               static_cast<long long>(step), loss);
+               static_cast<long long>(report.step), report.loss);
 }
 
 void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,

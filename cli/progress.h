@@ -17,7 +17,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   explicit Progress(ProgressStyle style) : style_(style) {}
 
   void on_step(const train::StepReport& report) override;
-  void on_validation(std::int64_t step, double loss) override;
+  void on_validation(const train::ValidationReport& report) override;
   // Those that somebody else asked for.
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;

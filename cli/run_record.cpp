@@ -29,9 +29,9 @@ Result<std::map<std::string, std::string>> values_at_end(const std::string& data
 
 }  // namespace
 
-void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
-                                    std::span<const settings::KnobChange> changes,
-                                    const train::AskedChange* asked) {
+void RunRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
+                                   std::span<const settings::KnobChange> changes,
+                                   const train::AskedChange* asked) {
   std::vector<rundb::KnobChangeRow> rows;
   for (const settings::KnobChange& change : changes) {
     rows.push_back({ts, step, change.knob, change.from, change.to,
@@ -39,6 +39,12 @@ void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
   }
   collector_.add(rows);
   collector_.add(mode_row(run_, step, ts));
+}
+
+// Steps count from 0 in the database.
+void RunRecorder::on_validation(const train::ValidationReport& report) {
+  collector_.add(rundb::ValidationRow{
+      .ts = report.ts, .step_id = report.step - 1, .loss = report.loss, .tokens = report.tokens});
 }
 
 RunHardware hardware_of(const train::TrainingRun& run) {

@@ -286,7 +286,7 @@ class TrainCommand {
                                                     : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
     train::TrainHooks hooks{{&progress}, {&progress}};
-    std::optional<KnobRecorder> recorder;
+    std::optional<RunRecorder> recorder;
     if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
     if (gpu_) {
       gpu_->set_step(first_step_);

@@ -281,6 +281,7 @@ void Trainer::record_step(const StepReport& step, TimeNs start_ns) {
   record.loss = step.loss;
   record.grad_norm = step.grad_norm;
   record.loss_scale = step.loss_scale;
+  record.lr = step.lr;
   run_.recording()->record_step(record);
 }
 
@@ -324,9 +325,11 @@ Status Trainer::validate() {
   RETURN_IF_ERROR(comes_by_layer ? validate_by_layer(count, sum)
                                  : validate_in_host_memory(count, sum));
   report_.validation_loss = sum / static_cast<double>(count);
-  for (TrainObserver* observer : hooks_.observers) {
-    observer->on_validation(position_.step, *report_.validation_loss);
-  }
+  const ValidationReport report{.step = position_.step,
+                                .ts = run_.runtime().now_ns(),
+                                .loss = *report_.validation_loss,
+                                .tokens = count * config_.batch.batch * config_.batch.sequence};
+  for (TrainObserver* observer : hooks_.observers) observer->on_validation(report);
   return ok_status();
 }
 

@@ -50,6 +50,7 @@ void Collector::hand_over() {
   added_.verdicts.clear();
   added_.modes.clear();
   added_.clock_offsets.clear();
+  added_.validations.clear();
 }
 
 void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
@@ -70,6 +71,11 @@ void Collector::add(const rundb::ModeRow& mode) {
 void Collector::add(const rundb::ClockOffsetRow& offset) {
   const std::lock_guard lock(mutex_);
   added_.clock_offsets.push_back(offset);
+}
+
+void Collector::add(const rundb::ValidationRow& validation) {
+  const std::lock_guard lock(mutex_);
+  added_.validations.push_back(validation);
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }

@@ -76,6 +76,7 @@ class Collector {
   void add(std::span<const rundb::VerdictRow> verdicts);
   void add(const rundb::ModeRow& mode);
   void add(const rundb::ClockOffsetRow& offset);
+  void add(const rundb::ValidationRow& validation);
 
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.

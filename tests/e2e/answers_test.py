@@ -35,6 +35,7 @@ TABLES = {
     "track": BLIND_TO_OPERATIONS | {"counters": BLIND},
     "step": LOST | BLIND_TO_OPERATIONS | dict.fromkeys(STEPS, BLIND) |
             {"what changes of knobs brought": BLIND},
+    "validation": {},
     "span": LOST | BLIND_TO_OPERATIONS,
     "counter": {"counters": BLIND},
     "span_run": LOST | BLIND_TO_OPERATIONS,

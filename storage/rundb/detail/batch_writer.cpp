@@ -112,6 +112,7 @@ struct BatchWriter::Statements {
   Statement clock;
   Statement clock_offset;
   Statement mode;
+  Statement validation;
   LodBatch lod_batch;  // reused
 
   static Result<Statements> prepare(Connection& connection) {
@@ -130,11 +131,24 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement clock, prepare_write(connection, "insert_clock_snapshot"));
     ASSIGN_OR_RETURN(Statement clock_offset, prepare_write(connection, "insert_clock_offset"));
     ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
-    return Statements{
-        std::move(step),       std::move(first_span),   std::move(next_spans),  std::move(span_run),
-        std::move(span_batch), std::move(lod),          std::move(long_span),   std::move(flow),
-        std::move(counter),    std::move(stat),         std::move(knob_change), std::move(verdict),
-        std::move(clock),      std::move(clock_offset), std::move(mode),        {}};
+    ASSIGN_OR_RETURN(Statement validation, prepare_write(connection, "insert_validation"));
+    return Statements{std::move(step),
+                      std::move(first_span),
+                      std::move(next_spans),
+                      std::move(span_run),
+                      std::move(span_batch),
+                      std::move(lod),
+                      std::move(long_span),
+                      std::move(flow),
+                      std::move(counter),
+                      std::move(stat),
+                      std::move(knob_change),
+                      std::move(verdict),
+                      std::move(clock),
+                      std::move(clock_offset),
+                      std::move(mode),
+                      std::move(validation),
+                      {}};
   }
 
   // Only the first span's id is given. SQLite gives the others the ones that follow, which it does
@@ -175,6 +189,7 @@ struct BatchWriter::Statements {
   Statement& insert_of(const ClockRow&) { return clock; }
   Statement& insert_of(const ClockOffsetRow&) { return clock_offset; }
   Statement& insert_of(const ModeRow&) { return mode; }
+  Statement& insert_of(const ValidationRow&) { return validation; }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
     for (const Row& row : rows) RETURN_IF_ERROR(write_row(insert_of(row), row));
@@ -219,6 +234,7 @@ Status BatchWriter::write(const Batch& batch, std::span<const SpanRow> spans) {
   RETURN_IF_ERROR(statements_->add_all(batch.verdicts));
   RETURN_IF_ERROR(statements_->add_all(batch.modes));
   RETURN_IF_ERROR(statements_->add_all(batch.clock_offsets));
+  RETURN_IF_ERROR(statements_->add_all(batch.validations));
   return statements_->add_all(batch.clocks);
 }
 
