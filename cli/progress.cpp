@@ -1,6 +1,8 @@
 #include "cli/progress.h"
 
+#include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
@@ -22,12 +24,23 @@ void Progress::on_step(const train::StepReport& report) {
   step_seconds_ = seen_count_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
   seen_count_ += 1;
   if (style_ == ProgressStyle::none) return;
+  tell_lost_loss(report);
   const TimeNs now_ns = monotonic_now_ns();
   const TimeNs interval_ns = style_ == ProgressStyle::bar ? kBarIntervalNs : kLineIntervalNs;
   const bool is_last = report.step == report.steps;
   if (now_ns - last_draw_ns_ < interval_ns && seen_count_ > 1 && !is_last) return;
   last_draw_ns_ = now_ns;
   draw(report);
+}
+
+// As soon as it is lost, since a run with a loss scale goes on for a while.
+void Progress::tell_lost_loss(const train::StepReport& report) {
+  const bool was_finite = std::exchange(loss_is_finite_, std::isfinite(report.loss));
+  if (loss_is_finite_ || !was_finite) return;
+  finish();
+  std::fprintf(stderr, "  step %lld: the loss is no longer finite%s\n",
+               static_cast<long long>(report.step),
+               report.skipped ? "; its gradients were not applied" : "");
 }
 
 void Progress::draw(const train::StepReport& report) {

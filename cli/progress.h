@@ -29,6 +29,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
 
  private:
   void draw(const train::StepReport& report);
+  void tell_lost_loss(const train::StepReport& report);
 
   ProgressStyle style_;
   TimeNs last_draw_ns_ = 0;
@@ -37,6 +38,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   double step_seconds_ = 0;  // moving average
   std::int64_t seen_count_ = 0;
   bool bar_is_drawn_ = false;
+  bool loss_is_finite_ = true;  // of the last step
 };
 
 }  // namespace sluice::cli

@@ -495,6 +495,7 @@ void print_json(const Shown& shown) {
     if (shares == shown.shares.end()) continue;
     json["steps"].back()["share"] = shares_json(shares->second);
   }
+  json["skipped_steps"] = shown.analysis.skipped_count;
   json["validations"] = nlohmann::ordered_json::array();
   for (const rundb::ValidationRow& row : shown.validations) {
     json["validations"].push_back(

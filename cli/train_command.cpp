@@ -24,6 +24,7 @@
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/train/clock_offset.h"
+#include "core/train/divergence.h"
 #include "core/train/live_control.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
@@ -311,10 +312,21 @@ class TrainCommand {
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
     } else if (is_told()) {
-      const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
+      const std::string text = train_report_text(*run_, *report, dur_ns, going_on(*report));
       print_lines(fitted(text, terminal_columns()));
     }
-    return ok_status();
+    return report->can_go_on() ? ok_status() : Status(ruined(*report));
+  }
+
+  // It came to its last step, or was stopped, with weights that are good for nothing.
+  Error ruined(const train::TrainReport& report) const {
+    return train::diverged(
+        {.why = fmt::format("no further step can help after step {}", report.last_step),
+         .loss = report.last_loss(),
+         .precision = config_.arithmetic.precision,
+         .weights_step = report.last_step,
+         .committed_step = report.last_step,
+         .snapshot = train::newest_snapshot_before(config_.files.output, report.last_step)});
   }
 
   // It is told of operations as long as the run has any.
@@ -336,7 +348,7 @@ class TrainCommand {
 
   Status make_json(const train::TrainReport& report) {
     ASSIGN_OR_RETURN(const std::string digest, state_digest());
-    json_ = train_report_json(*run_, report, digest, resume_command(report));
+    json_ = train_report_json(*run_, report, digest, going_on(report));
     return ok_status();
   }
 
@@ -367,27 +379,27 @@ class TrainCommand {
         log_warning("the database has no verdicts: " + judged.error().message());
       }
     }
-    if (!trained.ok()) {
-      const std::int64_t step = run_->store().committed().position.step;
-      return trained.error().with_context(
-          fmt::format("the run stopped; step {} is committed in {} (go on with --resume)", step,
-                      config_.files.state_directory));
-    }
-    if (arguments_.json && is_told()) print_lines(json_ + "\n");
-    return ok_status();
+    if (!json_.empty() && is_told()) print_lines(json_ + "\n");
+    if (trained.ok()) return ok_status();
+    // A run that has diverged says itself whether a resume can help.
+    const bool can_resume = trained.error().code() != ErrorCode::diverged;
+    return trained.error().with_context(fmt::format(
+        "the run stopped; step {} is committed in {}{}", run_->store().committed().position.step,
+        config_.files.state_directory, can_resume ? " (go on with --resume)" : ""));
   }
 
   std::string header() const {
-    return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
-                       format_count(static_cast<double>(run_->layout().parameter_count)),
-                       mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
-                       arguments_.resume ? "Going on from" : "Writing",
-                       arguments_.resume
-                           ? fmt::format("step {}", run_->store().committed().position.step)
-                           : "the initial state",
-                       config_.files.state_directory) +
+    return fmt::format(
+               "{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
+               format_count(static_cast<double>(run_->layout().parameter_count)),
+               mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
+               arguments_.resume ? "Going on from" : "Writing",
+               arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
+               config_.files.state_directory) +
            resharded_line();
   }
+
+  std::int64_t committed_step() const { return run_->store().committed().position.step; }
 
   // Where the state was that of other ranks.
   std::string resharded_line() const {
@@ -398,8 +410,13 @@ class TrainCommand {
                        ranks_->count(), ranks_->count() == 1 ? "rank" : "ranks");
   }
 
-  // All that was asked for this time; a run that is through gets as many steps again.
-  std::string resume_command(const train::TrainReport& report) const {
+  GoingOn going_on(const train::TrainReport& report) const {
+    if (!report.can_go_on()) return {};
+    return {resume_command(report.stopped ? config_.schedule.steps : 2 * report.last_step)};
+  }
+
+  // All that was asked for this time.
+  std::string resume_command(std::int64_t steps) const {
     const int ranks = ranks_->count();
     std::string text =
         ranks > 1 ? fmt::format("mpirun -n {} sluice train ", ranks) : "sluice train ";
@@ -415,7 +432,6 @@ class TrainCommand {
       text += " --set " + shell_quoted(change.knob + "=" + change.to);
     }
     if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
-    const std::int64_t steps = report.stopped ? config_.schedule.steps : report.last_step * 2;
     return text + fmt::format(" --steps {}", steps);
   }
 

@@ -6,6 +6,12 @@
 
 namespace sluice::plan {
 
+LrSchedule lr_schedule_of(const settings::RunConfig& config) {
+  const settings::ScheduleConfig& schedule = config.schedule;
+  return {config.update.lr, schedule.min_lr, schedule.warmup_steps,
+          schedule.schedule_steps > 0 ? schedule.schedule_steps : schedule.steps};
+}
+
 double learning_rate(const LrSchedule& schedule, std::int64_t step) {
   if (step < schedule.warmup_steps) {
     return schedule.peak * static_cast<double>(step + 1) /
