@@ -23,6 +23,7 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/plan/lr_schedule.h"
 #include "core/train/clock_offset.h"
 #include "core/train/divergence.h"
 #include "core/train/live_control.h"
@@ -396,10 +397,17 @@ class TrainCommand {
                arguments_.resume ? "Going on from" : "Writing",
                arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
                config_.files.state_directory) +
-           resharded_line();
+           next_rate_line() + resharded_line();
   }
 
   std::int64_t committed_step() const { return run_->store().committed().position.step; }
+
+  // A schedule may go on otherwise than it was begun.
+  std::string next_rate_line() const {
+    if (!arguments_.resume) return "";
+    return fmt::format("The learning rate of step {} is {:.4g}\n", committed_step() + 1,
+                       plan::learning_rate(plan::lr_schedule_of(config_), committed_step()));
+  }
 
   // Where the state was that of other ranks.
   std::string resharded_line() const {
@@ -412,11 +420,29 @@ class TrainCommand {
 
   GoingOn going_on(const train::TrainReport& report) const {
     if (!report.can_go_on()) return {};
-    return {resume_command(report.stopped ? config_.schedule.steps : 2 * report.last_step)};
+    if (report.stopped) return {resume_command({.steps = config_.schedule.steps}), ""};
+    const plan::FurtherSteps further = plan::further_steps(config_, report.last_step);
+    return {resume_command(further), schedule_words(further, report.last_step)};
+  }
+
+  // "": it goes on as it was begun.
+  std::string schedule_words(const plan::FurtherSteps& further, std::int64_t last_step) const {
+    if (further.schedule_steps == 0) return "";
+    if (!further.begins_anew) {
+      return fmt::format(
+          "The schedule has ended: the learning rate stays at min_lr={:.4g}, for which the command "
+          "below sets schedule_steps={}.",
+          further.next_lr, further.schedule_steps);
+    }
+    return fmt::format(
+        "The schedule has ended, and at a learning rate of 0 nothing is learnt. The command below "
+        "makes it longer, with schedule_steps={}: the rate rises again, to {:.4g} in step {}, so "
+        "the losses are not those of a run that was begun with so many steps.",
+        further.schedule_steps, further.next_lr, last_step + 1);
   }
 
   // All that was asked for this time.
-  std::string resume_command(std::int64_t steps) const {
+  std::string resume_command(const plan::FurtherSteps& further) const {
     const int ranks = ranks_->count();
     std::string text =
         ranks > 1 ? fmt::format("mpirun -n {} sluice train ", ranks) : "sluice train ";
@@ -424,7 +450,13 @@ class TrainCommand {
                                     : "--like " + shell_quoted(arguments_.like);
     text += " --resume";
     for (const std::string& setting : arguments_.overrides) {
-      if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
+      const bool is_replaced =
+          setting.starts_with("steps=") ||
+          (further.schedule_steps > 0 && setting.starts_with("schedule_steps="));
+      if (!is_replaced) text += " --set " + shell_quoted(setting);
+    }
+    if (further.schedule_steps > 0) {
+      text += fmt::format(" --set schedule_steps={}", further.schedule_steps);
     }
     if (!arguments_.sharding.empty()) text += " --shard " + shell_quoted(arguments_.sharding);
     // As it is now, whatever --at or somebody at the socket made of it.
@@ -432,7 +464,7 @@ class TrainCommand {
       text += " --set " + shell_quoted(change.knob + "=" + change.to);
     }
     if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
-    return text + fmt::format(" --steps {}", steps);
+    return text + fmt::format(" --steps {}", further.steps);
   }
 
   void say(const std::string& text) const {

@@ -192,6 +192,7 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
   }
+  if (!going_on.schedule.empty()) text += fmt::format("\n{}\n", going_on.schedule);
   text += fmt::format("\nLook:   sluice show {}\n", run.config().files.database);
   return text + going_on_text(going_on);
 }
@@ -251,6 +252,7 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["state_digest"] = digest;
   json["db"] = run.config().files.database;
   json["resume"] = going_on.command.empty() ? nullptr : nlohmann::ordered_json(going_on.command);
+  if (!going_on.schedule.empty()) json["schedule"] = going_on.schedule;
   json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
   json["mode"] = mode_line(run.config(), ModeClock::of_settings, hardware_of(run));

@@ -12,6 +12,7 @@ namespace sluice::cli {
 // The command that goes on with a run; empty: none can.
 struct GoingOn {
   std::string command;
+  std::string schedule;  // what it does to the learning rate, where that is not what was begun
 };
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,

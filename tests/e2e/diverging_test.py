@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+import shlex
 import sys
 
 from sluice_run import (committed_step, main, require, require_equal, require_words, sluice, test)
@@ -100,6 +101,29 @@ def rates_and_validations_are_in_the_record_and_in_what_is_made_of_it(place):
                 validation_every=2).done()
     require_equal([row["step"] for row in shown(run)["validations"]], [2, 4, 6, 8],
                   "validated steps after a resume")
+
+
+@test
+def the_command_to_go_on_with_says_what_becomes_of_the_schedule(place):
+    def proposed(*flags, **settings):
+        reply = place.train(*flags, **settings).done()
+        command = re.search(r"^Go on: +sluice (.*)$", reply.out.replace(" \\\n", ""), re.MULTILINE)
+        return words_of(reply.out), shlex.split(command.group(1))
+    text, command = proposed("--steps", 4, output="within", schedule_steps=100)
+    require("schedule" not in text.split("Look:")[0], f"a schedule that goes on: {text}")
+    require_equal(command[-2:], ["--steps", "8"], "command within the schedule")
+    text, command = proposed("--steps", 4, output="kept", schedule_steps=0, min_lr=1e-4)
+    require_words(text, ["The schedule has ended", "stays at min_lr=0.0001"], "the report")
+    require("schedule_steps=4" in command, f"command: {command}")
+    text, command = proposed("--steps", 4, output="longer", schedule_steps=0)
+    require_words(text, ["The schedule has ended", "rises again, to"], "the report")
+    require("schedule_steps=8" in command and "schedule_steps=0" not in command, f"{command}")
+    rate = re.search(r"rises again, to (\S+) in step 5", text).group(1)
+    reply = sluice(*command, cwd=place.path).done()
+    require_words(reply.out, [f"The learning rate of step 5 is {rate}"], "the resume")
+    steps = shown(place / "longer/run.db")["steps"]
+    require(math.isclose(steps[4]["lr"], float(rate), rel_tol=1e-3), f"{steps[4]}, {rate}")
+    require(steps[3]["lr"] == 0 and steps[7]["lr"] == 0, f"{steps}")
 
 
 if __name__ == "__main__":
