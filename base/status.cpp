@@ -22,6 +22,8 @@ const char* error_code_name(ErrorCode code) {
       return "corrupt";
     case ErrorCode::cancelled:
       return "cancelled";
+    case ErrorCode::diverged:
+      return "diverged";
     case ErrorCode::internal:
       return "internal";
   }

@@ -23,6 +23,7 @@ enum class ErrorCode {
   no_space,     // the file system is full
   corrupt,      // bytes are not what was written: cut, foreign or flipped
   cancelled,    // stopped because something else failed or the user asked
+  diverged,     // training came to numbers that are not finite, or changes no weight any more
   internal,     // a library failed in a way that has no better name
 };
 

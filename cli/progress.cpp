@@ -1,6 +1,8 @@
 #include "cli/progress.h"
 
+#include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
@@ -22,6 +24,7 @@ void Progress::on_step(const train::StepReport& report) {
   step_seconds_ = seen_count_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
   seen_count_ += 1;
   if (style_ == ProgressStyle::none) return;
+  tell_lost_loss(report);
   const bool is_last = report.step == report.steps;
   if (is_due() || seen_count_ == 1 || is_last) draw(report);
 }
@@ -40,6 +43,16 @@ void Progress::on_work(const char* what, std::int64_t done, std::int64_t count) 
                is_bar ? "\033[K" : "\n");
   std::fflush(stderr);
   work_is_drawn_ = is_bar;
+}
+
+// As soon as it is lost, since a run with a loss scale goes on for a while.
+void Progress::tell_lost_loss(const train::StepReport& report) {
+  const bool was_finite = std::exchange(loss_is_finite_, std::isfinite(report.loss));
+  if (loss_is_finite_ || !was_finite) return;
+  finish();
+  std::fprintf(stderr, "  step %lld: the loss is no longer finite%s\n",
+               static_cast<long long>(report.step),
+               report.skipped ? "; its gradients were not applied" : "");
 }
 
 void Progress::draw(const train::StepReport& report) {
@@ -65,11 +78,11 @@ void Progress::draw(const train::StepReport& report) {
   bar_is_drawn_ = true;
 }
 
-void Progress::on_validation(std::int64_t step, double loss) {
+void Progress::on_validation(const train::ValidationReport& report) {
   if (style_ == ProgressStyle::none) return;
   finish();
   std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token\n",
-               static_cast<long long>(step), loss);
+               static_cast<long long>(report.step), report.loss);
 }
 
 void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,

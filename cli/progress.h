@@ -17,8 +17,8 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   explicit Progress(ProgressStyle style) : style_(style) {}
 
   void on_step(const train::StepReport& report) override;
-  void on_validation(std::int64_t step, double loss) override;
   void on_work(const char* what, std::int64_t done, std::int64_t count) override;
+  void on_validation(const train::ValidationReport& report) override;
   // Those that somebody else asked for.
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;
@@ -32,6 +32,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   void draw(const train::StepReport& report);
   // Not more often than somebody reads it.
   bool is_due();
+  void tell_lost_loss(const train::StepReport& report);
 
   ProgressStyle style_;
   TimeNs last_draw_ns_ = 0;
@@ -41,6 +42,7 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   std::int64_t seen_count_ = 0;
   bool bar_is_drawn_ = false;
   bool work_is_drawn_ = false;  // in the bar's place
+  bool loss_is_finite_ = true;  // of the last step
 };
 
 }  // namespace sluice::cli

@@ -29,9 +29,9 @@ Result<std::map<std::string, std::string>> values_at_end(const std::string& data
 
 }  // namespace
 
-void KnobRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
-                                    std::span<const settings::KnobChange> changes,
-                                    const train::AskedChange* asked) {
+void RunRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
+                                   std::span<const settings::KnobChange> changes,
+                                   const train::AskedChange* asked) {
   std::vector<rundb::KnobChangeRow> rows;
   for (const settings::KnobChange& change : changes) {
     rows.push_back({ts, step, change.knob, change.from, change.to,
@@ -68,6 +68,12 @@ std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& r
                     now.late_ns - then.late_ns});
   }
   return rows;
+}
+
+// Steps count from 0 in the database.
+void RunRecorder::on_validation(const train::ValidationReport& report) {
+  collector_.add(rundb::ValidationRow{
+      .ts = report.ts, .step_id = report.step - 1, .loss = report.loss, .tokens = report.tokens});
 }
 
 RunHardware hardware_of(const train::TrainingRun& run) {

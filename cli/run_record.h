@@ -1,6 +1,7 @@
 #pragma once
 // What a command that records a run adds to its database besides what the rings bring: changes of
-// knobs when they take effect, and at the end what each step's time was spent on.
+// knobs when they take effect, losses of validations, and at the end what each step's time was
+// spent on.
 //
 // Thread contract: main thread.
 
@@ -16,14 +17,15 @@
 
 namespace sluice::cli {
 
-// Writes changes of knobs into the run's database, each with the mode that the run has from then
-// on.
-class KnobRecorder final : public train::TrainObserver {
+// Writes losses of validations and changes of knobs into the run's database, each of these with the
+// mode that the run has from then on.
+class RunRecorder final : public train::TrainObserver {
  public:
-  KnobRecorder(const train::TrainingRun& run, collect::Collector& collector)
+  RunRecorder(const train::TrainingRun& run, collect::Collector& collector)
       : run_(run), collector_(collector) {}
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const train::AskedChange* asked) override;
+  void on_validation(const train::ValidationReport& report) override;
 
  private:
   const train::TrainingRun& run_;

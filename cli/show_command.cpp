@@ -39,6 +39,7 @@ struct ShowArguments {
 struct Shown {
   std::vector<rundb::MetaRow> meta;
   std::vector<rundb::StepRow> steps;
+  std::vector<rundb::ValidationRow> validations;
   std::vector<rundb::SpanTotals> spans;
   std::vector<rundb::LinkTotals> links;
   std::vector<analyze::LayerWaits> waits;  // for activations
@@ -69,6 +70,7 @@ Result<Shown> read_run(const ShowArguments& arguments, const std::string& databa
   Shown shown;
   ASSIGN_OR_RETURN(shown.meta, reader->meta());
   ASSIGN_OR_RETURN(shown.steps, reader->steps());
+  ASSIGN_OR_RETURN(shown.validations, reader->validations());
   ASSIGN_OR_RETURN(shown.spans, reader->span_totals());
   ASSIGN_OR_RETURN(shown.links, reader->link_totals());
   ASSIGN_OR_RETURN(shown.losses, reader->losses());
@@ -162,18 +164,37 @@ void print_losses(const Shown& shown, int columns) {
 // A simulated step has no loss.
 std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
+// A simulated step has no learning rate.
+std::string rate(double lr) { return std::isnan(lr) ? "-" : fmt::format("{:.3g}", lr); }
+
+// As many as steps are listed, the last ones.
+void print_validations(const Shown& shown, std::int64_t last, int columns) {
+  const auto count = std::ssize(shown.validations);
+  std::string losses;
+  for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
+    const rundb::ValidationRow& row = shown.validations[static_cast<std::size_t>(i)];
+    losses += fmt::format("{}{} (step {})", losses.empty() ? "" : ", ", figure(row.loss),
+                          row.step_id + 1);
+  }
+  if (losses.empty()) return;
+  print_lines("  " + wrapped("Validation loss: " + losses, columns - 2, "    "));
+}
+
 void print_steps(const Shown& shown, std::int64_t last, int columns) {
   if (shown.steps.empty()) {
     print("\nNo step has ended.\n");
     return;
   }
   const bool is_wide = columns >= 50;
-  print("\n  step      loss{}      time   tokens/s\n", is_wide ? "   grad norm" : "");
+  const bool has_rates = columns >= 64;
+  print("\n  step      loss{}{}      time   tokens/s\n", is_wide ? "   grad norm" : "",
+        has_rates ? "        lr" : "");
   const auto count = static_cast<std::int64_t>(shown.steps.size());
   for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
     const rundb::StepRow& step = shown.steps[static_cast<std::size_t>(i)];
-    print("  {:>4}  {:>8}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
-          is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "", format_duration(step.dur),
+    print("  {:>4}  {:>8}{}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
+          is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "",
+          has_rates ? fmt::format("  {:>8}", rate(step.lr)) : "", format_duration(step.dur),
           format_count(static_cast<double>(step.tokens) * 1e9 /
                        static_cast<double>(std::max<TimeNs>(1, step.dur))),
           step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
@@ -411,6 +432,7 @@ void print_text(const Shown& shown, std::int64_t last) {
   if (!stretches.empty()) print_lines("\n" + stretches);
   print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
+  print_validations(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
   print_placement(shown, columns);
@@ -481,11 +503,19 @@ void print_json(const Shown& shown) {
                              {"dur", step.dur},
                              {"loss", step.loss},
                              {"grad_norm", step.grad_norm},
+                             {"loss_scale", step.loss_scale},
+                             {"lr", step.lr},
                              {"tokens", step.tokens},
                              {"skipped", step.skipped}});
     const auto shares = shown.shares.find(step.id);
     if (shares == shown.shares.end()) continue;
     json["steps"].back()["share"] = shares_json(shares->second);
+  }
+  json["skipped_steps"] = shown.analysis.skipped_count;
+  json["validations"] = nlohmann::ordered_json::array();
+  for (const rundb::ValidationRow& row : shown.validations) {
+    json["validations"].push_back(
+        {{"step", row.step_id + 1}, {"loss", row.loss}, {"tokens", row.tokens}});
   }
   json["stages"] = nlohmann::ordered_json::array();
   for (const rundb::SpanTotals& span : shown.spans) {

@@ -26,7 +26,9 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/gpt2/gpt2.h"
+#include "core/plan/lr_schedule.h"
 #include "core/train/clock_offset.h"
+#include "core/train/divergence.h"
 #include "core/train/live_control.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
@@ -319,7 +321,7 @@ class TrainCommand {
                                                     : ProgressStyle::lines);
     const TimeNs start_ns = run_->runtime().now_ns();
     train::TrainHooks hooks{{&progress}, {&progress}};
-    std::optional<KnobRecorder> recorder;
+    std::optional<RunRecorder> recorder;
     if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
     std::optional<LatenessRecorder> lateness;
     if (collector_ && run_->emulated_clock() != nullptr) {
@@ -351,10 +353,21 @@ class TrainCommand {
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
     } else if (is_told()) {
-      const std::string text = train_report_text(*run_, *report, dur_ns, resume_command(*report));
+      const std::string text = train_report_text(*run_, *report, dur_ns, going_on(*report));
       print_lines(fitted(text, terminal_columns()));
     }
-    return ok_status();
+    return report->can_go_on() ? ok_status() : Status(ruined(*report));
+  }
+
+  // It came to its last step, or was stopped, with weights that are good for nothing.
+  Error ruined(const train::TrainReport& report) const {
+    return train::diverged(
+        {.why = fmt::format("no further step can help after step {}", report.last_step),
+         .loss = report.last_loss(),
+         .precision = config_.arithmetic.precision,
+         .weights_step = report.last_step,
+         .committed_step = report.last_step,
+         .snapshot = train::newest_snapshot_before(config_.files.output, report.last_step)});
   }
 
   // It is told of operations as long as the run has any.
@@ -378,7 +391,7 @@ class TrainCommand {
 
   Status make_json(const train::TrainReport& report) {
     ASSIGN_OR_RETURN(const std::string digest, state_digest());
-    json_ = train_report_json(*run_, report, digest, resume_command(report));
+    json_ = train_report_json(*run_, report, digest, going_on(report));
     return ok_status();
   }
 
@@ -409,9 +422,8 @@ class TrainCommand {
         log_warning("the database has no verdicts: " + judged.error().message());
       }
     }
-    if (!trained.ok()) return how_it_stopped(trained.error());
-    if (arguments_.json && is_told()) print_lines(json_ + "\n");
-    return ok_status();
+    if (!json_.empty() && is_told()) print_lines(json_ + "\n");
+    return trained.ok() ? ok_status() : how_it_stopped(trained.error());
   }
 
   // With what there is to go on from, if that is still there.
@@ -420,21 +432,31 @@ class TrainCommand {
     if (run_->store().committed().subgroups.empty()) {
       return error.with_context("nothing is committed yet; begin again, without --resume");
     }
-    return error.with_context(
-        fmt::format("the run stopped; step {} is committed in {} (go on with --resume)",
-                    run_->store().committed().position.step, config_.files.state_directory));
+    // A run that has diverged says itself whether a resume can help.
+    const bool can_resume = error.code() != ErrorCode::diverged;
+    return error.with_context(fmt::format("the run stopped; step {} is committed in {}{}",
+                                          committed_step(), config_.files.state_directory,
+                                          can_resume ? " (go on with --resume)" : ""));
   }
 
   std::string header() const {
-    return fmt::format("{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
-                       format_count(static_cast<double>(run_->layout().parameter_count)),
-                       mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
-                       arguments_.resume ? "Going on from" : "Writing",
-                       arguments_.resume
-                           ? fmt::format("step {}", run_->store().committed().position.step)
-                           : "the initial state",
-                       config_.files.state_directory) +
-           resharded_line();
+    return fmt::format(
+               "{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
+               format_count(static_cast<double>(run_->layout().parameter_count)),
+               mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
+               arguments_.resume ? "Going on from" : "Writing",
+               arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
+               config_.files.state_directory) +
+           next_rate_line() + resharded_line();
+  }
+
+  std::int64_t committed_step() const { return run_->store().committed().position.step; }
+
+  // A schedule may go on otherwise than it was begun.
+  std::string next_rate_line() const {
+    if (!arguments_.resume) return "";
+    return fmt::format("The learning rate of step {} is {:.4g}\n", committed_step() + 1,
+                       plan::learning_rate(plan::lr_schedule_of(config_), committed_step()));
   }
 
   // Where the state was that of other ranks.
@@ -446,14 +468,43 @@ class TrainCommand {
                        ranks_->count(), ranks_->count() == 1 ? "rank" : "ranks");
   }
 
-  // All that was asked for this time; a run that is through gets as many steps again.
-  std::string resume_command(const train::TrainReport& report) const {
+  GoingOn going_on(const train::TrainReport& report) const {
+    if (!report.can_go_on()) return {};
+    if (report.stopped) return {resume_command({.steps = config_.schedule.steps}), ""};
+    const plan::FurtherSteps further = plan::further_steps(config_, report.last_step);
+    return {resume_command(further), schedule_words(further, report.last_step)};
+  }
+
+  // "": it goes on as it was begun.
+  std::string schedule_words(const plan::FurtherSteps& further, std::int64_t last_step) const {
+    if (further.schedule_steps == 0) return "";
+    if (!further.begins_anew) {
+      return fmt::format(
+          "The schedule has ended: the learning rate stays at min_lr={:.4g}, for which the command "
+          "below sets schedule_steps={}.",
+          further.next_lr, further.schedule_steps);
+    }
+    return fmt::format(
+        "The schedule has ended, and at a learning rate of 0 nothing is learnt. The command below "
+        "makes it longer, with schedule_steps={}: the rate rises again, to {:.4g} in step {}, so "
+        "the losses are not those of a run that was begun with so many steps.",
+        further.schedule_steps, further.next_lr, last_step + 1);
+  }
+
+  // All that was asked for this time.
+  std::string resume_command(const plan::FurtherSteps& further) const {
     std::string text = program_of_ranks(ranks_->count()) + " train ";
     text += arguments_.like.empty() ? shell_quoted(arguments_.run_path)
                                     : "--like " + shell_quoted(arguments_.like);
     text += " --resume";
     for (const std::string& setting : arguments_.overrides) {
-      if (!setting.starts_with("steps=")) text += " --set " + shell_quoted(setting);
+      const bool is_replaced =
+          setting.starts_with("steps=") ||
+          (further.schedule_steps > 0 && setting.starts_with("schedule_steps="));
+      if (!is_replaced) text += " --set " + shell_quoted(setting);
+    }
+    if (further.schedule_steps > 0) {
+      text += fmt::format(" --set schedule_steps={}", further.schedule_steps);
     }
     if (!arguments_.sharding.empty()) text += " --shard " + shell_quoted(arguments_.sharding);
     // As it is now, whatever --at or somebody at the socket made of it.
@@ -461,8 +512,7 @@ class TrainCommand {
       text += " --set " + shell_quoted(change.knob + "=" + change.to);
     }
     if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
-    const std::int64_t steps = report.stopped ? config_.schedule.steps : report.last_step * 2;
-    return text + fmt::format(" --steps {}", steps);
+    return text + fmt::format(" --steps {}", further.steps);
   }
 
   void say(const std::string& text) const {

@@ -1,5 +1,6 @@
 #include "cli/train_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/escaped_text.h"
@@ -155,17 +156,36 @@ std::string overlap_text(train::TrainingRun& run, const train::TrainReport& repo
   return text;
 }
 
+// A NaN has a sign that means nothing.
+std::string loss_text(double loss) {
+  return std::isnan(loss) ? "nan" : fmt::format("{:.3f}", loss);
+}
+
+std::string skipped_text(const train::TrainReport& report) {
+  if (report.skipped_count == 0) return "";
+  const bool is_all = report.skipped_count == std::ssize(report.losses);
+  return fmt::format("Skipped for overflow: {} of {} steps{}; the loss scale is {}.\n",
+                     format_whole(report.skipped_count), format_whole(std::ssize(report.losses)),
+                     is_all ? ", so nothing was learnt" : "", report.loss_scale);
+}
+
+std::string going_on_text(const GoingOn& going_on) {
+  if (going_on.command.empty()) return "";
+  return fmt::format("Go on:  {}", command_lines(going_on.command, terminal_columns(), 8));
+}
+
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
-                              TimeNs dur_ns, const std::string& resume_command) {
+                              TimeNs dur_ns, const GoingOn& going_on) {
   std::string text = fmt::format(
-      "\n{}: steps {} to {} in {}. Loss {:.3f} -> {:.3f} nats a token{}.\n"
-      "Committed step {} in {}.\n\n",
+      "\n{}: steps {} to {} in {}. Loss {} -> {} nats a token{}.\n"
+      "Committed step {} in {}.\n{}\n",
       report.stopped ? "Stopped" : "Done", report.first_step + 1, report.last_step,
-      format_duration(dur_ns), report.losses.front(), report.losses.back(),
-      report.validation_loss ? fmt::format(" (validation {:.3f})", *report.validation_loss) : "",
-      report.last_step, run.config().files.state_directory);
+      format_duration(dur_ns), loss_text(report.losses.front()), loss_text(report.losses.back()),
+      report.validation_loss ? fmt::format(" (validation {})", loss_text(*report.validation_loss))
+                             : "",
+      report.last_step, run.config().files.state_directory, skipped_text(report));
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
   text +=
       fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings, hardware_of(run)));
@@ -188,21 +208,22 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
   }
+  if (!going_on.schedule.empty()) text += fmt::format("\n{}\n", going_on.schedule);
   const std::string show =
       fmt::format("{} show {}", program(), shell_quoted(run.config().files.database));
-  text += fmt::format("\nLook:   {}Go on:  {}", command_lines(show, terminal_columns(), 8),
-                      command_lines(resume_command, terminal_columns(), 8));
-  return text;
+  text += fmt::format("\nLook:   {}", command_lines(show, terminal_columns(), 8));
+  return text + going_on_text(going_on);
 }
 
 std::string train_report_json(train::TrainingRun& run, const train::TrainReport& report,
-                              const std::string& digest, const std::string& resume_command) {
+                              const std::string& digest, const GoingOn& going_on) {
   const auto steps = static_cast<std::int64_t>(report.losses.size());
   nlohmann::ordered_json json;
   json["steps"] = report.last_step;
   json["first_step"] = report.first_step;
   json["stopped"] = report.stopped;
   json["losses"] = report.losses;
+  json["skipped_steps"] = report.skipped_count;
   json["seconds"] = {{"forward", report.forward_seconds},
                      {"backward", report.backward_seconds},
                      {"update", report.update_seconds},
@@ -249,7 +270,8 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
   json["state_digest"] = digest;
   json["db"] = run.config().files.database;
-  json["resume"] = resume_command;
+  json["resume"] = going_on.command.empty() ? nullptr : nlohmann::ordered_json(going_on.command);
+  if (!going_on.schedule.empty()) json["schedule"] = going_on.schedule;
   json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
   json["mode"] = mode_line(run.config(), ModeClock::of_settings, hardware_of(run));

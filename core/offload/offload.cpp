@@ -87,19 +87,16 @@ std::int32_t Offload::clipped_count() const {
   return clip ? clip->clipped_count() : 0;
 }
 
-runtime::Task<Status> Offload::require_finite() {
-  const std::optional<NormPlan::Place> place = this_update().clip->not_finite();
-  if (!place) co_return ok_status();
+runtime::Task<Status> Offload::refuse_step() {
   Status started = co_await this_update().starts.join();
   CO_RETURN_IF_ERROR(started);
+  std::optional<NormPlan::Place> place;
+  if (this_update().clip) place = this_update().clip->not_finite();
   const Error error = make_error(
-      ErrorCode::internal,
-      "the gradients of step {} are not finite (layer {}, subgroup {}). overlap=local updates "
-      "subgroups before all gradients are known, so there is no step to skip: the run ends at its "
-      "last commit, step {}. bf16 has no loss scale to lower: try a smaller lr or more "
-      "warmup_steps",
-      this_update().step + 1, parts_.layout.layer(place->layer).name, index_of(place->subgroup),
-      parts_.versions.committed_step());
+      ErrorCode::diverged, "the gradients of step {} are not finite{}", this_update().step + 1,
+      place ? fmt::format(" (layer {}, subgroup {})", parts_.layout.layer(place->layer).name,
+                          index_of(place->subgroup))
+            : "");
   parts_.runtime.fail(error);
   co_return error;
 }

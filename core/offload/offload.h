@@ -90,11 +90,12 @@ class Offload {
   runtime::Task<Status> gradients_sent();
   // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
   optimizer::GradientStats gradient_stats() const { return updates_[this_].gradient_stats(); }
-  // overlap=local, after gradients_sent(). Subgroups that are clipped:
+  // overlap=local, after gradients_sent(): subgroups that are clipped.
   std::int32_t clipped_count() const;
-  // And where gradients are not finite: waits for the step before to be committed, if it was to be,
-  // and fails with the layer and the subgroup.
-  runtime::Task<Status> require_finite();
+  // Where gradients are not finite and no step can be skipped: waits for the step before to be
+  // committed, if it was to be, and fails with ErrorCode::diverged; with overlap=local it names the
+  // layer and the subgroup.
+  runtime::Task<Status> refuse_step();
   // With gradient_work=accelerator, before a layer's send_gradient(): what the accelerator has
   // found (core/train/gradient_work.h). Its block sums, or those of the ranks that have them
   // (core/train/shard_traffic.h), have come into block_sums(),

@@ -98,6 +98,7 @@ struct ScheduleConfig {
 struct ArithmeticConfig {
   Float16Kind precision = Float16Kind::bf16;
   double max_grad_norm = 1.0;                // 0: no clipping
+  std::int64_t max_skipped_steps = 10;       // in a row, with nothing left that could help (fp16)
   model::LayerActivations activations;       // keep
   std::int64_t activation_buffer_bytes = 0;  // 0: twice the widest layer's
   std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory

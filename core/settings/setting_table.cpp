@@ -116,6 +116,12 @@ const Setting kSettings[] = {
      "", "Loss scale of the first step (fp16 only)."},
     {"loss_scale_growth_interval", "arithmetic", integer, AT(loss_scale.growth_interval),
      between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
+    {"min_loss_scale", "arithmetic", number, AT(loss_scale.smallest), between(1e-9, 65536), "",
+     "The loss scale falls no further than to this (fp16 only)."},
+    {"max_skipped_steps", "arithmetic", integer, AT(arithmetic.max_skipped_steps), between(1, 1e9),
+     "steps",
+     "So many steps in a row that are skipped for overflow end the run where no loss scale helps: "
+     "it is at its smallest, or the loss itself is not finite (fp16 only)."},
     {"activations", "arithmetic", layers, AT(arithmetic.activations), kNone, "",
      "What forward computes for backward: keep it, recompute it layer by layer, offload it to the "
      "drives, or offload_inputs: only the input of each layer, which is recomputed from there. A "

@@ -16,7 +16,7 @@ record::StepRecord step_record(const plan::RunPlan& plan, const train::StepOutco
   step.ts = outcome.start_ns;
   step.dur = outcome.end_ns - outcome.start_ns;
   step.tokens = batch.batch * batch.sequence * batch.grad_accum_steps;
-  step.loss = step.grad_norm = step.loss_scale = std::numeric_limits<double>::quiet_NaN();
+  step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
   return step;
 }
 

@@ -32,6 +32,8 @@ struct StepPlan {
   int rank_count = 1;
   std::int64_t sample_count = 0;  // of the text, over all micro-steps and ranks
 
+  // Where gradients are not finite: fp16 has a loss scale to lower, bf16 has nothing to try.
+  bool can_skip() const { return precision == Float16Kind::fp16; }
   // What backward multiplies the loss by.
   double gradient_scale() const { return position.loss_scale / (micro_step_count * rank_count); }
 };

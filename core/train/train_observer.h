@@ -29,6 +29,14 @@ struct StepReport {
   TimeNs total_ns = 0;
 };
 
+// The loss of the text that is held out, with the weights of a step.
+struct ValidationReport {
+  std::int64_t step = 0;  // behind it; 1 = the first
+  TimeNs ts = 0;          // when it was known
+  double loss = 0;        // mean over the tokens
+  std::int64_t tokens = 0;
+};
+
 // A commit that is kept as files of its own.
 struct KeptSnapshot {
   std::string path;  // the folder: a state_dir to resume from
@@ -47,7 +55,7 @@ class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
   virtual void on_step(const StepReport& /*report*/) {}
-  virtual void on_validation(std::int64_t /*step*/, double /*loss*/) {}
+  virtual void on_validation(const ValidationReport& /*report*/) {}
   // Within what may take minutes between two steps: `done` of `count` of it.
   virtual void on_work(const char* /*what*/, std::int64_t /*done*/, std::int64_t /*count*/) {}
   virtual void on_snapshot(const Result<KeptSnapshot>& /*kept*/) {}

@@ -1,6 +1,7 @@
 #include "core/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 
@@ -9,6 +10,7 @@
 #include "core/control/superseded.h"
 #include "core/plan/lr_schedule.h"
 #include "core/plan/model_options.h"
+#include "core/train/divergence.h"
 
 namespace sluice::train {
 namespace {
@@ -27,9 +29,8 @@ class Trainer {
         hooks_(hooks),
         knobs_(config_, changes),
         position_(run.store().committed().position),
-        lr_schedule_{config_.update.lr, config_.schedule.min_lr, config_.schedule.warmup_steps,
-                     config_.schedule.schedule_steps > 0 ? config_.schedule.schedule_steps
-                                                         : config_.schedule.steps} {}
+        skipped_(config_, position_.step),
+        lr_schedule_(plan::lr_schedule_of(config_)) {}
 
   Result<TrainReport> train();
 
@@ -52,6 +53,7 @@ class Trainer {
   void tell_of(std::span<const settings::KnobChange> changes, std::span<const AskedChange> asked);
   Status take_step();
   StepPlan step_plan() const;
+  Error given_up(const std::string& why, std::int64_t weights_step, double loss);
   Status set_batches();
   Result<double> mean_loss() const;
   void report_step(const StepPlan& plan, const StepOutcome& outcome, double loss);
@@ -75,6 +77,7 @@ class Trainer {
   const TrainHooks& hooks_;
   KnobSchedule knobs_;
   state::TrainingPosition position_;
+  SkippedSteps skipped_;
   plan::LrSchedule lr_schedule_;
   TrainReport report_;
   bool stop_is_asked_ = false;
@@ -315,23 +318,31 @@ Status Trainer::take_step() {
   RETURN_IF_ERROR(set_batches());
   const StepPlan plan = step_plan();
   StepOutcome outcome;
-  RETURN_IF_ERROR(run_.runtime().run(training_step(run_.step_context(), plan, outcome)));
+  const Status stepped = run_.runtime().run(training_step(run_.step_context(), plan, outcome));
+  const bool is_refused = !stepped.ok() && stepped.error().code() == ErrorCode::diverged;
+  if (!stepped.ok() && !is_refused) return stepped;
   ASSIGN_OR_RETURN(const double loss, mean_loss());
   report_step(plan, outcome, loss);
+  if (is_refused) return given_up(stepped.error().message(), position_.step, loss);
   position_ = outcome.position;
   if (report_.losses.size() == 1) {  // all of a step has been seen: later ones take no memory
     RETURN_IF_ERROR(settle());
     runtime::reserve_frames();
   }
-  if (config_.arithmetic.precision == Float16Kind::bf16 && !outcome.gradients.finite) {
-    RETURN_IF_ERROR(commit());
-    return make_error(
-        ErrorCode::internal,
-        "the gradients of step {} are not finite (loss {}); bf16 has no loss scale to "
-        "lower: try a smaller lr or more warmup_steps. Committed: step {}",
-        position_.step, loss, position_.step);
-  }
-  return ok_status();
+  const std::string why_over = skipped_.why_over();
+  if (why_over.empty()) return ok_status();
+  RETURN_IF_ERROR(settle());
+  return given_up(why_over, skipped_.applied_step(), loss);
+}
+
+// Nothing more is committed: what is may be all that is still good.
+Error Trainer::given_up(const std::string& why, std::int64_t weights_step, double loss) {
+  return diverged({.why = why,
+                   .loss = loss,
+                   .precision = config_.arithmetic.precision,
+                   .weights_step = weights_step,
+                   .committed_step = run_.store().committed().position.step,
+                   .snapshot = newest_snapshot_before(config_.files.output, weights_step)});
 }
 
 void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, double loss) {
@@ -348,6 +359,7 @@ void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, doub
   step.backward_ns = outcome.backward_ns();
   step.update_ns = outcome.update_ns();
   step.total_ns = outcome.total_ns();
+  skipped_.note(step);
   report_.losses.push_back(loss);
   report_.ahead_count += outcome.ahead_count;
   report_.refuted_count += outcome.refuted_count;
@@ -373,11 +385,14 @@ void Trainer::record_step(const StepReport& step, TimeNs start_ns) {
   record.loss = step.loss;
   record.grad_norm = step.grad_norm;
   record.loss_scale = step.loss_scale;
+  record.lr = step.lr;
   run_.recording()->record_step(record);
 }
 
 void Trainer::finish_report() {
   report_.last_step = position_.step;
+  report_.skipped_count = skipped_.count();
+  report_.loss_scale = position_.loss_scale;
   report_.link_bytes = run_.bytes().links();
   runtime::add(report_.link_bytes, bytes_before_, -1);
   const auto count = static_cast<double>(std::max<std::size_t>(1, report_.losses.size()));
@@ -425,9 +440,12 @@ Status Trainer::validate() {
     tell_of_work("validation, batch", batch + 1, count);
   }
   report_.validation_loss = sum / static_cast<double>(count);
-  for (TrainObserver* observer : hooks_.observers) {
-    observer->on_validation(position_.step, *report_.validation_loss);
-  }
+  report_.validation_step = position_.step;
+  const ValidationReport report{.step = position_.step,
+                                .ts = run_.runtime().now_ns(),
+                                .loss = *report_.validation_loss,
+                                .tokens = count * config_.batch.batch * config_.batch.sequence};
+  for (TrainObserver* observer : hooks_.observers) observer->on_validation(report);
   return ok_status();
 }
 
@@ -489,6 +507,13 @@ Status Trainer::write_some(model::TextWriter& text) {
 }
 
 }  // namespace
+
+double TrainReport::last_loss() const {
+  if (validation_loss && validation_step == last_step) return *validation_loss;
+  return losses.empty() ? 0 : losses.back();
+}
+
+bool TrainReport::can_go_on() const { return std::isfinite(last_loss()); }
 
 Result<TrainReport> train(TrainingRun& run, const TrainHooks& hooks,
                           std::span<const PlannedChange> changes) {

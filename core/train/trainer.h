@@ -17,10 +17,13 @@ namespace sluice::train {
 struct TrainReport {
   std::int64_t first_step = 0;  // steps already done when this run began
   std::int64_t last_step = 0;
-  bool stopped = false;        // because somebody asked for it
-  bool knobs_changed = false;  // between its steps: the means are of different settings
-  std::vector<double> losses;  // one a step of this run
+  bool stopped = false;            // because somebody asked for it
+  bool knobs_changed = false;      // between its steps: the means are of different settings
+  std::vector<double> losses;      // one a step of this run
+  std::int64_t skipped_count = 0;  // of them, for overflow
+  double loss_scale = 1;           // of the next step
   std::optional<double> validation_loss;
+  std::int64_t validation_step = 0;  // behind which that was
   std::optional<std::string> sample;
   std::vector<std::string> left_out;  // of what is only for people, since somebody asked to stop
   double forward_seconds = 0;         // means a step
@@ -36,6 +39,11 @@ struct TrainReport {
   std::int64_t clipped_count = 0;
   std::int64_t clipped_step_count = 0;         // steps with any
   std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
+
+  // What the last weights give: the loss of a validation behind the last step, or of that step.
+  double last_loss() const;
+  // False: it is not finite, and further steps change nothing of that.
+  bool can_go_on() const;
 };
 
 // Trains until config.schedule.steps are committed. A failure leaves the last commit intact.

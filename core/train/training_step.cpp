@@ -28,7 +28,6 @@ class TrainingStep {
   runtime::Task<Status> backward_one(LayerId layer, int micro_step,
                                      const model::LayerGradient& into, int gradient);
   offload::UpdateAhead update_ahead() const;
-  bool is_local() const { return context_.offload.options().overlap == offload::Overlap::local; }
   void note_speculation(const offload::StepDecision& decision);
   GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
@@ -65,13 +64,13 @@ runtime::Task<Status> TrainingStep::run() {
   CO_RETURN_IF_ERROR(backwarded);
   Status sent = co_await offload.gradients_sent();
   CO_RETURN_IF_ERROR(sent);
-  outcome_.backward_end_ns = now_ns();
-  if (is_local()) {
-    Status finite = co_await offload.require_finite();
-    CO_RETURN_IF_ERROR(finite);
+  outcome_.backward_end_ns = outcome_.end_ns = now_ns();
+  outcome_.gradients = summary();
+  if (!outcome_.gradients.finite && !plan_.can_skip()) {
+    Status refused = co_await offload.refuse_step();
+    co_return refused;
   }
 
-  outcome_.gradients = summary();
   const offload::StepDecision decision =
       decide(plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
   outcome_.position = position_after(plan_, outcome_.gradients);

@@ -72,7 +72,8 @@ runtime::Operation layer_operation(const StepContext& context, runtime::Stage st
                                    TimeNs dur_ns);
 
 // `outcome` is filled in as the step goes. After a failure nothing of the step is under way, and
-// the last commit stands.
+// the last commit stands. ErrorCode::diverged: its gradients are not finite, and nothing of it was
+// applied or will be committed; the outcome has its gradients and its times up to there.
 runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
                                     StepOutcome& outcome);
 

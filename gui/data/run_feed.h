@@ -34,6 +34,7 @@ namespace sluice::gui {
 struct RunSnapshot {
   std::shared_ptr<const RunFacts> facts;  // null: nothing could be read yet
   std::shared_ptr<const std::vector<rundb::StepRow>> steps;
+  std::shared_ptr<const std::vector<rundb::ValidationRow>> validations;
   std::shared_ptr<const Counters> counters;
   TimeNs begin_ts = 0;  // of all that is recorded
   TimeNs end_ts = 0;

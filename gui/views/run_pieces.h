@@ -53,6 +53,7 @@ struct RunPieces {
   bool has_facts() const { return run != nullptr && run->facts != nullptr; }
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
+  const std::vector<rundb::ValidationRow>& validations() const { return *run->validations; }
   // What was lost, as far as has been looked: the counts at once, rows with the verdict.
   analyze::Answer losses() const {
     const bool has_looked = verdict != nullptr && !verdict->analysis.answers.empty();

@@ -37,6 +37,20 @@ StepCurve curve_of(const std::vector<rundb::StepRow>& steps, ValueOf&& value_of)
   return thinned(std::move(curve), kPointsMax);
 }
 
+void add_validations(const std::vector<rundb::ValidationRow>& rows, StepCurve& curve) {
+  for (const rundb::ValidationRow& row : rows) {
+    if (!std::isfinite(row.loss)) continue;
+    curve.second_steps.push_back(static_cast<double>(row.step_id + 1));
+    curve.second_values.push_back(row.loss);
+  }
+}
+
+const rundb::ValidationRow* validation_of(const std::vector<rundb::ValidationRow>& rows,
+                                          std::int64_t step_id) {
+  const auto found = std::ranges::lower_bound(rows, step_id, {}, &rundb::ValidationRow::step_id);
+  return found == rows.end() || found->step_id != step_id ? nullptr : &*found;
+}
+
 struct Unit {
   const char* name;
   double ns;
@@ -53,7 +67,7 @@ Unit unit_of(const std::vector<rundb::StepRow>& steps) {
 
 StepsView::StepsView(const RunPieces& pieces, TimelineState& timeline, Foreground& foreground)
     : View(words::kSteps), pieces_(pieces), timeline_(timeline), foreground_(foreground) {}
-const char* StepsView::help() const { return "Time and loss of every step"; }
+const char* StepsView::help() const { return "Time, loss and learning rate of every step"; }
 
 void StepsView::draw_content() {
   const std::vector<rundb::StepRow>& steps = pieces_.steps();
@@ -62,38 +76,64 @@ void StepsView::draw_content() {
     draw_empty("No step has ended.");
     return;
   }
-  if (steps.data() != shown_of_ || steps.size() != shown_count_) {
-    shown_of_ = steps.data();
-    shown_count_ = steps.size();
-    const double ns = unit_of(steps).ns;
-    times_ =
-        curve_of(steps, [ns](const rundb::StepRow& s) { return static_cast<double>(s.dur) / ns; });
-    losses_ = curve_of(steps, [](const rundb::StepRow& s) { return s.loss; });
-  }
+  make_curves();
   const std::vector<StepMark> marks = marks_of(pieces_.facts());
   const StepAxis axis{static_cast<double>(steps.front().id + 1),
                       static_cast<double>(steps.back().id + 1)};
-  const bool has_losses = !losses_.steps.empty();
+  const bool has_rates = !rates_.steps.empty();
+  const float parts = has_rates ? 2.6F : 2;  // the rate's curve is flatter
   const float room = ImGui::GetContentRegionAvail().y;
   const float title = ImGui::GetTextLineHeightWithSpacing() + px(4);
-  const float height = std::max(px(70), room / 2 - title - px(7));
+  const float height = std::max(px(70), (room - (has_rates ? title : 0)) / parts - title - px(7));
   double number = 0;
   draw_title("Step time", fmt::format("{} a step", unit_of(steps).name));
   if (draw_step_curve({.id = "##time", .size = {-1, height}, .axis = axis, .begins_at_zero = true},
                       times_, marks, &number)) {
     draw_step_tip(number);
   }
-  draw_title("Loss", has_losses ? "nats a token" : "");
-  if (!has_losses) {
+  draw_losses({.id = "##loss", .size = {-1, height}, .axis = axis}, marks);
+  if (!has_rates) return;
+  draw_title("Learning rate");
+  if (draw_step_curve({.id = "##rate",
+                       .size = {-1, std::max(px(60), height * 0.6F)},
+                       .axis = axis,
+                       .begins_at_zero = true},
+                      rates_, marks, &number)) {
+    draw_step_tip(number);
+  }
+}
+
+void StepsView::make_curves() {
+  const std::vector<rundb::StepRow>& steps = pieces_.steps();
+  const std::vector<rundb::ValidationRow>& validations = pieces_.validations();
+  if (steps.data() == shown_of_ && steps.size() == shown_count_ &&
+      validations.data() == shown_validations_) {
+    return;
+  }
+  shown_of_ = steps.data();
+  shown_count_ = steps.size();
+  shown_validations_ = validations.data();
+  const double ns = unit_of(steps).ns;
+  times_ =
+      curve_of(steps, [ns](const rundb::StepRow& s) { return static_cast<double>(s.dur) / ns; });
+  losses_ = curve_of(steps, [](const rundb::StepRow& s) { return s.loss; });
+  add_validations(validations, losses_);
+  rates_ = curve_of(steps, [](const rundb::StepRow& s) { return s.lr; });
+}
+
+void StepsView::draw_losses(const CurvePlot& plot, const std::vector<StepMark>& marks) {
+  if (losses_.steps.empty()) {
+    draw_title("Loss");
     draw_empty(pieces_.facts().is_simulated()
                    ? "A simulated step moves no data and computes nothing, so it has no loss."
                    : "No step has a loss that is a number.");
     return;
   }
-  if (draw_step_curve({.id = "##loss", .size = {-1, height}, .axis = axis}, losses_, marks,
-                      &number)) {
-    draw_step_tip(number);
-  }
+  draw_title("Loss", losses_.second_steps.empty()
+                         ? "nats a token"
+                         : "nats a token; green: of the text that is held out");
+  double number = 0;
+  if (draw_step_curve(plot, losses_, marks, &number)) draw_step_tip(number);
 }
 
 void StepsView::draw_step_tip(double number) {
@@ -104,6 +144,10 @@ void StepsView::draw_step_tip(double number) {
     if (ImGui::BeginTable("##tip", 2)) {
       draw_pair("time", time_text(step->dur));
       draw_pair("loss", figure_text(step->loss, 4));
+      if (const auto* row = validation_of(pieces_.validations(), step->id); row != nullptr) {
+        draw_pair("validation loss", figure_text(row->loss, 4));
+      }
+      if (std::isfinite(step->lr)) draw_pair("learning rate", fmt::format("{:.4g}", step->lr));
       draw_pair("gradient norm", figure_text(step->grad_norm, 4));
       ImGui::EndTable();
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Time and loss of every step, with changes of knobs marked.
+// Time, loss and learning rate of every step, with changes of knobs marked.
 //
 // Thread contract: the frame thread.
 
@@ -18,6 +18,8 @@ class StepsView : public View {
   void draw_content() override;
 
  private:
+  void make_curves();
+  void draw_losses(const CurvePlot& plot, const std::vector<StepMark>& marks);
   void draw_step_tip(double number);
 
   const RunPieces& pieces_;
@@ -26,8 +28,10 @@ class StepsView : public View {
   // Curves are made when there are further steps, not each frame.
   const rundb::StepRow* shown_of_ = nullptr;
   std::size_t shown_count_ = 0;
+  const rundb::ValidationRow* shown_validations_ = nullptr;
   StepCurve times_;
-  StepCurve losses_;
+  StepCurve losses_;  // and of validations
+  StepCurve rates_;
 };
 
 }  // namespace sluice::gui

@@ -20,12 +20,15 @@ struct Range {
   double high = 1;
 };
 
-Range range_of(const std::vector<double>& values, bool begins_at_zero) {
+Range range_of(const std::vector<double>& values, bool begins_at_zero,
+               const std::vector<double>& others = {}) {
   Range range{.low = INFINITY, .high = -INFINITY};
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    range.low = std::min(range.low, value);
-    range.high = std::max(range.high, value);
+  for (const std::vector<double>* some : {&values, &others}) {
+    for (const double value : *some) {
+      if (!std::isfinite(value)) continue;
+      range.low = std::min(range.low, value);
+      range.high = std::max(range.high, value);
+    }
   }
   if (!(range.low <= range.high)) return {};
   if (begins_at_zero) return {0, range.high > 0 ? range.high * 1.06 : 1};
@@ -147,6 +150,8 @@ StepCurve thinned(StepCurve curve, std::size_t count_max) {
   StepCurve thin;
   thin.skipped_steps = std::move(curve.skipped_steps);
   thin.skipped_values = std::move(curve.skipped_values);
+  thin.second_steps = std::move(curve.second_steps);
+  thin.second_values = std::move(curve.second_values);
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
     const std::size_t begin = count * bucket / buckets;
     const std::size_t end = count * (bucket + 1) / buckets;
@@ -168,7 +173,7 @@ StepCurve thinned(StepCurve curve, std::size_t count_max) {
 bool draw_step_curve(const CurvePlot& plot, const StepCurve& curve,
                      const std::vector<StepMark>& marks, double* hovered_step) {
   const FontScope font(look().mono, Look::kSmallSize);
-  const Range range = range_of(curve.values, plot.begins_at_zero);
+  const Range range = range_of(curve.values, plot.begins_at_zero, curve.second_values);
   if (!begin_plot(plot, below_texts(plot, marks, range))) return false;
   ImPlotSpec line;
   line.LineColor = vec(look().colours.accent);
@@ -180,6 +185,14 @@ bool draw_step_curve(const CurvePlot& plot, const StepCurve& curve,
   }
   ImPlot::PlotLine("##curve", curve.steps.data(), curve.values.data(),
                    static_cast<int>(curve.steps.size()), line);
+  if (!curve.second_steps.empty()) {
+    line.LineColor = vec(look().colours.green);
+    line.Marker = ImPlotMarker_Circle;
+    line.MarkerSize = px(2.8F);
+    line.MarkerFillColor = line.MarkerLineColor = line.LineColor;
+    ImPlot::PlotLine("##second", curve.second_steps.data(), curve.second_values.data(),
+                     static_cast<int>(curve.second_steps.size()), line);
+  }
   for (std::size_t i = 0; i < curve.skipped_steps.size(); ++i) {
     const ImVec2 at = ImPlot::PlotToPixels(curve.skipped_steps[i], curve.skipped_values[i]);
     ImDrawList* list = ImPlot::GetPlotDrawList();

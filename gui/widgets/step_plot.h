@@ -20,6 +20,8 @@ struct StepCurve {
   std::vector<double> values;
   std::vector<double> skipped_steps;  // overflowed: marked
   std::vector<double> skipped_values;
+  std::vector<double> second_steps;  // another curve over the first, of points that stand apart
+  std::vector<double> second_values;
 };
 
 struct StepAxis {

@@ -95,6 +95,29 @@ void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
                     true));
 }
 
+// fp16 looks for its loss scale with the first steps: those are skipped in every run.
+constexpr double kManySkipped = 0.1;
+
+void add_learning(const RunAnalysis& analysis, std::vector<Finding>& found) {
+  if (analysis.lost_loss) {
+    found.push_back(plain_finding(
+        fmt::format("From step {} on the loss is not finite.", *analysis.lost_loss + 1), true));
+    found.back().step = *analysis.lost_loss;
+  }
+  if (analysis.skipped_count == 0) return;
+  const bool is_many = static_cast<double>(analysis.skipped_count) >
+                       kManySkipped * static_cast<double>(analysis.step_count);
+  found.push_back(plain_finding(
+      fmt::format("{} of {} steps {} skipped for overflow{}: {} changed no weight.",
+                  analysis.skipped_count, analysis.step_count,
+                  analysis.skipped_count == 1 ? "was" : "were",
+                  analysis.skipped_at_end > 1
+                      ? fmt::format(", the last {} among them", analysis.skipped_at_end)
+                      : "",
+                  analysis.skipped_count == 1 ? "it" : "they"),
+      is_many || analysis.skipped_at_end > 1));
+}
+
 void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
   if (analysis.trend.changes.empty()) return;
   const ChangePoint& last = analysis.trend.changes.back();
@@ -261,6 +284,7 @@ class Suggesting {
 std::vector<Finding> findings(const RunAnalysis& analysis) {
   std::vector<Finding> found;
   if (analysis.steps.empty()) return found;
+  add_learning(analysis, found);
   if (!analysis.has_spans()) {
     found.push_back({.text = "Nothing is known of what the steps' time was spent on: " +
                              analysis.why_unknown + ".",

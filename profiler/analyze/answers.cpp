@@ -31,7 +31,8 @@ class Answering {
                                    overlap(),
                                    devices(),
                                    lasting_change(),
-                                   slow_steps()};
+                                   slow_steps(),
+                                   skipped_steps()};
     ASSIGN_OR_RETURN(answers.emplace_back(), knob_changes());
     ASSIGN_OR_RETURN(answers.emplace_back(), counters());
     if (analysis_.lateness.is_emulated) answers.push_back(lateness_answer(analysis_.lateness));
@@ -160,6 +161,14 @@ class Answering {
               fmt::format("{}; it takes {}", of_steps, kStretchSteps)};
     }
     return nothing_in_steps("slow steps", of_steps);
+  }
+
+  Answer skipped_steps() const {
+    if (analysis_.skipped_count > 0) {
+      return {"skipped steps", Outcome::answer, counted(analysis_.skipped_count, "step")};
+    }
+    if (steps_.empty()) return {"skipped steps", Outcome::could_not_look, "no step has ended"};
+    return nothing_in_steps("skipped steps", counted(steps_.size(), "step"));
   }
 
   Result<Answer> knob_changes() const {

@@ -36,6 +36,8 @@ Status add_query(rundb::Reader& reader, const std::string& sql, double factor, S
 struct ReadRun {
   Series series;
   std::map<std::int64_t, double> losses;  // by step
+  std::size_t skipped_count = 0;          // steps, for overflow
+  std::size_t step_count = 0;
   std::map<std::string, std::string> meta;
   std::vector<rundb::KnobChangeRow> changes;
   std::vector<rundb::StatRow> lost;  // what the record lacks
@@ -74,8 +76,10 @@ Result<ReadRun> read_run(const std::string& path) {
     run.series["tokens_per_s"].push_back(static_cast<double>(steps[i].tokens) * 1e9 /
                                          static_cast<double>(std::max<TimeNs>(1, steps[i].dur)));
   }
+  run.step_count = steps.size();
   for (const rundb::StepRow& step : steps) {
     if (!std::isnan(step.loss)) run.losses[step.id] = step.loss;
+    run.skipped_count += step.skipped ? 1 : 0;
   }
   ASSIGN_OR_RETURN(run.rows, rundb::completeness_of(*reader));
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> stats, reader->stats());
@@ -165,6 +169,12 @@ void add_cautions(const char* name, const ReadRun& run, std::vector<std::string>
                     name, change_text(last)));
   }
   if (!run.late.empty()) cautions.push_back(fmt::format("{}: {}", name, run.late));
+  if (run.skipped_count > 0) {
+    cautions.push_back(fmt::format(
+        "{} skipped {} of its {} steps for overflow: these update nothing and take less "
+        "time for it.",
+        name, run.skipped_count, run.step_count));
+  }
   for (const rundb::StatRow& loss : run.lost) {
     cautions.push_back(
         fmt::format("{} lacks records ({}: {}): its bytes and operations may be too "

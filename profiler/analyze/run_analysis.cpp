@@ -1,6 +1,7 @@
 #include "profiler/analyze/run_analysis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "profiler/analyze/answers.h"
@@ -18,6 +19,7 @@ class AnalysisOfRun {
 
   Result<RunAnalysis> run(const AnalysisOptions& options) {
     result_.step_count = steps_.size();
+    look_at_learning();
     ASSIGN_OR_RETURN(result_.evidence.rows, rundb::completeness_of(reader_));
     ASSIGN_OR_RETURN(result_.lateness, lateness_of(reader_, info_));
     if (!steps_.empty()) RETURN_IF_ERROR(look_at_steps(options));
@@ -33,6 +35,19 @@ class AnalysisOfRun {
   }
 
  private:
+  void look_at_learning() {
+    std::size_t lost = steps_.size();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      result_.skipped_count += steps_[i].skipped ? 1 : 0;
+      result_.skipped_at_end = steps_[i].skipped ? result_.skipped_at_end + 1 : 0;
+      if (std::isfinite(steps_[i].loss)) lost = i + 1;
+    }
+    // A run without any has recorded none.
+    const bool has_any = std::ranges::any_of(
+        steps_, [](const rundb::StepRow& step) { return std::isfinite(step.loss); });
+    if (has_any && lost < steps_.size()) result_.lost_loss = steps_[lost].id;
+  }
+
   Status look_at_steps(const AnalysisOptions& options) {
     std::vector<double> durs;
     for (const rundb::StepRow& step : steps_) durs.push_back(seconds(step.dur));

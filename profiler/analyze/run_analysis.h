@@ -43,7 +43,10 @@ struct Evidence {
 };
 
 struct RunAnalysis {
-  std::size_t step_count = 0;  // in the database
+  std::size_t step_count = 0;             // in the database
+  std::size_t skipped_count = 0;          // of them, for overflow
+  std::size_t skipped_at_end = 0;         // of them, one behind the other
+  std::optional<std::int64_t> lost_loss;  // from this step on none is finite; others before were
   // Steps looked at: of the last stretch of the run in which steps took about as long as they take
   // now, without the first two of the run or after a change of a knob, where there are others.
   std::vector<std::int64_t> steps;

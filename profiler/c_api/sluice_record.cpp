@@ -150,6 +150,6 @@ void sluice_step_end_trained(sluice_recording* recording, int64_t tokens, double
   record::StepRecord step;
   step.tokens = tokens;
   step.loss = loss;
-  step.grad_norm = step.loss_scale = std::numeric_limits<double>::quiet_NaN();
+  step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
   recording->state->end_step(recording->state, step);
 }

@@ -51,6 +51,7 @@ void Collector::hand_over() {
   added_.modes.clear();
   added_.clock_offsets.clear();
   added_.lateness.clear();
+  added_.validations.clear();
 }
 
 void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
@@ -76,6 +77,11 @@ void Collector::add(const rundb::ClockOffsetRow& offset) {
 void Collector::add(std::span<const rundb::LatenessRow> lateness) {
   const std::lock_guard lock(mutex_);
   added_.lateness.insert(added_.lateness.end(), lateness.begin(), lateness.end());
+}
+
+void Collector::add(const rundb::ValidationRow& validation) {
+  const std::lock_guard lock(mutex_);
+  added_.validations.push_back(validation);
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }

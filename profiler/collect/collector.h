@@ -78,6 +78,7 @@ class Collector {
   void add(const rundb::ClockOffsetRow& offset);
   // Their stages are among the facts.
   void add(std::span<const rundb::LatenessRow> lateness);
+  void add(const rundb::ValidationRow& validation);
 
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.

@@ -34,6 +34,7 @@ rundb::StepRow row_from(const record::StepRecord& step) {
           .loss = step.loss,
           .grad_norm = step.grad_norm,
           .loss_scale = step.loss_scale,
+          .lr = step.lr,
           .tokens = step.tokens,
           .skipped = step.skipped};
 }
@@ -117,6 +118,7 @@ void Collector::Drain::add(const rundb::Batch& rows) {
   append(added_.modes, rows.modes);
   append(added_.clock_offsets, rows.clock_offsets);
   append(added_.lateness, rows.lateness);
+  append(added_.validations, rows.validations);
 }
 
 Status Collector::Drain::pass() {
@@ -209,7 +211,8 @@ void Collector::Drain::take_all() {
   const bool has_news = sides_.ask() || dropped_count() != dropped_count_written_ ||
                         lowered_count_ > 0 || level_changed_ || !added_.knob_changes.empty() ||
                         !added_.verdicts.empty() || !added_.modes.empty() ||
-                        !added_.clock_offsets.empty() || !added_.lateness.empty();
+                        !added_.clock_offsets.empty() || !added_.lateness.empty() ||
+                        !added_.validations.empty();
   if (!records_.empty() || has_news) write_batch();
 }
 
@@ -276,6 +279,7 @@ void Collector::Drain::to_rows() {
   batch_.modes = std::exchange(added_.modes, {});
   batch_.clock_offsets = std::exchange(added_.clock_offsets, {});
   batch_.lateness = std::exchange(added_.lateness, {});
+  batch_.validations = std::exchange(added_.validations, {});
   add_own_rows();
   number_spans();
   add_flows();

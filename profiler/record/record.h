@@ -71,6 +71,7 @@ struct StepRecord {
   double loss = 0;
   double grad_norm = 0;
   double loss_scale = 1;
+  double lr = 0;
 };
 
 struct CounterRecord {

@@ -44,6 +44,7 @@ class ChromeTrace {
     RETURN_IF_ERROR(write_head());
     RETURN_IF_ERROR(write_processes());
     RETURN_IF_ERROR(write_steps());
+    RETURN_IF_ERROR(write_validations());
     RETURN_IF_ERROR(write_knob_changes());
     RETURN_IF_ERROR(write_spans());
     RETURN_IF_ERROR(write_counters());
@@ -124,15 +125,31 @@ class ChromeTrace {
     const std::int64_t number = step.id + 1;
     RETURN_IF_ERROR(event(fmt::format(
         R"({{"ph":"X","name":"step {}","cat":"step","pid":{},"tid":{},"ts":{},"dur":{},)"
-        R"("args":{{"step":{},"loss":{},"tokens":{},"skipped":{}}}}})",
+        R"("args":{{"step":{},"loss":{},"lr":{},"tokens":{},"skipped":{}}}}})",
         number, kStepsPid, kStepsTid, micros(step.ts), micros(step.dur), number,
-        std::isfinite(step.loss) ? fmt::format("{}", step.loss) : "null", step.tokens,
-        step.skipped)));
+        number_or_null(step.loss), number_or_null(step.lr), step.tokens, step.skipped)));
     // A line through all tracks.
     return event(
         fmt::format(R"({{"ph":"i","name":"step {} begins","cat":"step","s":"g","pid":{},"tid":{},)"
                     R"("ts":{}}})",
                     number, kStepsPid, kStepsTid, micros(step.ts)));
+  }
+
+  // A JSON number is finite.
+  static std::string number_or_null(double value) {
+    return std::isfinite(value) ? fmt::format("{}", value) : "null";
+  }
+
+  // A counter of the steps' process.
+  Status write_validations() {
+    ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> rows, reader_.validations());
+    for (const rundb::ValidationRow& row : rows) {
+      if (!part_.has_step(row.step_id) || !std::isfinite(row.loss)) continue;
+      RETURN_IF_ERROR(event(fmt::format(
+          R"({{"ph":"C","name":"validation loss","pid":{},"tid":0,"ts":{},"args":{{"value":{}}}}})",
+          kStepsPid, micros(row.ts), row.loss)));
+    }
+    return ok_status();
   }
 
   // Lines through all tracks, too.

@@ -53,7 +53,7 @@ std::string where_of(const std::string& table, const RunPart& part) {
       fmt::format("ts < {1} AND (ts >= {0} OR ts + dur > {0})", part.begin, part.end);
   if (table == "span") return " WHERE " + spans;
   if (table == "step") return " WHERE id " + steps;
-  if (table == "verdict") return " WHERE step_id " + steps;
+  if (table == "verdict" || table == "validation") return " WHERE step_id " + steps;
   if (table == "counter") return " WHERE " + within;
   if (table == "knob_change")
     return fmt::format(" WHERE step_id {} OR (step_id IS NULL AND {})", steps, within);

@@ -207,6 +207,7 @@ class Merge {
     rundb::Batch batch;
     batch.steps = first().steps;
     ASSIGN_OR_RETURN(batch.modes, first().reader->modes());
+    ASSIGN_OR_RETURN(batch.validations, first().reader->validations());
     batch.knob_changes = first().info->knob_changes;
     ASSIGN_OR_RETURN(batch.verdicts,
                      first().reader->verdicts(batch.steps.empty() ? 0 : batch.steps.front().id));

@@ -48,6 +48,9 @@ Result<std::vector<StepRow>> Reader::steps() { return file_->read<StepRow>("step
 Result<std::vector<StepRow>> Reader::steps_after(std::int64_t step_id) {
   return file_->read<StepRow>("steps_after", step_id);
 }
+Result<std::vector<ValidationRow>> Reader::validations() {
+  return file_->read<ValidationRow>("validations");
+}
 Result<std::vector<StringRow>> Reader::strings() { return file_->read<StringRow>("strings"); }
 Result<std::vector<TrackRow>> Reader::tracks() { return file_->read<TrackRow>("tracks"); }
 Result<std::vector<LinkRow>> Reader::links() { return file_->read<LinkRow>("links"); }

@@ -71,6 +71,8 @@ class Reader {
   Result<std::vector<MetaRow>> meta();
   Result<std::vector<StepRow>> steps();
   Result<std::vector<StepRow>> steps_after(std::int64_t step_id);
+  // In order of steps.
+  Result<std::vector<ValidationRow>> validations();
   // When the run, or after a resume its last stretch, began; 0 if that is not known.
   Result<TimeNs> stretch_begin();
   // In the order in which they were taken; none of a run of one rank.

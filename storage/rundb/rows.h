@@ -153,8 +153,17 @@ struct StepRow {
   double loss = 0;
   double grad_norm = 0;
   double loss_scale = 1;
+  double lr = 0;
   std::int64_t tokens = 0;
   bool skipped = false;
+};
+
+// The loss of the text that is held out, with the weights that a step left.
+struct ValidationRow {
+  TimeNs ts = 0;  // when it was known
+  std::int64_t step_id = 0;
+  double loss = 0;
+  std::int64_t tokens = 0;
 };
 
 struct SpanRow {
@@ -255,6 +264,7 @@ struct Batch {
   std::vector<ClockOffsetRow> clock_offsets = {};
   std::vector<ModeRow> modes = {};
   std::vector<LatenessRow> lateness = {};  // added to what stands there
+  std::vector<ValidationRow> validations = {};
 };
 
 }  // namespace sluice::rundb

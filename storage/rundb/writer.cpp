@@ -70,7 +70,7 @@ Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& bat
     ASSIGN_OR_RETURN(Statement detach, detail::prepare_write(connection, "detach_spans_from_step"));
     RETURN_IF_ERROR(detach.run(first_step));
     for (const char* sql : {"delete_knob_changes_from", "delete_modes_from", "delete_lateness_from",
-                            "delete_verdicts_from"}) {
+                            "delete_verdicts_from", "delete_validations_from"}) {
       ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, sql));
       RETURN_IF_ERROR(erase.run(first_step));
     }

@@ -18,7 +18,7 @@ from sluice_run import database, main, require, require_equal, sluice, test
 
 ANSWER, NOTHING, BLIND = "answer", "nothing found", "could not look"
 OPERATIONS = ("time by cause", "what set operations off", "links", "overlap", "balance of devices")
-STEPS = ("lasting change of step time", "slow steps")
+STEPS = ("lasting change of step time", "slow steps", "skipped steps")
 # What these find depends on how the machine went, and on which steps are looked at.
 MEASURED = ("balance of devices", *STEPS)
 ALL = ("lost records", "mode", *OPERATIONS, *STEPS, "what changes of knobs brought", "counters")
@@ -35,6 +35,7 @@ TABLES = {
     "track": BLIND_TO_OPERATIONS | {"counters": BLIND},
     "step": LOST | BLIND_TO_OPERATIONS | dict.fromkeys(STEPS, BLIND) |
             {"what changes of knobs brought": BLIND},
+    "validation": {},
     "span": LOST | BLIND_TO_OPERATIONS,
     "counter": {"counters": BLIND},
     "span_run": LOST | BLIND_TO_OPERATIONS,

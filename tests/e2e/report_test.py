@@ -245,7 +245,7 @@ def long_run(run, path, steps):
         db.execute(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
             "INSERT INTO step SELECT id + i, ts + i * dur, dur + i % 13, loss, grad_norm, "
-            "loss_scale, tokens, i % 500 = 0 FROM n, (SELECT * FROM step WHERE id = ?)",
+            "loss_scale, lr, tokens, i % 500 = 0 FROM n, (SELECT * FROM step WHERE id = ?)",
             (steps, last))
         db.commit()
     return path

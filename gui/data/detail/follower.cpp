@@ -57,6 +57,8 @@ class Follower {
     file_number_ += 1;
     ASSIGN_OR_RETURN(reader_, rundb::Reader::open(channel_->path));
     steps_ = std::make_shared<const std::vector<rundb::StepRow>>();
+    validations_ = std::make_shared<const std::vector<rundb::ValidationRow>>();
+    validation_count_ = 0;
     index_ = SpanIndex();
     cache_ = SpanCache();
     counters_ = CounterStore();
@@ -150,6 +152,7 @@ class Follower {
   Status read_all(TimeNs now_ns) {
     RETURN_IF_ERROR(read_facts(now_ns));
     RETURN_IF_ERROR(read_steps());
+    RETURN_IF_ERROR(read_validations());
     end_before_ns_ = index_.end_ts();
     RETURN_IF_ERROR(index_.update(*reader_));
     ASSIGN_OR_RETURN(const bool has_samples, counters_.update(*reader_));
@@ -199,10 +202,23 @@ class Follower {
     return ok_status();
   }
 
+  // A resumed run may have taken some back and made as many anew, so the last row counts, too.
+  Status read_validations() {
+    std::int64_t count = 0;
+    RETURN_IF_ERROR(read_integer(
+        "SELECT count(*) + ifnull(max(rowid), 0) + ifnull(max(ts), 0) FROM validation", count));
+    if (count == validation_count_) return ok_status();
+    ASSIGN_OR_RETURN(std::vector<rundb::ValidationRow> rows, reader_->validations());
+    validations_ = std::make_shared<const std::vector<rundb::ValidationRow>>(std::move(rows));
+    validation_count_ = count;
+    return ok_status();
+  }
+
   void publish() {
     auto now = std::make_shared<RunSnapshot>();
     now->facts = facts_;
     now->steps = steps_;
+    now->validations = validations_;
     now->counters = counters_seen_;
     now->is_live = is_live_;
     now->file = file_number_;
@@ -281,12 +297,14 @@ class Follower {
   TimeNs end_before_ns_ = 0;
   std::int64_t data_version_ = -1;
   std::int64_t stretch_count_ = 0;
-  std::int64_t name_count_ = 0;  // of strings, tracks and changes of knobs
+  std::int64_t validation_count_ = 0;  // and what else tells that table from what it was
+  std::int64_t name_count_ = 0;        // of strings, tracks and changes of knobs
   std::int64_t chosen_made_ = 0;
   std::uint64_t own_nudges_ = 0;
   TimelineRequest timeline_made_;
   std::shared_ptr<const RunFacts> facts_;
   std::shared_ptr<const std::vector<rundb::StepRow>> steps_;
+  std::shared_ptr<const std::vector<rundb::ValidationRow>> validations_;
   std::shared_ptr<const Counters> counters_seen_;
   SpanIndex index_;
   SpanCache cache_;

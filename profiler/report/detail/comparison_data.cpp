@@ -120,6 +120,7 @@ Json all_changes_json(const ReadRun& a, const ReadRun& b) {
 Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen) {
   const std::string mode = run.info.mode.line();
   ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, run.reader->losses());
+  ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, run.reader->validations());
   Json json = {{"path", run.path},
                {"name", run.name()},
                {"mode", mode.empty() ? "the database does not say in which mode it ran" : mode},
@@ -129,7 +130,7 @@ Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen)
                {"clock_note", run.info.clock_note()},
                {"step_count", run.steps.size()},
                {"losses", losses_json(losses)},
-               {"curves", curves_json(run.steps)}};
+               {"curves", curves_json(run.steps, validations)}};
   ASSIGN_OR_RETURN(json["timeline"], timeline_json(*run.reader, run.info, chosen,
                                                    analyze::sentence_of(run.analysis.why_unknown),
                                                    Counters::left_out));

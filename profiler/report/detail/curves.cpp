@@ -17,11 +17,31 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kBuckets = 800;
 constexpr std::size_t kPhaseBars = 400;
 constexpr std::size_t kSkippedMarksMax = 2000;
+constexpr std::size_t kValidationsMax = 2000;
 // The view reads every span: a second for some millions.
 constexpr std::int64_t kPhaseSpansMax = 50'000'000;
 
 // A file has no NaN; null is what it draws as a gap.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// Digits that nobody can see on a curve are left out.
+Json coarse_number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  double coarse = 0;
+  const std::string text = fmt::format("{:.6g}", value);
+  std::from_chars(text.data(), text.data() + text.size(), coarse);
+  return coarse;
+}
+
+Json validations_json(const std::vector<rundb::ValidationRow>& rows) {
+  const std::size_t by = rows.size() / kValidationsMax + 1;
+  Json points = Json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % by != 0 && i + 1 != rows.size()) continue;
+    points.push_back({rows[i].step_id, number(rows[i].loss)});
+  }
+  return points;
+}
 
 std::int64_t integer_or_zero(const rundb::Cell& cell) {
   const auto* value = std::get_if<std::int64_t>(&cell);
@@ -59,10 +79,13 @@ std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
   return drawn;
 }
 
-Json curves_json(const std::vector<rundb::StepRow>& steps) {
+Json curves_json(const std::vector<rundb::StepRow>& steps,
+                 const std::vector<rundb::ValidationRow>& validations) {
   Json points = Json::array();
+  Json rates = Json::array();  // beside the points
   for (const std::size_t i : drawn_steps(steps, kBuckets)) {
     points.push_back({steps[i].id, steps[i].dur, number(steps[i].loss)});
+    rates.push_back(coarse_number(steps[i].lr));
   }
   Json skipped = Json::array();
   std::size_t skipped_count = 0;
@@ -72,6 +95,8 @@ Json curves_json(const std::vector<rundb::StepRow>& steps) {
     if (skipped_count <= kSkippedMarksMax) skipped.push_back({step.id, step.dur});
   }
   return {{"points", std::move(points)},
+          {"rates", std::move(rates)},
+          {"validations", validations_json(validations)},
           {"skipped", std::move(skipped)},
           {"skipped_count", skipped_count}};
 }

@@ -18,8 +18,10 @@ namespace sluice::report::detail {
 std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
                                      std::size_t bucket_count);
 
-// Time and loss over the steps, and which were skipped.
-nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps);
+// Time, loss and learning rate over the steps, which were skipped, and what was validated. At most
+// two thousand validations are drawn, at even distances, and the last.
+nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps,
+                                   const std::vector<rundb::ValidationRow>& validations);
 
 // What steps divide into: forward, backward and update, as means of neighbouring steps.
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,

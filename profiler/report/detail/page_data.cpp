@@ -83,7 +83,8 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["devices"] = devices_json(analysis, info);
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
                    analyze::steps_with_operations(reader, steps));
-  data.json["curves"] = curves_json(steps);
+  ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, reader.validations());
+  data.json["curves"] = curves_json(steps, validations);
   ASSIGN_OR_RETURN(data.json["phases"],
                    phases_json(reader, steps, analyze::sentence_of(analysis.why_unknown)));
   ASSIGN_OR_RETURN(data.json["timeline"],

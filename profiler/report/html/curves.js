@@ -1,4 +1,4 @@
-// What changes from step to step: time, loss, and how steps divide into phases.
+// What changes from step to step: time, loss, learning rate, and how steps divide into phases.
 
 function drawPlots() {
   plotWidth = Math.max(320, byId('time-plot').clientWidth || 1180);
@@ -7,7 +7,7 @@ function drawPlots() {
 }
 
 function drawCurves() {
-  const { points, skipped } = data.curves;
+  const { points, skipped, rates } = data.curves;
   if (points.length === 0) {
     sayEmpty(byId('time-plot'), 'No step has ended.');
     sayEmpty(byId('loss-plot'), 'No step has ended.');
@@ -24,9 +24,13 @@ function drawCurves() {
   const crosses = data.curves.skipped_count > 0
     ? `; crosses: ${grouped(data.curves.skipped_count)} skipped` : '';
   byId('time-unit').textContent = `${unit}${thinned}${crosses}`;
+  const validated = new Map(data.curves.validations);
+  const lossText = (loss) => (loss === null ? 'none' : loss.toFixed(4));
   const describe = (i) => [`step ${stepNumber(steps[i])}`, [
     ['time', time(points[i][1])],
-    ['loss', points[i][2] === null ? 'none' : points[i][2].toFixed(4)],
+    ['loss', lossText(points[i][2])],
+    ...(validated.has(steps[i]) ? [['validation', lossText(validated.get(steps[i]))]] : []),
+    ...(rates[i] === null ? [] : [['learning rate', rateText(rates[i])]]),
     ...(isSkipped.has(steps[i]) ? [['skipped', 'gradients overflowed']] : []),
   ]];
   const highest = Math.max(...points.map((point) => point[1])) / factor;
@@ -35,7 +39,10 @@ function drawCurves() {
   times.changes();
   times.skipped(skipped, (mark) => mark[1] / factor);
   times.hover(steps, describe);
+  drawRates(steps, ends, describe);
 
+  const validations =
+    data.curves.validations.filter((point) => point[1] !== null && point[0] <= ends[1]);
   const losses = points.map((point) => point[2]).filter((loss) => loss !== null);
   if (losses.length === 0) {
     sayEmpty(byId('loss-plot'), data.is_simulated
@@ -43,13 +50,35 @@ function drawCurves() {
       : 'No step has a loss that is a number.');
     return;
   }
+  losses.push(...validations.map((point) => point[1]));
   const low = Math.min(...losses);
   const high = Math.max(...losses);
   const room = (high - low || Math.abs(high) || 1) * 0.06;
   const loss = new Plot(byId('loss-plot'), 190, ends, low - room, high + room);
   loss.curve(points.map((point) => [point[0], point[2]]));
+  if (validations.length > 0) {
+    byId('loss-unit').textContent = 'nats a token; green: of the text that is held out';
+    loss.curve(validations, 'validation');
+  }
   loss.changes();
   loss.hover(steps, describe);
+}
+
+const rateText = (rate) => String(Number(rate.toPrecision(4)));
+
+// None of a simulated run, nor of another program's.
+function drawRates(steps, ends, describe) {
+  const known = data.curves.rates.filter((rate) => rate !== null);
+  byId('rates').hidden = known.length === 0;
+  if (known.length === 0) return;
+  const power = Math.max(...known) > 0 ? Math.floor(Math.log10(Math.max(...known))) : 0;
+  const factor = 10 ** power;
+  byId('rate-unit').textContent = power === 0 ? '' : `1e${power}`;
+  const plot = new Plot(byId('rate-plot'), 150, ends, 0, Math.max(...known) / factor * 1.05);
+  plot.curve(steps.map((step, i) =>
+    [step, data.curves.rates[i] === null ? null : data.curves.rates[i] / factor]));
+  plot.changes();
+  plot.hover(steps, describe);
 }
 
 function drawPhases() {

@@ -113,6 +113,7 @@ struct BatchWriter::Statements {
   Statement clock_offset;
   Statement mode;
   Statement lateness;
+  Statement validation;
   LodBatch lod_batch;  // reused
 
   static Result<Statements> prepare(Connection& connection) {
@@ -132,6 +133,7 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement clock_offset, prepare_write(connection, "insert_clock_offset"));
     ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
     ASSIGN_OR_RETURN(Statement lateness, prepare_write(connection, "add_to_lateness"));
+    ASSIGN_OR_RETURN(Statement validation, prepare_write(connection, "insert_validation"));
     return Statements{std::move(step),
                       std::move(first_span),
                       std::move(next_spans),
@@ -148,6 +150,7 @@ struct BatchWriter::Statements {
                       std::move(clock_offset),
                       std::move(mode),
                       std::move(lateness),
+                      std::move(validation),
                       {}};
   }
 
@@ -190,6 +193,7 @@ struct BatchWriter::Statements {
   Statement& insert_of(const ClockOffsetRow&) { return clock_offset; }
   Statement& insert_of(const ModeRow&) { return mode; }
   Statement& insert_of(const LatenessRow&) { return lateness; }
+  Statement& insert_of(const ValidationRow&) { return validation; }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
     for (const Row& row : rows) RETURN_IF_ERROR(write_row(insert_of(row), row));
@@ -235,6 +239,7 @@ Status BatchWriter::write(const Batch& batch, std::span<const SpanRow> spans) {
   RETURN_IF_ERROR(statements_->add_all(batch.modes));
   RETURN_IF_ERROR(statements_->add_all(batch.clock_offsets));
   RETURN_IF_ERROR(statements_->add_all(batch.lateness));
+  RETURN_IF_ERROR(statements_->add_all(batch.validations));
   return statements_->add_all(batch.clocks);
 }
 

@@ -101,10 +101,10 @@ std::string_view statement_of(const Texts& texts, std::string_view name) {
 
 const std::vector<DeclaredTable>& declared_tables() {
   static const std::vector<DeclaredTable> tables =
-      tables_of<MetaRow, ClockRow, ClockOffsetRow, StatRow, StringRow, TrackRow, StepRow, SpanRow,
-                CounterRow, SpanRunRow, SpanBatchRow, LodRow, LongSpanRow, FlowRow, DeviceRow,
-                LinkRow, TrackLinkRow, StageRow, ModeRow, SubgroupRow, KnobRow, KnobChangeRow,
-                LatenessRow, VerdictRow>();
+      tables_of<MetaRow, ClockRow, ClockOffsetRow, StatRow, StringRow, TrackRow, StepRow,
+                ValidationRow, SpanRow, CounterRow, SpanRunRow, SpanBatchRow, LodRow, LongSpanRow,
+                FlowRow, DeviceRow, LinkRow, TrackLinkRow, StageRow, ModeRow, SubgroupRow, KnobRow,
+                KnobChangeRow, LatenessRow, VerdictRow>();
   return tables;
 }
 

@@ -123,8 +123,16 @@ inline constexpr auto kTable<StepRow> = table_of<StepRow>("step")
                                             .real_or_null("loss", &StepRow::loss)
                                             .real_or_null("grad_norm", &StepRow::grad_norm)
                                             .real_or_null("loss_scale", &StepRow::loss_scale)
+                                            .real_or_null("lr", &StepRow::lr)
                                             .amount("tokens", &StepRow::tokens)
                                             .integer("skipped", &StepRow::skipped);
+
+template <>
+inline constexpr auto kTable<ValidationRow> = table_of<ValidationRow>("validation")
+                                                  .time("ts", &ValidationRow::ts)
+                                                  .number("step_id", &ValidationRow::step_id)
+                                                  .real_or_null("loss", &ValidationRow::loss)
+                                                  .amount("tokens", &ValidationRow::tokens);
 
 template <>
 inline constexpr auto kTable<SpanRow> = table_of<SpanRow>("span")

@@ -19,6 +19,9 @@ SELECT {columns step} FROM step ORDER BY id;
 -- name: steps_after
 SELECT {columns step} FROM step WHERE id > ? ORDER BY id;
 
+-- name: validations
+SELECT {columns validation} FROM validation ORDER BY step_id, rowid;
+
 -- Spans that ended after the first time and no later than the second.
 -- name: spans_ended
 SELECT {columns span}, string.value

@@ -47,8 +47,17 @@ CREATE TABLE step (
   loss REAL,
   grad_norm REAL,
   loss_scale REAL,
+  lr REAL,
   tokens INTEGER NOT NULL,
   skipped INTEGER NOT NULL
+) STRICT;
+
+-- Losses of the text that is held out.
+CREATE TABLE validation (
+  ts INTEGER NOT NULL,
+  step_id INTEGER NOT NULL,
+  loss REAL,
+  tokens INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE span (

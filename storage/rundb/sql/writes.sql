@@ -26,6 +26,9 @@ INSERT INTO {row track};
 -- name: insert_step
 INSERT OR REPLACE INTO {row step};
 
+-- name: insert_validation
+INSERT INTO {row validation};
+
 -- name: insert_first_span
 INSERT INTO {row span};
 
@@ -155,3 +158,6 @@ DELETE FROM lateness WHERE step_id >= ?;
 
 -- name: delete_verdicts_from
 DELETE FROM verdict WHERE step_id >= ?;
+
+-- name: delete_validations_from
+DELETE FROM validation WHERE step_id >= ?;

@@ -49,6 +49,26 @@ TEST_CASE("a scale that would overflow fp32 stays, and counts again") {
   CHECK(next.good_steps == 0);
 }
 
+TEST_CASE("the scale falls to its smallest and no further, and counts again from there") {
+  const LossScaleOptions options{.growth_interval = 2, .smallest = 4};
+  LossScale current{.scale = 16, .good_steps = 0};
+  const std::vector<double> expected = {8, 4, 4, 4};
+  for (const double scale : expected) {
+    CHECK_FALSE((is_smallest(current.scale, options) && scale < current.scale));
+    current = next_loss_scale(current, true, options);
+    CHECK(current.scale == scale);
+    CHECK(is_smallest(current.scale, options) == (scale == 4));
+  }
+  current = next_loss_scale(next_loss_scale(current, false, options), false, options);
+  CHECK(current.scale == 8);
+}
+
+TEST_CASE("a scale that a state has from below the smallest is not raised by an overflow") {
+  const LossScale next = next_loss_scale({.scale = 0.25, .good_steps = 0}, true, {});
+  CHECK(next.scale == 0.25);
+  CHECK(is_smallest(next.scale, {}));
+}
+
 TEST_CASE("the scale is an fp32 value whatever the factors") {
   const LossScale next =
       next_loss_scale({.scale = 3, .good_steps = 0}, true, {.backoff_factor = 0.7});

@@ -385,12 +385,15 @@ TEST_CASE("a gradient that is not finite ends a run that clips by subgroup, at i
       const std::string message = failed.error().message();
       CHECK_THAT(message, Catch::Contains("the gradients of step 5 are not finite (layer " +
                                           std::string(layer == 0 ? "embedding" : "h.1")));
-      CHECK_THAT(message, Catch::Contains("subgroup ") && Catch::Contains("overlap=local"));
+      CHECK_THAT(message, Catch::Contains("subgroup "));
       const auto store = state::StateStore::open_read_only({files.folder.file("state")});
       REQUIRE(store.ok());
       const std::int64_t committed = (*store)->committed().position.step;
       CHECK(committed == (way.back() == "commit_every=3" || way.size() > 3 ? 3 : kFailing));
-      CHECK_THAT(message, Catch::Contains(fmt::format("last commit, step {}", committed)));
+      const bool is_right_before = committed == kFailing;
+      CHECK_THAT(message,
+                 Catch::Contains(is_right_before ? "weights committed at step 4"
+                                                 : "weights of step 3, which is committed"));
       const auto rest = run_of(files, settings, train::StartFrom::last_commit);
       REQUIRE(rest.ok());
       // The residual is not in a commit: what a run that fails has of it is gone.

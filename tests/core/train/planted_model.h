@@ -8,7 +8,7 @@
 namespace sluice {
 
 // What a step's gradients are made to be.
-enum class Planted : std::uint8_t { nothing, clipped, overflow };
+enum class Planted : std::uint8_t { nothing, clipped, overflow, no_loss };  // no_loss: nor the loss
 struct PlantedStep {
   Planted what = Planted::nothing;
   std::int32_t layer = 0;      // whose gradient it is in
@@ -39,7 +39,7 @@ class PlantedModel final : public model::TrainableModel {
     if (step.what == Planted::nothing || step.layer != index_of(layer)) return ok_status();
     const std::int64_t at = into.element_count - 1 - step.from_last % into.element_count;
     const float value =
-        step.what == Planted::overflow ? std::numeric_limits<float>::infinity() : 57'344.0F;
+        step.what == Planted::clipped ? 57'344.0F : std::numeric_limits<float>::infinity();
     if (into.values_16bit != nullptr) {
       into.values_16bit[at] = float16_from_float(parameter_kind(), value);
     } else {
@@ -47,7 +47,11 @@ class PlantedModel final : public model::TrainableModel {
     }
     return ok_status();
   }
-  double loss(int micro_step) const override { return inner_->loss(micro_step); }
+  double loss(int micro_step) const override {
+    const PlantedStep& step = steps_[static_cast<std::size_t>(step_) % steps_.size()];
+    return step.what == Planted::no_loss ? std::numeric_limits<double>::quiet_NaN()
+                                         : inner_->loss(micro_step);
+  }
   Status choose_activations(const model::LayerActivations& activations) override {
     return inner_->choose_activations(activations);
   }

@@ -64,6 +64,10 @@ TEST_CASE("a live run is followed: steps, spans and the drawn window grow with i
     require_ok(writer->append(rundb::whole_step(*writer, s, 10)));
     REQUIRE(has_steps(feed, static_cast<std::size_t>(s + 1)));
   }
+  CHECK(feed.run()->validations->empty());
+  require_ok(writer->append({.validations = {{.ts = 5000, .step_id = 4, .loss = 2.5}}}));
+  CHECK(comes_true([&] { return feed.run()->validations->size() == 1; }));
+  CHECK(feed.run()->validations->front().loss == 2.5);
   CHECK(comes_true([&] {
     const auto window = feed.timeline();
     if (window == nullptr) return false;

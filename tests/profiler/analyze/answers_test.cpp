@@ -127,6 +127,7 @@ Outcomes of_whole() {
                                             {"balance of devices", Outcome::nothing_found},
                                             {"lasting change of step time", Outcome::nothing_found},
                                             {"slow steps", Outcome::nothing_found},
+                                            {"skipped steps", Outcome::nothing_found},
                                             {"what changes of knobs brought", Outcome::answer},
                                             {"counters", Outcome::answer}});
 }
@@ -139,7 +140,8 @@ struct Damage {
 std::vector<Damage> damages() {
   const Outcomes blind = operations(kBlind);
   const Outcomes lost = with(blind, {{"lost records", Outcome::answer}});
-  const Outcomes no_steps = {{"lasting change of step time", kBlind}, {"slow steps", kBlind}};
+  const Outcomes no_steps = {
+      {"lasting change of step time", kBlind}, {"slow steps", kBlind}, {"skipped steps", kBlind}};
   const Outcomes fewer_steps = with(no_steps, {{"lost records", Outcome::answer}});
   return {
       {"DELETE FROM stat", {{"lost records", kBlind}}},
@@ -175,6 +177,8 @@ std::vector<Damage> damages() {
       {"DELETE FROM counter", {{"counters", kBlind}}},
       {"DELETE FROM lod", {}},
       {"DELETE FROM long_span", {}},
+      {"UPDATE step SET skipped = 1 WHERE id = 3", {{"skipped steps", Outcome::answer}}},
+      {"DELETE FROM validation", {}},
       {"DELETE FROM clock_snapshot", {}},
       {"DELETE FROM clock_offset", {}},
       {"DELETE FROM subgroup", {}},
@@ -242,6 +246,19 @@ TEST_CASE("a comparison names rows that one of the two lacks") {
   rundb::change_rows(other, "DELETE FROM step WHERE id > 1; DELETE FROM meta; DELETE FROM stat");
   CHECK(compared().at("noise") == kBlind);
   CHECK(compared().at("settings that differ") == kBlind);
+}
+
+TEST_CASE("a run that skipped steps is not taken for a fast one without a word") {
+  const rundb::TempFolder folder;
+  const std::string whole = whole_run(folder.file("whole.db"));
+  const std::string other = whole_run(folder.file("other.db"));
+  const auto cautions = [&] {
+    return fmt::format(
+        "{}", fmt::join(require_ok(compare_runs(whole, other)).comparability.cautions, "\n"));
+  };
+  CHECK_THAT(cautions(), !Catch::Contains("overflow"));
+  rundb::change_rows(other, "UPDATE step SET skipped = 1 WHERE id > 3");
+  CHECK_THAT(cautions(), Catch::Contains("B skipped 20 of its 24 steps for overflow"));
 }
 
 TEST_CASE("what to turn next is one of the three, too") {

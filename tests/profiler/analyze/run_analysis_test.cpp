@@ -6,6 +6,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "profiler/analyze/advice.h"
@@ -41,6 +42,8 @@ class MadeRun {
                               std::array{rundb::TrackLink{0, rundb::Direction::read}});
   }
 
+  bool is_skipped = false;  // the next steps, whose loss this is
+  double loss = 3;
   void add_step(double compute_factor, double read_factor) {
     const auto compute = static_cast<TimeNs>(60 * kMs * compute_factor);
     const auto read = static_cast<TimeNs>(40 * kMs * read_factor);
@@ -60,7 +63,12 @@ class MadeRun {
                            .subgroup_id = 0,
                            .device_id = 0,
                            .bytes = read});
-    batch.steps.push_back({.id = step_, .ts = now_, .dur = compute + read, .tokens = 10});
+    batch.steps.push_back({.id = step_,
+                           .ts = now_,
+                           .dur = compute + read,
+                           .loss = loss,
+                           .tokens = 10,
+                           .skipped = is_skipped});
     require_ok(writer_->append(batch));
     now_ += compute + read;
     step_ += 1;
@@ -141,6 +149,35 @@ TEST_CASE("shares of a run are those of its steps") {
   CHECK(analysis.links[0].bytes == 40 * kMs);
   CHECK(analysis.links[0].share == Approx(0.4));
   CHECK(analysis.overlap.achieved() == 0);
+}
+
+TEST_CASE("steps that were skipped, and a loss that is lost, are told before anything else") {
+  const rundb::TempFolder folder;
+  const auto told = [&](const char* name, int good, int skipped, int lost) {
+    MadeRun run(folder.file(name));
+    for (int i = 0; i < good; ++i) run.add_step(1, 1);
+    run.is_skipped = true;
+    for (int i = 0; i < skipped; ++i) {
+      if (i >= skipped - lost) run.loss = std::numeric_limits<double>::quiet_NaN();
+      run.add_step(1, 0.1);
+    }
+    run.close();
+    return findings(analysis_of(folder.file(name)));
+  };
+  const std::vector<Finding> many = told("many.db", 2, 10, 4);
+  CHECK(many[0].text == "From step 9 on the loss is not finite.");
+  CHECK(many[0].step == 8);
+  CHECK(many[0].is_warning);
+  CHECK(
+      many[1].text ==
+      "10 of 12 steps were skipped for overflow, the last 10 among them: they changed no weight.");
+  CHECK(many[1].is_warning);
+  CHECK(told("one.db", 30, 1, 0)[0].text ==
+        "1 of 31 steps was skipped for overflow: it changed no weight.");
+  CHECK_FALSE(told("again.db", 30, 1, 0)[0].is_warning);
+  for (const Finding& finding : told("none.db", 12, 0, 0)) {
+    CHECK_THAT(finding.text, !Catch::Contains("skipped") && !Catch::Contains("finite"));
+  }
 }
 
 TEST_CASE("what a run's steps take now is told from what they took, and from one that stalled") {

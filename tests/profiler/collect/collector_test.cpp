@@ -111,7 +111,8 @@ TEST_CASE("a trace goes in, tables come out") {
                            .tokens = 64,
                            .loss = 3.5,
                            .grad_norm = 0.25,
-                           .loss_scale = 2});
+                           .loss_scale = 2,
+                           .lr = 0.125});
   require_ok(collector->stop());
 
   auto reader = require_ok(Reader::open(folder.file("run.db")));
@@ -122,7 +123,8 @@ TEST_CASE("a trace goes in, tables come out") {
                    "LEFT JOIN track AS parent ON parent.id = track.parent_id ORDER BY ts") ==
           "csd0 | csd0 read | read | 10 | 20 | 5 | 1 | 0 | 0 | NULL | 100 | 28 | 0\n"
           "NULL | csd0 | update | 0 | 30 | 7 | 1 | NULL | NULL | 4 | 0 | 0 | 1\n");
-  REQUIRE(table_of(*reader, "SELECT * FROM step") == "1 | 5 | 50 | 3.5 | 0.25 | 2.0 | 64 | 0\n");
+  REQUIRE(table_of(*reader, "SELECT * FROM step") ==
+          "1 | 5 | 50 | 3.5 | 0.25 | 2.0 | 0.125 | 64 | 0\n");
   REQUIRE(table_of(*reader, "SELECT ts, value FROM counter") == "31 | 2.0\n");
   REQUIRE(table_of(*reader, "SELECT * FROM link_bytes") == "1 | host | read | 100 | 28\n");
   REQUIRE(table_of(*reader, "SELECT value FROM meta WHERE key = 'method'") == "csd\n");

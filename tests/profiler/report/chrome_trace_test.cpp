@@ -48,6 +48,23 @@ TEST_CASE("lanes: the first free line, free again at the instant of an end") {
   CHECK(lanes.place(20, 0) == 0);
 }
 
+TEST_CASE("a validation is a sample of a counter beside the steps, in its part of the run") {
+  const MadeRun made{.validations = {{.ts = 90 * kMs, .step_id = 0, .loss = 2.75},
+                                     {.ts = 290 * kMs, .step_id = 2, .loss = 2.25},
+                                     {.ts = 291 * kMs, .step_id = 2, .loss = kNone}}};
+  const auto losses_of = [](const Trace& trace) {
+    std::vector<double> losses;
+    for (const auto& event : trace.events("C")) {
+      if (event["name"] == "validation loss") losses.push_back(event["args"]["value"]);
+    }
+    return losses;
+  };
+  CHECK(losses_of(trace_of(made)) == std::vector<double>{2.75, 2.25});
+  const RunPart part{.first_step_id = 1, .last_step_id = 2, .begin = 100 * kMs, .end = 300 * kMs};
+  CHECK(losses_of(trace_of(made, part)) == std::vector<double>{2.25});
+  CHECK(trace_of(made).events("X")[0]["args"]["lr"] == 1e-3);
+}
+
 TEST_CASE("every span is an event, with its arguments and nothing rounded") {
   const Trace trace = trace_of({.step_count = 2});
   CHECK(trace.counts.spans == 18);

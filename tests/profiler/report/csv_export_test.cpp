@@ -43,10 +43,9 @@ TEST_CASE("each table is a file; a folder that holds files is refused") {
     CHECK(std::filesystem::exists(folder.file("csv/" + table.name + ".csv")) == !table.is_view);
   }
   CHECK(table_count > 5);
-  CHECK(
-      text_of_file(folder.file("csv/step.csv"))
-          .starts_with(
-              "id,ts,dur,loss,grad_norm,loss_scale,tokens,skipped\r\n0,0,100000000,,1,1,64,0\r\n"));
+  CHECK(text_of_file(folder.file("csv/step.csv"))
+            .starts_with("id,ts,dur,loss,grad_norm,loss_scale,lr,tokens,skipped\r\n"
+                         "0,0,100000000,,1,1,0.001,64,0\r\n"));
   CHECK(text_of_file(folder.file("csv/meta.csv")).find("name,\"a,b\"\r\n") != std::string::npos);
   const Status again = export_csv(*reader, folder.file("csv"), IfExists::refuse, {}, {});
   REQUIRE(!again.ok());

@@ -167,6 +167,16 @@ TEST_CASE("a loss that is no number is null") {
   CHECK(data["curves"]["points"][0][2].is_null());
 }
 
+TEST_CASE("the page has each step's learning rate, and the losses of validations") {
+  const nlohmann::json curves = data_of(Folder().page_of(
+      {.step_count = 3,
+       .validations = {{.step_id = 0, .loss = 2.75}, {.step_id = 2, .loss = kNone}}}))["curves"];
+  CHECK(curves["rates"] == nlohmann::json({0.001, 0.0005, 0.000333333}));
+  REQUIRE(curves["validations"].size() == 2);
+  CHECK(curves["validations"][0] == nlohmann::json({0, 2.75}));
+  CHECK(curves["validations"][1][1].is_null());
+}
+
 TEST_CASE("what was lost while recording stands in the page") {
   const nlohmann::json data = data_of(Folder().page_of({.lost_count = 7}));
   REQUIRE(data["losses"].size() == 1);
@@ -274,7 +284,13 @@ TEST_CASE("a page of a hundred thousand steps is small, and peaks are drawn") {
   CHECK(std::ranges::is_sorted(drawn));
   for (const std::size_t peak : {54'321, 12'345, 77'777})
     CHECK(std::ranges::find(drawn, peak) != drawn.end());
-  CHECK(detail::curves_json(steps).dump().size() < 300'000);
+  CHECK(detail::curves_json(steps, {}).dump().size() < 300'000);
+  std::vector<rundb::ValidationRow> validations;
+  for (std::int64_t i = 0; i < 50'000; ++i) validations.push_back({.step_id = 2 * i, .loss = 3});
+  const auto curves = detail::curves_json(steps, validations);
+  CHECK(curves["rates"].size() == curves["points"].size());
+  CHECK(curves["validations"].size() <= 2001);
+  CHECK(curves["validations"].back()[0] == 99'998);
 }
 
 TEST_CASE("few steps are all drawn") {

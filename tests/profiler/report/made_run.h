@@ -29,6 +29,7 @@ struct MadeRun {
   std::int64_t more_kernel_count = 0;  // of 1 us each, in the first millisecond of each step
   std::vector<rundb::MetaRow> more_meta = {};
   std::vector<rundb::KnobChangeRow> changes = {};  // of knobs that exist
+  std::vector<rundb::ValidationRow> validations = {};
   bool has_gpu = false;  // a kernel from 2 to 18 ms of each step, on a stream of GPU0
 };
 
@@ -85,9 +86,11 @@ inline void write_made_run(const std::string& path, const MadeRun& made) {
                            .dur = 100 * kMs,
                            .loss = made.loss - 0.1 * static_cast<double>(s),
                            .grad_norm = 1,
+                           .lr = 1e-3 / static_cast<double>(s + 1),
                            .tokens = 64,
                            .skipped = false});
     if (s == 0) batch.knob_changes = made.changes;
+    if (s == 0) batch.validations = made.validations;
     if (s == 0) batch.modes = {{.line = made.mode}};
     for (const std::string_view name : rundb::kLossCounts) {
       const bool is_dropped = name == rundb::kRecordsDropped;

@@ -57,9 +57,13 @@ TEST_CASE("what is written is what is read") {
                   .loss = 2.5,
                   .grad_norm = 0.5,
                   .loss_scale = 1024,
+                  .lr = 0.25,
                   .tokens = 64,
                   .skipped = true}};
   batch.counters = {{writer->track_id(std::nullopt, "counter", "queue depth"), 9, 4.5}};
+  batch.validations = {
+      {.ts = 30, .step_id = 3, .loss = 2.25, .tokens = 512},
+      {.ts = 40, .step_id = 5, .loss = std::numeric_limits<double>::quiet_NaN(), .tokens = 512}};
   batch.stats = {{"lost", Severity::loss, 2, "why"}};
   require_ok(writer->append(batch));
   batch = {};
@@ -74,10 +78,18 @@ TEST_CASE("what is written is what is read") {
                "subgroup_id, device_id, layer_id, bytes, padding_bytes, span.parent_id, status "
                "FROM span JOIN track ON track.id = track_id JOIN string ON string.id = name_id") ==
       "compute | gpu | forward | 5 | 7 | 11 | 3 | NULL | NULL | 2 | 0 | 0 | NULL | 1\n");
-  REQUIRE(table_of(*reader, "SELECT * FROM step") == "3 | 1 | 20 | 2.5 | 0.5 | 1024.0 | 64 | 1\n");
+  REQUIRE(table_of(*reader, "SELECT * FROM step") ==
+          "3 | 1 | 20 | 2.5 | 0.5 | 1024.0 | 0.25 | 64 | 1\n");
   REQUIRE(table_of(*reader,
                    "SELECT track.name, ts, value FROM counter JOIN track ON track.id = track_id") ==
           "queue depth | 9 | 4.5\n");
+  REQUIRE(table_of(*reader, "SELECT * FROM validation") ==
+          "30 | 3 | 2.25 | 512\n40 | 5 | NULL | 512\n");
+  const auto validations = require_ok(reader->validations());
+  REQUIRE(validations.size() == 2);
+  CHECK(validations[0].step_id == 3);
+  CHECK(validations[0].loss == 2.25);
+  CHECK(std::isnan(validations[1].loss));
   REQUIRE(table_of(*reader, "SELECT * FROM stat") == "lost | loss | 7 | why\n");
   REQUIRE(table_of(*reader, "SELECT * FROM device") == "0 | csd0 | csd | 1048576 | 0\n");
   REQUIRE(table_of(*reader, "SELECT * FROM link WHERE id < 2") ==
@@ -259,6 +271,8 @@ TEST_CASE("a resumed run goes on in the same file, with the same names and track
   const std::string path = folder.file("run.db");
   auto first = require_ok(Writer::create(path, IfExists::refuse));
   for (int step = 0; step < 5; ++step) require_ok(first->append(whole_step(*first, step, 3)));
+  require_ok(
+      first->append({.validations = {{.step_id = 2, .loss = 3}, {.step_id = 4, .loss = 2}}}));
   const std::int64_t track = first->track_id(std::nullopt, "link", "csd0 read");
   require_ok(first->close());
   first.reset();
@@ -271,6 +285,7 @@ TEST_CASE("a resumed run goes on in the same file, with the same names and track
 
   auto reader = require_ok(Reader::open(path));
   REQUIRE(table_of(*reader, "SELECT id FROM step") == "0\n1\n2\n3\n");
+  REQUIRE(table_of(*reader, "SELECT step_id FROM validation") == "2\n");  // 4 runs again
   REQUIRE(table_of(*reader, "SELECT step_id, count(*) FROM span GROUP BY step_id") ==
           "NULL | 6\n0 | 3\n1 | 3\n2 | 3\n3 | 3\n");
   REQUIRE(table_of(*reader, "SELECT count(*) FROM string") == "1\n");
