@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "core/data/text_facts.h"
 
 namespace sluice::data {
 
@@ -39,5 +40,8 @@ class TokenFile {
 // half file. If `token_path` is already made from this very text (size and checksum), nothing is
 // done. Empty or missing text is an error.
 Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path);
+// The same of a text that was looked at a moment ago.
+Status prepare_byte_tokens(const std::string& text_path, const TextFacts& source,
+                           const std::string& token_path);
 
 }  // namespace sluice::data

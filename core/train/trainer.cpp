@@ -146,6 +146,7 @@ Status Trainer::put_in_force(const KnobSchedule::Wanted& wanted, const plan::Pla
     if (!report_.losses.empty()) report_.knobs_changed = true;
   }
   knobs_.accept(wanted);
+  RETURN_IF_ERROR(run_.keep_recipe(wanted.after_warmup));
   if (changes.empty() && asked == nullptr) return ok_status();
   const TimeNs now_ns = run_.runtime().now_ns();
   for (TrainObserver* observer : hooks_.observers) {
