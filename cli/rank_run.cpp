@@ -1,18 +1,13 @@
 #include "cli/rank_run.h"
 
-#include <chrono>
 #include <filesystem>
 #include <random>
-#include <thread>
 
+#include "cli/exit_code.h"
 #include "cli/interrupt.h"
 
 namespace sluice::cli {
 namespace {
-
-// Settings that are wrong are wrong for all ranks: the first one has so long to say it and to end
-// the others.
-constexpr std::chrono::seconds kOfTheFirst(5);
 
 std::string of_rank(const std::string& folder, int rank) {
   return (std::filesystem::path(folder) / fmt::format("rank-{}", rank)).string();
@@ -73,16 +68,23 @@ std::int32_t RankRun::node_ranks() const {
   return of_first;
 }
 
-Status RankRun::close(const Status& outcome) {
-  if (ranks_ == nullptr) return outcome;
-  if (!outcome.ok()) {
-    const bool is_for_all = outcome.error().code() == ErrorCode::config;
-    if (is_for_all && !is_first()) std::this_thread::sleep_for(kOfTheFirst);
+Status RankRun::agreed(const Status& mine) {
+  return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
+}
+
+int RankRun::close(const Status& outcome) {
+  if (ranks_ == nullptr) return outcome.ok() ? kDone : report_error(outcome.error());
+  if (!outcome.ok() && !ranks_->is_ended()) {
     communicator_->end_all(outcome.error());
-    return outcome;
+    return report_error(outcome.error());
+  }
+  int exit_code = kDone;
+  if (!outcome.ok()) {
+    exit_code = is_first() ? report_error(outcome.error()) : exit_code_of(outcome.error());
   }
   ranks_.reset();
-  return communicator_->close();
+  const Status closed = communicator_->close();
+  return closed.ok() || exit_code != kDone ? exit_code : report_error(closed.error());
 }
 
 }  // namespace sluice::cli

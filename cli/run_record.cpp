@@ -1,5 +1,6 @@
 #include "cli/run_record.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -11,7 +12,10 @@ namespace {
 
 // As in table `knob_change`: what the run's settings say, now or as planned.
 constexpr const char* kBySettings = "settings";
+constexpr const char* kByResume = "resume";
+// As in table `knob`: where a change takes effect.
 constexpr const char* kBetweenSteps = "step";
+constexpr const char* kWithResume = "resume";
 
 // What each knob of a recorded run was at the end, before `first_step`.
 Result<std::map<std::string, std::string>> values_at_end(const std::string& database,
@@ -106,6 +110,26 @@ std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
     changes.push_back({ts, first_step, knob.key, was->second, knob.value, kBySettings});
   }
   return changes;
+}
+
+void add_recipe_changes(const std::vector<settings::KnobChange>& recipe, std::int64_t first_step,
+                        TimeNs ts, std::vector<rundb::KnobChangeRow>& changes) {
+  const std::vector<control::Knob> knobs = settings::knobs({});
+  for (const settings::KnobChange& change : recipe) {
+    if (std::ranges::count(knobs, change.knob, &control::Knob::key) > 0) continue;
+    changes.push_back({ts, first_step, change.knob, change.from, change.to, kByResume});
+  }
+}
+
+void add_resume_knobs(const std::vector<rundb::KnobChangeRow>& changes,
+                      std::vector<rundb::KnobRow>& knobs) {
+  for (const rundb::KnobChangeRow& change : changes) {
+    if (change.who != kByResume) continue;
+    rundb::KnobRow& row = knobs.emplace_back();
+    row.name = change.knob;
+    row.type = "text";
+    row.safe_point = kWithResume;
+  }
 }
 
 Status record_verdicts(collect::Collector& collector, const std::string& database,

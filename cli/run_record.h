@@ -73,6 +73,14 @@ std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
                                                     const settings::RunConfig& config,
                                                     std::int64_t first_step, TimeNs ts);
 
+// And what a resume learns with that is no knob (train::TrainingRun::recipe_changes), with who
+// "resume".
+void add_recipe_changes(const std::vector<settings::KnobChange>& recipe, std::int64_t first_step,
+                        TimeNs ts, std::vector<rundb::KnobChangeRow>& changes);
+// For table `knob`: what those rows name.
+void add_resume_knobs(const std::vector<rundb::KnobChangeRow>& changes,
+                      std::vector<rundb::KnobRow>& knobs);
+
 // Table `verdict` of the steps from `first_step` on, by what `database` has of them so far. The
 // collector goes on; its error is for whoever stops it.
 Status record_verdicts(collect::Collector& collector, const std::string& database,

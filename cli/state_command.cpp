@@ -20,6 +20,17 @@ struct StateArguments {
   bool json = false;
 };
 
+// A run's folder stands for the state in it.
+Result<std::string> state_in(const std::string& given) {
+  if (state::StateStore::exists(given)) return given;
+  if (state::StateStore::exists(given + "/state")) return given + "/state";
+  const std::string of_first = given + "/rank-0/state";
+  if (!state::StateStore::exists(of_first)) return given;  // opening it says what it is
+  return make_error(ErrorCode::config,
+                    "{}: has the states of several ranks; name one of them, as {}", given,
+                    of_first);
+}
+
 void draw_progress(const state::VerifyProgress& progress, void* context) {
   static_cast<ProgressLine*>(context)->show(
       static_cast<double>(progress.done_bytes) / static_cast<double>(progress.total_bytes),
@@ -114,7 +125,8 @@ void print_text(state::StateStore& store, const std::optional<std::string>& dige
   if (!digest) print("  no digest: {}\n", kBeingWritten);
 }
 
-Status show_state(const StateArguments& arguments) {
+Status show_state(StateArguments arguments) {
+  ASSIGN_OR_RETURN(arguments.directory, state_in(arguments.directory));
   ASSIGN_OR_RETURN(const Look look, look_at(arguments));
   if (!look.damages.empty() && !arguments.verify) {
     return make_error(ErrorCode::corrupt, "{}", look.damages.front());
@@ -141,11 +153,13 @@ void add_state_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<StateArguments>();
   CLI::App* command = app.add_subcommand(
       "state", "What an optimizer state directory holds, and whether it is whole");
-  command->add_option("directory", arguments->directory, "the state directory (OUTPUT/state)")
+  command
+      ->add_option("directory", arguments->directory,
+                   "the state directory, or the run's folder (OUTPUT)")
       ->required();
   command->add_flag("--verify", arguments->verify, "name every damaged array, not only the first");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
-  command->footer("Example: sluice state out/tiny/state --verify");
+  command->footer("Example: sluice state out/tiny --verify");
   command->callback([arguments, &exit_code] {
     const Status status = show_state(*arguments);
     if (!status.ok()) exit_code = report_error(status.error());

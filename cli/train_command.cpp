@@ -149,7 +149,8 @@ class TrainCommand {
  public:
   explicit TrainCommand(const TrainArguments& arguments) : arguments_(arguments) {}
 
-  Status run() {
+  // Gives the exit code.
+  int run() {
     // The ranks' patience is a setting, but what is wrong with settings is said as a rank.
     const bool is_chosen = !arguments_.like.empty() && !says_output(arguments_.overrides);
     Result<settings::RunConfig> config = config_of(arguments_);
@@ -158,20 +159,15 @@ class TrainCommand {
       beside_ =
           fmt::format("A run like {}, written to {}\n", arguments_.like, config_.files.output);
     }
-    ASSIGN_OR_RETURN(ranks_, RankRun::open(static_cast<TimeNs>(config_.shards.patience * 1e9)));
-    return ranks_->close(config.ok() ? run_as_rank() : Status(config.error()));
+    auto ranks = RankRun::open(static_cast<TimeNs>(config_.shards.patience * 1e9));
+    if (!ranks.ok()) return report_error(ranks.error());
+    ranks_ = *std::move(ranks);
+    return ranks_->close(run_as_rank(config.ok() ? ok_status() : Status(config.error())));
   }
 
  private:
-  Status run_as_rank() {
-    if (!beside_.empty()) say(beside_);
-    if (is_told()) {
-      for (const std::string& warning : config_.warnings) log_warning(warning);
-    }
-    RETURN_IF_ERROR(ranks_->take_part(config_));
-    ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
-    recorder_.set_level(config_.record);
-    RETURN_IF_ERROR(open());
+  Status run_as_rank(const Status& configured) {
+    RETURN_IF_ERROR(open(configured));
     if (is_done_already()) return report_nothing_to_do();
     RETURN_IF_ERROR(open_record());
     Status trained = at_refusal_border([this] { return train_and_report(); });
@@ -181,29 +177,41 @@ class TrainCommand {
   // The first rank speaks for all.
   bool is_told() const { return ranks_->is_first(); }
 
-  Status open() {
-    gpu_ = GpuRecording::start_if_asked(config_, recorder_);
-    ASSIGN_OR_RETURN(
-        const model::ModelFactory factory,
-        model::gpt2_factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
-                            static_cast<int>(config_.resources.threads),
-                            gpu_ ? gpu_->region() : model::LaunchRegion()));
+  // What the settings of one rank are refused for, all hear before anything is made.
+  Status open(const Status& configured) {
+    const Result<model::ModelFactory> factory = open_parts(configured);
+    RETURN_IF_ERROR(ranks_->agreed(factory.ok() ? ok_status() : Status(factory.error())));
     train::TrainingRun::Request request;
     request.config = &config_;
-    request.factory = &factory;
+    request.factory = &*factory;
     request.start = start();
-    RETURN_IF_ERROR(open_devices());
     request.devices = devices_.get();
     request.ranks = ranks_->ranks();
     request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
-    if (request.recorder != nullptr) {
-      RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
-    }
     request.stops = [this] { return is_interrupted() || (live_ && live_->wants_stop()); };
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     config_.shards = run_->config().shards;  // as chosen
     return ok_status();
+  }
+
+  Result<model::ModelFactory> open_parts(const Status& configured) {
+    RETURN_IF_ERROR(configured);
+    if (!beside_.empty()) say(beside_);
+    if (is_told()) {
+      for (const std::string& warning : config_.warnings) log_warning(warning);
+    }
+    RETURN_IF_ERROR(ranks_->take_part(config_));
+    ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
+    recorder_.set_level(config_.record);
+    if (config_.record != record::Level::off) {
+      RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
+    }
+    gpu_ = GpuRecording::start_if_asked(config_, recorder_);
+    RETURN_IF_ERROR(open_devices());
+    return model::gpt2_factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
+                               static_cast<int>(config_.resources.threads),
+                               gpu_ ? gpu_->region() : model::LaunchRegion());
   }
 
   // Hardware is opened here, since core knows none. With method=host, too: it may be turned to csd.
@@ -267,7 +275,9 @@ class TrainCommand {
     const std::string& database = config_.files.database;
     std::vector<rundb::KnobChangeRow> changes;
     if (start() == train::StartFrom::last_commit) {
-      changes = changes_of_resume(database, config_, first_step_, run_->runtime().now_ns());
+      const TimeNs now_ns = run_->runtime().now_ns();
+      changes = changes_of_resume(database, config_, first_step_, now_ns);
+      add_recipe_changes(run_->recipe_changes(), first_step_, now_ns, changes);
     }
     auto opened = open_database(database, start(), first_step_);
     if (!opened.ok()) return wrong_database(opened.error());
@@ -295,6 +305,7 @@ class TrainCommand {
       ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
       facts.meta.push_back({"run_id", std::move(run_id)});
     }
+    add_resume_knobs(changes, facts.knobs);
     ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
                                                            {.flush_interval = kFlushUnwatched}));
     if (gpu_) collector_->attach(gpu_->side());
@@ -447,7 +458,7 @@ class TrainCommand {
                arguments_.resume ? "Going on from" : "Writing",
                arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
                config_.files.state_directory) +
-           next_rate_line() + resharded_line();
+           next_rate_line() + resharded_line() + recipe_lines();
   }
 
   std::int64_t committed_step() const { return run_->store().committed().position.step; }
@@ -457,6 +468,16 @@ class TrainCommand {
     if (!arguments_.resume) return "";
     return fmt::format("The learning rate of step {} is {:.4g}\n", committed_step() + 1,
                        plan::learning_rate(plan::lr_schedule_of(config_), committed_step()));
+  }
+
+  // What this resume learns with that the steps before did not.
+  std::string recipe_lines() const {
+    std::string lines;
+    for (const settings::KnobChange& change : run_->recipe_changes()) {
+      lines += fmt::format("{} was {}, is {} from step {} on\n", change.knob, change.from,
+                           change.to, committed_step() + 1);
+    }
+    return lines;
   }
 
   // Where the state was that of other ranks.
@@ -600,8 +621,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
     }
     install_interrupt_handler();
     outlive_readers(arguments->json ? Lines::answer : Lines::progress);
-    const Status status = TrainCommand(*arguments).run();
-    if (!status.ok()) exit_code = report_error(status.error());
+    exit_code = TrainCommand(*arguments).run();
   });
 }
 

@@ -1,28 +1,12 @@
 #include <filesystem>
 
-#include "base/fnv.h"
+#include "core/data/text_facts.h"
 #include "core/data/token_file.h"
 #include "core/data/token_header.h"
 #include "core/data/whole_file.h"
 
 namespace sluice::data {
 namespace {
-
-struct Source {
-  std::int64_t size_bytes = 0;
-  std::uint64_t checksum = kFnvOffset;
-};
-
-Result<Source> look_at_text(const FileDescriptor& text, const std::string& text_path,
-                            const Stops& stops) {
-  Source source;
-  const auto look = [&](std::span<const std::byte> bytes) {
-    source.size_bytes += static_cast<std::int64_t>(bytes.size());
-    source.checksum = fnv1a(bytes, source.checksum);
-  };
-  RETURN_IF_ERROR(for_each_piece(text, 0, text_path, look, stops));
-  return source;
-}
 
 Result<TokenHeader> read_header(const std::string& token_path) {
   TokenHeader header;
@@ -34,7 +18,7 @@ Result<TokenHeader> read_header(const std::string& token_path) {
 
 // Whether the tokens are there already and whole. A damaged token file is made again; a file that
 // never was one is somebody's, and is not overwritten.
-Result<bool> is_up_to_date(const std::string& token_path, const Source& source) {
+Result<bool> is_up_to_date(const std::string& token_path, const TextFacts& source) {
   if (!std::filesystem::exists(token_path)) return false;
   ASSIGN_OR_RETURN(const TokenHeader header, read_header(token_path));
   if (header.magic != kTokenMagic) {
@@ -50,7 +34,7 @@ Result<bool> is_up_to_date(const std::string& token_path, const Source& source) 
   return TokenFile::open(token_path).ok();
 }
 
-TokenHeader header_for(const Source& source) {
+TokenHeader header_for(const TextFacts& source) {
   TokenHeader header;
   header.token_count = static_cast<std::uint64_t>(source.size_bytes);
   header.vocabulary = 256;
@@ -65,15 +49,16 @@ TokenHeader header_for(const Source& source) {
 
 Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path,
                            const Stops& stops) {
-  ASSIGN_OR_RETURN(const FileDescriptor text, open_for_reading(text_path));
-  ASSIGN_OR_RETURN(const Source source, look_at_text(text, text_path, stops));
-  if (source.size_bytes == 0) {
-    return make_error(ErrorCode::config, "{}: the text is empty; there is nothing to learn from it",
-                      text_path);
-  }
+  ASSIGN_OR_RETURN(const TextFacts source, look_at_text(text_path, stops));
+  return prepare_byte_tokens(text_path, source, token_path, stops);
+}
+
+Status prepare_byte_tokens(const std::string& text_path, const TextFacts& source,
+                           const std::string& token_path, const Stops& stops) {
   ASSIGN_OR_RETURN(const bool up_to_date, is_up_to_date(token_path, source));
   if (up_to_date) return ok_status();
 
+  ASSIGN_OR_RETURN(const FileDescriptor text, open_for_reading(text_path));
   ASSIGN_OR_RETURN(NewFile tokens, NewFile::create(token_path));
   const TokenHeader header = header_for(source);
   RETURN_IF_ERROR(tokens.write(std::as_bytes(std::span(&header, 1)), 0));

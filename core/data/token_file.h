@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/stops.h"
+#include "core/data/text_facts.h"
 
 namespace sluice::data {
 
@@ -46,5 +47,8 @@ class TokenFile {
 // done. Empty or missing text is an error. Where `stops` says so: ErrorCode::cancelled.
 Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path,
                            const Stops& stops = {});
+// The same of a text that was looked at a moment ago.
+Status prepare_byte_tokens(const std::string& text_path, const TextFacts& source,
+                           const std::string& token_path, const Stops& stops = {});
 
 }  // namespace sluice::data

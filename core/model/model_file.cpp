@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "core/model/model_shape.h"
+#include "core/toml_file/file_kind.h"
 #include "core/toml_file/toml_file.h"
 
 namespace sluice::model {
@@ -223,6 +224,7 @@ Result<ModelShape> load_model_shape(const std::string& path) {
 
 Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages) {
   ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
+  RETURN_IF_ERROR(toml_file::check_kind(table, toml_file::FileKind::model, path_for_messages));
   return read_shape(table, path_for_messages);
 }
 

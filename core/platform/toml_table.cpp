@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "core/toml_file/file_kind.h"
 #include "core/toml_file/toml_file.h"
 
 namespace sluice::platform {
@@ -52,6 +53,7 @@ struct TomlTable::Document {
 
 Result<TomlTable> TomlTable::parse(std::string_view toml, const std::string& path) {
   ASSIGN_OR_RETURN(toml::table root, toml_file::parse(toml, path));
+  RETURN_IF_ERROR(toml_file::check_kind(root, toml_file::FileKind::platform, path));
   auto document = std::make_shared<const Document>(Document{std::move(root), path});
   const toml::table* table = &document->root;
   return TomlTable(std::move(document), table, "");

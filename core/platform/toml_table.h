@@ -18,6 +18,7 @@ namespace sluice::platform {
 
 class TomlTable {
  public:
+  // A platform file; one of another kind is refused as that.
   static Result<TomlTable> parse(std::string_view toml, const std::string& path);
 
   // An error for the first key that is none of these, with the one that was probably meant.

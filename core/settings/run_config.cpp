@@ -12,6 +12,7 @@
 #include "base/setting_text.h"
 #include "core/model/device_name.h"
 #include "core/settings/detail/setting_table.h"
+#include "core/toml_file/file_kind.h"
 #include "core/toml_file/toml_file.h"
 
 namespace sluice::settings {
@@ -264,6 +265,7 @@ Result<RunConfig> parse_run_config(std::string_view toml, const std::string& pat
   Reading reading;
   reading.path = path_for_messages;
   ASSIGN_OR_RETURN(const toml::table table, toml_file::parse(toml, path_for_messages));
+  RETURN_IF_ERROR(toml_file::check_kind(table, toml_file::FileKind::run, path_for_messages));
   RETURN_IF_ERROR(read_file(reading, table));
   for (const std::string& text : overrides) RETURN_IF_ERROR(read_override(reading, text, option));
   return finish(reading);

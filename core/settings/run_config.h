@@ -228,11 +228,20 @@ enum class SettingType : std::uint8_t {
   layers
 };
 
+// What hangs on a setting, and so who is to have the same value (core/train/recipe.h).
+enum class Decides : std::uint8_t {
+  origin,    // what a state is of: on all ranks, and on each resume
+  numbers,   // what is learnt from there on: on all ranks; a resume with another one is recorded
+  together,  // what ranks do with one another, or what is seen of it: on all ranks
+  own        // where things lie and how long they take, and no number: each rank has its own
+};
+
 // One setting as people read it: for --help, docs/settings.md and the run database.
 struct SettingInfo {
   std::string key;
   std::string section;  // the heading it stands under; RUN.toml may use the same as a table name
   SettingType type = SettingType::integer;
+  Decides decides = Decides::own;
   std::string values;          // "1 to 64", "host, csd", "text"
   std::string unit;            // "steps", "bytes"; may be empty
   std::string default_value;   // as it would be written; "required" if there is none
@@ -256,6 +265,7 @@ const std::vector<SettingInfo>& settings();
 std::string describe_settings();  // a plain table, for --help
 std::string settings_markdown();  // docs/settings.md
 
+bool is_setting(std::string_view key);
 // What the setting of this key is in `config`, as --set would take it. The key is one of the table.
 std::string value_of(const RunConfig& config, std::string_view key);
 // Every key with its value in `config`, in the order of the table.

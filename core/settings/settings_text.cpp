@@ -33,6 +33,7 @@ std::vector<SettingInfo> make_settings() {
         {.key = setting.key,
          .section = setting.section,
          .type = setting.type,
+         .decides = setting.decides,
          .values = detail::allowed_values(setting),
          .unit = setting.unit,
          .default_value = setting.required ? "required" : detail::value_text(setting, defaults),
@@ -40,6 +41,20 @@ std::vector<SettingInfo> make_settings() {
          .help = setting.help});
   }
   return infos;
+}
+
+std::string_view word_of(Decides decides) {
+  switch (decides) {
+    case Decides::origin:
+      return "origin";
+    case Decides::numbers:
+      return "numbers";
+    case Decides::together:
+      return "together";
+    case Decides::own:
+      break;
+  }
+  return "";
 }
 
 const char* const kPageHead = R"(# Settings of a run
@@ -50,6 +65,12 @@ under any of them and may be set only once. A path in the file is relative to th
 path given to `--set` is relative to the working directory. Sizes in bytes may be written `4096`,
 `"64MiB"` or `"2 GB"`. The devices' shares are one string: `device_map = "3,1,1,1"`. Where
 optimizers have defaults of their own, these stand in brackets.
+
+The column *decides* says who is to have the same value. All ranks of a run compare what is not empty
+there before anything is made. *origin*: what a state is of; a resume with another value is refused.
+*numbers*: what is learnt; a resume with another value says so and records it as a change at its step.
+*together*: what ranks do with one another; a resume may have another value. Empty: where things lie
+and how long they take, which changes no number.
 
 A key that does not exist, a value of the wrong type and a value out of range each stop the run
 before anything is written, with the file and the line.
@@ -87,13 +108,14 @@ std::string settings_markdown() {
   for (const SettingInfo& info : settings()) {
     if (info.section != section) {
       section = info.section;
-      text += fmt::format("\n## {}\n\n| key | values | unit | default | meaning |\n", section);
-      text += "|---|---|---|---|---|\n";
+      text += fmt::format("\n## {}\n\n| key | values | unit | default | decides | meaning |\n",
+                          section);
+      text += "|---|---|---|---|---|---|\n";
     }
     const std::string others =
         info.other_defaults.empty() ? "" : fmt::format(" ({})", info.other_defaults);
-    text += fmt::format("| `{}` | {} | {} | {}{} | {} |\n", info.key, info.values, info.unit,
-                        info.default_value, others, info.help);
+    text += fmt::format("| `{}` | {} | {} | {}{} | {} | {} |\n", info.key, info.values, info.unit,
+                        info.default_value, others, word_of(info.decides), info.help);
   }
   return text;
 }
@@ -161,6 +183,8 @@ std::vector<KnobChange> knob_changes(const RunConfig& before, const RunConfig& a
   }
   return changes;
 }
+
+bool is_setting(std::string_view key) { return detail::find_setting(key) != nullptr; }
 
 std::string value_of(const RunConfig& config, std::string_view key) {
   const Setting* setting = detail::find_setting(key);

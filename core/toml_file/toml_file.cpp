@@ -57,6 +57,11 @@ Result<std::string> read(const std::string& path, std::string_view kind) {
   std::array<char, 4096> block;
   while (const std::size_t size_bytes = std::fread(block.data(), 1, block.size(), file.get())) {
     text.append(block.data(), size_bytes);
+    if (text.starts_with("SQLite format 3")) {
+      return make_error(ErrorCode::config,
+                        "{}: is a database, such as a run records, where a {} is wanted", path,
+                        kind);
+    }
     RETURN_IF_ERROR(check_size(text.size(), path));  // a device such as /dev/zero has no end
   }
   if (std::ferror(file.get()) != 0) return failed(errno);

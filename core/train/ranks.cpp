@@ -14,6 +14,23 @@ shard::CollectiveKind sum_among(const platform::Scope& mesh) {
   return {.collective = shard::Collective::all_reduce, .group = {.scope = mesh}};
 }
 
+// The code goes with the message: the ranks are alike, and so is what becomes of the run.
+std::string outcome_text(const Status& mine) {
+  if (mine.ok()) return "";
+  return fmt::format("{} {}", static_cast<int>(mine.error().code()), mine.error().message());
+}
+
+Status first_failure(const Status& mine, const std::vector<std::string>& all) {
+  if (!mine.ok()) return mine;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    const std::size_t space = all[rank].find(' ');
+    const auto code = static_cast<ErrorCode>(std::stoi(all[rank].substr(0, space)));
+    return make_error(code, "rank {}: {}", rank, all[rank].substr(space + 1));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Ranks>> Ranks::make(collective::Communicator& communicator) {
@@ -119,19 +136,16 @@ Status Ranks::hand_on(std::span<std::byte> bytes, int root, const char* what) {
 }
 
 Status Ranks::agreed(const Status& mine, const char* what) {
-  // The code goes with the message: the ranks are alike, and so is what becomes of the run.
-  const std::string text = mine.ok() ? ""
-                                     : fmt::format("{} {}", static_cast<int>(mine.error().code()),
-                                                   mine.error().message());
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_text(text, what));
-  if (!mine.ok()) return mine;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty()) continue;
-    const std::size_t space = all[rank].find(' ');
-    const auto code = static_cast<ErrorCode>(std::stoi(all[rank].substr(0, space)));
-    return make_error(code, "rank {}: {}", rank, all[rank].substr(space + 1));
-  }
-  return ok_status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_text(outcome_text(mine), what));
+  return first_failure(mine, all);
+}
+
+// Where the exchange itself fails, others may not know it.
+Status Ranks::agreed_or_end(const Status& mine, const char* what) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, gather_text(outcome_text(mine), what));
+  Status outcome = first_failure(mine, all);
+  is_ended_ = !outcome.ok();
+  return outcome;
 }
 
 Result<std::int64_t> Ranks::last_common_step(std::int64_t last_committed) {

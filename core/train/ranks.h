@@ -58,6 +58,10 @@ class Ranks {
   Status hand_on(std::span<std::byte> bytes, int root, const char* what);
   // The first failure among the ranks, on all of them, with the rank's name.
   Status agreed(const Status& mine, const char* what);
+  // The same where a failure is the end of the run: afterwards all ranks know of it, and the first
+  // one says it for all.
+  Status agreed_or_end(const Status& mine, const char* what);
+  bool is_ended() const { return is_ended_; }
   // The groups that a sharded run has besides. Collective over all ranks.
   Result<std::unique_ptr<ShardGroups>> make_shard_groups(const shard::RankShare& share) {
     return ShardGroups::make(communicator_, share, costs_);
@@ -75,6 +79,7 @@ class Ranks {
         collective::GroupId commits)
       : communicator_(communicator), gradients_(gradients), commits_(commits) {}
 
+  bool is_ended_ = false;
   collective::Communicator& communicator_;
   // Both are of all ranks: their calls come in no order to one another.
   collective::GroupId gradients_;

@@ -54,7 +54,7 @@ class Resharder {
   int rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
   int rank_count() const { return ranks_ == nullptr ? 1 : ranks_->count(); }
   Status agreed(const Status& mine) {
-    return ranks_ == nullptr ? mine : ranks_->agreed(mine, "other ranks");
+    return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "other ranks");
   }
   StateStore::Options at(const std::string& directory) const {
     return {directory, plan_.config.storage.durability, plan_.config.storage.caching};

@@ -218,6 +218,7 @@ Status Trainer::put_in_force(const Planned& planned, std::span<const AskedChange
     if (!report_.losses.empty()) report_.knobs_changed = true;
   }
   knobs_.accept(planned.wanted);
+  RETURN_IF_ERROR(run_.keep_recipe(planned.wanted.after_warmup));
   tell_of(changes, asked);
   return ok_status();
 }

@@ -46,19 +46,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   run->ranks_ = request.ranks;
   run->stops_ = request.stops;
-  RETURN_IF_ERROR(check_model(*request.config));
-  ASSIGN_OR_RETURN(run->plan_, plan::plan_run(*request.config));
-  if (run->config().clock.kind == settings::ClockKind::real) {
-    ASSIGN_OR_RETURN(run->plan_.platform,
-                     plan::with_real_accelerator(run->plan_.platform, run->config()));
-  }
-  if (run->ranks_ != nullptr && run->config().clock.kind == settings::ClockKind::emulated) {
-    RETURN_IF_ERROR(
-        run->ranks_->charge(run->plan_.platform, run->ranks_->count(), run->plan_.share));
-  }
-  RETURN_IF_ERROR(run->check_text());
-  RETURN_IF_ERROR(run->check_start(request.start));
-  RETURN_IF_ERROR(run->plan_memory(*request.factory));
+  RETURN_IF_ERROR(run->plan_all(request));
+  RETURN_IF_ERROR(run->check_ranks());
+  RETURN_IF_ERROR(run->check_origin(request.start));
   if (request.on_plan) {
     request.on_plan(run->memory_plan_);
     if (run->accelerator_memory_plan_) request.on_plan(*run->accelerator_memory_plan_);
@@ -71,6 +61,48 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   RETURN_IF_ERROR(run->open_model(*request.factory));
   RETURN_IF_ERROR(run->attach_offload());
   return run;
+}
+
+Status TrainingRun::plan_all(const Request& request) { return agreed(plan_own(request)); }
+
+// All that this rank's settings, and the files that they name, may be refused for.
+Status TrainingRun::plan_own(const Request& request) {
+  RETURN_IF_ERROR(check_model(*request.config));
+  ASSIGN_OR_RETURN(plan_, plan::plan_run(*request.config));
+  if (config().clock.kind == settings::ClockKind::real) {
+    ASSIGN_OR_RETURN(plan_.platform, plan::with_real_accelerator(plan_.platform, config()));
+  }
+  if (ranks_ != nullptr && config().clock.kind == settings::ClockKind::emulated) {
+    RETURN_IF_ERROR(ranks_->charge(plan_.platform, ranks_->count(), plan_.share));
+  }
+  RETURN_IF_ERROR(check_text());
+  recipe_ = recipe_of(config(), plan_.shape, text_);
+  RETURN_IF_ERROR(check_start(request.start));
+  return plan_memory(*request.factory);
+}
+
+// What one rank is refused for ends all of them.
+Status TrainingRun::agreed(const Status& mine) {
+  return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
+}
+
+Status TrainingRun::check_ranks() {
+  return ranks_ == nullptr ? ok_status() : agreed(check_same_on_ranks(*ranks_, recipe_));
+}
+
+Status TrainingRun::check_origin(StartFrom start) { return agreed(load_history(start)); }
+
+// Other ranks may have kept the state; what it was made with is the same for all of them.
+Status TrainingRun::load_history(StartFrom start) {
+  if (start == StartFrom::new_state) return ok_status();
+  const settings::StatePlaces& places = plan_.config.files.state_places;
+  for (const std::string& place :
+       {plan_.config.files.state_directory, places.alone, places.of_rank(0)}) {
+    if (!state::StateStore::exists(place)) continue;
+    ASSIGN_OR_RETURN(history_, RecipeHistory::load(place));
+    if (history_) return history_->check_origin(recipe_, place, plan_.config.files.text);
+  }
+  return ok_status();
 }
 
 // Whoever leaves with an error may leave a step that is still being written.
@@ -104,7 +136,7 @@ Status TrainingRun::commit() {
 }
 
 // The text's bytes are its tokens.
-Status TrainingRun::check_text() const {
+Status TrainingRun::check_text() {
   constexpr std::int64_t kByteValues = 256;
   if (plan_.shape.vocabulary < kByteValues) {
     return make_error(ErrorCode::config,
@@ -115,9 +147,13 @@ Status TrainingRun::check_text() const {
   std::error_code error;
   const auto size_bytes = static_cast<std::int64_t>(fs::file_size(path, error));
   if (error) {
-    return make_error(ErrorCode::not_found, "{}: cannot read the text: {}", path, error.message());
+    const std::string how = data::how_to_get_text(path);
+    return make_error(ErrorCode::not_found, "{}: cannot read the text: {}{}{}", path,
+                      error.message(), how.empty() ? "" : "; ", how);
   }
-  return data::Sampler::check(size_bytes, sampler_options(), path);
+  RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options(), path));
+  ASSIGN_OR_RETURN(text_, data::look_at_text(path));
+  return ok_status();
 }
 
 data::SamplerOptions TrainingRun::sampler_options() const {
@@ -156,7 +192,8 @@ Status TrainingRun::open_text() {
   RETURN_IF_ERROR(make_folder(output.string()));
   const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
   const std::string token_path = (folder / "text.tokens").string();
-  RETURN_IF_ERROR(data::prepare_byte_tokens(plan_.config.files.text, token_path, stops_));
+  RETURN_IF_ERROR(
+      data::prepare_byte_tokens(plan_.config.files.text, text_, token_path, stops_));
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);
   ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(&*tokens_, sampler_options()));
@@ -175,39 +212,53 @@ state::StateIdentity TrainingRun::identity() const {
   return identity;
 }
 
+state::StateStore::Options TrainingRun::state_options() const {
+  return {plan_.config.files.state_directory, plan_.config.storage.durability,
+          plan_.config.storage.caching};
+}
+
 Status TrainingRun::open_state(StartFrom start) {
-  const std::string& directory = plan_.config.files.state_directory;
-  const state::StateStore::Options options{directory, plan_.config.storage.durability,
-                                           plan_.config.storage.caching};
-  if (start == StartFrom::last_commit) {
-    ASSIGN_OR_RETURN(resharded_, reshard(plan_, identity(), ranks_, stops_));
-    ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
-    RETURN_IF_ERROR(go_back_together(options));
-    RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
-    const state::Geometry found = store_->layout().geometry();
-    state::Geometry wanted = plan_.geometry;
-    wanted.device_count = std::max(wanted.device_count, found.device_count);  // fewer: below
-    RETURN_IF_ERROR(state::check_geometry(wanted, found, directory));
-    const std::uint64_t seed = store_->committed().position.seed;
-    if (seed != static_cast<std::uint64_t>(plan_.config.schedule.seed)) {
-      return make_error(ErrorCode::config,
-                        "{} was begun with seed={} and this run has seed={}: the order of the text "
-                        "would change",
-                        directory, seed, plan_.config.schedule.seed);
-    }
-    if (plan_.geometry.device_count < found.device_count) {
-      store_.reset();
-      RETURN_IF_ERROR(state::StateStore::remove_devices(options, plan_.geometry.device_count));
-      ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
-    }
-    // What lies elsewhere than the settings say moves there with the first step.
-    RETURN_IF_ERROR(plan::check_drive_room(plan_, state_files()));
-    return store_->reserve(plan_.device_map);
-  }
-  RETURN_IF_ERROR(make_folder(directory));
+  const state::StateStore::Options options = state_options();
+  if (start == StartFrom::last_commit) return go_on_with(options);
+  RETURN_IF_ERROR(make_folder(options.directory));
   ASSIGN_OR_RETURN(
       store_, state::StateStore::create(options, identity(), plan_.geometry, plan_.device_map));
   return ok_status();
+}
+
+Status TrainingRun::go_on_with(const state::StateStore::Options& options) {
+  ASSIGN_OR_RETURN(resharded_, reshard(plan_, identity(), ranks_, stops_));
+  // The folder is new, or those of other ranks are gone.
+  if (resharded_.has_changed && history_) RETURN_IF_ERROR(history_->save(options));
+  ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
+  RETURN_IF_ERROR(go_back_together(options));
+  RETURN_IF_ERROR(agreed(check_found()));
+  const std::int64_t step = store_->committed().position.step;
+  if (history_) recipe_changes_ = history_->changes(recipe_, step);
+  if (plan_.geometry.device_count < store_->layout().geometry().device_count) {
+    store_.reset();
+    RETURN_IF_ERROR(state::StateStore::remove_devices(options, plan_.geometry.device_count));
+    ASSIGN_OR_RETURN(store_, state::StateStore::open(options));
+  }
+  // What lies elsewhere than the settings say moves there with the first step.
+  RETURN_IF_ERROR(plan::check_drive_room(plan_, state_files()));
+  return store_->reserve(plan_.device_map);
+}
+
+// The state that is there is one that these settings can go on with.
+Status TrainingRun::check_found() const {
+  const std::string& directory = plan_.config.files.state_directory;
+  RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
+  const state::Geometry found = store_->layout().geometry();
+  state::Geometry wanted = plan_.geometry;
+  wanted.device_count = std::max(wanted.device_count, found.device_count);  // fewer can leave
+  RETURN_IF_ERROR(state::check_geometry(wanted, found, directory));
+  const std::uint64_t seed = store_->committed().position.seed;
+  if (seed == static_cast<std::uint64_t>(plan_.config.schedule.seed)) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{} was begun with seed={} and this run has seed={}: the order of the text "
+                    "would change",
+                    directory, seed, plan_.config.schedule.seed);
 }
 
 // To the newest step that all ranks have.
@@ -536,6 +587,9 @@ Result<KeptSnapshot> TrainingRun::save_snapshot() {
       state::save_snapshot(
           *store_, {kept.path, plan_.config.storage.durability, plan_.config.storage.caching},
           [&](const std::string& folder) -> Status {
+            state::StateStore::Options there = state_options();
+            there.directory = folder;
+            if (history_) RETURN_IF_ERROR(history_->save(there));
             if (!plan_.options.has_feedback()) return ok_status();
             return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(),
                                           step, residual());
@@ -580,6 +634,31 @@ Status TrainingRun::load_residual() {
   return fs::exists(residual_path(), error) ? ok_status() : keep_no_residual();
 }
 
+// Before the first commit: no state that holds something is without.
+Status TrainingRun::begin_recipe() {
+  history_ = RecipeHistory::from(recipe_, 0);
+  return history_->save(state_options());
+}
+
+Status TrainingRun::go_on_with_recipe() {
+  if (history_) return keep_recipe(config());
+  const std::int64_t step = store_->committed().position.step;
+  if (ranks_ == nullptr || ranks_->is_first()) {
+    log_warning(fmt::format(
+        "{}: nothing is recorded of the text and the settings that it was made with, so they are "
+        "not compared with this run's; from step {} on they are recorded",
+        plan_.config.files.state_directory, step + 1));
+  }
+  history_ = RecipeHistory::from(recipe_, step);
+  return history_->save(state_options());
+}
+
+Status TrainingRun::keep_recipe(const settings::RunConfig& in_force) {
+  recipe_ = recipe_of(in_force, plan_.shape, text_);
+  const bool has_changed = history_->go_on(recipe_, store_->committed().position.step);
+  return has_changed ? history_->save(state_options()) : ok_status();
+}
+
 Status TrainingRun::prepare(StartFrom start) {
   offload().end_if(stops_);
   Status prepared = prepare_state(start);
@@ -590,9 +669,11 @@ Status TrainingRun::prepare(StartFrom start) {
 Status TrainingRun::prepare_state(StartFrom start) {
   if (start == StartFrom::last_commit) {
     RETURN_IF_ERROR(load_residual());
+    RETURN_IF_ERROR(go_on_with_recipe());
     RETURN_IF_ERROR(runtime_->run(offload().load_parameters()));
     return share_parameters();
   }
+  RETURN_IF_ERROR(begin_recipe());
   std::error_code ignored;
   fs::remove(residual_path(), ignored);  // of the state that this one replaces
   const auto seed = static_cast<std::uint64_t>(plan_.config.schedule.seed);

@@ -12,6 +12,7 @@
 #include "base/stops.h"
 #include "core/csd/device_factory.h"
 #include "core/data/sampler.h"
+#include "core/data/text_facts.h"
 #include "core/model/model_factory.h"
 #include "core/offload/assembly.h"
 #include "core/offload/residual_file.h"
@@ -22,6 +23,8 @@
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
+#include "core/train/recipe.h"
+#include "core/train/recipe_history.h"
 #include "core/train/reshard.h"
 #include "core/train/train_observer.h"
 #include "core/train/training_step.h"
@@ -93,6 +96,10 @@ class TrainingRun {
   ShardTraffic* shards() { return shards_.get(); }
   // What a resume found of other ranks.
   const Resharded& resharded() const { return resharded_; }
+  // What is another value than the steps of the state before had, from `store().committed()` on.
+  const std::vector<settings::KnobChange>& recipe_changes() const { return recipe_changes_; }
+  // Other settings are in force from the next step on, between two steps that are committed.
+  Status keep_recipe(const settings::RunConfig& in_force);
   // Null under another clock.
   const runtime::EmulatedClock* emulated_clock() const { return emulated_clock_; }
 
@@ -116,11 +123,22 @@ class TrainingRun {
 
  private:
   TrainingRun() = default;
-  Status check_text() const;
+  Status plan_all(const Request& request);
+  Status plan_own(const Request& request);
+  Status agreed(const Status& mine);
+  Status check_text();
   Status check_start(StartFrom start) const;
+  Status check_ranks();
+  Status check_origin(StartFrom start);
+  Status load_history(StartFrom start);
   Status open_text();
   data::SamplerOptions sampler_options() const;
   Status open_state(StartFrom start);
+  Status go_on_with(const state::StateStore::Options& options);
+  Status check_found() const;
+  state::StateStore::Options state_options() const;
+  Status begin_recipe();
+  Status go_on_with_recipe();
   Status go_back_together(const state::StateStore::Options& options);
   Status plan_for_density_warmup(const plan::MemoryCap& cap);
   Status plan_memory(const model::ModelFactory& factory);
@@ -155,6 +173,11 @@ class TrainingRun {
   std::unique_ptr<ShardGroups> shard_groups_;
   Resharded resharded_;
   plan::RunPlan plan_;
+  data::TextFacts text_;
+  Recipe recipe_;
+  // None: nothing is known of what the state was made with.
+  std::optional<RecipeHistory> history_;
+  std::vector<settings::KnobChange> recipe_changes_;
   plan::MemoryPlan memory_plan_;
   std::optional<plan::MemoryPlan> accelerator_memory_plan_;  // where one computes
   std::function<plan::ModelMemory(const plan::RunPlan&)> model_memory_of_;

@@ -93,7 +93,10 @@ class RecordedRunReader {
     ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, reader_->knob_changes());
     for (const rundb::KnobChangeRow& change : changes) {
       if (change.step_id < steps.front().id || change.step_id > steps.back().id) continue;
-      run_.settings.push_back(change.knob + "=" + change.new_value);
+      // A resume may have changed what is no setting, such as the number of ranks.
+      if (settings::is_setting(change.knob)) {
+        run_.settings.push_back(change.knob + "=" + change.new_value);
+      }
       first_step_ = change.step_id;
     }
     ASSIGN_OR_RETURN(run_.config, recorded_config(run_, {}));

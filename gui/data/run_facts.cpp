@@ -69,6 +69,7 @@ std::vector<control::Knob> knobs_of(const analyze::RunInfo& info,
   };
   std::vector<control::Knob> knobs;
   for (const rundb::KnobRow& row : rows) {
+    if (row.safe_point == "resume") continue;  // no live change
     knobs.push_back({.key = row.name,
                      .type = row.type,
                      .min = bound(row.minimum),

@@ -51,7 +51,9 @@ std::int32_t device_count_in(const std::string& directory) {
   return count;
 }
 
+// What else is kept beside a state (core/offload/residual_file.h, core/train/recipe_history.h).
 std::string residual_path(const std::string& directory) { return directory + "/residual.slc"; }
+std::string recipe_path(const std::string& directory) { return directory + "/recipe.slc"; }
 
 }  // namespace
 
@@ -112,6 +114,7 @@ Status remove_state(const StateStore::Options& options) {
   }
   RETURN_IF_ERROR(remove_device_files(disk, options.directory, 0));
   RETURN_IF_ERROR(remove_if_there(disk, residual_path(options.directory)));
+  RETURN_IF_ERROR(remove_if_there(disk, recipe_path(options.directory)));
   RETURN_IF_ERROR(remove_if_there(disk, detail::lock_path(options.directory)));
   remove_if_empty(options.directory);
   return ok_status();

@@ -278,6 +278,16 @@ def xxh3_64(data):
 
 
 @test
+def a_runs_folder_stands_for_the_state_in_it(place):
+    place.train().done()
+    require_equal(place.state("--json", state_dir="out").json(), place.state("--json").json(),
+                  "what state says of OUTPUT and of OUTPUT/state")
+    (place / "several").mkdir()
+    (place / "out").rename(place / "several/rank-0")
+    place.state(state_dir="several").refused(2, ["several ranks", "several/rank-0/state"])
+
+
+@test
 def a_state_of_a_newer_version_is_refused(place):
     place.train().done()
     for name in ("commit.slc", "dev1/state.slc"):

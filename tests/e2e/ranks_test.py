@@ -13,8 +13,8 @@ import signal
 import sys
 import time
 
-from launched import RANKS, SETTINGS, three_ranks as launched
-from sluice_run import (LIMIT_S, TESTBED, Failure, committed_step, database, main, require,
+from launched import RANKS, SETTINGS, Launched, mpirun, three_ranks as launched
+from sluice_run import (LIMIT_S, SLUICE, TESTBED, Failure, committed_step, database, main, require,
                         require_equal, require_words, sluice, test)
 
 
@@ -63,8 +63,30 @@ def one_rank_speaks_for_all(place):
     require_equal([str(path.relative_to(place.path)) for path in place.path.rglob("*.tokens*")],
                   ["out/text.tokens"], "files of tokens")
     code, out, err = launched(place, output="wrong", buffers=0).done()
-    require(code != 0, "a wrong setting is accepted")
+    require_equal(code, 2, "exit code of a wrong setting")
     require_words(err, ["buffers"], "the error")
+    require_equal(err.count("sluice: "), 1, f"sentences: {err}")
+
+
+def two_that_differ(place, first, second):
+    """A rank with each of two sets of settings."""
+    words = [str(word) for word in place.arguments(**{**SETTINGS, **first})]
+    return Launched(place, [*mpirun(), "-n", "1", str(SLUICE), *words, ":", "-n", "1"],
+                    **{**SETTINGS, **second})
+
+
+@test
+def ranks_that_differ_make_nothing_and_the_first_says_in_what(place):
+    (place / "other.txt").write_text("x" * (place / "text.txt").stat().st_size)
+    for second, words in (({"seed": 1}, ["seed is 0 on rank 0 and 1 on rank 1"]),
+                          ({"text": "other.txt"}, ["text is", "bytes", "on rank 1"]),
+                          # What one of them alone cannot begin with.
+                          ({"text": "gone.txt"}, ["rank 1: ", "gone.txt", "cannot read"])):
+        code, out, err = two_that_differ(place, {}, second).done()
+        require_equal(code, 2, f"exit code with {second}: {err}")
+        require_words(err, words, "the error")
+        require_equal((err.count("sluice: "), out), (1, ""), f"sentences: {err}")
+        require(not (place / "out").exists(), "something was made")
 
 
 def on_cluster(place, ranks, nodes):

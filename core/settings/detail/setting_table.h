@@ -39,6 +39,7 @@ struct Range {
 struct Setting {
   const char* key;
   const char* section;
+  Decides decides;  // before what has a default, so that no row can leave it out
   SettingType type;
   Field (*field)(RunConfig&);
   Range range;

@@ -224,9 +224,30 @@ Cell Statement::cell_at(int column) const {
   }
 }
 
+namespace {
+
+std::string log_of(const std::string& path) { return path + "-wal"; }
+
+// A reader of a file that was written with a log, such as a copy of a killed run's, makes an empty
+// log and cannot remove it. Whoever may write does so where he closes last, which SQLite knows; he
+// writes nothing, and where he may not, the log stays.
+void remove_empty_log(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::file_size(log_of(path), error) != 0 || error) return;
+  sqlite3* database = nullptr;
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
+  if (sqlite3_open_v2(path.c_str(), &database, flags, nullptr) == SQLITE_OK) {
+    sqlite3_exec(database, "PRAGMA user_version", nullptr, nullptr, nullptr);  // opens the log
+  }
+  sqlite3_close(database);
+}
+
+}  // namespace
+
 void Connection::Close::operator()(sqlite3* database) const {
   // BUSY: a statement outlived its connection.
   CHECK_EQ(sqlite3_close(database), SQLITE_OK);
+  if (!without_log.empty()) remove_empty_log(without_log);
 }
 
 Connection::Connection(std::string path, sqlite3* database)
@@ -239,10 +260,13 @@ Result<Connection> Connection::open(const std::string& path, Mode mode) {
   if (mode == Mode::read) flags |= SQLITE_OPEN_READONLY;
   if (mode == Mode::write) flags |= SQLITE_OPEN_READWRITE;
   if (mode == Mode::create) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  std::error_code error;
+  const bool has_log = std::filesystem::exists(log_of(path), error);
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
   Connection connection(path, database);  // also after a failure there is a handle to close
   if (code != SQLITE_OK) return sqlite_error(path, database, code, "sqlite3_open_v2");
+  if (mode == Mode::read && !has_log) connection.database_.get_deleter().without_log = path;
   sqlite3_extended_result_codes(database, 1);
   RETURN_IF_ERROR(connection.distrust(mode));
   // A reader meets a lock only in the instant when another connection recovers or closes the log.

@@ -125,6 +125,7 @@ class Connection {
  private:
   struct Close {
     void operator()(sqlite3* database) const;
+    std::string without_log;  // a file that is read, and had no log beside it; empty: another
   };
   Connection(std::string path, sqlite3* database);
   Status distrust(Mode mode);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/data/text_facts.h"
 #include "core/data/token_file.h"
 #include "tests/core/data/files.h"
 
@@ -113,6 +114,39 @@ TEST_CASE("a folder that is missing is named") {
   const Status status = prepare_byte_tokens(folder / "text", folder / "no/tokens");
   REQUIRE_FALSE(status.ok());
   CHECK_THAT(status.error().message(), Contains(folder / "no/tokens"));
+}
+
+TEST_CASE("a token file is no text") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "some text to learn from");
+  REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+  const Status again = prepare_byte_tokens(folder / "tokens", folder / "more");
+  REQUIRE_FALSE(again.ok());
+  CHECK(again.error().code() == ErrorCode::config);
+  CHECK_THAT(again.error().message(),
+             Contains("tokens: is a token file (it begins with SLCTOKEN)") &&
+                 Contains("no setting takes one yet"));
+  CHECK(names_in(folder) == std::set<std::string>{"text", "tokens"});
+  write_file(folder / "text", "SLCTOKE is shorter than that");
+  CHECK(look_at_text(folder / "text").ok());
+}
+
+TEST_CASE("a text is known by its size and its bytes, and its begin by as many") {
+  const TemporaryFolder folder;
+  write_file(folder / "text", "In the beginning");
+  write_file(folder / "longer", "In the beginning was more");
+  const auto text = look_at_text(folder / "text");
+  const auto longer = look_at_text(folder / "longer");
+  REQUIRE((text.ok() && longer.ok()));
+  CHECK(text->size_bytes == 16);
+  CHECK_FALSE(*text == *longer);
+  CHECK(*look_at_begin(folder / "longer", 16) == *text);
+}
+
+TEST_CASE("who has not made the sample's text is told how to") {
+  CHECK(how_to_get_text("out/data/kjv.txt") ==
+        "sample_models/data/prepare_kjv.sh out/data/kjv.txt makes it");
+  CHECK(how_to_get_text("my.txt") == "");
 }
 
 }  // namespace

@@ -106,6 +106,32 @@ TEST_CASE("a file that was cut is refused") {
   require_refused(folder.file("run.db"), ErrorCode::corrupt, "damaged");
 }
 
+TEST_CASE("a reader leaves no log where there was none, be the file whole or damaged") {
+  const TempFolder folder;
+  const std::string path = folder.file("run.db");
+  make_run(path);
+  {  // as a run that was killed leaves it, without its log
+    auto connection = require_ok(Connection::open(path, Connection::Mode::write));
+    require_ok(connection.execute("PRAGMA journal_mode = WAL"));
+  }
+  const auto has_log = [&] {
+    return std::filesystem::exists(path + "-wal") || std::filesystem::exists(path + "-shm");
+  };
+  REQUIRE_FALSE(has_log());
+  {
+    const auto reader = require_ok(Reader::open(path));
+    CHECK(require_ok(reader->steps()).size() == 20);
+    CHECK(has_log());
+    // Whoever comes later finds a log, and leaves it to the first.
+    const auto second = require_ok(Reader::open(path));
+    CHECK(require_ok(second->steps()).size() == 20);
+  }
+  CHECK_FALSE(has_log());
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  CHECK_FALSE(Reader::open(path).ok());
+  CHECK_FALSE(has_log());
+}
+
 TEST_CASE("a file damaged inside is an error of the query that meets the damage") {
   const TempFolder folder;
   make_run(folder.file("run.db"));
