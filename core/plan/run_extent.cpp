@@ -12,10 +12,10 @@ double step_bytes(const settings::BatchConfig& batch, const model::ModelShape& s
   const auto sequence = static_cast<double>(batch.sequence);
   const double tokens = static_cast<double>(batch.batch) * sequence;
   const auto heads = static_cast<double>(shape.heads);
-  const double widths = 48 * static_cast<double>(shape.hidden) + 8 * heads +
-                        4 * static_cast<double>(shape.ffn) +
-                        2 * static_cast<double>(shape.vocabulary + shape.classes);
-  const double kept = tokens * widths * static_cast<double>(shape.layers + 2);
+  const double widths =
+      48 * static_cast<double>(shape.hidden) + 8 * heads + 4 * static_cast<double>(shape.ffn);
+  const double logits = 2 * static_cast<double>(shape.vocabulary + shape.classes);
+  const double kept = tokens * (widths * static_cast<double>(shape.layers + 2) + logits);
   const double scores = tokens * heads * sequence;  // of one layer at a time
   return kValueBytes * (kept * static_cast<double>(batch.grad_accum_steps) + scores);
 }

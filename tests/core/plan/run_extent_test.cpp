@@ -68,7 +68,7 @@ TEST_CASE("a step whose activations leave 64 bits is refused by its three settin
   CHECK_THAT(
       refused.error().message(),
       Contains("batch=65536, sequence=1048576 and grad_accum_steps=1000") && Contains("wide"));
-  batch = {.batch = 64, .sequence = 4096, .grad_accum_steps = 1000};
+  batch = {.batch = 8, .sequence = 2048, .grad_accum_steps = 100};
   CHECK(check_step_extent(batch, shape).ok());
 }
 

@@ -195,10 +195,10 @@ TEST_CASE("rates are above zero and within reason") {
 }
 
 TEST_CASE("times are within a day") {
-  CHECK(with_line(7, "latency = \"86400 s\"").empty());
-  CHECK(with_line(7, "latency = \"86401 s\"") ==
+  CHECK(machine_with_line(7, "latency = \"86400 s\"").empty());
+  CHECK(machine_with_line(7, "latency = \"86401 s\"") ==
         "p.toml:7: link.latency: '86401 s' is out of range: at most a day, 86400 s");
-  CHECK(with_line(26, "launch = \"9000000000 s\"") ==
+  CHECK(machine_with_line(26, "launch = \"9000000000 s\"") ==
         "p.toml:26: device.engine.launch: '9000000000 s' is out of range: at most a day, 86400 s");
 }
 
