@@ -104,15 +104,15 @@ std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& option
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }
 
-struct LayerTensors {
+struct KeptTensors {
   std::int64_t all = 0;  // elements
   std::int64_t largest = 0;
 };
 
 // The depth does not matter.
-LayerTensors tensors_of(ModelShape shape, LayerId layer) {
+KeptTensors tensors_of(ModelShape shape, LayerId layer) {
   shape.layers = 1;
-  LayerTensors found;
+  KeptTensors found;
   for (const TensorInfo& tensor : shape.flat_layout().tensors) {
     if (tensor.layer != layer) continue;
     found.all += tensor.count;
@@ -125,7 +125,7 @@ LayerTensors tensors_of(ModelShape shape, LayerId layer) {
 // what is added in fp32 is widened first, a tensor at a time.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const LayerTensors block = tensors_of(shape, LayerId{1});
+  const KeptTensors block = tensors_of(shape, LayerId{1});
   const std::int64_t recomputed =
       is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
   const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kFp32Bytes : 0;
