@@ -107,7 +107,8 @@ const Setting kSettings[] = {
      "Added to the root of the second moment (adamw) or of the sum of squares (adagrad)."},
     {"weight_decay", "optimizer", numbers, number, AT(update.weight_decay), between(0, 1), "",
      "Decay of every parameter: apart from the gradient (adamw), or as a part of it (L2)."},
-    {"max_grad_norm", "optimizer", numbers, number, AT(arithmetic.max_grad_norm), between(0, kFp32Max), "",
+    {"max_grad_norm", "optimizer", numbers, number, AT(arithmetic.max_grad_norm),
+     between(0, kFp32Max), "",
      "The gradients' global norm is clipped to this; 0 means no clipping."},
 
     {"precision", "arithmetic", numbers, word,
@@ -118,10 +119,10 @@ const Setting kSettings[] = {
      between(1, 4294967296.0), "", "Loss scale of the first step (fp16 only)."},
     {"loss_scale_growth_interval", "arithmetic", numbers, integer, AT(loss_scale.growth_interval),
      between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
-    {"min_loss_scale", "arithmetic", numbers, number, AT(loss_scale.smallest), between(1e-9, 65536), "",
-     "The loss scale falls no further than to this (fp16 only)."},
-    {"max_skipped_steps", "arithmetic", numbers, integer, AT(arithmetic.max_skipped_steps), between(1, 1e9),
-     "steps",
+    {"min_loss_scale", "arithmetic", numbers, number, AT(loss_scale.smallest), between(1e-9, 65536),
+     "", "The loss scale falls no further than to this (fp16 only)."},
+    {"max_skipped_steps", "arithmetic", own, integer, AT(arithmetic.max_skipped_steps),
+     between(1, 1e9), "steps",
      "So many steps in a row that are skipped for overflow end the run where no loss scale helps: "
      "it is at its smallest, or the loss itself is not finite (fp16 only)."},
     {"activations", "arithmetic", together, layers, AT(arithmetic.activations), kNone, "",
@@ -144,8 +145,8 @@ const Setting kSettings[] = {
      between(0, 1e9), "steps", "Steps between validations; 0 means only at the end."},
     {"validation_batches", "validation", together, integer, AT(validation.batches), between(1, 1e6),
      "batches", "Batches in a validation, or as many as the held-out text gives."},
-    {"validation_fraction", "validation", numbers, number, AT(validation.fraction), between(1e-9, 0.5), "",
-     "Part of the text's end that is held out."},
+    {"validation_fraction", "validation", numbers, number, AT(validation.fraction),
+     between(1e-9, 0.5), "", "Part of the text's end that is held out."},
 
     {"sample_tokens", "sample", together, integer, AT(sample.tokens), between(0, 65536), "tokens",
      "Tokens of text written by the model at the end; 0 means none."},
@@ -236,8 +237,8 @@ const Setting kSettings[] = {
      "steps",
      "Steps from one commit of the state to the next; a crash loses those since the last one "
      "(docs/offload.md)."},
-    {"state_cache", "offload", own, bytes, AT(offload.state_cache_bytes), auto_or_between(0, kBytesMax),
-     "bytes",
+    {"state_cache", "offload", own, bytes, AT(offload.state_cache_bytes),
+     auto_or_between(0, kBytesMax), "bytes",
      "Memory that keeps optimizer state between steps: of the host in all (method=host), or of "
      "each "
      "device (method=csd). auto is what the memory plan leaves under host_memory and device_memory "
@@ -295,8 +296,9 @@ const Setting kSettings[] = {
      "bytes",
      "The run stays below this much resident memory, or refuses to start; 0 means all that this "
      "process may have. No more than a limit of its own or of its cgroups (docs/guide.md)."},
-    {"device_memory", "resources", own, bytes, AT(resources.device_memory_bytes), between(0, kBytesMax),
-     "bytes", "Memory of each device that a run may use; 0 means what the platform file says."},
+    {"device_memory", "resources", own, bytes, AT(resources.device_memory_bytes),
+     between(0, kBytesMax), "bytes",
+     "Memory of each device that a run may use; 0 means what the platform file says."},
     {"device", "resources", numbers, text, AT(resources.device), kNone, "",
      "What computes forward and backward: cpu, a GPU (cuda, cuda:1), or soft, a software "
      "accelerator that stands in for one (docs/accelerator.md)."},

@@ -75,15 +75,4 @@ inline model::ModelFactory planted_factory(const PlantedSteps& steps) {
   return factory;
 }
 
-// Settings, and what more a way asks for.
-inline std::vector<std::string> with(std::vector<std::string> settings,
-                                     const std::vector<std::string>& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-inline std::string text_of(const std::vector<std::string>& settings) {
-  return fmt::format("{}", fmt::join(settings, " "));
-}
-
 }  // namespace sluice

@@ -14,12 +14,6 @@ namespace sluice {
 // A model of which eight ranks can have parts: its block has eight blocks of the norm.
 inline SmallRun cut_in_eight() { return SmallRun(1, 104); }
 
-inline std::vector<std::string> with(std::vector<std::string> settings,
-                                     const std::vector<std::string>& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
 inline std::vector<std::string> settings_of(const shard::Triple& triple,
                                             const platform::Scope& mesh) {
   return {"mesh=" + platform::scope_text(mesh),
@@ -31,10 +25,6 @@ inline std::vector<std::string> settings_of(const shard::Triple& triple,
 // The sum over ranks is in their order where one group makes it.
 inline bool sums_in_order(const shard::Triple& triple, const platform::Scope& mesh) {
   return triple.parameters.size() == 1 || triple.parameters == mesh;
-}
-
-inline std::string message_of(const Result<Trained>& trained) {
-  return trained.ok() ? std::string() : trained.error().message();
 }
 
 struct RankRuns {

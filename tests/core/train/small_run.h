@@ -127,6 +127,17 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
                  report.link_bytes, run->layout().parameter_count};
 }
 
+// Settings, and what more a way asks for.
+inline std::vector<std::string> with(std::vector<std::string> settings,
+                                     const std::vector<std::string>& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+inline std::string text_of(const std::vector<std::string>& settings) {
+  return fmt::format("{}", fmt::join(settings, " "));
+}
+
 // Empty where it has trained.
 inline std::string message_of(const Result<Trained>& trained) {
   return trained.ok() ? std::string() : trained.error().message();

@@ -11,11 +11,6 @@ using namespace sluice;
 
 namespace {
 
-OffloadWay with(OffloadWay way, const OffloadWay& more) {
-  way.insert(way.end(), more.begin(), more.end());
-  return way;
-}
-
 // In subgroups of this many elements, whose arrays are whole pages.
 constexpr std::int64_t kElements = 1024;
 constexpr std::int64_t kSubgroupBytes = 3 * 4 * kElements;
