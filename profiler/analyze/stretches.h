@@ -22,8 +22,8 @@ struct Stretch {
   // Payload over the link that devices share, a step (means of the steps that count).
   double read_bytes = 0;
   double write_bytes = 0;
-  double speed_up = 1;          // the first stretch's time, over this one's
-  rundb::LatenessSum lateness;  // of all its steps
+  double speed_up = 1;               // the first stretch's time, over this one's
+  rundb::LatenessSum lateness = {};  // of all its steps
   // Its time, or that of the first stretch, is partly this computer's.
   bool is_speed_up_late = false;
 };
