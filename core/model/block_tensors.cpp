@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::int64_t kFp32Bytes = 4;
 
-using Tensors = std::vector<BlockTensor>;
+using Tensors = std::vector<MadeTensor>;
 
 void add_layer_norm(Tensors& tensors, std::int64_t width) {
   tensors.push_back({"mean of a row", 1, BlockUse::statistic});
@@ -77,11 +77,11 @@ Tensors llama_block(const ModelShape& shape) {
 
 }  // namespace
 
-std::vector<BlockTensor> block_tensors(const ModelShape& shape) {
+std::vector<MadeTensor> block_tensors(const ModelShape& shape) {
   return shape.family == Family::llama ? llama_block(shape) : plain_block(shape);
 }
 
-std::vector<BlockTensor> embedding_tensors(const ModelShape& shape) {
+std::vector<MadeTensor> embedding_tensors(const ModelShape& shape) {
   const bool has_norm = shape.family == Family::bert || shape.family == Family::bloom;
   if (!has_norm) return {{"sum of what was looked up", shape.hidden, BlockUse::in_memory}};
   Tensors tensors = {{"sum of what was looked up", shape.hidden}};
@@ -90,7 +90,7 @@ std::vector<BlockTensor> embedding_tensors(const ModelShape& shape) {
   return tensors;
 }
 
-std::vector<BlockTensor> head_tensors(const ModelShape& shape) {
+std::vector<MadeTensor> head_tensors(const ModelShape& shape) {
   Tensors tensors = {{"input", shape.hidden, BlockUse::input}};
   if (shape.family == Family::llama) {
     add_rms_norm(tensors, shape.hidden);
@@ -104,9 +104,9 @@ std::vector<BlockTensor> head_tensors(const ModelShape& shape) {
   return tensors;
 }
 
-std::int64_t made_widths(const std::vector<BlockTensor>& tensors) {
+std::int64_t made_widths(const std::vector<MadeTensor>& tensors) {
   std::int64_t widths = 0;
-  for (const BlockTensor& tensor : tensors) {
+  for (const MadeTensor& tensor : tensors) {
     if (tensor.use != BlockUse::input && tensor.use != BlockUse::statistic) widths += tensor.width;
   }
   return widths;
@@ -116,17 +116,17 @@ bool is_needed(BlockUse use) {
   return use == BlockUse::input || use == BlockUse::kept || use == BlockUse::statistic;
 }
 
-std::int64_t needed_bytes(const std::vector<BlockTensor>& tensors) {
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors) {
   std::int64_t bytes = 0;
-  for (const BlockTensor& tensor : tensors) {
+  for (const MadeTensor& tensor : tensors) {
     if (is_needed(tensor.use)) bytes += tensor.width * tensor.value_bytes;
   }
   return bytes;
 }
 
-std::int64_t memory_bytes(const std::vector<BlockTensor>& tensors) {
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors) {
   std::int64_t bytes = 0;
-  for (const BlockTensor& tensor : tensors) {
+  for (const MadeTensor& tensor : tensors) {
     if (tensor.use == BlockUse::statistic) bytes += tensor.width * kFp32Bytes;
     if (tensor.use == BlockUse::kept || tensor.use == BlockUse::in_memory)
       bytes += tensor.width * tensor.value_bytes;

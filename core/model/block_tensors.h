@@ -30,7 +30,7 @@ enum class BlockUse : std::uint8_t {
   passing,    // backward does not need it
 };
 
-struct BlockTensor {
+struct MadeTensor {
   const char* what = "";
   std::int64_t width = 0;  // values a token
   BlockUse use = BlockUse::kept;
@@ -38,21 +38,21 @@ struct BlockTensor {
 };
 
 // In the order in which forward saves them.
-std::vector<BlockTensor> block_tensors(const ModelShape& shape);
+std::vector<MadeTensor> block_tensors(const ModelShape& shape);
 // The same of the embedding, whose output is the first block's input, and of the head, but for its
 // logits.
-std::vector<BlockTensor> embedding_tensors(const ModelShape& shape);
-std::vector<BlockTensor> head_tensors(const ModelShape& shape);
+std::vector<MadeTensor> embedding_tensors(const ModelShape& shape);
+std::vector<MadeTensor> head_tensors(const ModelShape& shape);
 
 // Whether it has to be there when backward begins.
 bool is_needed(BlockUse use);
 // Values a token that are of the model's widths: neither the input nor numbers a row.
-std::int64_t made_widths(const std::vector<BlockTensor>& tensors);
+std::int64_t made_widths(const std::vector<MadeTensor>& tensors);
 // Bytes a token that backward needs: the input, what is kept, and numbers a row.
-std::int64_t needed_bytes(const std::vector<BlockTensor>& tensors);
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors);
 // Bytes a token in memory between forward and backward where nothing leaves, without the input,
 // which is the output of the layer before. Numbers a row are counted in fp32, as some kernels
 // keep them.
-std::int64_t memory_bytes(const std::vector<BlockTensor>& tensors);
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors);
 
 }  // namespace sluice::model

@@ -33,7 +33,7 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
   const bool is_block = index_of(layer) <= shape.layers;
   Blocks blocks;
-  for (const BlockTensor& tensor : is_block ? block_tensors(shape) : head_tensors(shape)) {
+  for (const MadeTensor& tensor : is_block ? block_tensors(shape) : head_tensors(shape)) {
     if (!is_needed(tensor.use)) continue;
     if (is_recomputed(choice) && tensor.use != BlockUse::input) continue;
     blocks.add(batch * sequence * tensor.width * tensor.value_bytes);

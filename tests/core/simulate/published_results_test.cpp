@@ -217,7 +217,8 @@ std::string page() {
           command_over("gpt2-4.0b", kHandler, "1,2,4,6,8,10") +
           published_table("times", figure_11a());
   text += "## RAID 0 of 1 to 10 drives (figure 3b)\n\n" +
-          command_over("gpt2-4.0b", kBase, "1,2,4,6,8,10") + published_table("times", figure_3b());
+          command_over("gpt2-4.0b", kBaseVariant, "1,2,4,6,8,10") +
+          published_table("times", figure_3b());
   text +=
       "## Another model family and size: BERT-large (figure 16a)\n\n" +
       simulate_command("bert-0.34b", kTestbed, {"devices=6", "method=csd", "pipeline=handover"},
