@@ -121,7 +121,7 @@ const Setting kSettings[] = {
      between(1, 1e9), "steps", "Good steps in a row before the loss scale doubles (fp16 only)."},
     {"min_loss_scale", "arithmetic", numbers, number, AT(loss_scale.smallest), between(1e-9, 65536),
      "", "The loss scale falls no further than to this (fp16 only)."},
-    {"max_skipped_steps", "arithmetic", own, integer, AT(arithmetic.max_skipped_steps),
+    {"max_skipped_steps", "arithmetic", together, integer, AT(arithmetic.max_skipped_steps),
      between(1, 1e9), "steps",
      "So many steps in a row that are skipped for overflow end the run where no loss scale helps: "
      "it is at its smallest, or the loss itself is not finite (fp16 only)."},
