@@ -152,15 +152,15 @@ class Answering {
     if (slowest && slowest->is_beyond_noise) {
       return {"slow steps", Outcome::answer, "with earlier settings: " + slowest->words()};
     }
-    const std::string of_steps =
-        (count < steps_.size() ? fmt::format("the last {} of {} steps", count, steps_.size())
-                               : counted(count, "step")) +
-        (slowest ? "; slowest: " + slowest->words() : "");
+    const std::string of_steps = count < steps_.size()
+                                     ? fmt::format("the last {} of {} steps", count, steps_.size())
+                                     : counted(count, "step");
+    const std::string and_slowest = slowest ? "; slowest: " + slowest->words() : "";
     if (count < kStretchSteps) {
       return {"slow steps", Outcome::could_not_look,
-              fmt::format("{}; it takes {}", of_steps, kStretchSteps)};
+              fmt::format("{}; it takes {}{}", of_steps, kStretchSteps, and_slowest)};
     }
-    return nothing_in_steps("slow steps", of_steps);
+    return nothing_in_steps("slow steps", of_steps + and_slowest);
   }
 
   Answer skipped_steps() const {

@@ -37,9 +37,13 @@ double LatenessSum::late_share() const { return share_of(late, operations); }
 double LatenessSum::time_share() const { return share_of(late_ns, modelled_ns); }
 
 std::string LatenessSum::words() const {
-  return fmt::format(
-      "{:.1f} % of {} modelled operations ended late, all together by {:.0f} % of their time",
-      late_share() * 100, format_whole(operations), time_share() * 100);
+  // Percents of many times as long say nothing.
+  constexpr double kTimesFrom = 10;
+  const std::string by = time_share() < kTimesFrom
+                             ? fmt::format("by {:.0f} % of their time", time_share() * 100)
+                             : fmt::format("by {:.3g} times their time", time_share());
+  return fmt::format("{:.1f} % of {} modelled operations ended late, all together {}",
+                     late_share() * 100, format_whole(operations), by);
 }
 
 LatenessSum sum_of(std::span<const LatenessRow> rows) {

@@ -57,7 +57,7 @@ def shares_of_every_step_add_to_the_whole(place):
 @test
 def a_computer_too_slow_for_what_it_emulates_is_said_where_its_times_are(place):
     # Modelled time is next to nothing, so that the work of any computer is late for it.
-    run = trained(place, "--at", "6:buffers=2", steps=12, clock="emulated", time_scale=1e-4)
+    run = trained(place, "--at", "6:buffers=2", steps=12, clock="emulated", time_scale=0.001)
     with database(run) as connection:
         rows = connection.execute(
             "SELECT step_id, sum(operations), sum(late), sum(late_dur) > sum(modelled_dur) "
@@ -68,7 +68,7 @@ def a_computer_too_slow_for_what_it_emulates_is_said_where_its_times_are(place):
                   (sum(row[1] for row in rows), sum(row[2] for row in rows)), "counts")
     require_equal([one["is_speed_up_late"] for one in said["stretches"]], [True, True], "marks")
     needed = said["lateness"]["needed_time_scale"]
-    text = sluice("show", run, "--no-predict").done().out
+    text = " ".join(sluice("show", run, "--no-predict").done().out.split())
     require_words(text, ["LATE: ", "these times are partly this computer's",
                          f"--set time_scale={needed:g}", "1.00x*", "* Operations were late ("],
                   "show")

@@ -24,6 +24,11 @@ TEST_CASE("figures are late from a twentieth of the operations, or a fiftieth of
         "70.0 % of 256 060 modelled operations ended late, all together by 45 % of their time");
 }
 
+TEST_CASE("what took many times as long is said in times") {
+  CHECK(LatenessSum{100, 78, 1000, 237'000}.words() ==
+        "78.0 % of 100 modelled operations ended late, all together by 237 times their time");
+}
+
 TEST_CASE("the time scale that would do is that of the stage which exceeded its time most") {
   const std::array rows = {lateness_row("update", 100, 90, 1000, 1000),
                            lateness_row("state_read", 50, 5, 4000, 400)};
