@@ -60,12 +60,12 @@ void add_step(rundb::Writer& writer, const Tracks& tracks, std::int64_t step) {
     batch.modes.push_back({ts, 0, "csd \u00b7 nbuffer"});
   }
   if (step == 12) batch.knob_changes.push_back({ts, step, "buffers", "3", "4", "settings"});
-  require_written(writer.append(batch));
+  require_ok(writer.append(batch));
 }
 
 std::string whole_run(const std::string& path) {
-  auto writer = require_written(rundb::Writer::create(path, rundb::IfExists::refuse));
-  require_written(writer->write_facts(
+  auto writer = require_ok(rundb::Writer::create(path, rundb::IfExists::refuse));
+  require_ok(writer->write_facts(
       {.meta = {{"method", "csd"}, {"clock", "real"}, {"record", "all"}, {"buffers", "3"}},
        .devices = {{.id = 0, .name = "csd0", .kind = "csd"},
                    {.id = 1, .name = "csd1", .kind = "csd"}},
@@ -84,7 +84,7 @@ std::string whole_run(const std::string& path) {
   }
   tracks.memory = writer->track_id({}, "counter", "memory used (bytes)");
   for (std::int64_t step = 0; step < kSteps; ++step) add_step(*writer, tracks, step);
-  require_written(writer->close());
+  require_ok(writer->close());
   return path;
 }
 
@@ -100,9 +100,9 @@ Outcomes outcomes_of(const std::vector<Answer>& answers) {
 }
 
 RunAnalysis analysis_of(const std::string& path) {
-  const auto reader = require_written(rundb::Reader::open(path));
-  const RunInfo info = require_written(load_run_info(*reader));
-  return require_written(analyze_run(*reader, info));
+  const auto reader = require_ok(rundb::Reader::open(path));
+  const RunInfo info = require_ok(load_run_info(*reader));
+  return require_ok(analyze_run(*reader, info));
 }
 
 Outcomes operations(Outcome outcome) {
@@ -236,7 +236,7 @@ TEST_CASE("a comparison names rows that one of the two lacks") {
   const std::string whole = whole_run(folder.file("whole.db"));
   const std::string other = whole_run(folder.file("other.db"));
   const auto compared = [&] {
-    return outcomes_of(require_written(compare_runs(whole, other)).answers);
+    return outcomes_of(require_ok(compare_runs(whole, other)).answers);
   };
   CHECK(compared().at("settings that differ") == Outcome::nothing_found);
   CHECK(compared().at("lost records of B") == Outcome::nothing_found);
@@ -274,11 +274,11 @@ TEST_CASE("what to turn next is one of the three, too") {
 
 TEST_CASE("rows of a file with too many operations are not counted, and that is said") {
   const rundb::TempFolder folder;
-  const auto reader = require_written(rundb::Reader::open(whole_run(folder.file("run.db"))));
-  const rundb::Completeness rows = require_written(rundb::completeness_of(*reader, 10));
+  const auto reader = require_ok(rundb::Reader::open(whole_run(folder.file("run.db"))));
+  const rundb::Completeness rows = require_ok(rundb::completeness_of(*reader, 10));
   CHECK_FALSE(rows.are_rows_counted);
   CHECK(rows.is_whole());
-  const std::vector<rundb::StatRow> stats = require_written(reader->stats());
+  const std::vector<rundb::StatRow> stats = require_ok(reader->stats());
   CHECK_THAT(losses_answer(stats, rows).why, Catch::Contains("rows were not counted"));
 }
 

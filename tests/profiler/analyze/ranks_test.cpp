@@ -13,8 +13,8 @@ namespace {
 using rundb::require_ok;
 
 RankAnalysis ranks_analysis_of(const std::vector<std::string>& paths) {
-  const auto records = require_made(open_rank_records(paths));
-  return require_made(analyze_ranks(records, {2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  const auto records = require_ok(open_rank_records(paths));
+  return require_ok(analyze_ranks(records, {2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
 }
 
 void check_refused(const std::vector<std::string>& paths, const std::string& words) {
@@ -30,7 +30,7 @@ bool is_near(TimeNs found, TimeNs wanted) { return std::abs(found - wanted) <= 4
 
 TEST_CASE("the time of a rank becomes rank 0's, on a line between two readings") {
   using rundb::OffsetAt;
-  const RankClock clock = require_made(RankClock::of({{OffsetAt::begin, 1000, 50, 3},
+  const RankClock clock = require_ok(RankClock::of({{OffsetAt::begin, 1000, 50, 3},
                                                       {OffsetAt::end, 3000, 70, 9},
                                                       {OffsetAt::begin, 10000, -8, 2}}));
   CHECK(clock.to_first(500) == 550);
@@ -49,7 +49,7 @@ TEST_CASE("the time of a rank becomes rank 0's, on a line between two readings")
 
 TEST_CASE("clocks that are planted apart are aligned") {
   const rundb::TempFolder folder;
-  for (const RankRecord& record : require_made(open_rank_records(write_made_ranks(folder)))) {
+  for (const RankRecord& record : require_ok(open_rank_records(write_made_ranks(folder)))) {
     for (std::size_t step = 0; step < record.steps.size(); ++step) {
       const TimeNs begin = MadeRankWriter::kBegin + static_cast<TimeNs>(step) * 100 * kMs;
       CHECK(is_near(record.clock.to_first(record.steps[step].ts), begin));
@@ -111,10 +111,10 @@ TEST_CASE("two ranks that are late in turn are no straggler") {
 
 TEST_CASE("steps that a rank lacks are left out, and that none is left is said") {
   const rundb::TempFolder folder;
-  const auto records = require_made(open_rank_records(write_made_ranks(folder)));
-  const RankAnalysis some = require_made(analyze_ranks(records, {11, 12, 13}));
+  const auto records = require_ok(open_rank_records(write_made_ranks(folder)));
+  const RankAnalysis some = require_ok(analyze_ranks(records, {11, 12, 13}));
   CHECK(some.steps == std::vector<std::int64_t>{11});
-  const RankAnalysis none = require_made(analyze_ranks(records, {12}));
+  const RankAnalysis none = require_ok(analyze_ranks(records, {12}));
   CHECK(none.why_unknown == "no step is in the records of all ranks");
   CHECK(ranks_answer(none).outcome == Outcome::could_not_look);
 }
@@ -130,13 +130,13 @@ TEST_CASE("records that are not those of one run's ranks are refused in words") 
   check_refused({paths[0], paths[1], other[2]}, "sluice compare");
   check_refused({paths[1]}, "the record of rank 0, 2 is missing");
   const std::string alone = folder.file("alone.db");
-  require_made(require_made(rundb::Writer::create(alone, rundb::IfExists::replace))->close());
+  require_ok(require_ok(rundb::Writer::create(alone, rundb::IfExists::replace))->close());
   check_refused({paths[0], alone}, "of a run of one rank");
   check_refused({alone, paths[0]}, "sluice compare");
   check_refused(write_made_ranks(folder, {.has_offsets = false}), "does not say how far its clock");
   CHECK_FALSE(open_rank_records({folder.file("none.db")}).ok());
   // In any order.
-  CHECK(require_made(open_rank_records({other[2], other[0], other[1]}))[2].rank == 2);
+  CHECK(require_ok(open_rank_records({other[2], other[0], other[1]}))[2].rank == 2);
 }
 
 }  // namespace sluice::analyze

@@ -162,7 +162,7 @@ TEST_CASE("steps that were skipped, and a loss that is lost, are told before any
       run.add_step(1, 0.1);
     }
     run.close();
-    return findings(analysis_of(folder.file(name)));
+    return findings(run_analysis_of(folder.file(name)));
   };
   const std::vector<Finding> many = told("many.db", 2, 10, 4);
   CHECK(many[0].text == "From step 9 on the loss is not finite.");
@@ -238,7 +238,7 @@ TEST_CASE("the slowest step is named beside the median, within the noise or beyo
   for (int i = 0; i < 60; ++i)
     run.add_step(i % 3 == 0 ? 0.4 : 1.0 + 0.4 * (i % 2), i == 19 ? 4 : 1);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.outliers.empty());
   REQUIRE(analysis.slowest.has_value());
   CHECK(analysis.slowest->step == 19);
@@ -267,7 +267,7 @@ TEST_CASE("a slow step with earlier settings is told beside steps with its own")
   run.change_knob(30);
   for (int i = 0; i < 8; ++i) run.add_step(5, 5);
   run.close();
-  const RunAnalysis analysis = analysis_of(folder.file("run.db"));
+  const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.outliers.empty());
   REQUIRE(analysis.slowest.has_value());
   CHECK(analysis.slowest->step == 10);
@@ -287,7 +287,7 @@ TEST_CASE("steps that all take the same have no slowest") {
   MadeRun run(folder.file("run.db"));
   for (int i = 0; i < 10; ++i) run.add_step(1, 1);
   run.close();
-  CHECK_FALSE(analysis_of(folder.file("run.db")).slowest.has_value());
+  CHECK_FALSE(run_analysis_of(folder.file("run.db")).slowest.has_value());
 }
 
 TEST_CASE("what is suggested follows from the cause and from what the run has set") {
