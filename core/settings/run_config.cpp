@@ -221,11 +221,12 @@ void fill_names(RunFiles& files, const std::string& path) {
   if (files.database.empty()) files.database = files.output + "/run.db";
 }
 
-// An array of a subgroup takes whole pages on its drive, and in memory.
+// An array of a subgroup takes whole pages on its drive, and in memory: more than half of each would
+// be empty.
 void note_small_subgroups(Reading& reading) {
   constexpr std::int64_t kElementBytes = 4;
   const std::int64_t elements = reading.config.offload.subgroup_elements;
-  if (elements >= kPageBytes / kElementBytes) return;
+  if (elements >= kPageBytes / kElementBytes / 2) return;
   const std::int64_t sensible = OffloadConfig().subgroup_elements;
   reading.config.warnings.push_back(fmt::format(
       "{}: each array of a subgroup takes {} of the {} bytes of its page; it counts elements, not "

@@ -289,7 +289,7 @@ TEST_CASE("settings over those of a program are checked as those of a file are")
 }
 
 TEST_CASE("subgroups far below a page are taken with a warning that names a size") {
-  CHECK(parse(kRequired, {"subgroup_elements=1024"})->warnings.empty());
+  CHECK(parse(kRequired, {"subgroup_elements=512"})->warnings.empty());
   const auto small = parse(kRequired, {"subgroup_elements=64"});
   REQUIRE(small.ok());
   REQUIRE(small->warnings.size() == 1);
