@@ -87,12 +87,14 @@ std::string cap_text(const MemoryPlan& plan) {
   return fmt::format("the cap is {} ({})", format_bytes(plan.cap_bytes), plan.cap_what);
 }
 
-// What a limit that somebody has set must be raised to, no setting of the run's can lift.
+// No setting lifts a limit that somebody has set, and part of it is taken by others (ulimit -v
+// counts address space that holds no memory): by how much it is too low is what is known.
 std::string smallest_cap_text(const MemoryPlan& plan) {
   if (plan.cap_of != MemoryCap::Of::set_limit) {
     return fmt::format("host_memory that would do is {}", size_text(plan.total_bytes));
   }
-  return fmt::format("limit that would do is {} ({})", size_text(plan.total_bytes), plan.cap_what);
+  return fmt::format("limit that would do is {} more ({})",
+                     size_text(plan.total_bytes - plan.cap_bytes), plan.cap_what);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -11,7 +12,18 @@ namespace sluice::runtime {
 
 WorkerPool::WorkerPool(int thread_count, int done_fd) : done_fd_(done_fd) {
   CHECK_GT(thread_count, 0);
-  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::exception&) {
+    // A thread was refused. No destructor runs, and those that have begun may not outlive the pool.
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    throw;
+  }
 }
 
 WorkerPool::~WorkerPool() {

@@ -1,5 +1,6 @@
 #include "storage/state/detail/parallel_sync.h"
 
+#include <exception>
 #include <utility>
 
 namespace sluice::state::detail {
@@ -10,7 +11,18 @@ ParallelSync::ParallelSync(Disk& disk, std::span<const io::File> files)
       outcomes_(files.size()),
       next_index_(files.size()),
       done_count_(files.size()) {
-  for (std::size_t i = 1; i < files.size(); ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (std::size_t i = 1; i < files.size(); ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::exception&) {
+    // A thread was refused. No destructor runs, and those that have begun may not outlive this.
+    {
+      const std::scoped_lock lock(mutex_);
+      stopping_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    throw;
+  }
 }
 
 ParallelSync::~ParallelSync() {

@@ -67,8 +67,9 @@ TEST_CASE("a plan says which limit it is held to, and a refusal what would do") 
   const Status refused = check_plan(plan);
   REQUIRE(!refused.ok());
   CHECK_THAT(refused.error().message(), Catch::Contains("the cap is 420 MB (cgroup memory.max"));
-  CHECK_THAT(refused.error().message(),
-             Catch::Contains("the smallest limit that would do is 549MiB (" + std::string(kSmall)));
+  CHECK_THAT(
+      refused.error().message(),
+      Catch::Contains("the smallest limit that would do is 148MiB more (" + std::string(kSmall)));
   CHECK(check_plan(plan_of(kSmallBytes, memory_cap(asking(0), small.facts()))).ok());
 }
 
