@@ -1,7 +1,9 @@
 #include "storage/rundb/detail/connection.h"
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -50,10 +52,26 @@ CodeMeaning meaning_of(int primary_code) {
   }
 }
 
-// What the kernel said, where SQLite asked it for something; 0: nothing.
-int system_error_number(sqlite3* database, int primary_code) {
+// Whether a file of the database is as large as this process may make one.
+bool is_at_file_limit(const std::string& path) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    std::error_code error;
+    const std::uintmax_t size_bytes = std::filesystem::file_size(path + suffix, error);
+    if (!error && size_bytes >= limit.rlim_cur) return true;
+  }
+  return false;
+}
+
+// What the kernel said, where SQLite asked it for something; 0: nothing. Of a commit that could not
+// be written SQLite keeps no reason.
+int system_error_number(const std::string& path, sqlite3* database, int primary_code) {
   const bool is_of_the_kernel = primary_code == SQLITE_CANTOPEN || primary_code == SQLITE_IOERR;
-  return database != nullptr && is_of_the_kernel ? sqlite3_system_errno(database) : 0;
+  if (database == nullptr || !is_of_the_kernel) return 0;
+  const int error_number = sqlite3_system_errno(database);
+  const bool is_unsaid = error_number == 0 && primary_code == SQLITE_IOERR;
+  return is_unsaid && is_at_file_limit(path) ? EFBIG : error_number;
 }
 
 // SQLite would wait for the other end of a pipe.
@@ -72,7 +90,7 @@ Error sqlite_error(const std::string& path, sqlite3* database, int code, const c
   // A question that SQLite does not understand: its own words say what is wrong with it.
   if ((code & 0xff) == SQLITE_ERROR && database != nullptr)
     return make_error(meaning.code, "{}: {}", path, sqlite3_errmsg(database));
-  const int error_number = system_error_number(database, code & 0xff);
+  const int error_number = system_error_number(path, database, code & 0xff);
   const std::string limit = file_limit_advice(error_number);
   return make_error(meaning.code, "{}: {}{} (SQLite code {}, in {}){}", path,
                     database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code),
