@@ -107,7 +107,8 @@ def rates_and_validations_are_in_the_record_and_in_what_is_made_of_it(place):
 def the_command_to_go_on_with_says_what_becomes_of_the_schedule(place):
     def proposed(*flags, **settings):
         reply = place.train(*flags, **settings).done()
-        command = re.search(r"^Go on: +\S*sluice (.*)$", reply.out.replace(" \\\n", ""), re.MULTILINE)
+        one_line = reply.out.replace(" \\\n", "")
+        command = re.search(r"^Go on: +\S*sluice (.*)$", one_line, re.MULTILINE)
         return words_of(reply.out), shlex.split(command.group(1))
     text, command = proposed("--steps", 4, output="within", schedule_steps=100)
     require("schedule" not in text.split("Look:")[0], f"a schedule that goes on: {text}")

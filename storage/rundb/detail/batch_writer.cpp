@@ -134,24 +134,12 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
     ASSIGN_OR_RETURN(Statement lateness, prepare_write(connection, "add_to_lateness"));
     ASSIGN_OR_RETURN(Statement validation, prepare_write(connection, "insert_validation"));
-    return Statements{std::move(step),
-                      std::move(first_span),
-                      std::move(next_spans),
-                      std::move(span_run),
-                      std::move(span_batch),
-                      std::move(lod),
-                      std::move(long_span),
-                      std::move(flow),
-                      std::move(counter),
-                      std::move(stat),
-                      std::move(knob_change),
-                      std::move(verdict),
-                      std::move(clock),
-                      std::move(clock_offset),
-                      std::move(mode),
-                      std::move(lateness),
-                      std::move(validation),
-                      {}};
+    return Statements{std::move(step),      std::move(first_span),   std::move(next_spans),
+                      std::move(span_run),  std::move(span_batch),   std::move(lod),
+                      std::move(long_span), std::move(flow),         std::move(counter),
+                      std::move(stat),      std::move(knob_change),  std::move(verdict),
+                      std::move(clock),     std::move(clock_offset), std::move(mode),
+                      std::move(lateness),  std::move(validation),   {}};
   }
 
   // Only the first span's id is given. SQLite gives the others the ones that follow, which it does

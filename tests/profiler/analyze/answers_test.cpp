@@ -235,9 +235,7 @@ TEST_CASE("a comparison names rows that one of the two lacks") {
   const rundb::TempFolder folder;
   const std::string whole = whole_run(folder.file("whole.db"));
   const std::string other = whole_run(folder.file("other.db"));
-  const auto compared = [&] {
-    return outcomes_of(require_ok(compare_runs(whole, other)).answers);
-  };
+  const auto compared = [&] { return outcomes_of(require_ok(compare_runs(whole, other)).answers); };
   CHECK(compared().at("settings that differ") == Outcome::nothing_found);
   CHECK(compared().at("lost records of B") == Outcome::nothing_found);
   rundb::change_rows(other, "DELETE FROM span WHERE id = 7");
