@@ -138,13 +138,11 @@ std::string gain_words(const PredictedChange& change, std::string_view arrow) {
 
 std::string none_words(const PredictedChanges& predicted) {
   if (count_within_error(predicted) > 0) {
-    return fmt::format(
-        "None of {} single changes, each simulated, makes a step shorter by more than simulation "
-        "is off ({}).",
-        predicted.simulated_count, error_text(predicted.fit_error));
+    return fmt::format("No single change gains more than simulation is off: {} ({} simulated).",
+                       error_text(predicted.fit_error), predicted.simulated_count);
   }
-  return fmt::format("None of {} single changes, each simulated, makes a step shorter by {:.0f} %.",
-                     predicted.simulated_count, kWorthSaying * 100);
+  return fmt::format("No single change gains {:.0f} % ({} simulated).", kWorthSaying * 100,
+                     predicted.simulated_count);
 }
 
 std::string fit_words(const PredictedChanges& predicted) {
