@@ -81,6 +81,7 @@ int RankRun::close(const Status& outcome) {
   int exit_code = kDone;
   if (!outcome.ok()) {
     exit_code = is_first() ? report_error(outcome.error()) : exit_code_of(outcome.error());
+    leave_interrupts_unsaid();  // the launcher sends one to those that leave after the first
   }
   ranks_.reset();
   const Status closed = communicator_->close();

@@ -27,11 +27,12 @@ std::vector<Result<Value>> on_communicators(
                          {.checks = collective::CallChecks::on}));
     ASSIGN_OR_RETURN(const std::unique_ptr<train::Ranks> ranks, train::Ranks::make(*communicator));
     Result<Value> outcome = run(*ranks, *communicator);
-    if (!outcome.ok()) {
+    if (!outcome.ok() && !ranks->is_ended()) {
       communicator->end_all(outcome.error());
       return outcome;
     }
-    RETURN_IF_ERROR(communicator->close());
+    const Status closed = communicator->close();  // also where all ranks know why they end
+    if (outcome.ok()) RETURN_IF_ERROR(closed);
     return outcome;
   };
   std::vector<std::thread> threads;
