@@ -52,8 +52,6 @@ def ranks_have_the_losses_of_one_with_as_many_micro_batches_and_the_same_bits_ag
 
 
 @test
-
-
 def one_rank_speaks_for_all(place):
     code, out, err = launched(place, steps=3).done()
     require_equal(code, 0, f"exit code: {err}")

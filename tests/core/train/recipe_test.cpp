@@ -333,7 +333,7 @@ TEST_CASE("the recipe goes with a state to other ranks, and leaves with it") {
     INFO((rank.ok() ? "" : rank.error().message()));
     REQUIRE(rank.ok());
   }
-  CHECK_FALSE(fs::exists(files.folder.file("state")));
+  CHECK_FALSE(fs::exists(files.folder.file("state/recipe.slc")));
   CHECK(fs::exists(files.folder.file("rank-0/state/recipe.slc")));
   CHECK(fs::exists(files.folder.file("rank-1/state/recipe.slc")));
   CHECK(changes_of(files, {}) == std::vector<std::string>{"ranks 2 -> 1"});
