@@ -148,5 +148,5 @@ int main(int argc, char** argv) {
     return sluice::ok_status();
   });
   return sluice::cli::finish_output(parsed.ok() ? exit_code
-                                               : sluice::cli::report_error(parsed.error()));
+                                                : sluice::cli::report_error(parsed.error()));
 }

@@ -38,7 +38,8 @@ std::string head_lines(const PlanReport& report) {
               : fmt::format(", was {}", format_seconds(plan.start_seconds * report.time_scale));
   text += fmt::format(
       ".\nLower bound with these settings: {}, set by {}. This plan is {:.0f} % above it.\n",
-      format_seconds(plan.bound.seconds * report.time_scale), plan.bound.what, 100 * distance(plan));
+      format_seconds(plan.bound.seconds * report.time_scale), plan.bound.what,
+      100 * distance(plan));
   if (plan.was_stopped) text += "Stopped early: this is the best that was found so far.\n";
   return text + "\n";
 }

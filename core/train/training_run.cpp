@@ -192,8 +192,7 @@ Status TrainingRun::open_text() {
   RETURN_IF_ERROR(make_folder(output.string()));
   const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
   const std::string token_path = (folder / "text.tokens").string();
-  RETURN_IF_ERROR(
-      data::prepare_byte_tokens(plan_.config.files.text, text_, token_path, stops_));
+  RETURN_IF_ERROR(data::prepare_byte_tokens(plan_.config.files.text, text_, token_path, stops_));
   ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(token_path));
   tokens_ = std::move(tokens);
   ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(&*tokens_, sampler_options()));
