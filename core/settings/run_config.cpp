@@ -221,8 +221,8 @@ void fill_names(RunFiles& files, const std::string& path) {
   if (files.database.empty()) files.database = files.output + "/run.db";
 }
 
-// An array of a subgroup takes whole pages on its drive, and in memory: more than half of each would
-// be empty.
+// An array of a subgroup takes whole pages on its drive, and in memory: more than half of
+// each would be empty.
 void note_small_subgroups(Reading& reading) {
   constexpr std::int64_t kElementBytes = 4;
   const std::int64_t elements = reading.config.offload.subgroup_elements;
