@@ -118,8 +118,10 @@ TEST_CASE("a llama's block keeps in libtorch what is counted, block by block") {
       LlamaTables tables;
       const BlockMemory memory{.parameters = tables.bytes()};
       SavedBlocks saved(memory);
-      const at::Tensor x = at::ones({kLlamaBatch * shape.sequence, shape.hidden},
-                                    at::TensorOptions(at::kBFloat16).requires_grad(true));
+      // Factories of at:: do not hear TensorOptions' requires_grad.
+      const at::Tensor x =
+          at::ones({kLlamaBatch * shape.sequence, shape.hidden}, at::TensorOptions(at::kBFloat16))
+              .set_requires_grad(true);
       at::Tensor out;
       {
         const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
