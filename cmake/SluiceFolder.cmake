@@ -33,9 +33,7 @@ function(sluice_batches result name)
     file(CONFIGURE OUTPUT ${batch_file} CONTENT "${text}" @ONLY)
     list(APPEND compiled ${batch_file})
   endforeach()
-  # They stay sources of the target for whoever looks for them there.
-  set_source_files_properties(${together} PROPERTIES HEADER_FILE_ONLY ON)
-  set(${result} ${compiled} ${together} PARENT_SCOPE)
+  set(${result} ${compiled} PARENT_SCOPE)
 endfunction()
 
 # One folder = one target = one permission: a folder's CMakeLists.txt calls

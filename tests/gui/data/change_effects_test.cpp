@@ -5,15 +5,15 @@
 namespace sluice::gui {
 namespace {
 
-constexpr TimeNs kMs = 1'000'000;
+constexpr TimeNs kEffectMs = 1'000'000;
 
 std::vector<rundb::StepRow> steps_of(const std::vector<TimeNs>& durs_ms) {
   std::vector<rundb::StepRow> steps;
   for (std::size_t i = 0; i < durs_ms.size(); ++i) {
     const auto id = static_cast<std::int64_t>(i);
     steps.push_back({.id = id,
-                     .ts = id * 1000 * kMs,
-                     .dur = durs_ms[i] * kMs,
+                     .ts = id * 1000 * kEffectMs,
+                     .dur = durs_ms[i] * kEffectMs,
                      .loss = 5 - 0.1 * static_cast<double>(i)});
   }
   return steps;
@@ -76,9 +76,10 @@ TEST_CASE("phases and bytes are compared where the record has them on both sides
   const auto steps = steps_of({100, 100, 100, 60, 60});
   std::vector<PhaseRow> phases;
   for (const std::int64_t step : {0, 1, 3, 4}) {
-    phases.push_back({.step = step,
-                      .dur_ns = {10 * kMs, 20 * kMs, step < 2 ? 70 * kMs : 30 * kMs},
-                      .shared_link_bytes = step < 2 ? 1000 : 500});
+    phases.push_back(
+        {.step = step,
+         .dur_ns = {10 * kEffectMs, 20 * kEffectMs, step < 2 ? 70 * kEffectMs : 30 * kEffectMs},
+         .shared_link_bytes = step < 2 ? 1000 : 500});
   }
   const std::vector<rundb::KnobChangeRow> changes = {change_at(2)};
   const auto effects = change_effects(changes, steps, phases);
@@ -102,16 +103,16 @@ TEST_CASE("a phase that grew while steps got no longer is explained, and no othe
     return phase_note(change_effects(changes, steps, phases)[0]);
   };
   // The updates end earlier, so forward is counted from earlier on.
-  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kMs, 20 * kMs, 70 * kMs},
-                {20 * kMs, 20 * kMs, 40 * kMs})
+  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kEffectMs, 20 * kEffectMs, 70 * kEffectMs},
+                {20 * kEffectMs, 20 * kEffectMs, 40 * kEffectMs})
             .starts_with("Forward starts counting when the previous updates end."));
-  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kMs, 20 * kMs, 70 * kMs},
-                {5 * kMs, 25 * kMs, 50 * kMs})
+  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kEffectMs, 20 * kEffectMs, 70 * kEffectMs},
+                {5 * kEffectMs, 25 * kEffectMs, 50 * kEffectMs})
             .starts_with("backward takes more of a step that is no longer: phases overlap"));
-  CHECK(note_of({100, 100, 100, 120, 120}, {10 * kMs, 20 * kMs, 70 * kMs},
-                {20 * kMs, 20 * kMs, 80 * kMs}) == "");
-  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kMs, 20 * kMs, 70 * kMs},
-                {10 * kMs, 20 * kMs, 50 * kMs}) == "");
+  CHECK(note_of({100, 100, 100, 120, 120}, {10 * kEffectMs, 20 * kEffectMs, 70 * kEffectMs},
+                {20 * kEffectMs, 20 * kEffectMs, 80 * kEffectMs}) == "");
+  CHECK(note_of({100, 100, 100, 80, 80}, {10 * kEffectMs, 20 * kEffectMs, 70 * kEffectMs},
+                {10 * kEffectMs, 20 * kEffectMs, 50 * kEffectMs}) == "");
 }
 
 TEST_CASE("a change without steps on a side says why it has no figures") {

@@ -120,7 +120,7 @@ TEST_CASE("each change of a run is set beside what was before it") {
 TEST_CASE("a speed-up that rests on late steps is marked, and so is each beside a late beginning") {
   const rundb::TempFolder folder;
   const auto run_late_in = [&folder](const char* name, std::array<std::int64_t, 3> late) {
-    MadeRun run(folder.file(name));
+    MadeStretches run(folder.file(name));
     for (std::size_t s = 0; s < late.size(); ++s) {
       if (s > 0) run.change("buffers", fmt::format("{}", s), fmt::format("{}", s + 1));
       run.steps(6, 100, 1);
