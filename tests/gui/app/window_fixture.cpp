@@ -61,7 +61,8 @@ std::string test_path(const std::string& name) { return place().folder.file(name
 std::string text_file() { return place().text; }
 
 std::string train_command(const std::string& name, int steps) {
-  return sluice_program() + " train " + SLUICE_SOURCE_DIR +
+  // A test may change the folder before the command is run.
+  return sluice_program() + " train " + fs::absolute(SLUICE_SOURCE_DIR).string() +
          "/sample_models/runs/tiny.toml --set text=" + text_file() +
          " --set batch=2 --set sequence=32 --set validation_every=0 --set record=all" +
          " --set time_scale=4 --at 4:buffers=2 --set steps=" + std::to_string(steps) +
