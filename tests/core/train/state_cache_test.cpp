@@ -90,7 +90,7 @@ TEST_CASE("skipped steps leave what stays in memory as it is") {
 }
 
 TEST_CASE("kept state is read once and written with each commit, to the byte, by both clocks") {
-  constexpr std::int64_t kSteps = 6;
+  constexpr std::int64_t kStepCount = 6;
   for (const OffloadWay& clock :
        {OffloadWay{"clock=real"}, OffloadWay{"clock=emulated", "time_scale=0.01"}}) {
     for (const bool is_csd : {false, true}) {
@@ -106,10 +106,10 @@ TEST_CASE("kept state is read once and written with each commit, to the byte, by
           REQUIRE(trained.ok());
           const std::int64_t all = trained->parameter_count;
           const std::int64_t stays = std::min(all, kept * kElements);
-          const std::int64_t read = 12 * ((all - stays) * kSteps + stays);
+          const std::int64_t read = 12 * ((all - stays) * kStepCount + stays);
           const std::int64_t written =
-              12 * ((all - stays) * kSteps + stays * kSteps / commit_every);
-          const std::int64_t gradients = 4 * all * kSteps;
+              12 * ((all - stays) * kStepCount + stays * kStepCount / commit_every);
+          const std::int64_t gradients = 4 * all * kStepCount;
           // The drive's link: behind the host's, and the accelerator's, which has none in real
           // time.
           const runtime::LinkBytes& drive = trained->link_bytes[clock.size() == 1 ? 1 : 2];
