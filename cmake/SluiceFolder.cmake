@@ -54,26 +54,27 @@ function(sluice_library)
   target_link_libraries(${ARG_NAME} ${scope} ${ARG_LINKS})
 endfunction()
 
-# What a preset tests: `all`; for the address sanitizer the `sanitized`, all but those marked RELEASE_ONLY; for the thread
-# sanitizer the programs of these that start `threads`.
-set(SLUICE_TESTS all CACHE STRING "Which test programs are built with all else: all, sanitized or threads")
-set_property(CACHE SLUICE_TESTS PROPERTY STRINGS all sanitized threads)
+# What a preset tests: `all`; for the address sanitizer what owns `memory`; for the thread sanitizer what starts `threads`.
+set(SLUICE_TESTS all CACHE STRING "Which test programs are built with all else: all, memory or threads")
+set_property(CACHE SLUICE_TESTS PROPERTY STRINGS all memory threads)
 # Builds the test programs and what they need.
 add_custom_target(sluice_tests)
 
 # A test program of one folder. Catch2's main is compiled once (tests/catch_main.cpp). TORCH programs are left out of the
 # sanitizer presets, which build only what needs no libtorch. ONE_THREAD: nothing in it starts a thread, so the thread
 # sanitizer would find nothing. RELEASE_ONLY: arithmetic and simulated time, which read no foreign bytes and own no memory of
-# their own, so that sanitizers, which take longest there, find least. Tests run for a moment and compile for long: less optimized, they take a fifth less to build.
+# their own, so that sanitizers, which take longest there, find least. THREADS: the thread sanitizer's alone, since what it
+# owns and reads is small, or drawn, or stands in for hardware. Tests run for a moment and compile for long: less optimized, they take a fifth less to build.
 function(sluice_test)
-  cmake_parse_arguments(ARG "ONE_THREAD;RELEASE_ONLY" "NAME" "SOURCES;LINKS;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_THREAD;RELEASE_ONLY;THREADS" "NAME" "SOURCES;LINKS;ALONE" ${ARGN})
   sluice_batches(compiled ${ARG_NAME} SOURCES ${ARG_SOURCES} ALONE ${ARG_ALONE})
   add_executable(${ARG_NAME} ${compiled})
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${ARG_NAME} PRIVATE sluice_warnings sluice_catch_main ${ARG_LINKS})
   target_compile_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${ARG_NAME} PRIVATE SLUICE_SOURCE_DIR=".")
-  if((ARG_RELEASE_ONLY AND NOT SLUICE_TESTS STREQUAL "all") OR (ARG_ONE_THREAD AND SLUICE_TESTS STREQUAL "threads"))
+  if((ARG_RELEASE_ONLY AND NOT SLUICE_TESTS STREQUAL "all") OR (ARG_ONE_THREAD AND SLUICE_TESTS STREQUAL "threads")
+     OR (ARG_THREADS AND SLUICE_TESTS STREQUAL "memory"))
     set_target_properties(${ARG_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()

@@ -30,13 +30,22 @@ void resize(const Drive& d, const Screen& screen) {
   d.test->Yield(4);
 }
 
+void save_in_theme(const Drive& d, Theme theme, const std::string& name, int scale) {
+  d.shell->set_theme(theme);
+  const char* word = theme == Theme::dark ? "dark" : "light";
+  d.save_picture(fmt::format("{}/{} {} {}.png", picture_folder(), word, scale, name));
+}
+
 // What lies behind a picture is the same in both themes.
 void save_in_both_themes(const Drive& d, const std::string& name, int scale) {
-  for (const Theme theme : {Theme::dark, Theme::light}) {
-    d.shell->set_theme(theme);
-    const char* word = theme == Theme::dark ? "dark" : "light";
-    d.save_picture(fmt::format("{}/{} {} {}.png", picture_folder(), word, scale, name));
-  }
+  for (const Theme theme : {Theme::dark, Theme::light}) save_in_theme(d, theme, name, scale);
+}
+
+// Of a view alone each pair of theme, scale and screen is seen, and not their product: at either
+// scale the themes take turns from screen to screen, beginning with the other one.
+Theme theme_of(const Screen& screen, int scale) {
+  const auto place = &screen - kScreens;
+  return (place + scale) % 2 == 0 ? Theme::dark : Theme::light;
 }
 
 // Something to see in each view: changes with their effects, and a prediction.
@@ -140,7 +149,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
       for (const Screen& screen : kScreens) {
         resize(d, screen);
         show_alone(d, title);  // a small window has arranged its views anew
-        save_in_both_themes(d, screen.name() + " view " + title, scale);
+        save_in_theme(d, theme_of(screen, scale), screen.name() + " view " + title, scale);
       }
     }
     show_alone(d, "Timeline");
