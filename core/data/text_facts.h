@@ -20,7 +20,7 @@ struct TextFacts {
 // Reads it from end to end. ErrorCode::config for a text that is empty, no regular file, or a token
 // file, whose bytes are no text; ErrorCode::cancelled where `stops` says so.
 Result<TextFacts> look_at_text(const std::string& path, const Stops& stops = {});
-// Of its first bytes alone; the file has as many.
+// The same of its first bytes alone; the file has as many.
 Result<TextFacts> look_at_begin(const std::string& path, std::int64_t size_bytes);
 
 // "COMMAND makes it", for a text that is not there; empty where no command is known.

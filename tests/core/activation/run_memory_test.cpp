@@ -57,8 +57,8 @@ std::int64_t peak_bytes(const std::string& activations) {
   return peak;
 }
 
-// With all that a step takes besides: logits, gradients, what comes and goes in a layer. A processor
-// that is fast beside the drives fills the buffer of two layers, a small part of 16.
+// With all that a step takes besides: logits, gradients, what comes and goes in a layer. A
+// processor that is fast beside the drives fills the buffer of two layers, a small part of 16.
 TEST_CASE("offloading the activations of 16 layers lowers the peak by 47 % and more") {
   const std::int64_t kept = peak_bytes("keep");
   const std::int64_t offloaded = peak_bytes("offload");

@@ -41,8 +41,8 @@ void save_in_both_themes(const Drive& d, const std::string& name, int scale) {
   for (const Theme theme : {Theme::dark, Theme::light}) save_in_theme(d, theme, name, scale);
 }
 
-// Of a view alone each pair of theme, scale and screen is seen, and not their product: at either
-// scale the themes take turns from screen to screen, beginning with the other one.
+// A view alone is seen with each pair of theme, scale and screen, and not with their product: at
+// either scale the themes take turns from screen to screen, beginning with the other one.
 Theme theme_of(const Screen& screen, int scale) {
   const auto place = &screen - kScreens;
   return (place + scale) % 2 == 0 ? Theme::dark : Theme::light;

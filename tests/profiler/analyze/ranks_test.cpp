@@ -31,8 +31,8 @@ bool is_near(TimeNs found, TimeNs wanted) { return std::abs(found - wanted) <= 4
 TEST_CASE("the time of a rank becomes rank 0's, on a line between two readings") {
   using rundb::OffsetAt;
   const RankClock clock = require_ok(RankClock::of({{OffsetAt::begin, 1000, 50, 3},
-                                                      {OffsetAt::end, 3000, 70, 9},
-                                                      {OffsetAt::begin, 10000, -8, 2}}));
+                                                    {OffsetAt::end, 3000, 70, 9},
+                                                    {OffsetAt::begin, 10000, -8, 2}}));
   CHECK(clock.to_first(500) == 550);
   CHECK(clock.to_first(1000) == 1050);
   CHECK(clock.to_first(2000) == 2060);
