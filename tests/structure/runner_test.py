@@ -90,11 +90,8 @@ ALONE = """\
 # Runs alone: it looks whether anybody is there.
 [ -e a.gone ] && [ -e b.gone ] && echo "PASS alone" || echo "FAIL alone: others were there"
 """
-RARE = """\
-#!/bin/sh
-# Only with --all: it takes a cluster.
-echo "PASS rare"
-"""
+# Not as a line of its own, by which the runner would take this file for such a script.
+RARE = "#!/bin/sh\n" + "# Only with --all: it takes a cluster.\n" + 'echo "PASS rare"\n'
 
 
 class Root:

@@ -28,7 +28,7 @@ TEST_CASE("phases that explain little of a difference say how little") {
         "That is 10 % of the difference; the rest is in phases that scatter, whose medians do not "
         "add up to that of the steps.");
   CHECK(words_of(compared(2.9)).where ==
-        "By phases: update takes 2.40 s more; forward and backward differ by no more than noise.");
+        "By phases: update takes 2.4 s more; forward and backward differ by no more than noise.");
   // The other way round explains nothing.
   CHECK_THAT(words_of(compared(0.3)).where, Catch::Contains("That is 0 % of the difference"));
   CHECK_THAT(words_of(compared(0.52)).where, Catch::Contains("That is 0 % of the difference"));

@@ -248,8 +248,8 @@ TEST_CASE("the slowest step is named beside the median, within the noise or beyo
   REQUIRE(analysis.slowest->more.size() == 2);
   CHECK(analysis.slowest->more[0].cause == Cause::read);
   CHECK(analysis.slowest->causes_words() ==
-        "reading state and gradients from drives 160 ms instead of 40.0 ms, forward and backward "
-        "84.0 ms instead of 60.0 ms");
+        "reading state and gradients from drives 160 ms instead of 40 ms, forward and backward "
+        "84 ms instead of 60 ms");
   const auto answer = std::ranges::find(analysis.answers, "slow steps", &Answer::of);
   CHECK(answer->outcome == Outcome::nothing_found);
   CHECK_THAT(answer->why, Catch::Contains("58 of 60 steps; slowest: step 20 took 244 ms, 144 ms "

@@ -111,7 +111,7 @@ TEST_CASE("seconds and percent of a prediction have one base") {
   PredictedChange one = change("buffers=4", -0.06);
   one.seconds = 3.008;
   CHECK(one.seconds_before() == Approx(3.2));
-  CHECK(gain_words(one, "->") == "3.20 s -> 3.01 s (-6 %)");
+  CHECK(gain_words(one, "->") == "3.2 s -> 3.01 s (-6 %)");
 }
 
 TEST_CASE("the reason for a number of buffers says which way") {
