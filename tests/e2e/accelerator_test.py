@@ -282,7 +282,7 @@ def a_device_that_is_not_there_says_what_to_do(place):
     place.train("--steps", 1, device="soft:1").refused(2, ["soft:1"])
     gone = sluice(*place.arguments("--steps", 1, device="soft"), cwd=place.path,
                   env={**os.environ, "SLUICE_SOFT_ACCELERATOR_LIBRARY": "/nowhere.so"})
-    gone.refused(2, ["/nowhere.so", "lib/"])
+    gone.refused(2, ["/nowhere.so", "--target soft_accelerator"])
     wrong = train(place, "--steps", 1, device="delya_us=3")
     wrong.refused(2, ["delya_us", "delay_us"])
 
