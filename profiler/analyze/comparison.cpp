@@ -185,8 +185,9 @@ void add_cautions(const char* name, const ReadRun& run, std::vector<std::string>
 
 // Facts of one recording that say nothing about the other.
 bool is_of_one_run(const std::string& key) {
-  static const std::set<std::string> kKeys = {"started_utc", "output",        "state_dir",
-                                              "model_text",  "platform_text", "db"};
+  static const std::set<std::string> kKeys = {"started_utc",     "output",           "state_dir",
+                                              "model_text",      "platform_text",    "db",
+                                              "host_memory_cap", "host_memory_limit"};
   return kKeys.contains(key);
 }
 
