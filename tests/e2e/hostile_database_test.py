@@ -191,7 +191,7 @@ def a_run_goes_on_with_no_file_of_others(place):
     spans = "SELECT count(*) FROM span"
     with contextlib.closing(sqlite3.connect(database)) as db:
         before = db.execute(spans).fetchone()
-    place.train("--resume", "--steps", 4, clock="real").refused(1, ["trigger 'evil'", "run.db"])
+    place.train("--resume", "--steps", 4, clock="real").refused(2, ["trigger 'evil'", "run.db"])
     require_equal(place.digest(), whole, "digest")
     with contextlib.closing(sqlite3.connect(database)) as db:
         require_equal(db.execute(spans).fetchone(), before, "spans")
