@@ -14,8 +14,7 @@
 #include "core/calibrate/drive_load.h"
 #include "core/calibrate/layer_timing.h"
 #include "core/calibrate/platform_text.h"
-#include "core/model/gpt2/gpt2.h"
-#include "core/model/torch/device_timing.h"
+#include "core/model/model_library.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::cli {
@@ -148,21 +147,24 @@ class CalibrateCommand {
     }
     options.thread_count = arguments_.threads > 0 ? arguments_.threads : usable_processor_count();
     ASSIGN_OR_RETURN(const std::vector<calibrate::TimedCase> cases, timed_cases());
+    ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
     options.compute = calibrate::layer_timer(
-        model::gpt2_factory(),
+        models->host_factory(),
         {.cases = cases, .thread_count = options.thread_count, .effort = effort()});
-    if (!arguments_.device.empty()) options.accelerator = accelerator_timer(options.thread_count);
+    if (!arguments_.device.empty())
+      options.accelerator = accelerator_timer(*models, options.thread_count);
     options.on_progress = [this](std::string_view what, double share, double left_seconds) {
       progress_.show(what, share, left_seconds);
     };
     return options;
   }
 
-  calibrate::AcceleratorTimer accelerator_timer(int thread_count) const {
+  calibrate::AcceleratorTimer accelerator_timer(const model::ModelLibrary& models,
+                                                int thread_count) const {
     const model::DeviceTiming timing{.device = arguments_.device,
                                      .thread_count = thread_count,
                                      .repeat_count = arguments_.quick ? 3 : 7};
-    return {10, [timing] { return model::time_device(timing); }};
+    return {10, [&models, timing] { return models.time_device(timing); }};
   }
 
   // Without a model of the user's gpt2-124m and tiny of sample_models: products count for most of

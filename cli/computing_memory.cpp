@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/model_library.h"
 #include "core/plan/model_options.h"
 
 namespace sluice::cli {
@@ -24,10 +24,11 @@ MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemo
           {"gradient of the tied table", bound.tied_gradient_bytes}};
 }
 
-plan::ModelMemory modelled(const plan::RunPlan& run) {
+plan::ModelMemory modelled(const model::ModelLibrary& models, const plan::RunPlan& run) {
   const auto accelerator_count = static_cast<std::int64_t>(run.platform.accelerator_routes.size());
-  if (accelerator_count == 0) return plan::model_memory(model::gpt2_factory(), run);
-  const model::ComputeMemory bound = model::gpt2_memory(run.shape, plan::model_options(run.config));
+  if (accelerator_count == 0) return plan::model_memory(models.host_factory(), run);
+  const model::ComputeMemory bound =
+      models.compute_memory(run.shape, plan::model_options(run.config));
   plan::ModelMemory memory;
   memory.host = {{"program and libraries", bound.library_bytes},
                  {"activations on their way", bound.offloaded_bytes}};
@@ -39,15 +40,20 @@ plan::ModelMemory modelled(const plan::RunPlan& run) {
 
 }  // namespace
 
-tune::MemoryModel modelled_memory() {
-  return {.computing = modelled, .host = plan::memory_cap({})};
+Result<tune::MemoryModel> modelled_memory() {
+  ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
+  tune::MemoryModel memory;
+  memory.computing = [models](const plan::RunPlan& run) { return modelled(*models, run); };
+  memory.host = plan::memory_cap({});
+  return memory;
 }
 
 Result<tune::MemoryModel> memory_here(const settings::RunConfig& config) {
+  ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
   ASSIGN_OR_RETURN(
       const model::ModelFactory factory,
-      model::gpt2_factory(config.resources.device, config.resources.accelerator_memory_bytes,
-                          static_cast<int>(config.resources.threads)));
+      models->factory(config.resources.device, config.resources.accelerator_memory_bytes,
+                      static_cast<int>(config.resources.threads), {}));
   tune::MemoryModel memory;
   memory.computing = [factory](const plan::RunPlan& run) {
     return plan::model_memory(factory, run);

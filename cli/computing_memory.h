@@ -11,7 +11,7 @@ namespace sluice::cli {
 
 // A machine that is only modelled: it has the platform's accelerators, each with a cap of
 // accelerator_memory, and devices with memory of their own.
-tune::MemoryModel modelled_memory();
+Result<tune::MemoryModel> modelled_memory();
 
 // A run on this computer. Opens the device of the setting `device`. Errors: gpt2_factory()'s.
 Result<tune::MemoryModel> memory_here(const settings::RunConfig& config);

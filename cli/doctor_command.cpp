@@ -20,7 +20,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "core/model/torch/device_report.h"
+#include "core/model/model_library.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/cupti/cupti_recording.h"
 #include "storage/io/io_engine.h"
@@ -134,7 +134,12 @@ std::string peer_text(const model::DeviceReport& report) {
 
 void check_accelerators() {
   check_driver();
-  const model::DeviceReport report = model::report_devices();
+  const auto models = model::load_model_library();
+  if (!models.ok()) {
+    print_line(false, "libtorch", escaped_for_terminal(models.error().message()));
+    return;
+  }
+  const model::DeviceReport report = (*models)->report_devices();
   std::string build = "libtorch " + report.torch_version;
   build += !report.has_cuda_build ? ", a CPU build" : ", a CUDA build";
   if (report.cuda_version > 0) {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/output.h"
 
 namespace sluice::cli {
 namespace {

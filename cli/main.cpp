@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 
 #include "base/escaped_text.h"
 #include "base/nearest.h"
@@ -86,24 +84,10 @@ void keep_standard_descriptors() {
   }
 }
 
-// libgomp's threads (libtorch's) spin while they wait, on the very processors that update and stage
-// in the meantime. Not to spin at all costs a wake-up at every small kernel: they do it for some
-// tenths of a millisecond (docs/decisions.md, 48). libgomp reads this when it is loaded, before
-// main(), so the program starts itself again. What the user has chosen is left alone.
-void start_with_short_spinning(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
-  if (setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
-  std::array<char, PATH_MAX> path{};  // by its name, so that ps shows `sluice`, not `exe`
-  if (readlink("/proc/self/exe", path.data(), path.size() - 1) > 0) execv(path.data(), argv);
-  // Where /proc is missing the program goes on as it is: slower, and right.
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   keep_standard_descriptors();
-  start_with_short_spinning(argv);
   sluice::say_uncaught_refusals("sluice: error: ");
   sluice::cli::keep_program_name(argc > 0 ? argv[0] : nullptr);
   signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails and is named, as any other

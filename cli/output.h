@@ -13,7 +13,6 @@
 #include <type_traits>
 
 #include "base/escaped_text.h"
-#include "base/units.h"
 #include "cli/paint.h"
 
 namespace sluice::cli {
@@ -50,11 +49,6 @@ void print(fmt::format_string<Args...> format, const Args&... values) {
     return fmt::vformat(format, fmt::make_format_args(printable...));
   };
   print_lines(formatted(without_line_feeds(values)...));
-}
-
-// "1.25 s", of seconds, as simulations and predictions have them.
-inline std::string duration(double seconds) {
-  return format_duration(static_cast<TimeNs>(seconds * 1e9));
 }
 
 // ASCII, with every other character as \uNNNN: a name can neither do anything to a terminal nor be

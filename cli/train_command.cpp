@@ -25,7 +25,7 @@
 #include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "cli/train_report.h"
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/model_library.h"
 #include "core/plan/lr_schedule.h"
 #include "core/train/clock_offset.h"
 #include "core/train/divergence.h"
@@ -207,11 +207,12 @@ class TrainCommand {
     if (config_.record != record::Level::off) {
       RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
     }
+    ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
     gpu_ = GpuRecording::start_if_asked(config_, recorder_);
     RETURN_IF_ERROR(open_devices());
-    return model::gpt2_factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
-                               static_cast<int>(config_.resources.threads),
-                               gpu_ ? gpu_->region() : model::LaunchRegion());
+    return models->factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
+                           static_cast<int>(config_.resources.threads),
+                           gpu_ ? gpu_->region() : model::LaunchRegion());
   }
 
   // Hardware is opened here, since core knows none. With method=host, too: it may be turned to csd.
@@ -388,7 +389,7 @@ class TrainCommand {
       now.memory.computing = run->live_plan().model_memory;
       now.memory.devices_have_own = run->config().offload.backend == settings::Backend::xrt;
       const plan::MemoryPlan& memory = run->memory_plan();
-      now.memory.host = {memory.cap_bytes, memory.cap_of, memory.cap_what};
+      now.memory.host = {memory.cap_bytes, memory.cap_source, memory.cap_what};
       now.memory.is_here = true;
       return now;
     };

@@ -30,16 +30,16 @@ std::string phases(const train::TrainReport& report) {
       {"forward", report.forward_seconds, analyze::Phase::forward},
       {"backward, gradients down", report.backward_seconds, analyze::Phase::backward},
       {"update, commit", report.update_seconds, analyze::Phase::update}};
-  std::string text = fmt::format(
-      "A step takes {}{}:\n", format_duration(static_cast<TimeNs>(report.total_seconds * 1e9)),
-      report.knobs_changed
-          ? " (mean over all; knobs were changed, and `sluice show` has each stretch)"
-          : " (mean over all)");
+  std::string text =
+      fmt::format("A step takes {}{}:\n", format_seconds(report.total_seconds),
+                  report.knobs_changed
+                      ? " (mean over all; knobs were changed, and `sluice show` has each stretch)"
+                      : " (mean over all)");
   for (const PhaseLine& line : lines) {
     const double share = report.total_seconds > 0 ? line.seconds / report.total_seconds : 0;
     text += fmt::format("  {:<26} {} {:>3.0f} %  {}\n", line.name,
                         bar(share, 32, analyze::phase_info(line.phase).colour.dark), share * 100,
-                        format_duration(static_cast<TimeNs>(line.seconds * 1e9)));
+                        format_seconds(line.seconds));
   }
   return text;
 }

@@ -520,6 +520,8 @@ def main():
     # libtorch's threads wait by spinning, and as many programs run as there are processors: what
     # one spins away another lacks, so that a test of seconds takes minutes.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if options.all:
+        os.environ["SLUICE_TEST_ALL"] = "1"  # tests/test_all.h
     suite = Suite()
 
     def wanted(name):

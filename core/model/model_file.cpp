@@ -211,6 +211,22 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& shape) {
+  std::vector<std::pair<std::string, std::string>> values = {{"name", shape.name},
+                                                             {"family", family_name(shape.family)}};
+  const auto add_number = [&](const NumberKey& number) {
+    if (!number.is_of(shape.family)) return;
+    values.emplace_back(number.key, fmt::format("{}", shape.*number.field));
+  };
+  for (const NumberKey& number : kNumberKeys) add_number(number);
+  add_number(kHeadDim);
+  for (const FlagKey& flag : kFlagKeys) {
+    if (flag.is_of(shape.family))
+      values.emplace_back(flag.key, shape.*flag.field ? "true" : "false");
+  }
+  return values;
+}
+
 Result<ModelShape> load_model_shape(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {

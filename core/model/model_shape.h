@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -66,5 +67,8 @@ Status check_trainable(const ModelShape& shape);
 // Errors name file, line and key, with the nearest right key.
 Result<ModelShape> load_model_shape(const std::string& path);
 Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& path_for_messages);
+
+// Each key that a file of the shape's family has, and its value.
+std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& shape);
 
 }  // namespace sluice::model

@@ -90,7 +90,7 @@ std::string cap_text(const MemoryPlan& plan) {
 // No setting lifts a limit that somebody has set, and part of it is taken by others (ulimit -v
 // counts address space that holds no memory): by how much it is too low is what is known.
 std::string smallest_cap_text(const MemoryPlan& plan) {
-  if (plan.cap_of != MemoryCap::Of::set_limit) {
+  if (plan.cap_source != MemoryCap::Source::set_limit) {
     return fmt::format("host_memory that would do is {}", size_text(plan.total_bytes));
   }
   return fmt::format("limit that would do is {} more ({})",
@@ -113,7 +113,8 @@ MemoryCap memory_cap(const settings::RunConfig& config, const ProcessFacts& fact
   if (asked_bytes > 0 && asked_bytes <= set.count) return {.size_bytes = asked_bytes};
   const ProcessLimit limit = asked_bytes > 0 ? set : memory_limit(facts);
   const bool is_set = set.is_limited() && limit.what == set.what;
-  return {limit.count, is_set ? MemoryCap::Of::set_limit : MemoryCap::Of::machine, limit.what};
+  return {limit.count, is_set ? MemoryCap::Source::set_limit : MemoryCap::Source::machine,
+          limit.what};
 }
 
 MemoryCap memory_cap(const settings::RunConfig& config) {
@@ -122,7 +123,7 @@ MemoryCap memory_cap(const settings::RunConfig& config) {
 
 void MemoryPlan::set_cap(const MemoryCap& cap) {
   cap_bytes = cap.size_bytes;
-  cap_of = cap.of;
+  cap_source = cap.source;
   cap_what = cap.what;
 }
 
@@ -176,7 +177,7 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const Memor
 
 void fill_state_cache(RunPlan& run, MemoryPlan& plan) {
   if (!is_automatic(run)) return;
-  const bool is_cap_given = plan.cap_of == MemoryCap::Of::host_memory;
+  const bool is_cap_given = plan.cap_source == MemoryCap::Source::host_memory;
   const std::int64_t spare_bytes = is_cap_given ? 0 : plan.cap_bytes / 10;
   const std::int64_t left_bytes = plan.cap_bytes - spare_bytes - plan.total_bytes;
   std::int64_t size_bytes = std::numeric_limits<std::int64_t>::max();

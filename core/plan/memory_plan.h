@@ -36,10 +36,10 @@ struct StateCacheShare {
 // What the host's part must fit under. host_memory may ask for more than other programs leave free
 // now, since they may end, and for no more than this process may have at all.
 struct MemoryCap {
-  enum class Of { host_memory, machine, set_limit };  // set_limit: cgroups and ulimit
+  enum class Source { host_memory, machine, set_limit };  // set_limit: cgroups and ulimit
 
   std::int64_t size_bytes = 0;
-  Of of = Of::host_memory;
+  Source source = Source::host_memory;
   std::string what = "host_memory";  // which limit counted (base/process_limits.h)
 };
 // `facts`: of this process, which has taken part of its memory already.
@@ -51,7 +51,7 @@ struct MemoryPlan {
   MemoryItems items;
   std::int64_t total_bytes = 0;
   std::int64_t cap_bytes = 0;
-  MemoryCap::Of cap_of = MemoryCap::Of::host_memory;
+  MemoryCap::Source cap_source = MemoryCap::Source::host_memory;
   std::string cap_what = {};  // which limit counted; empty: it goes without saying
   StateCacheShare cache;
 

@@ -31,24 +31,8 @@ void add_text(const data::TextFacts& text, Recipe& recipe) {
 }
 
 void add_model(const model::ModelShape& shape, Recipe& recipe) {
-  const auto add = [&recipe](const char* key, std::string value) {
-    recipe.push_back({std::string("model.") + key, std::move(value), Decides::origin});
-  };
-  add("name", shape.name);
-  add("family", model::family_name(shape.family));
-  const std::pair<const char*, std::int64_t> numbers[] = {{"layers", shape.layers},
-                                                          {"hidden", shape.hidden},
-                                                          {"heads", shape.heads},
-                                                          {"sequence", shape.sequence},
-                                                          {"vocabulary", shape.vocabulary},
-                                                          {"image", shape.image},
-                                                          {"patch", shape.patch},
-                                                          {"channels", shape.channels},
-                                                          {"classes", shape.classes},
-                                                          {"kv_heads", shape.kv_heads},
-                                                          {"ffn", shape.ffn}};
-  for (const auto& [key, value] : numbers) {
-    if (value != 0) add(key, fmt::format("{}", value));  // 0: no number of this family
+  for (auto& [key, value] : model::file_values(shape)) {
+    recipe.push_back({"model." + key, std::move(value), Decides::origin});
   }
 }
 

@@ -18,7 +18,6 @@ namespace {
 
 using model::Activations;
 
-constexpr double kForEver = std::numeric_limits<double>::infinity();
 // Plans of more layers than this are too many to search in full.
 constexpr double kFullSearchMax = 1 << 16;
 // A bound that is a step's time but for the order of its sums excludes.

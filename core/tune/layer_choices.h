@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@
 #include "core/model/activations.h"
 
 namespace sluice::tune {
+
+// Seconds of a step with what does not fit.
+inline constexpr double kForEver = std::numeric_limits<double>::infinity();
 
 using LayerChoices = std::vector<model::Activations>;  // by LayerId: embedding, blocks, head
 

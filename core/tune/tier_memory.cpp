@@ -17,7 +17,7 @@ plan::MemoryCap host_cap(const plan::RunPlan& run, const MemoryModel& model) {
   if (asked_bytes > 0) {
     cap = {.size_bytes = asked_bytes};
   } else if (platform_bytes > 0) {
-    cap = {platform_bytes, plan::MemoryCap::Of::machine, "the platform file"};
+    cap = {platform_bytes, plan::MemoryCap::Source::machine, "the platform file"};
   }
   const bool is_less = model.host.size_bytes > 0 && model.host.size_bytes < cap.size_bytes;
   return model.is_here && is_less ? model.host : cap;
@@ -41,9 +41,9 @@ MemoryUse host_use(plan::RunPlan& run, const MemoryModel& model,
     run.options.state_cache_bytes = planned.options.state_cache_bytes;
     run.config.offload.state_cache_bytes = run.options.state_cache_bytes;
   }
-  const bool is_limit = cap.size_bytes > 0 && cap.of != plan::MemoryCap::Of::host_memory &&
+  const bool is_limit = cap.size_bytes > 0 && cap.source != plan::MemoryCap::Source::host_memory &&
                         cap.what == model.host.what;
-  const bool is_set = is_limit && cap.of == plan::MemoryCap::Of::set_limit;
+  const bool is_set = is_limit && cap.source == plan::MemoryCap::Source::set_limit;
   return {"host", is_set ? "limit" : "host_memory", memory.total_bytes, cap.size_bytes,
           is_limit ? cap.what : ""};
 }

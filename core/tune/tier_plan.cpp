@@ -19,7 +19,6 @@ namespace {
 
 using model::Activations;
 
-constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 constexpr const char* kActivations = "activations";
 constexpr const char* kWhatActivations = "what layers keep for backward";
 // Where everything may be kept, something else must gain so much of a step: less is the chance of
@@ -42,7 +41,7 @@ class Planner {
   Result<TierPlan> plan() {
     RETURN_IF_ERROR(begin());
     RETURN_IF_ERROR(search());
-    if (best_seconds_ == kNoEnd) return nothing_fits();
+    if (best_seconds_ == kForEver) return nothing_fits();
     prefer_keeping();
     drop_what_is_worth_nothing();
     return described();
@@ -85,17 +84,17 @@ class Planner {
     const auto known = known_.find(settings);
     if (known != known_.end()) return known->second;
     const auto tried = this->tried(settings);
-    const double found = !tried.ok() || !tried->memory.fits() ? kNoEnd : simulated(tried->run);
+    const double found = !tried.ok() || !tried->memory.fits() ? kForEver : simulated(tried->run);
     if (!stops()) known_.emplace(settings, found);
     return found;
   }
 
   double simulated(const plan::RunPlan& run) {
-    if (stops()) return kNoEnd;
+    if (stops()) return kForEver;
     simulated_count_ += 1;
     if (request_.on_try) request_.on_try(simulated_count_);
     const auto step = simulate::simulate_step(run);
-    return step.ok() ? step->total_seconds : kNoEnd;
+    return step.ok() ? step->total_seconds : kForEver;
   }
 
   int simulations_left() const { return simulations_end_ - simulated_count_; }
@@ -113,12 +112,12 @@ class Planner {
       best_ = starts[i];
       best_seconds_ = seconds(best_);
       RETURN_IF_ERROR(search_from_here(i == 0));
-      if (best_seconds_ >= best_seconds && (i > 0 || best_seconds_ == kNoEnd)) continue;
+      if (best_seconds_ >= best_seconds && (i > 0 || best_seconds_ == kForEver)) continue;
       best = best_;
       best_seconds = best_seconds_;
       is_exhaustive = is_exhaustive_;
     }
-    if (best_seconds < kNoEnd) best_ = best;  // else what takes the least, for nothing_fits()
+    if (best_seconds < kForEver) best_ = best;  // else what takes the least, for nothing_fits()
     best_seconds_ = best_seconds;
     is_exhaustive_ = is_exhaustive;
     return ok_status();
@@ -147,7 +146,7 @@ class Planner {
     for (int round = 0; round < kRoundsMax && simulations_left() > 0 && !stops(); ++round) {
       const double before = best_seconds_;
       if (!is_held(kActivations)) RETURN_IF_ERROR(turn_layers());
-      if (best_seconds_ == kNoEnd) {
+      if (best_seconds_ == kForEver) {
         if (!std::exchange(may_use_least, false)) break;
         use_least_memory();
         continue;
@@ -227,7 +226,7 @@ class Planner {
     TuneSettings start = best_;
     ASSIGN_OR_RETURN(const TuneResult found,
                      tune(knobs_, start, [this](const TuneSettings& settings) -> Result<double> {
-                       return simulations_left() > 0 ? seconds(settings) : kNoEnd;
+                       return simulations_left() > 0 ? seconds(settings) : kForEver;
                      }));
     // Its own changes are dropped where they are worth nothing, so the best may be a little longer.
     if (found.best_seconds > best_seconds_) return ok_status();
@@ -407,8 +406,8 @@ class Planner {
   std::vector<LayerWorth> layers_;  // what they may do alone
   TuneSettings start_;
   TuneSettings best_;
-  double start_seconds_ = kNoEnd;
-  double best_seconds_ = kNoEnd;
+  double start_seconds_ = kForEver;
+  double best_seconds_ = kForEver;
   bool is_exhaustive_ = false;
   int simulated_count_ = 0;
   int simulations_end_ = 0;  // of the search that is on

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "core/settings/clipping.h"
 #include "core/simulate/simulation.h"
+#include "core/tune/layer_choices.h"
 
 namespace sluice::tune {
 namespace {
@@ -316,7 +317,6 @@ Result<TuneResult> tune_simulated(const std::vector<TuneKnob>& knobs,
   TuneSettings now;
   for (const TuneKnob& knob : knobs) now[knob.key] = settings::value_of(start, knob.key);
   return tune(knobs, now, [&plan_of](const TuneSettings& tried) -> Result<double> {
-    constexpr double kForEver = std::numeric_limits<double>::infinity();
     const Result<plan::RunPlan> plan = plan_of(tried);
     if (!plan.ok()) return kForEver;
     const Result<simulate::SimulatedStep> step = simulate::simulate_step(*plan);

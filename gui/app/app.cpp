@@ -154,6 +154,11 @@ class App {
     if (hooks_.drawn) hooks_.drawn(cost_);
     const std::string title = shell_.window_title();
     if (title != title_) window_.set_title(title_ = title);
+    if (!hooks_.is_shown || hooks_.is_shown()) show();
+    if (hooks_.after_show) hooks_.after_show();
+  }
+
+  void show() {
     int width = 0;
     int height = 0;
     glfwGetFramebufferSize(window_.handle(), &width, &height);
@@ -165,7 +170,6 @@ class App {
     if (hooks_.before_show) hooks_.before_show();
     drawn_size_ = {width, height};
     if (!is_taking_picture()) window_.show_frame();
-    if (hooks_.after_show) hooks_.after_show();
   }
 
   void note_cost(double ms) {

@@ -32,8 +32,10 @@ struct AppHooks {
   std::function<void()> after_show = {};
   std::function<void(const FrameCost&)> drawn = {};
   std::function<bool()> is_busy = {};  // draw without waiting for events
-  std::function<void()> ending = {};   // ImGui's context is still there
-  std::function<void()> ended = {};    // it is gone
+  // Asked once a frame; false: the frame is made, and no pixel of it.
+  std::function<bool()> is_shown = {};
+  std::function<void()> ending = {};  // ImGui's context is still there
+  std::function<void()> ended = {};   // it is gone
 };
 
 // An error: there is no display, or no OpenGL 3.3 on it, or no picture could be written.

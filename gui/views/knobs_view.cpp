@@ -257,7 +257,7 @@ void KnobsView::draw_new_run() {
                                        : fmt::format("New run with {} changed###new run", count);
   if (ImGui::Button(label.c_str(), {-1, 0})) {
     turning_.ask_for_new_run();
-    output_of_ = nullptr;  // the next one writes elsewhere
+    named_of_ = nullptr;  // the next one writes elsewhere
   }
   ImGui::PopStyleColor();
   tip_above("Ctrl+Shift+Enter: begins it beside this one, and opens it");
@@ -267,15 +267,15 @@ void KnobsView::draw_new_run() {
 
 void KnobsView::draw_command() {
   const LikeRun like = pieces_.like_run(turning_.pending.settings());
-  if (output_of_ != pieces_.feed.get()) {
-    output_of_ = pieces_.feed.get();
-    output_.begin([like] { return free_output(like); }, wake_);
+  if (named_of_ != pieces_.feed.get()) {
+    named_of_ = pieces_.feed.get();
+    named_.begin([like] { return Named{pasted_sluice(), free_output(like)}; }, wake_);
   }
   for (const std::string& setting : turning_.chosen_without_knob())
     draw_coloured(look().colours.amber, setting);
-  const std::shared_ptr<const std::string> output = output_.result();
-  if (output == nullptr) return;
-  const std::string command = like_command(like, *output, program_);
+  const std::shared_ptr<const Named> named = named_.result();
+  if (named == nullptr) return;
+  const std::string command = like_command(like, named->output, named->program);
   {
     const FontScope font(look().mono, Look::kSmallSize);  // in which two hyphens stay two
     draw_coloured(look().colours.dim, command);

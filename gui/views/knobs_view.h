@@ -43,11 +43,14 @@ class KnobsView : public View {
   const RunPieces& pieces_;
   Turning& turning_;
   const std::function<void()>& wake_;
-  const std::string program_ = pasted_sluice();
 
-  // Where a new run would write, looked up for `output_of_`.
-  Background<std::string> output_;
-  const RunFeed* output_of_ = nullptr;
+  // What a new run's command names, looked up for `named_of_`.
+  struct Named {
+    std::string program;
+    std::string output;
+  };
+  Background<Named> named_;
+  const RunFeed* named_of_ = nullptr;
   std::int64_t shown_step_ = -1;  // of the change whose effect is shown; -1: the last one
 };
 

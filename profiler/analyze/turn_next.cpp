@@ -129,11 +129,8 @@ std::string change_words(const PredictedChange& change, std::string_view arrow) 
 }
 
 std::string gain_words(const PredictedChange& change, std::string_view arrow) {
-  const auto duration = [](double seconds) {
-    return format_duration(static_cast<TimeNs>(seconds * 1e9));
-  };
-  return fmt::format("{} {} {} ({:+.0f} %)", duration(change.seconds_before()), arrow,
-                     duration(change.seconds), change.change * 100);
+  return fmt::format("{} {} {} ({:+.0f} %)", format_seconds(change.seconds_before()), arrow,
+                     format_seconds(change.seconds), change.change * 100);
 }
 
 std::string none_words(const PredictedChanges& predicted) {

@@ -18,12 +18,6 @@ constexpr double kSlewMax = 500e-6;
 constexpr TimeNs kReadingErrorNs = 1'000'000;
 constexpr TimeNs kNearNs = TimeNs{3600} * 1'000'000'000;
 
-TimeNs realtime_now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return TimeNs{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 bool is_set_between(const ClockSnapshot& a, const ClockSnapshot& b) {
   const TimeNs passed = b.monotonic_ts - a.monotonic_ts;
   const TimeNs moved = (b.realtime_ts - a.realtime_ts) - passed;
@@ -46,6 +40,12 @@ TimeNs on_the_line(const ClockSnapshot& a, const ClockSnapshot& b, TimeNs realti
 }
 
 }  // namespace
+
+TimeNs realtime_now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return TimeNs{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 ClockSnapshot take_clock_snapshot() {
   ClockSnapshot best;

@@ -16,6 +16,8 @@
 
 namespace sluice::cupti {
 
+TimeNs realtime_now_ns();
+
 // The best of a few readings: CLOCK_REALTIME between two of CLOCK_MONOTONIC.
 ClockSnapshot take_clock_snapshot();
 

@@ -63,12 +63,6 @@ constexpr CUpti_CallbackId kQuietDriverCalls[] = {
 // A reading of one clock between two of the other is off by less, also under load.
 constexpr TimeNs kClockAgreementNs = 10'000'000;
 
-TimeNs calendar_now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return TimeNs{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size,
                                std::size_t* record_count_max) {
   ActivityBuffers::on_requested(buffer, size, record_count_max);
@@ -119,10 +113,10 @@ Status enable_kinds(const CuptiApi& api) {
 }
 
 Status check_clock(const CuptiApi& api) {
-  const TimeNs before = calendar_now_ns();
+  const TimeNs before = realtime_now_ns();
   std::uint64_t stamp = 0;
   const CUptiResult result = api.timestamp(&stamp);
-  const TimeNs after = calendar_now_ns();
+  const TimeNs after = realtime_now_ns();
   if (result != CUPTI_SUCCESS) return cupti_error("cannot read its clock", result);
   const auto read = static_cast<TimeNs>(stamp);
   if (read >= before - kClockAgreementNs && read <= after + kClockAgreementNs) return ok_status();

@@ -6,8 +6,8 @@ import json
 import math
 import sys
 
-from sluice_run import (SAMPLES, main, require, require_equal, sample_text, setting_arguments,
-                        sluice, test)
+from sluice_run import (SAMPLES, main, only_with_all, require, require_equal, sample_text,
+                        setting_arguments, sluice, test)
 
 STEPS = 20
 
@@ -53,6 +53,7 @@ def the_expected_curve_falls_below_the_promised_loss(place):
 
 
 @test
+@only_with_all("200 steps")
 def with_a_hundredth_of_the_gradients_tiny_learns_within_3_percent_of_dense(place):
     """Error feedback, and a warm-up of the density over 80 of the 200 steps."""
     expected = json.loads((SAMPLES / "expected/tiny.json").read_text())

@@ -10,7 +10,7 @@ import sys
 
 import crash
 from sluice_run import (SAMPLES, Running, Skip, database, main, require, require_equal,
-                        require_words, setting_arguments, test)
+                        require_words, setting_arguments, step_losses, test)
 from volume import small_volume
 
 # 142 million parameters: 284 MB in 16 bits, more than the run may have in memory.
@@ -167,8 +167,8 @@ def killed_runs_resume_to_the_same_numbers(place):
 @test
 def a_run_that_is_stopped_goes_on(place):
     run = place.start("--json", "--steps", 100_000, parameter_tier="storage", commit_every=7)
-    run.wait_for(lambda: (place / "out/state/commit.slc").exists() and
-                 (place / "out/run.db").exists(), "state and database")
+    run.wait_for(lambda: (place / "out/run.db.socket").exists() and
+                 step_losses(place / "out/run.db"), "a step")
     run.signal(signal.SIGINT)
     stopped = run.wait().json()
     step = stopped["last_step"] if "last_step" in stopped else len(stopped["losses"])

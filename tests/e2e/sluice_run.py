@@ -323,9 +323,22 @@ def test(function):
     return function
 
 
+def only_with_all(why):
+    """Between `@test` and a test: what takes long and changes seldom."""
+    def rare(function):
+        def run_or_skip(place):
+            if "SLUICE_TEST_ALL" not in os.environ:
+                raise Skip(f"only with --all: {why}")
+            function(place)
+        run_or_skip.__name__ = function.__name__
+        return run_or_skip
+    return rare
+
+
 def _run(function):
     name = function.__name__.replace("_", " ")
     checked_before = _check_count
+    begin = time.monotonic()
     try:
         with Place() as place:
             function(place)
@@ -340,7 +353,7 @@ def _run(function):
         print(f"FAIL {name}: {trace[-1]} | {' | '.join(trace)}", flush=True)
         return 1
     else:
-        print(f"PASS {name}", flush=True)
+        print(f"PASS {name} ({time.monotonic() - begin:.1f} s)", flush=True)
     return 0
 
 

@@ -52,6 +52,7 @@ MAY_USE = {
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
+    "core/model/library": {"core/model", "core/model/gpt2", "core/model/torch"},
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
@@ -79,8 +80,8 @@ MAY_USE = {
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "profiler/cupti", "profiler/report", "core/model/gpt2",
-            "core/model/torch", "core/calibrate", "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
+            "profiler/analyze", "profiler/cupti", "profiler/report", "core/calibrate",
+            "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")

@@ -51,13 +51,15 @@ def named_folder(word):
 
 
 def folders_of(cell):
-    """What "rundb, `core/data`, what csd may, all of `core`" stands for."""
+    """What "rundb, `core/data`, what csd may, all of `core`, not gpt2" stands for."""
     found = set()
     for word in cell.replace("`", "").split(", "):
         if word.startswith("what ") and word.endswith(" may"):
             found |= MAY_USE.get(named_folder(word[5:-4]), {word})
         elif word.startswith("all of "):
             found |= {folder for folder in HERE if folder.startswith(word[7:] + "/")}
+        elif word.startswith("not "):
+            found.discard(named_folder(word[4:]))
         elif word != "nothing of ours":
             found.add(named_folder(word))
     return found - {"base"}

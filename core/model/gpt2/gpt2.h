@@ -3,14 +3,15 @@
 // include libtorch, as this folder and core/model/torch do.
 //
 // Thread contract: as TrainableModel. libtorch's own threads: `thread_count` for the compute
-// thread. How long they spin while they wait for one another is the environment's when the
-// program starts (OMP_WAIT_POLICY, GOMP_SPINCOUNT; docs/decisions.md, 48); where other threads
+// thread. How long they spin while they wait for one another is the environment's when libtorch is
+// loaded (OMP_WAIT_POLICY, GOMP_SPINCOUNT; docs/decisions.md, 48); where other threads
 // want the same cores, spinning without end makes steps several times longer.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/model/compute_memory.h"
 #include "core/model/launch_region.h"
 #include "core/model/model_factory.h"
 
@@ -28,16 +29,6 @@ class Gpt2 : public TrainableModel {
   virtual Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options) = 0;
 };
 
-// Upper bound of the resident memory that the model takes besides the flat parameters: libtorch
-// itself, activations of all micro-batches, temporaries of the widest layer, the tied table's
-// gradient. For the memory plan (D9).
-struct ComputeMemory {
-  std::int64_t library_bytes;  // libtorch and the program, before anything is computed
-  std::int64_t activation_bytes;
-  std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
-  std::int64_t tied_gradient_bytes;
-  std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
-};
 ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 
 // Whose models compute in host memory.

@@ -4,18 +4,10 @@
 //
 // Thread contract: one thread; the device is opened by the call, once in a process.
 
-#include <string>
-
 #include "base/status.h"
 #include "core/model/device_times.h"
 
 namespace sluice::model {
-
-struct DeviceTiming {
-  std::string device;    // a name of core/model/device_name.h with memory of its own
-  int thread_count = 0;  // of a device that computes on the processor; 0: all
-  int repeat_count = 7;
-};
 
 // Errors: config for the name, not_found where there is no such device, with what to do.
 Result<DeviceTimes> time_device(const DeviceTiming& timing);

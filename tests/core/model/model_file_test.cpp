@@ -102,6 +102,23 @@ TEST_CASE("a llama may have heads of a width of their own, one table, biases and
   CHECK(odd->attention_width() == 24);
 }
 
+TEST_CASE("the values of a shape are those of its file, every key of its family among them") {
+  const std::string given =
+      "name = \"x\"\nfamily = \"llama\"\nlayers = 2\nhidden = 32\nheads = 4\nsequence = 16\n"
+      "vocabulary = 100\nkv_heads = 2\nffn = 88\nhead_dim = 16\ntied_tables = true\n"
+      "qkv_bias = true\nqk_norm = true\n";
+  const Result<ModelShape> shape = load(given);
+  REQUIRE(shape.ok());
+  std::string text;
+  for (const auto& [key, value] : file_values(*shape)) {
+    const bool is_word = key == "name" || key == "family";
+    text +=
+        is_word ? fmt::format("{} = \"{}\"\n", key, value) : fmt::format("{} = {}\n", key, value);
+  }
+  CHECK(text == given);
+  for (const auto& [key, value] : file_values(*load(kGood))) CHECK(key != "kv_heads");
+}
+
 TEST_CASE("how long a sequence may be depends on where positions come from") {
   const auto check = [](const std::string& text, std::int64_t sequence) {
     const Status status = load(text)->check_sequence(sequence);

@@ -43,7 +43,7 @@ TEST_CASE("host_memory caps a plan unless this process may not have that much") 
   const SmallGroup small;
   cap = memory_cap(asking(400'000'000), small.facts());
   CHECK(cap.size_bytes == 400'000'000);
-  CHECK(cap.of == MemoryCap::Of::host_memory);
+  CHECK(cap.source == MemoryCap::Source::host_memory);
   cap = memory_cap(asking(8'000'000'000), small.facts());
   CHECK(cap.size_bytes == kSmallBytes);
   CHECK(cap.what == kSmall);
@@ -51,12 +51,12 @@ TEST_CASE("host_memory caps a plan unless this process may not have that much") 
 
 TEST_CASE("without host_memory the smallest limit of this process is the cap") {
   const MadeSystem free;
-  CHECK(memory_cap(asking(0), free.facts()).of == MemoryCap::Of::machine);
+  CHECK(memory_cap(asking(0), free.facts()).source == MemoryCap::Source::machine);
   CHECK(memory_cap(asking(0), free.facts()).what == "what the machine has available");
   const SmallGroup small;
   const MemoryCap cap = memory_cap(asking(0), small.facts());
   CHECK(cap.size_bytes == kSmallBytes);
-  CHECK(cap.of == MemoryCap::Of::set_limit);
+  CHECK(cap.source == MemoryCap::Source::set_limit);
   CHECK(cap.what == kSmall);
 }
 

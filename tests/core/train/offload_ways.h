@@ -1,11 +1,12 @@
 #pragma once
 // Ways to offload a run: what a suite goes through that must hold for all of them.
 
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/test_all.h"
 
 namespace sluice {
 
@@ -67,11 +68,9 @@ inline std::vector<OffloadWay> ways_with_each_pair(const std::vector<OffloadWay>
   return chosen;
 }
 
-// What suites go through: each pair of settings, or, with SLUICE_EVERY_WAY=1 in the environment,
-// every way there is.
+// What suites go through: each pair of settings, or, when all is tested, every way there is.
 inline std::vector<OffloadWay> ways_to_offload() {
-  const bool is_every = std::getenv("SLUICE_EVERY_WAY") != nullptr;
-  return is_every ? every_way_to_offload() : ways_with_each_pair(every_way_to_offload());
+  return is_testing_all() ? every_way_to_offload() : ways_with_each_pair(every_way_to_offload());
 }
 
 // What may change between two steps, or with a resume: a value that a run begins with, and another.

@@ -15,7 +15,6 @@ namespace {
 
 using model::Activations;
 
-const double kForEver = std::numeric_limits<double>::infinity();
 constexpr std::array kAll = {Activations::keep, Activations::recompute, Activations::offload,
                              Activations::offload_inputs};
 

@@ -11,13 +11,12 @@
 #include "core/tune/plan_knobs.h"
 #include "tests/core/tune/block_memory.h"
 #include "tests/sanitizer.h"
+#include "tests/test_all.h"
 
 namespace sluice::tune {
 namespace {
 
 using model::Activations;
-
-const double kNoEnd = std::numeric_limits<double>::infinity();
 
 struct Rates {
   double matmul = 1e12;
@@ -108,7 +107,7 @@ Case random_case(std::mt19937& random) {
 
 // Every choice of the blocks and the head, by the simulated step of a run with it.
 struct Exhaustive {
-  double least = kNoEnd;
+  double least = kForEver;
   int fitting_count = 0;
 };
 
@@ -132,12 +131,15 @@ void try_all(const Case& machine, const LayerProblem& problem, LayerChoices& cho
   found.least = std::min(found.least, step->total_seconds);
 }
 
-// Thirty thousand simulated steps: too many under a sanitizer.
-constexpr int kCases = kIsSanitized ? 2 : 100;
+// A hundred are thirty thousand simulated steps.
+int case_count() {
+  if (kIsSanitized) return 2;
+  return is_testing_all() ? 100 : 30;
+}
 
 TEST_CASE("on random machines the planned layers are the best of all, by simulated steps") {
   std::mt19937 random(11);
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < case_count(); ++i) {
     const Case machine = random_case(random);
     PlanRequest request = machine.request();
     for (const PlanKnob& knob : plan_knobs()) request.held.emplace_back(knob.key);
@@ -228,7 +230,7 @@ TEST_CASE("a plan keeps to its cap, and more memory makes no step longer", "[lon
   Case machine;
   const std::int64_t most = host_peak_bytes(machine, "keep");
   const std::int64_t least = host_peak_bytes(machine, "recompute");
-  double before = kNoEnd;
+  double before = kForEver;
   for (const int part : {0, 1, 2, 3, 4}) {
     Case capped = machine;
     const std::int64_t cap = least + (most - least) * part / 4;

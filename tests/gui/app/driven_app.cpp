@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <thread>
 
 namespace sluice::gui {
 namespace {
@@ -18,6 +20,7 @@ struct Running {
   std::string wanted_picture;
   std::string problem;
   bool has_run = false;
+  std::int64_t frame_count = 0;
 };
 Running g_running;
 
@@ -50,6 +53,16 @@ std::string what_failed() {
   std::string text = lines.c_str();
   std::ranges::replace(text, '\n', ' ');
   return "the script failed: " + text;
+}
+
+// Pixels cost a processor most of a frame here, and scripts look at items: those of one frame in
+// sixteen, and of each that a picture is taken of. The others leave the processor to the run.
+bool is_shown() {
+  constexpr int kMadeForOneShown = 16;
+  if (!g_running.wanted_picture.empty() || ++g_running.frame_count % kMadeForOneShown == 0)
+    return true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return false;
 }
 
 // While the frame is in the buffer that is drawn into: the one that is shown cannot be read.
@@ -114,6 +127,7 @@ std::string drive(const AppOptions& options, const std::function<void(const Driv
   AppHooks hooks;
   hooks.started = begin_engine;
   hooks.is_busy = [] { return true; };
+  hooks.is_shown = is_shown;
   hooks.before_show = before_show;
   hooks.after_show = after_show;
   hooks.ending = [] { ImGuiTestEngine_Stop(g_running.engine); };

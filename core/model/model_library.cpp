@@ -1,0 +1,52 @@
+#include "core/model/model_library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace sluice::model {
+namespace {
+
+std::string library_path() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (program.parent_path().parent_path() / "lib/libsluice_models.so").string();
+}
+
+// libgomp reads it when it is loaded, which is with libtorch. Its threads spin while they wait, on
+// the very processors that update and stage in the meantime; not to spin at all costs a wake-up at
+// every small kernel.
+void spin_shortly() {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  ::setenv("GOMP_SPINCOUNT", "10000", 1);
+}
+
+Result<const ModelLibrary*> load() {
+  spin_shortly();
+  const std::string path = library_path();
+  // Global: libtorch's halves and devices' libraries find each other's symbols.
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    return make_error(ErrorCode::not_found,
+                      "the models cannot be loaded: {} (it is built with libtorch: see README.md)",
+                      ::dlerror());
+  }
+  using Entry = const ModelLibrary* (*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, kModelLibraryEntry));
+  if (entry == nullptr) {
+    return make_error(ErrorCode::not_found, "{} is no library of models: it has no {}", path,
+                      kModelLibraryEntry);
+  }
+  return entry();
+}
+
+}  // namespace
+
+Result<const ModelLibrary*> load_model_library() {
+  static const Result<const ModelLibrary*> library = load();
+  return library;
+}
+
+}  // namespace sluice::model

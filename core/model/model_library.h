@@ -1,0 +1,40 @@
+#pragma once
+// What computes with libtorch, as a shared library of its own: lib/libsluice_models.so beside the
+// program's folder. libtorch takes half a second of processor time to load, so a command loads it
+// when it trains, times layers or asks for a model's memory, and no other does.
+//
+// Thread contract: load_model_library() from one thread; what the table's functions make has the
+// contract of its own header.
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "core/model/compute_memory.h"
+#include "core/model/device_report.h"
+#include "core/model/device_times.h"
+#include "core/model/launch_region.h"
+#include "core/model/model_factory.h"
+
+namespace sluice::model {
+
+struct ModelLibrary {
+  // GPT-2's models (core/model/gpt2/gpt2.h), and what they take.
+  Result<ModelFactory> (*factory)(const std::string& device, std::int64_t memory_cap_bytes,
+                                  int thread_count, const LaunchRegion& region);
+  ModelFactory (*host_factory)();
+  ComputeMemory (*compute_memory)(const ModelShape& shape, const ModelOptions& options);
+  // Devices (core/model/torch).
+  DeviceReport (*report_devices)();
+  Result<DeviceTimes> (*time_device)(const DeviceTiming& timing);
+};
+
+// The library exports one function with this name, which returns its table.
+inline constexpr const char* kModelLibraryEntry = "sluice_model_library";
+
+// Loads it once and for good. libtorch's threads spin for some tenths of a millisecond while they
+// wait, and no longer (docs/decisions.md, 48), unless the environment says otherwise. Errors:
+// not_found for a library that is not there or cannot be loaded, with what the loader says.
+Result<const ModelLibrary*> load_model_library();
+
+}  // namespace sluice::model
