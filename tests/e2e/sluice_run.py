@@ -323,11 +323,16 @@ def test(function):
     return function
 
 
+def is_testing_all():
+    """`./test --all`."""
+    return "SLUICE_TEST_ALL" in os.environ
+
+
 def only_with_all(why):
     """Between `@test` and a test: what takes long and changes seldom."""
     def rare(function):
         def run_or_skip(place):
-            if "SLUICE_TEST_ALL" not in os.environ:
+            if not is_testing_all():
                 raise Skip(f"only with --all: {why}")
             function(place)
         run_or_skip.__name__ = function.__name__

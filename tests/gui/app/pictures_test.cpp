@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 #include <imgui_internal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
+#include "tests/test_all.h"
 
 namespace sluice::gui {
 namespace {
@@ -41,10 +44,16 @@ void save_in_both_themes(const Drive& d, const std::string& name, int scale) {
   for (const Theme theme : {Theme::dark, Theme::light}) save_in_theme(d, theme, name, scale);
 }
 
-// A view alone is seen with each pair of theme, scale and screen, and not with their product: at
-// either scale the themes take turns from screen to screen, beginning with the other one.
+// A view alone is seen at either scale, dark at the one and light at the other. When all is tested,
+// with each pair of theme, scale and screen: at either scale the themes take turns from screen to
+// screen, beginning with the other one.
+std::vector<Screen> screens_alone() {
+  if (is_testing_all()) return {std::begin(kScreens), std::end(kScreens)};
+  return {kScreens[1]};
+}
+
 Theme theme_of(const Screen& screen, int scale) {
-  const auto place = &screen - kScreens;
+  const auto place = std::ranges::find(kScreens, screen.width, &Screen::width) - kScreens;
   return (place + scale) % 2 == 0 ? Theme::dark : Theme::light;
 }
 
@@ -146,7 +155,7 @@ void picture_all(int scale, const std::vector<std::string>& settings) {
       const std::string title = view->title();
       show_alone(d, title);
       fill(d, title);
-      for (const Screen& screen : kScreens) {
+      for (const Screen& screen : screens_alone()) {
         resize(d, screen);
         show_alone(d, title);  // a small window has arranged its views anew
         save_in_theme(d, theme_of(screen, scale), screen.name() + " view " + title, scale);
