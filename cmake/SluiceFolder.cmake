@@ -5,9 +5,9 @@
 set(SLUICE_BATCH_FILES 8 CACHE STRING "How many source files of a target are compiled as one; 1: each by itself")
 
 # Puts into `result` what of a target's sources is to be compiled: files of ALONE, of other folders and of other languages
-# as they are, the others in batches.
+# as they are, the others in batches, each of which begins with the header FIRST.
 function(sluice_batches result name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "" "FIRST" "SOURCES;ALONE" ${ARGN})
   set(together ${ARG_SOURCES})
   list(FILTER together INCLUDE REGEX "^[^/].*\\.cpp$")
   list(REMOVE_ITEM together ${ARG_ALONE})
@@ -25,6 +25,9 @@ function(sluice_batches result name)
     math(EXPR size "${batch} * ${count} / ${batches} - ${begin}")
     list(SUBLIST together ${begin} ${size} files)
     set(text "")
+    if(ARG_FIRST)
+      set(text "#include \"${ARG_FIRST}\"\n")
+    endif()
     foreach(file IN LISTS files)
       file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
       string(APPEND text "#include \"${path}\"\n")
@@ -66,8 +69,8 @@ add_custom_target(sluice_tests)
 # their own, so that sanitizers, which take longest there, find least. THREADS: the thread sanitizer's alone, since what it
 # owns and reads is small, or drawn, or stands in for hardware. Tests run for a moment and compile for long: less optimized, they take a fifth less to build.
 function(sluice_test)
-  cmake_parse_arguments(ARG "ONE_THREAD;RELEASE_ONLY;THREADS" "NAME" "SOURCES;LINKS;ALONE" ${ARGN})
-  sluice_batches(compiled ${ARG_NAME} SOURCES ${ARG_SOURCES} ALONE ${ARG_ALONE})
+  cmake_parse_arguments(ARG "ONE_THREAD;RELEASE_ONLY;THREADS" "NAME;FIRST" "SOURCES;LINKS;ALONE" ${ARGN})
+  sluice_batches(compiled ${ARG_NAME} FIRST ${ARG_FIRST} SOURCES ${ARG_SOURCES} ALONE ${ARG_ALONE})
   add_executable(${ARG_NAME} ${compiled})
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${ARG_NAME} PRIVATE sluice_warnings sluice_catch_main ${ARG_LINKS})

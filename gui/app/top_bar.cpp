@@ -47,10 +47,10 @@ float badge_width(const std::string& text) {
 }
 
 // Right of what is there. Text that does not fit as a whole is left out: false.
-bool draw_fitting(const std::string& text, ImU32 colour = 0) {
+bool draw_fitting(const std::string& text, float room_end, ImU32 colour = 0) {
   ImGui::SameLine(0, px(14));
   const float end = ImGui::GetCursorPosX() + ImGui::CalcTextSize(text.c_str()).x + px(6);
-  if (end > ImGui::GetWindowWidth()) return false;
+  if (end > room_end) return false;
   draw_coloured(colour == 0 ? look().colours.text : colour, text, false);
   return true;
 }
@@ -102,22 +102,25 @@ bool draw_ranks(const MergedRanks& ranks, const Opening* again) {
 }
 
 // The last step, its loss, the pace and the time left, as far as there is room.
-void draw_progress(const RunPieces& pieces, std::int64_t planned_count) {
+void draw_progress(const RunPieces& pieces, std::int64_t planned_count, float room_end) {
   const std::vector<rundb::StepRow>& steps = pieces.steps();
   if (steps.empty()) return;
   const rundb::StepRow& last = steps.back();
   const TimeNs dur = recent_dur(steps);
   const FontScope font(look().mono, Look::kTextSize);
   if (!draw_fitting(fmt::format("step {}{}", step_text(last.id),
-                                planned_count > 0 ? " / " + grouped_text(planned_count) : "")))
+                                planned_count > 0 ? " / " + grouped_text(planned_count) : ""),
+                    room_end))
     return;
-  if (std::isfinite(last.loss) && !draw_fitting(fmt::format("loss {:.3f}", last.loss))) return;
+  if (std::isfinite(last.loss) && !draw_fitting(fmt::format("loss {:.3f}", last.loss), room_end))
+    return;
   if (last.tokens > 0 && dur > 0) {
     const double tokens = static_cast<double>(last.tokens) * 1e9 / static_cast<double>(dur);
-    if (!draw_fitting(fmt::format("{} tok/s", count_text(tokens)))) return;
+    if (!draw_fitting(fmt::format("{} tok/s", count_text(tokens)), room_end)) return;
   }
   if (pieces.run->is_live && planned_count > last.id + 1) {
-    draw_fitting("left " + time_text((planned_count - last.id - 1) * dur), look().colours.dim);
+    draw_fitting("left " + time_text((planned_count - last.id - 1) * dur), room_end,
+                 look().colours.dim);
   }
 }
 
@@ -167,37 +170,61 @@ void draw_mode(const RunFacts& facts) {
   }
 }
 
-bool draw_run_state(const RunPieces& pieces, const Opening* again) {
+// How the record fares. `amiss`: what of it nobody should overlook; empty: nothing.
+struct RecorderWords {
+  std::string all;
+  std::string amiss;
+};
+
+RecorderWords recorder_words(const RunPieces& pieces) {
+  const std::int64_t lost = lost_count(pieces.facts().losses);
+  const analyze::Outcome outcome = pieces.losses().outcome;
+  RecorderWords words;
+  if (outcome == analyze::Outcome::nothing_found) {
+    words.all = "recording: nothing lost";
+  } else {
+    words.amiss = lost > 0 ? fmt::format("recording: {} LOST", grouped_text(lost))
+                  : outcome == analyze::Outcome::answer ? "recording: rows MISSING"
+                                                        : "recording: losses NOT KNOWN";
+    words.all = words.amiss;
+  }
+  const std::string late =
+      pieces.verdict == nullptr ? "" : pieces.verdict->analysis.lateness.short_words();
+  if (!late.empty()) {
+    words.all += " \u00b7 " + late;
+    words.amiss += (words.amiss.empty() ? "" : " \u00b7 ") + late;
+  }
+  if (pieces.run->recorder_share >= 0)
+    words.all +=
+        fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
+  return words;
+}
+
+bool draw_run_state(const RunPieces& pieces, const Opening* again, const RecorderWords& words) {
   const RunFacts& facts = pieces.facts();
   const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
   const bool is_asked = pieces.ranks != nullptr && draw_ranks(*pieces.ranks, again);
   draw_mode(facts);
-  draw_progress(pieces, planned_count);
+  const float amiss = words.amiss.empty() ? 0 : ImGui::CalcTextSize(words.amiss.c_str()).x + px(24);
+  draw_progress(pieces, planned_count, ImGui::GetWindowWidth() - amiss);
   return is_asked;
 }
 
-// At the right end, if there is room: it is also in the view of losses and facts.
-void draw_recorder_state(const RunPieces& pieces) {
-  const std::int64_t lost = lost_count(pieces.facts().losses);
-  const analyze::Outcome outcome = pieces.losses().outcome;
-  const bool is_whole = outcome == analyze::Outcome::nothing_found;
-  std::string text = is_whole   ? "recording: nothing lost"
-                     : lost > 0 ? fmt::format("recording: {} LOST", grouped_text(lost))
-                     : outcome == analyze::Outcome::answer ? "recording: rows MISSING"
-                                                           : "recording: losses NOT KNOWN";
-  const std::string late =
-      pieces.verdict == nullptr ? "" : pieces.verdict->analysis.lateness.short_words();
-  if (!late.empty()) text += " \u00b7 " + late;
-  if (pieces.run->recorder_share >= 0)
-    text += fmt::format(" \u00b7 {} of a processor", percent_text(pieces.run->recorder_share, 1));
-  const float x = ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
+// At the right end; what is amiss has its room before the progress, the rest if there is some. It
+// is also in the view of losses and facts.
+void draw_recorder_state(const RecorderWords& words) {
+  const auto begin_of = [](const std::string& text) {
+    return ImGui::GetWindowWidth() - ImGui::CalcTextSize(text.c_str()).x - px(14);
+  };
   ImGui::SameLine();
-  const bool is_well = is_whole && late.empty();
-  if (is_well && x < ImGui::GetCursorPosX() + px(10)) return;
-  ImGui::SetCursorPosX(std::max(x, ImGui::GetCursorPosX() + px(10)));
-  draw_coloured(is_well ? look().colours.dim : look().colours.amber, text, false);
+  const float least = ImGui::GetCursorPosX() + px(10);
+  const std::string& text = begin_of(words.all) >= least ? words.all : words.amiss;
+  if (text.empty()) return;
+  ImGui::SetCursorPosX(std::max(begin_of(text), least));
+  draw_coloured(words.amiss.empty() ? look().colours.dim : look().colours.amber, text, false);
+  ImGui::SetItemTooltip("%s", words.all.c_str());
 }
 
 }  // namespace
@@ -212,8 +239,9 @@ bool TopBar::draw(const RunPieces& pieces, const Opening* again,
   }
   draw_menus(commands);
   if (pieces.has_facts()) {
-    is_asked = draw_run_state(pieces, again);
-    draw_recorder_state(pieces);
+    const RecorderWords words = recorder_words(pieces);
+    is_asked = draw_run_state(pieces, again, words);
+    draw_recorder_state(words);
   }
   if (shows_cost_) {
     ImGui::SameLine(0, px(16));
