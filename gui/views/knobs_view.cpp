@@ -253,8 +253,9 @@ void KnobsView::draw_answer_of_run() const {
 void KnobsView::draw_new_run() {
   const std::size_t count = turning_.pending.size();
   ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(look().colours.accent, 0.4F));
-  const std::string label = count == 0 ? "New run with these settings###new run"
-                                       : fmt::format("New run with {} changed###new run", count);
+  const std::string label =
+      count == 0 ? "New run with these settings###new run"
+                 : fmt::format("New run with {} change{}###new run", count, count == 1 ? "" : "s");
   if (ImGui::Button(label.c_str(), {-1, 0})) {
     turning_.ask_for_new_run();
     named_of_ = nullptr;  // the next one writes elsewhere

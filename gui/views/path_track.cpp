@@ -20,7 +20,8 @@ TimeNs end_of(const analyze::PathPiece& piece) { return piece.ts + piece.dur; }
 
 const char* PathTrack::why_empty() const {
   const StepPaths* paths = pieces_.paths.get();
-  if (paths == nullptr) return "being worked out\u2026";
+  if (paths == nullptr)
+    return pieces_.steps().empty() ? "no step has ended" : "being worked out\u2026";
   if (paths->is_too_wide) return kTooWide;
   return nullptr;
 }

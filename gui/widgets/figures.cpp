@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <string_view>
 
@@ -10,6 +12,24 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::string_view kThin = "\u2009";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_unit(std::string_view word) {
+  constexpr std::array<std::string_view, 17> kUnits = {"%",   "ns",   "us",   "ms",   "s",  "min",
+                                                       "h",   "B",    "kB",   "MB",   "GB", "TB",
+                                                       "B/s", "kB/s", "MB/s", "GB/s", "KiB"};
+  return std::ranges::find(kUnits, word) != kUnits.end();
+}
+
+std::string_view word_at(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && (std::isalpha(static_cast<unsigned char>(text[end])) ||
+                               text[end] == '%' || text[end] == '/')) {
+    ++end;
+  }
+  return text.substr(begin, end - begin);
+}
 
 std::string three_digits(double value) {
   const double size = std::abs(value);
@@ -69,6 +89,19 @@ std::string step_text(std::int64_t step_id) { return grouped_text(step_id + 1); 
 
 std::string figure_text(double value, int digits) {
   return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "-";
+}
+
+std::string with_units_kept(const std::string& text) {
+  std::string kept;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_behind_figure = text[i] == ' ' && i > 0 && is_digit(text[i - 1]);
+    if (is_behind_figure && is_unit(word_at(text, i + 1))) {
+      kept += kThin;
+    } else {
+      kept += text[i];
+    }
+  }
+  return kept;
 }
 
 double tick_distance(double least) {

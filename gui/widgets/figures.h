@@ -20,6 +20,9 @@ std::string percent_text(double share, int digits = 0);  // "46 %"
 std::string step_text(std::int64_t step_id);             // as people count: from 1
 std::string figure_text(double value, int digits);       // "-" for what is no number
 
+// The text with a thin space between each figure and its unit, where no line is broken: "2 %.".
+std::string with_units_kept(const std::string& text);
+
 // A round distance between marks on an axis, at least `least`: 1, 2 or 5 times a power of ten.
 double tick_distance(double least);
 

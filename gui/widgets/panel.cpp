@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -25,11 +26,7 @@ void draw_title(const std::string& title, const std::string& note) {
 }
 
 void draw_empty(std::string_view sentence) {
-  ImGui::PushStyleColor(ImGuiCol_Text, look().colours.dim);
-  ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(sentence.data(), sentence.data() + sentence.size());
-  ImGui::PopTextWrapPos();
-  ImGui::PopStyleColor();
+  draw_coloured(look().colours.dim, std::string(sentence));
 }
 
 void draw_note(const std::string& text) {
@@ -39,9 +36,13 @@ void draw_note(const std::string& text) {
 
 void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped) {
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
-  if (is_wrapped) ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(text.c_str());
-  if (is_wrapped) ImGui::PopTextWrapPos();
+  if (is_wrapped) {
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(with_units_kept(text).c_str());
+    ImGui::PopTextWrapPos();
+  } else {
+    ImGui::TextUnformatted(text.c_str());
+  }
   ImGui::PopStyleColor();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/mark_labels.h"
 
@@ -57,11 +58,17 @@ std::vector<MarkLabel> place_texts(const std::vector<StepMark>& marks, float lef
       placed, {.left = left, .right = right - px(4), .gap = px(8), .row_max = row_max}, width_of);
 }
 
+// Where the plot will lie is not known yet; labels of the axis below take about the rest.
+float height_of_values(const CurvePlot& plot) {
+  const float whole = plot.size.y > 0 ? plot.size.y : ImGui::GetContentRegionAvail().y;
+  return std::max(px(40), whole - px(26));
+}
+
 // Higher, so that the texts of marks have their rows above the values. Where the plot will lie is
-// not known yet; labels of the axis take about this width.
+// not known yet; labels of the axis beside it take about this width.
 Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Range range) {
   const ImVec2 free = ImGui::GetContentRegionAvail();
-  const float height = std::max(px(40), (plot.size.y > 0 ? plot.size.y : free.y) - px(26));
+  const float height = height_of_values(plot);
   const float left = px(40);
   const double steps = plot.axis.last - plot.axis.first + 2 * axis_room(plot.axis);
   const auto x_of = [&](double step) {
@@ -75,6 +82,16 @@ Range below_texts(const CurvePlot& plot, const std::vector<StepMark>& marks, Ran
   const double share = std::min(0.5F, static_cast<float>(rows) * mark_row_height() / height);
   range.high += (range.high - range.low) * share / (1 - share);
   return range;
+}
+
+// As many numbers beside the axis as have room above one another.
+void setup_marks_of_values(const Range& range, float height) {
+  const double distance = tick_distance((range.high - range.low) * px(20) / height);
+  std::vector<double> marks;
+  for (double n = std::ceil(range.low / distance); n * distance <= range.high; ++n)
+    marks.push_back(n * distance);
+  if (!marks.empty())
+    ImPlot::SetupAxisTicks(ImAxis_Y1, marks.data(), static_cast<int>(marks.size()));
 }
 
 bool begin_plot(const CurvePlot& plot, const Range& range) {
@@ -94,8 +111,10 @@ bool begin_plot(const CurvePlot& plot, const Range& range) {
                            static_cast<int>(std::max(0.0, last - first)) + 1);
   }
   const double room = axis_room(plot.axis);
-  ImPlot::SetupAxisLimits(ImAxis_X1, plot.axis.first - room, plot.axis.last + room,
+  // Steps are counted from 1: no number 0 stands beside the first.
+  ImPlot::SetupAxisLimits(ImAxis_X1, std::max(0.05, plot.axis.first - room), plot.axis.last + room,
                           ImPlotCond_Always);
+  setup_marks_of_values(range, height_of_values(plot));
   ImPlot::SetupAxisLimits(ImAxis_Y1, range.low, range.high, ImPlotCond_Always);
   ImPlot::SetupFinish();
   return true;

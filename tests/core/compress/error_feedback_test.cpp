@@ -58,7 +58,7 @@ TEST_CASE("steps with feedback send and leave what the definition does, on any t
             selector, kept.room());
       CAPTURE(gradient.name, slice_count);
       CHECK(kept.same_bits(expected));
-      CHECK(bits_of(residual) == bits_of(expected_residual));
+      CHECK((bits_of(residual) == bits_of(expected_residual)));
     }
   }
 }
@@ -113,7 +113,7 @@ TEST_CASE("feedback with a sampled threshold: the dropped stay in the residual")
                       selector, kept.room());
     CAPTURE(capacity);
     CHECK(fast.kept_count == plain.kept_count);
-    CHECK(bits_of(residual) == bits_of(expected_residual));
+    CHECK((bits_of(residual) == bits_of(expected_residual)));
   }
 }
 

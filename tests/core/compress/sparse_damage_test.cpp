@@ -63,6 +63,7 @@ TEST_CASE("a foreign header is refused, with what and where") {
   check_refused_with(0, 'X', "at offset 0 are not SLCSPARS");
   check_refused_with(8, 2u, "version 2 at offset 8, this program reads version 1",
                      ErrorCode::unsupported);
+  check_refused_with(8, 0u, "version 0 at offset 8", ErrorCode::unsupported);
   check_refused_with(12, 3u, "value kind 3 at offset 12");
   check_refused_with(24, std::uint64_t{1} << 40, "kept (offset 24)");
   check_refused_with(24, std::uint64_t{0} - 1, "kept (offset 24)");

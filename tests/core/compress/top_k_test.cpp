@@ -37,6 +37,7 @@ TEST_CASE("a density keeps its share of the elements, rounded up, and at least o
   CHECK(kept_count(0.01, 100) == 1);  // the double 0.01 is above a hundredth
   CHECK(kept_count(0.01, 101) == 2);
   CHECK(kept_count(0.01, 16 << 20) == 167'773);
+  CHECK(kept_count(0.0157, 102'293) == 1607);  // 0.0157 x 1e9 is a little less than 15,700,000
   CHECK(kept_count(0.1, 30) == 3);
   CHECK(kept_count(0, 5) == 1);
   CHECK(kept_count(1e-12, 5) == 1);

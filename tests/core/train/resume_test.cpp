@@ -1,7 +1,11 @@
 // A run that goes on has the numbers of one that never stopped, and refuses what is not its own.
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 
+#include "core/offload/residual_file.h"
+#include "storage/state/checksum.h"
 #include "tests/core/train/small_run.h"
 #include "tests/core/train/stderr_text.h"
 
@@ -45,6 +49,27 @@ TEST_CASE("error feedback resumes to the bit, and refuses damage") {
   REQUIRE(last.ok());
   CHECK(last->losses == std::vector<double>(whole->losses.begin() + 4, whole->losses.end()));
   CHECK(last->digest == whole->digest);
+}
+
+TEST_CASE("a residual of a newer version of its format is refused as such") {
+  const TestFolder folder;
+  const std::string path = folder.file("residual.slc");
+  std::vector<float> residual(10, 1.0F);
+  const offload::ResidualPlace place = offload::residual_in_memory(residual);
+  REQUIRE(offload::save_residual(path, 3, place).ok());
+  std::array<std::byte, 48> header;
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.read(reinterpret_cast<char*>(header.data()), std::ssize(header));
+  header[8] = std::byte{3};
+  const std::uint64_t checksum = state::checksum(std::span(header).first(40));
+  std::memcpy(header.data() + 40, &checksum, sizeof checksum);
+  file.seekp(0);
+  file.write(reinterpret_cast<const char*>(header.data()), std::ssize(header));
+  file.close();
+  const auto loaded = offload::load_residual(path, 3, place);
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(loaded.error().code() == ErrorCode::unsupported);
+  CHECK_THAT(loaded.error().message(), Catch::Contains("version 3"));
 }
 
 TEST_CASE("error feedback without its file begins from zeros") {

@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include "core/compress/top_k.h"
+#include "core/offload/residual_file.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/loss_scale.h"
 #include "core/plan/lr_schedule.h"
+#include "tests/core/train/planted_model.h"
 #include "tests/core/train/small_run.h"
 
 using namespace sluice;
@@ -133,6 +135,18 @@ TEST_CASE("offloaded training has the losses of training in memory, to the last 
       CHECK(trained->losses == memory.losses);
       CHECK(trained->losses.back() < trained->losses.front());
     }
+  }
+}
+
+TEST_CASE("layers of which several share a page have the losses of training in memory") {
+  const SmallRun files(4, 4);
+  const InMemory memory = train_in_memory(files, {"lr=0.01"});
+  for (const std::string method : {"method=host", "method=csd"}) {
+    const SmallRun offloaded(4, 4);
+    INFO(method);
+    const auto trained = train_small(offloaded, {"lr=0.01", method});
+    REQUIRE(trained.ok());
+    CHECK(trained->losses == memory.losses);
   }
 }
 
@@ -302,6 +316,28 @@ TEST_CASE("fp16 and error feedback: a skipped step is the same on every path") {
   CHECK_FALSE(on_host->steps.back().skipped);
   CHECK(on_host->digest == on_csd->digest);
   CHECK(on_host->losses == on_csd->losses);
+}
+
+TEST_CASE(
+    "a skipped step sends nothing: what it leaves in the residual has nothing of the density") {
+  const PlantedSteps steps(1, {Planted::overflow, 0, 0});  // when all other layers are compressed
+  std::vector<std::vector<float>> residuals;
+  for (const std::string density : {"density=0.05", "density=0.5"}) {
+    const SmallRun files;
+    const auto trained = train_small(
+        files,
+        {"precision=fp16", "initial_loss_scale=64", "error_feedback=true", "steps=1", density},
+        train::StartFrom::new_state, {}, {}, nullptr, planted_factory(steps));
+    REQUIRE(trained.ok());
+    REQUIRE(trained->steps.front().skipped);
+    std::vector<float>& residual = residuals.emplace_back(trained->parameter_count);
+    const auto loaded = offload::load_residual(files.folder.file("state/residual.slc"), 1,
+                                               offload::residual_in_memory(residual));
+    REQUIRE(loaded.ok());
+    REQUIRE(*loaded);
+  }
+  CHECK(std::ranges::count(residuals[0], 0.0F) < std::ssize(residuals[0]) / 2);
+  CHECK((residuals[0] == residuals[1]));
 }
 
 TEST_CASE("bytes over each link are exactly those of the method and of the optimizer's state") {

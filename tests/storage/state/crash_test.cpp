@@ -136,6 +136,23 @@ TEST_CASE("devices that leave are gone or not, wherever it is stopped, and nothi
   CHECK(stop_at > 5);  // it was stopped somewhere
 }
 
+TEST_CASE("a device's file goes once the log without it is durably in its place") {
+  const ScratchFolder scratch;
+  const StateStore::Options options = quick_options(scratch.path("state"));
+  {
+    auto store = make_state(options, kTornGeometry, 1);
+    must(store->commit(write_step(*store, 2, [](SubgroupId) { return DeviceId{0}; })));
+  }
+  const auto log = std::make_shared<CallLog>();
+  ScriptedDisk disk(log, nullptr);
+  must(detail::remove_devices(options, 1, disk));
+  const std::vector<std::string>& calls = log->calls;
+  REQUIRE(calls.size() > 4);
+  CHECK(std::vector(calls.end() - 4, calls.end()) ==
+        std::vector<std::string>{"sync_directory state", "rename commit.slc.new",
+                                 "sync_directory state", "remove dev1/state.slc"});
+}
+
 TEST_CASE("a device with state on it does not leave") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));

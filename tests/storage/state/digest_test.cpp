@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/storage/state/state_fixture.h"
@@ -79,6 +82,21 @@ TEST_CASE("one changed bit in any array is found and named, and padding does not
       CHECK(digest_of(*store) == digest);
     }
   }
+}
+
+TEST_CASE("what cannot be read is an error and no damage") {
+  const ScratchFolder scratch;
+  const auto store = make_state(quick_options(scratch.path("state")),
+                                {.parameter_count = 5000, .subgroup_elements = 5000}, 1);
+  // The file is now a folder, of which nothing can be read.
+  const int folder = open(scratch.path("state").c_str(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(dup2(folder, store->file(DeviceId{0}).fd()) >= 0);
+  close(folder);
+  std::vector<std::string> damages;
+  const Result<StateDigest> found = digest_state(*store, nullptr, nullptr, &damages);
+  REQUIRE(!found.ok());
+  CHECK(found.error().code() != ErrorCode::corrupt);
+  CHECK(damages.empty());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "storage/state/detail/parallel_sync.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <thread>
 
 #include "tests/storage/state/state_fixture.h"
 
@@ -20,14 +22,24 @@ std::vector<io::File> make_files(const ScratchFolder& scratch, int count) {
   return files;
 }
 
-// Lets no sync go on until all have begun.
+// Lets no sync go on until all have begun. Those on other threads than the test's take longer.
 class MeetingDisk final : public Disk {
  public:
   explicit MeetingDisk(int count) : Disk(Durability::every_commit), count_(count) {}
   int met_count() const { return met_count_; }
+  int ended_count() const { return ended_count_; }
 
  protected:
   Status before(const DiskCall&) override {
+    Status met = meet();
+    if (std::this_thread::get_id() != owner_)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++ended_count_;
+    return met;
+  }
+
+ private:
+  Status meet() {
     std::unique_lock lock(mutex_);
     if (++waiting_ == count_) {
       waiting_ = 0;
@@ -42,8 +54,9 @@ class MeetingDisk final : public Disk {
     return make_error(ErrorCode::internal, "the others did not begin");
   }
 
- private:
   int count_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::atomic<int> ended_count_ = 0;
   std::mutex mutex_;
   std::condition_variable everybody_;
   int waiting_ = 0;
@@ -58,6 +71,7 @@ TEST_CASE("all devices are made durable at the same time, commit after commit") 
   for (int commit = 1; commit <= 20; ++commit) {
     must(syncs.sync_all());
     CHECK(disk.met_count() == commit);
+    CHECK(disk.ended_count() == 5 * commit);  // none is still under way
   }
 }
 
