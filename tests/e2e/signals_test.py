@@ -3,6 +3,7 @@
 output and files that cannot be written, a state or a text that is taken away. Each ends with what
 it is meant to do, or with one sentence."""
 
+import json
 import os
 import re
 import resource
@@ -59,6 +60,17 @@ def a_run_that_was_told_to_ignore_its_terminal_does_so(place):
     run.wait_for(lambda: committed_step(state) > step + 2, "steps after SIGHUP")
     run.signal(signal.SIGTERM)
     require_words(run.wait().done().out, ["Stopped"], "stdout")
+
+
+@test
+def a_limit_of_processor_time_ends_a_run_after_its_step(place):
+    limited = shell('ulimit -S -t 4; exec "$0" "$@"', "train", place.run_file, "--json", "--steps",
+                    100_000, "--set", f"output={place / 'limited'}")
+    require_equal(limited.returncode, 0, f"exit code ({limited.stderr})")
+    report = json.loads(limited.stdout)
+    require_equal(report["stopped"], True, "stopped")
+    require_equal(limited.stderr.count("finishing this step"), 1, "words of the stop")
+    require(committed_step(place / "limited/state") >= 1, "no step was committed")
 
 
 @test
