@@ -23,16 +23,25 @@ void spin_shortly() {
   ::setenv("GOMP_SPINCOUNT", "10000", 1);
 }
 
+Error cannot_be_loaded(const std::string& path, const std::string& why) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return make_error(ErrorCode::not_found,
+                      "the models cannot be loaded: {} (it is built with libtorch: see README.md)",
+                      why);
+  }
+  // The loader does not tell a refused mapping from a file that is damaged.
+  return make_error(
+      ErrorCode::memory,
+      "the models cannot be loaded: {}: memory was refused, or the library is damaged", why);
+}
+
 Result<const ModelLibrary*> load() {
   spin_shortly();
   const std::string path = library_path();
   // Global: libtorch's halves and devices' libraries find each other's symbols.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) {
-    return make_error(ErrorCode::not_found,
-                      "the models cannot be loaded: {} (it is built with libtorch: see README.md)",
-                      ::dlerror());
-  }
+  if (library == nullptr) return cannot_be_loaded(path, ::dlerror());
   using Entry = const ModelLibrary* (*)();
   const auto entry = reinterpret_cast<Entry>(::dlsym(library, kModelLibraryEntry));
   if (entry == nullptr) {

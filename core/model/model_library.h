@@ -34,7 +34,8 @@ inline constexpr const char* kModelLibraryEntry = "sluice_model_library";
 
 // Loads it once and for good. libtorch's threads spin for some tenths of a millisecond while they
 // wait, and no longer (docs/decisions.md, 48), unless the environment says otherwise. Errors:
-// not_found for a library that is not there or cannot be loaded, with what the loader says.
+// not_found for a library that is not there, memory for one that cannot be loaded, with what the
+// loader says.
 Result<const ModelLibrary*> load_model_library();
 
 }  // namespace sluice::model

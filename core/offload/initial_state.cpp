@@ -169,7 +169,10 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
           label_of(runtime::Stage::create_state, subgroup), count,
           [this, &fill, &checksummer, bounce, v, flat_first, count, is_in_memory] {
             const std::span<float> values = floats_of(bounce, count);
-            std::memset(bounce.data(), 0, bounce.size());  // all but the weights, and padding
+            // All but the weights, and padding: what is written, of a buffer that may be far
+            // larger.
+            std::memset(bounce.data(), 0,
+                        static_cast<std::size_t>(round_up(count * 4, kPageBytes)));
             if (v == 0) fill(flat_first, values);
             if (v == 0 && is_in_memory) {
               optimizer::narrow(values.data(), parts_.options.parameter_kind,

@@ -28,19 +28,14 @@ struct SmallRun {
     write_text(folder.file("text.txt"), text);
   }
 
-  // `settings` are added to those every small run has.
+  // `settings` are added to those every small run has, among them the least memory that is to be
+  // registered, which the kernel clears in each run.
   Result<settings::RunConfig> config(std::vector<std::string> settings) const {
-    std::vector<std::string> all = {"batch=2",
-                                    "sequence=16",
-                                    "steps=6",
-                                    "devices=2",
-                                    "clock=real",
-                                    "subgroup_elements=1500",
-                                    "sample_tokens=0",
-                                    "caching=buffered",
-                                    "warmup_steps=2",
-                                    "validation_every=0",
-                                    "output=" + folder.path()};
+    std::vector<std::string> all = {
+        "batch=2",         "sequence=16",        "steps=6",
+        "devices=2",       "clock=real",         "subgroup_elements=1500",
+        "sample_tokens=0", "caching=buffered",   "bounce_memory=8MiB",
+        "warmup_steps=2",  "validation_every=0", "output=" + folder.path()};
     all.insert(all.end(), settings.begin(), settings.end());
     const std::string toml =
         fmt::format("model = \"{}\"\nplatform = \"{}\"\ntext = \"{}\"\n", folder.file("model.toml"),
