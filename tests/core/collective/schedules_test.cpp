@@ -9,6 +9,7 @@
 #include "lying_transport.h"
 #include "stepped_ranks.h"
 #include "tests/sanitizer.h"
+#include "tests/test_all.h"
 #include "thread_world.h"
 
 using namespace sluice;
@@ -18,8 +19,11 @@ using Catch::Matchers::Contains;
 namespace {
 
 constexpr std::uint64_t kScheduleCount = 10'000;
-// Those of threads mostly wait for one another: all where a sanitizer watches them.
-constexpr std::uint64_t kThreadScheduleCount = kIsThreadSanitized ? kScheduleCount : 2'000;
+// Those of threads mostly wait for one another: all where a sanitizer watches them and all is
+// tested.
+std::uint64_t thread_schedule_count() {
+  return kIsThreadSanitized && is_testing_all() ? kScheduleCount : 2'000;
+}
 constexpr std::array kKinds = {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce,
                                Kind::broadcast};
 
@@ -262,7 +266,7 @@ TEST_CASE("the checks find a transport with a mistake, and none in an honest one
 }
 
 TEST_CASE(
-    "schedules of threads end, ten thousand under a sanitizer, with every byte right and no buffer "
+    "schedules of threads end, thousands under a sanitizer, with every byte right and no buffer "
     "touched late") {
   CommunicatorOptions options = options_of(0);
   options.patience_ns = 600'000'000'000;  // not the matter here
@@ -276,7 +280,7 @@ TEST_CASE(
       groups.push_back(*made);
     }
     Problems found;
-    for (std::uint64_t seed = 0; seed < kThreadScheduleCount && found.empty(); ++seed) {
+    for (std::uint64_t seed = 0; seed < thread_schedule_count() && found.empty(); ++seed) {
       found = run_thread_schedule(communicator, groups, seed);
     }
     if (!found.empty()) communicator.end_all(make_error(ErrorCode::internal, "the test failed"));
