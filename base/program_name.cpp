@@ -42,4 +42,10 @@ std::vector<std::string> launcher_of_ranks(int rank_count) {
   return {"mpirun", "-n", std::to_string(rank_count), "--mca", "mpi_yield_when_idle", "1"};
 }
 
+std::string path_of_library(const std::string& name) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return (program.parent_path().parent_path() / "lib" / name).string();
+}
+
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #pragma once
-// How programs are called in commands that are printed to be pasted.
+// How programs are called in commands that are printed to be pasted, and where this one's libraries
+// lie.
 //
 // Thread contract: free functions, any thread.
 
@@ -15,5 +16,9 @@ std::string pasted_program(const std::string& called_as, const std::string& sear
 // In front of a program that `rank_count` ranks run: mpirun, as docs/collective.md says that they
 // are to be started; nothing for one.
 std::vector<std::string> launcher_of_ranks(int rank_count);
+
+// Path of a shared library of ours that is loaded when it is needed: bin/ has the programs, lib/
+// beside it the libraries.
+std::string path_of_library(const std::string& name);
 
 }  // namespace sluice

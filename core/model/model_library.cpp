@@ -5,14 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/program_name.h"
+
 namespace sluice::model {
 namespace {
-
-std::string library_path() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib/libsluice_models.so").string();
-}
 
 // libgomp reads it when it is loaded, which is with libtorch. Its threads spin while they wait, on
 // the very processors that update and stage in the meantime; not to spin at all costs a wake-up at
@@ -38,7 +34,7 @@ Error cannot_be_loaded(const std::string& path, const std::string& why) {
 
 Result<const ModelLibrary*> load() {
   spin_shortly();
-  const std::string path = library_path();
+  const std::string path = path_of_library("libsluice_models.so");
   // Global: libtorch's halves and devices' libraries find each other's symbols.
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return cannot_be_loaded(path, ::dlerror());

@@ -16,9 +16,9 @@ constexpr std::string_view kThin = "\u2009";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_unit(std::string_view word) {
-  constexpr std::array<std::string_view, 17> kUnits = {"%",   "ns",   "us",   "ms",   "s",  "min",
-                                                       "h",   "B",    "kB",   "MB",   "GB", "TB",
-                                                       "B/s", "kB/s", "MB/s", "GB/s", "KiB"};
+  constexpr std::array<std::string_view, 16> kUnits = {"%",   "ns",   "us",   "ms",  "s",  "min",
+                                                       "h",   "B",    "kB",   "MB",  "GB", "TB",
+                                                       "B/s", "kB/s", "MB/s", "GB/s"};
   return std::ranges::find(kUnits, word) != kUnits.end();
 }
 

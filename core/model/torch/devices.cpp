@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/program_name.h"
 #include "base/units.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/compute_threads.h"
@@ -156,12 +157,9 @@ Result<std::shared_ptr<io::PinnedMemory>> pinned_memory(DeviceKind kind, at::Dev
 
 }  // namespace
 
-// Beside the program, where the build puts it: bin/sluice, lib/.
 std::string soft_library_path() {
   if (const char* chosen = ::getenv("SLUICE_SOFT_ACCELERATOR_LIBRARY")) return chosen;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib/libsluice_soft_accelerator.so").string();
+  return path_of_library("libsluice_soft_accelerator.so");
 }
 
 Status find_soft_library() {
