@@ -2,77 +2,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
-#include "base/escaped_text.h"
-#include "base/nearest.h"
 #include "base/refusal.h"
-#include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/help_format.h"
+#include "cli/command_line.h"
 #include "cli/output.h"
-#include "cli/paint.h"
 #include "cli/program.h"
 
 namespace {
-
-struct Needed {
-  std::string_view command, argument, words;
-};
-// Where an argument's description is no answer.
-constexpr std::array kNeeded = {
-    Needed{"compare", "a", "compare needs two runs: sluice compare A B"},
-    Needed{"compare", "b", "compare needs two runs: sluice compare A B"},
-    Needed{"export", "--format", "which format? --format chrome (Perfetto), csv or nsys"}};
-
-// "show: database is missing: the run database" of the library's "database is required". Empty: it
-// is another error.
-std::string missing_argument(const CLI::App& command, const std::string& what) {
-  constexpr std::string_view kEnd = " is required";
-  if (!what.ends_with(kEnd)) return "";
-  const std::string name = what.substr(0, what.size() - kEnd.size());
-  for (const Needed& needed : kNeeded) {
-    if (needed.command == command.get_name() && needed.argument == name)
-      return std::string(needed.words);
-  }
-  const CLI::Option* option = command.get_option_no_throw(name);
-  if (option == nullptr) return "";
-  return fmt::format("{}: {} is missing: {}", command.get_name(), name, option->get_description());
-}
-
-// For every command, so that it may stand before or behind its name.
-void add_colour_option(CLI::App& app) {
-  app.add_option_function<std::string>(
-         "--color",
-         [](const std::string& when) {
-           if (!sluice::cli::choose_colours(when)) {
-             throw CLI::ValidationError("--color " + when + ": there is auto, always and never");
-           }
-         },
-         "auto, always or never (auto: on a terminal, without NO_COLOR)")
-      ->type_name("WHEN");
-}
-
-// One line like any other error of ours.
-std::string usage_error(const CLI::App* app, const CLI::Error& error) {
-  std::string what = error.what();
-  const std::vector<std::string> strange = app->remaining();
-  if (app->get_subcommands().empty()) {
-    std::vector<std::string> commands;
-    for (const CLI::App* command : app->get_subcommands(nullptr)) {
-      commands.push_back(command->get_name());
-    }
-    what = strange.empty() ? fmt::format("which command? One of {}", fmt::join(commands, ", "))
-                           : fmt::format("there is no command '{}'{}", strange.front(),
-                                         sluice::did_you_mean(strange.front(), commands));
-  } else if (const std::string missing = missing_argument(*app->get_subcommands().front(), what);
-             !missing.empty()) {
-    what = missing;
-  }
-  return "sluice: error: " + sluice::escaped_for_terminal(what, sluice::LineFeeds::keep) +
-         "; see --help\n";
-}
 
 // The number of a standard descriptor that is closed would go to the first file that is opened, and
 // what is printed into that file. /dev/null, opened the other way round, fails as a closed one
@@ -91,46 +28,5 @@ int main(int argc, char** argv) {
   sluice::say_uncaught_refusals("sluice: error: ");
   sluice::cli::keep_program_name(argc > 0 ? argv[0] : nullptr);
   signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails and is named, as any other
-  CLI::App app(
-      "Sluice trains language models whose optimizer state is too big for memory, on storage and "
-      "computational storage devices, and shows where every byte and every kernel goes.");
-  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
-  app.require_subcommand(1);
-  app.failure_message(usage_error);
-  app.footer(
-      "Exit codes: 0 done, 1 the run failed, 2 usage or configuration, 3 a --fail-if tripped, 4 a "
-      "--fail-if was not judged since the runs cannot be compared, 5 a change was taken back by "
-      "its "
-      "--revert-if.\n"
-      "Example: sluice train sample_models/runs/tiny.toml --steps 50");
-  app.formatter(std::make_shared<sluice::cli::HelpFormat>());
-  app.get_formatter()->column_width(26);
-  add_colour_option(app);
-  int exit_code = sluice::cli::kDone;
-  sluice::cli::add_train_command(app, exit_code);
-  sluice::cli::add_live_commands(app, exit_code);
-  sluice::cli::add_state_command(app, exit_code);
-  sluice::cli::add_show_command(app, exit_code);
-  sluice::cli::add_merge_command(app, exit_code);
-  sluice::cli::add_compare_command(app, exit_code);
-  sluice::cli::add_report_command(app, exit_code);
-  sluice::cli::add_export_command(app, exit_code);
-  sluice::cli::add_simulate_command(app, exit_code);
-  sluice::cli::add_predict_command(app, exit_code);
-  sluice::cli::add_plan_command(app, exit_code);
-  sluice::cli::add_tune_command(app, exit_code);
-  sluice::cli::add_calibrate_command(app, exit_code);
-  sluice::cli::add_doctor_command(app, exit_code);
-  for (CLI::App* command : app.get_subcommands(nullptr)) add_colour_option(*command);
-  // A command runs while its arguments are parsed.
-  const sluice::Status parsed = sluice::at_refusal_border([&] {
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      exit_code = app.exit(error) == 0 ? sluice::cli::kDone : sluice::cli::kUsage;
-    }
-    return sluice::ok_status();
-  });
-  return sluice::cli::finish_output(parsed.ok() ? exit_code
-                                                : sluice::cli::report_error(parsed.error()));
+  return sluice::cli::finish_output(sluice::cli::run_command_line(argc, argv));
 }

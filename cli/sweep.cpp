@@ -10,7 +10,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr std::int64_t kMostValues = 10'000;
+constexpr std::uint64_t kMostValues = 10'000;
 
 Error values_error(const std::string& values, const std::string& what) {
   return make_error(ErrorCode::config, "{}: {}; write 1..10 or a,b,c", values, what);
@@ -46,7 +46,10 @@ Result<std::vector<std::string>> parse_sweep_values(const std::string& values) {
   const auto last = whole_number(std::string_view(values).substr(dots + 2));
   if (!first || !last) return values_error(values, "the ends of a range are whole numbers");
   if (*last < *first) return values_error(values, "the range runs backwards");
-  if (*last - *first >= kMostValues) return values_error(values, "the range is too long");
+  // Unsigned: the ends may be as far apart as numbers go.
+  const std::uint64_t distance =
+      static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(*first);
+  if (distance >= kMostValues) return values_error(values, "the range is too long");
   std::vector<std::string> counted;
   for (std::int64_t value = *first; value <= *last; ++value) {
     counted.push_back(std::to_string(value));

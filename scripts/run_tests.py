@@ -8,7 +8,8 @@ Three outcomes: passed, failed, and skipped with a reason. What counts as one te
   - a build
 A program or script that ran no test has failed, and so has a test that checked nothing.
 
-As many programs and scripts run at once as there are processors. A script with a line
+As many programs run at once as there are processors, and one script more. Programs keep their
+files in memory, except with --all; scripts keep theirs on the disk. A script with a line
 `# Runs alone: why` has the machine to itself; one with `# Only with --all: why` runs when asked.
 
 How long each compile, program and script took is kept in build/test_times.json, and what takes
@@ -33,11 +34,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM_LIMIT_S = 1800
 SCRIPT_LIMIT_S = 1800
 PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machine
+MEMORY_FOLDER_BYTES = 4 << 30
 JOBS = os.cpu_count() or 1
+SCRIPT_JOBS = JOBS + 1  # they wait for drives, clocks and other programs now and then
 SLOWEST_SHOWN = 10
-# Programs that take longest begin first, so that none of them is left over at the end.
+# Programs and scripts that take longest begin first, so that none is left over at the end.
 BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_simulate_test",
-               "core_tune_test", "core_control_test")
+               "core_tune_test", "core_control_test", "tests/e2e/readme_test.py",
+               "tests/e2e/shards_test.py", "tests/e2e/same_numbers_test.py",
+               "tests/e2e/ranks_test.py", "tests/e2e/exports_test.py", "tests/e2e/plan_test.py")
 ONLY_WITH_ALL = re.compile(r"^# Only with --all: (\S.*)$", re.MULTILINE)
 TIMES = ROOT / "build" / "test_times.json"
 # The difference between two times of one thing that is printed: beyond noise, and worth a look.
@@ -356,6 +361,15 @@ def memory_cap():
     return [prlimit, f"--data={PROGRAM_MEMORY_BYTES}"] if prlimit else []
 
 
+def folder_in_memory():
+    """For the files of programs: a file system in memory that has room, so that nothing waits for
+    a disk to make them durable. None: there is none, or the caller has chosen a place."""
+    shared = "/dev/shm"
+    if "TMPDIR" in os.environ or not os.access(shared, os.W_OK):
+        return None
+    return shared if shutil.disk_usage(shared).free >= MEMORY_FOLDER_BYTES else None
+
+
 def run_program(name, path, label, prefix, env, arguments):
     outcome = Outcome(f"{name}{label}")
     begin = time.monotonic()
@@ -381,6 +395,10 @@ def run_program(name, path, label, prefix, env, arguments):
 
 def run_programs(suite, preset, wanted, prefix, env=None, arguments=()):
     label = "" if preset == "release" else f" ({preset})"
+    env = dict(env or os.environ)
+    in_memory = None if "SLUICE_TEST_ALL" in os.environ else folder_in_memory()
+    if in_memory:
+        env["TMPDIR"] = in_memory
     programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
     programs.sort(key=lambda program: (program[0] not in BEGIN_FIRST,
                                        -suite.times.expected("program", program[0] + label)))
@@ -439,8 +457,9 @@ def run_scripts(suite, names, is_all):
             del texts[name]
     alone = [name for name in texts if RUNS_ALONE.search(texts[name])]
     shared = sorted((name for name in texts if name not in alone),
-                    key=lambda name: -suite.times.expected("script", name))
-    with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
+                    key=lambda name: (name not in BEGIN_FIRST,
+                                      -suite.times.expected("script", name)))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=SCRIPT_JOBS) as pool:
         running = [pool.submit(run_script, name) for name in shared]
         for done in concurrent.futures.as_completed(running):
             add(done.result())

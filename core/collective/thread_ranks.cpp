@@ -22,10 +22,17 @@ struct Posted {
   std::size_t untaken_count = 0;     // senders whose part is not here yet
 };
 constexpr std::int64_t kTaken = -1;
+constexpr std::chrono::milliseconds kWait{1};
 
 struct WorldGroup {
   std::vector<int> ranks;
   std::vector<Posted> posted;  // by place
+};
+
+// What a rank's last poll found, so that its wait ends at once when there is more by now.
+struct Seen {
+  std::int64_t change_count = 0;
+  bool has_delay = false;  // a part is there and comes some polls later
 };
 
 class World;
@@ -52,6 +59,7 @@ class ThreadTransport final : public Transport {
   const int rank_;
   std::int64_t exchange_count_ = 0;
   std::int64_t message_count_ = 0;
+  Seen seen_;
 };
 
 class World final : public ThreadWorld, public std::enable_shared_from_this<World> {
@@ -65,20 +73,22 @@ class World final : public ThreadWorld, public std::enable_shared_from_this<Worl
 
   void add_group(GroupId id, std::span<const int> ranks);
   void post(GroupId id, int rank, const Exchange& exchange, std::int64_t message_number);
-  Status poll(int rank, std::vector<Ended>& ended);
-  void wait();
+  Status poll(int rank, std::vector<Ended>& ended, Seen& seen);
+  void wait(const Seen& seen);
   void send_note(int rank, const JoinNote& note);
   std::optional<JoinNote> take_note(int rank);
   void abandon(int rank);
   void end_all(const Error& why);
 
  private:
-  bool take_parts(WorldGroup& group, std::size_t place) REQUIRES(mutex_);
+  void note_change() REQUIRES(mutex_);
+  bool take_parts(WorldGroup& group, std::size_t place, Seen& seen) REQUIRES(mutex_);
   static void take_part(const WorldGroup& group, std::size_t from, std::size_t to);
 
   const ThreadWorldOptions options_;
   Mutex mutex_;
   CondVar changed_;
+  std::int64_t change_count_ GUARDED_BY(mutex_) = 0;
   std::vector<WorldGroup> groups_ GUARDED_BY(mutex_);
   std::vector<std::deque<JoinNote>> notes_ GUARDED_BY(mutex_);  // by rank
   Status outcome_ GUARDED_BY(mutex_);
@@ -123,34 +133,44 @@ void World::post(GroupId id, int rank, const Exchange& exchange, std::int64_t me
                    : kTaken;
     posted.untaken_count += is_awaited ? 1 : 0;
   }
+  note_change();
+}
+
+void World::note_change() {
+  change_count_ += 1;
   changed_.notify_all();
 }
 
-Status World::poll(int rank, std::vector<Ended>& ended) {
+Status World::poll(int rank, std::vector<Ended>& ended, Seen& seen) {
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(outcome_);
+  seen.has_delay = false;
   for (std::size_t index = 0; index < groups_.size(); ++index) {
     WorldGroup& group = groups_[index];
     const std::size_t own = place_of(group, rank);
     if (own == group.ranks.size() || !group.posted[own].is_open) continue;
     Posted& posted = group.posted[own];
-    if (take_parts(group, own)) changed_.notify_all();
+    if (take_parts(group, own, seen)) note_change();
     if (posted.untaken_count > 0 || posted.reader_count > 0) continue;
     posted.is_open = false;
     ended.push_back({GroupId{static_cast<std::int32_t>(index)}, ok_status()});
   }
+  seen.change_count = change_count_;
   return ok_status();
 }
 
 // Whether anything was taken.
-bool World::take_parts(WorldGroup& group, std::size_t place) {
+bool World::take_parts(WorldGroup& group, std::size_t place, Seen& seen) {
   Posted& posted = group.posted[place];
   bool took = false;
   for (std::size_t from = 0; from < group.ranks.size(); ++from) {
     Posted& sender = group.posted[from];
     if (posted.delays[from] == kTaken) continue;
     if (!sender.is_open || sender.number != posted.number) continue;
-    if (posted.delays[from]-- > 0) continue;
+    if (posted.delays[from]-- > 0) {
+      seen.has_delay = true;
+      continue;
+    }
     take_part(group, from, place);
     sender.reader_count -= 1;
     posted.untaken_count -= 1;
@@ -176,15 +196,17 @@ void World::take_part(const WorldGroup& group, std::size_t from, std::size_t to)
               static_cast<std::size_t>(source.count * sent.element_bytes));
 }
 
-void World::wait() {
+// A call that is handed in meanwhile does not end it, so it is short.
+void World::wait(const Seen& seen) {
   MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, std::chrono::microseconds(50));
+  if (seen.has_delay || seen.change_count != change_count_) return;
+  changed_.wait_for(mutex_, kWait);
 }
 
 void World::send_note(int rank, const JoinNote& note) {
   MutexLock lock(mutex_);
   notes_[static_cast<std::size_t>(rank)].push_back(note);
-  changed_.notify_all();
+  note_change();
 }
 
 std::optional<JoinNote> World::take_note(int rank) {
@@ -207,7 +229,7 @@ void World::abandon(int rank) {
 void World::end_all(const Error& why) {
   MutexLock lock(mutex_);
   if (outcome_.ok()) outcome_ = Error(ErrorCode::cancelled, why.message());
-  changed_.notify_all();
+  note_change();
 }
 
 int ThreadTransport::rank_count() const { return world_->options().rank_count; }
@@ -236,10 +258,10 @@ Status ThreadTransport::begin(GroupId group, const Exchange& exchange) {
 }
 
 Status ThreadTransport::poll(std::vector<Ended>& ended) {
-  return is_lost() ? ok_status() : world_->poll(rank_, ended);
+  return is_lost() ? ok_status() : world_->poll(rank_, ended, seen_);
 }
 
-void ThreadTransport::wait() { world_->wait(); }
+void ThreadTransport::wait() { world_->wait(seen_); }
 
 void ThreadTransport::send_note(int rank, const JoinNote& note) {
   if (!is_lost()) world_->send_note(rank, note);

@@ -143,10 +143,10 @@ def a_drive_that_turns_read_only_in_the_middle_leaves_the_last_commit_whole(plac
 
 @test
 def a_database_on_a_drive_that_fails_ends_the_recording_and_not_the_run(place):
-    whole = place.train("--json", "--steps", 3000, output="whole").json()
+    whole = place.train("--json", "--steps", 500, output="whole").json()
     for fault in (shut_down, make_read_only):
         with small_volume(place, 32 << 20) as volume:
-            run = place.start("--json", "--steps", 3000, "--db", volume / "run.db",
+            run = place.start("--json", "--steps", 500, "--db", volume / "run.db",
                               output=fault.__name__)
             run.wait_for(lambda: (committed_step(place / fault.__name__ / "state") or 0) >= 3,
                          "three steps")

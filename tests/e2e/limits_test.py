@@ -105,8 +105,8 @@ def a_live_run_of_any_name_is_turned_and_stopped(place):
 
 @test
 def twenty_readers_at_once_see_whole_batches_and_harm_no_run(place):
-    whole = place.train("--json", "--steps", 600, output="whole").json()
-    running = place.start("--json", "--steps", 600)
+    whole = place.train("--json", "--steps", 200, output="whole").json()
+    running = place.start("--json", "--steps", 200)
     recorded = place / "out/run.db"
     running.wait_for(lambda: (committed_step(place / "out/state") or 0) >= 2, "two steps")
 

@@ -173,11 +173,11 @@ def ranks_that_are_killed_go_on_to_the_same_bits(place):
 
 @test
 def a_rank_that_is_stopped_is_named_within_its_patience_and_a_resume_goes_on(place):
-    settings = {"steps": 200, "schedule_steps": 200}
+    settings = {"steps": 60, "schedule_steps": 60}
     four = {"ranks": 4, **settings}
     plain = launched(place, "--json", output="plain", **four).json()
     # Longer than this machine may take over a step of so small a model, whatever else it does.
-    run = launched(place, "--json", output="stopped", rank_patience=20, **four)
+    run = launched(place, "--json", output="stopped", rank_patience=8, **four)
     until = time.monotonic() + LIMIT_S
     while (committed_step(place / "stopped/rank-2/state") or 0) < 1:
         require(run.process.poll() is None, "it ended before a step was committed")

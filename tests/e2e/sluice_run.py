@@ -291,8 +291,8 @@ def committed_step(state_dir):
 
 
 @contextlib.contextmanager
-def database(path):
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+def database(path, mode="ro"):
+    connection = sqlite3.connect(f"file:{path}?mode={mode}", uri=True)
     try:
         yield connection
     finally:
@@ -300,8 +300,9 @@ def database(path):
 
 
 def check_database(path):
-    """That a run database opens and is sound, also after its writer was killed."""
-    with database(path) as db:
+    """That a run database opens and is sound, also after its writer was killed: then SQLite takes
+    back what was half written, for which it must be allowed to write."""
+    with database(path, "rw") as db:
         require_equal(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
                       f"integrity of {path}")
 

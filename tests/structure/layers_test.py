@@ -191,7 +191,7 @@ def link_lists(root):
             add_sluice_library(links, name, body.split())
         for body in re.findall(r"target_link_libraries\s*\(([^)]*)\)", text):
             target, *linked = re.sub(r"\$<LINK_ONLY:([^>]*)>", r"\1", body).split()
-            entry = links.setdefault(target, (name, set(), set(), target == "sluice"))
+            entry = links.setdefault(target, (name, set(), set(), False))
             entry[1].update(set(linked) - SCOPES)
     return links
 
@@ -214,7 +214,7 @@ def add_sluice_library(links, name, words):
 
 
 def target_of(folder):
-    return "sluice" if folder == "cli" else folder.replace("/", "_")
+    return folder.replace("/", "_")
 
 
 def folder_of_target(target):

@@ -100,9 +100,9 @@ class Root:
 
     def __init__(self, scripts):
         self.folder = tempfile.TemporaryDirectory(prefix="sluice-runner-")
-        self.before = run_tests.ROOT, run_tests.JOBS, run_tests.TIMES
+        self.before = run_tests.ROOT, run_tests.SCRIPT_JOBS, run_tests.TIMES
         root = pathlib.Path(self.folder.name)
-        run_tests.ROOT, run_tests.JOBS, run_tests.TIMES = root, 2, root / "build/times.json"
+        run_tests.ROOT, run_tests.SCRIPT_JOBS, run_tests.TIMES = root, 2, root / "build/times.json"
         for name, text in scripts.items():
             (root / name).write_text(text)
             (root / name).chmod(0o755)
@@ -111,7 +111,7 @@ class Root:
         return self
 
     def __exit__(self, *_):
-        run_tests.ROOT, run_tests.JOBS, run_tests.TIMES = self.before
+        run_tests.ROOT, run_tests.SCRIPT_JOBS, run_tests.TIMES = self.before
         self.folder.cleanup()
 
 

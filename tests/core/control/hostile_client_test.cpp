@@ -16,6 +16,7 @@
 #include "core/control/socket_address.h"
 #include "tests/core/control/served_run.h"
 #include "tests/sanitizer.h"
+#include "tests/test_all.h"
 
 namespace sluice::control {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kVeryLong{10'000};
 
-constexpr int kFuzzMessages = kIsSanitized ? 50'000 : 1'000'000;
+const int kFuzzMessages = is_testing_all() ? 1'000'000 : kIsSanitized ? 50'000 : 200'000;
 // AddressSanitizer keeps 256 MiB of what was freed, and shadows every page beside.
 constexpr std::int64_t kMostResidentKib = (kIsSanitized ? 1024 : 400) * 1024;
 

@@ -31,7 +31,7 @@ using runtime::Stage;
 
 namespace {
 
-constexpr std::uint64_t kSeedCount = kIsSanitized ? 2'000 : 10'000;
+constexpr std::uint64_t kSeedCount = kIsSanitized ? 500 : 10'000;
 
 struct Setup {
   offload::Method method = offload::Method::csd;

@@ -89,7 +89,7 @@ TEST_CASE("the window says what its analyses could not look at") {
         text += answer.words() + "\n";
       if (text.find(damage.said) == std::string::npos)
         IM_ERRORF("'%s' is not in: %s", damage.said.c_str(), text.c_str());
-      d.save_picture(picture_folder() + "/damaged, " + damage.name + ".png");
+      d.picture_with_all("damaged, " + damage.name);
     });
     INFO(damage.name);
     CHECK(problem == "");
@@ -110,7 +110,7 @@ TEST_CASE("a live run is followed, and its sudden death is no harm") {
     const std::size_t step_count = session.pieces.steps().size();
     IM_CHECK(d.comes_true([&] { return session.pieces.steps().size() >= step_count + 2; }));
     IM_CHECK_GT(session.timeline.view().end, before);
-    d.save_picture(picture_folder() + "/live.png");
+    d.picture_with_all("live");
     d.test->ItemClick("//Timeline/Follow");
     IM_CHECK(!session.timeline.follows());
     ::kill(training.id(), SIGKILL);
@@ -119,7 +119,7 @@ TEST_CASE("a live run is followed, and its sudden death is no harm") {
     IM_CHECK(session.pieces.run->problem.empty());
     fs::remove(database);
     IM_CHECK(d.comes_true([&] { return !session.pieces.run->problem.empty(); }));
-    d.save_picture(picture_folder() + "/file gone.png");
+    d.picture_with_all("file gone");
     d.test->ItemClick("//Problem/Close the run");
     IM_CHECK(session.pieces.feed == nullptr);
   });
@@ -144,7 +144,7 @@ TEST_CASE("a file that is no run is an error panel with a reason") {
       const std::string said = d.session().pieces.run->problem;
       if (said.find(words) == std::string::npos)
         IM_ERRORF("%s: '%s' is not in: %s", path.c_str(), words.c_str(), said.c_str());
-      d.save_picture(picture_folder() + "/no run, " + fs::path(path).filename().string() + ".png");
+      d.picture_with_all("no run, " + fs::path(path).filename().string());
     }
     d.test->ItemClick("//Problem/Close the run");
     IM_CHECK(d.session().pieces.feed == nullptr);
@@ -175,7 +175,7 @@ TEST_CASE("runs without steps, with one, or without a loss are shown as far as t
         d.test->Yield(3);
       }
       d.session().foreground.bring("Statistics");
-      d.save_picture(picture_folder() + "/" + made.name + ".png");
+      d.picture_with_all(made.name);
     }
   });
   CHECK(problem == "");

@@ -31,17 +31,17 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
     Session& session = d.session();
     session.foreground.bring("Compare");
     d.test->Yield(4);
-    d.save_picture(picture_folder() + "/compare empty.png");
+    d.picture_with_all("compare empty");
     d.test->ItemInputValue("//Compare/##other", other.c_str());
     // The tables are there when both were read and nothing was wrong.
     IM_CHECK(d.comes_true([&] {
       return d.test->WindowInfo("//Compare/##pair", ImGuiTestOpFlags_NoError).Window != nullptr;
     }));
-    d.save_picture(picture_folder() + "/compare runs.png");
+    d.picture_with_all("compare runs");
     IM_CHECK(!says_incomparable(d));
     d.test->ItemInputValue("//Compare/##other", unlike.c_str());
     IM_CHECK(d.comes_true([&] { return says_incomparable(d); }));
-    d.save_picture(picture_folder() + "/compare incomparable.png");
+    d.picture_with_all("compare incomparable");
     d.test->ItemInputValue("//Compare/##other", other.c_str());
     IM_CHECK(d.comes_true([&] { return !says_incomparable(d); }));
     d.test->ItemClick("//Timeline/Fit step");
@@ -55,7 +55,7 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
     IM_CHECK(d.comes_true([&] {
       return d.test->WindowInfo("//Compare/##names", ImGuiTestOpFlags_NoError).Window != nullptr;
     }));
-    d.save_picture(picture_folder() + "/compare stretches.png");
+    d.picture_with_all("compare stretches");
   });
   CHECK(problem == "");
 }

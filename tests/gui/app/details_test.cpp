@@ -160,7 +160,7 @@ TEST_CASE("a span is chosen on the critical path, and its details are copied as 
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     IM_CHECK_STR_EQ(ImGui::GetClipboardText(), text.c_str());
-    d.save_picture(picture_folder() + "/details.png");
+    d.picture_with_all("details");
   });
   CHECK(problem == "");
 }
@@ -293,7 +293,7 @@ TEST_CASE("the critical path that is drawn sums to the verdicts of the record") 
         IM_CHECK_LT(std::abs(share_ns - static_cast<double>(on_path[c])), 1000.0);
       }
     }
-    d.save_picture(picture_folder() + "/critical path.png");
+    d.picture_with_all("critical path");
   });
   CHECK(problem == "");
 }
@@ -314,7 +314,7 @@ TEST_CASE("a cause of the overview marks its spans of the critical path") {
     IM_CHECK_GT(session.timeline.view().begin, first.ts);
     d.test->Yield(3);
     IM_CHECK(is_drawn_with_path(d));
-    d.save_picture(picture_folder() + "/marked cause.png");
+    d.picture_with_all("marked cause");
     d.test->ItemClick("//Overview/##causes/forward, backward");
     IM_CHECK(!session.timeline.marked_cause());
     d.test->ItemClick("//Overview/##causes/forward, backward");
@@ -346,7 +346,7 @@ TEST_CASE("a sentence about a step goes to that step") {
              view.width() < slow.dur * 5 / 4;
     }));
     IM_CHECK(is_drawn_with_path(d));
-    d.save_picture(picture_folder() + "/sentence.png");
+    d.picture_with_all("sentence");
   });
   CHECK(problem == "");
 }

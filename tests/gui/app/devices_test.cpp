@@ -37,7 +37,7 @@ TEST_CASE("a share is dragged from one device to another, and the run moves it")
     Turning& turning = d.session().turning;
     drag_share(d, 5, "//Devices/##csd0", "//Devices/##csd1", "8,18,12,12");
     IM_CHECK_STR_EQ(value_in_force(d, "device_map").c_str(), "even");
-    d.save_picture(picture_folder() + "/share pending.png");
+    d.picture_with_all("share pending");
     d.test->ItemClick("//Knobs/###apply");
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "device_map") == "8,18,12,12"; }));
     IM_CHECK(d.comes_true([&] { return turning.pending.empty(); }));
@@ -57,7 +57,7 @@ TEST_CASE("a device is drained, the run stops after its step, and goes on withou
     Turning& turning = d.session().turning;
     // All that the last one has.
     drag_share(d, 12, "//Devices/##csd3", "//Devices/##csd0", "25,13,12,0");
-    d.save_picture(picture_folder() + "/drain pending.png");
+    d.picture_with_all("drain pending");
     d.test->ItemClick("//Knobs/###apply");
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "device_map") == "25,13,12,0"; }));
     const std::size_t count = d.session().pieces.steps().size();
@@ -69,7 +69,7 @@ TEST_CASE("a device is drained, the run stops after its step, and goes on withou
     IM_CHECK(d.comes_true([&] { return !d.session().pieces.run->is_live; }));
     IM_CHECK(!turning.can_turn());
     IM_CHECK_STR_EQ(d.session().pieces.run->problem.c_str(), "");
-    d.save_picture(picture_folder() + "/stopped.png");
+    d.picture_with_all("stopped");
     step_count = static_cast<std::int64_t>(d.session().pieces.steps().size());
   });
   REQUIRE(problem == "");
@@ -92,7 +92,7 @@ TEST_CASE("a share of 0 is typed into the knob of the shares", "[long]") {
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "device_map") == "1,0,1,1"; }));
     IM_CHECK(d.comes_true([&] { return turning.pending.empty(); }));
-    d.save_picture(picture_folder() + "/drained.png");
+    d.picture_with_all("drained");
   });
   CHECK(problem == "");
 }

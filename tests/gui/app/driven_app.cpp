@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <thread>
 
+#include "tests/gui/app/window_fixture.h"
+#include "tests/test_all.h"
+
 namespace sluice::gui {
 namespace {
 
@@ -119,6 +122,10 @@ void Drive::save_picture(const std::string& path) const {
   test->Yield(3);
   g_running.wanted_picture = path;
   test->Yield(2);
+}
+
+void Drive::picture_with_all(const std::string& name) const {
+  if (is_testing_all()) save_picture(picture_folder() + "/" + name + ".png");
 }
 
 std::string drive(const AppOptions& options, const std::function<void(const Drive&)>& script) {

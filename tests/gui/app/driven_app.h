@@ -28,6 +28,8 @@ struct Drive {
   bool click_until(const char* item, const std::function<bool()>& condition) const;
   bool settles() const;
   void save_picture(const std::string& path) const;
+  // For whoever looks at it, in the folder of pictures; with --all.
+  void picture_with_all(const std::string& name) const;
 };
 
 // Runs the program until the script is through. Returns what went wrong, empty if nothing did.

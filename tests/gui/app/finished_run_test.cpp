@@ -50,7 +50,7 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
     IM_CHECK_STR_EQ(advice->problem.c_str(), "");
     IM_CHECK_EQ(advice->predicted.each.size(), 1U);
     d.test->Yield(20);  // the tooltip comes up, above the button
-    d.save_picture(picture_folder() + "/finished what if.png");
+    d.picture_with_all("finished what if");
     d.test->ItemClick("//Knobs/Copy the command");
     const std::string command = ImGui::GetClipboardText();
     IM_CHECK(command.find("sluice train --like ") != std::string::npos);
@@ -61,7 +61,7 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
     d.test->ItemClick("//Knobs/Tune");
     IM_CHECK(d.comes_true([&] { return turning.advice(Question::tune) != nullptr; }));
     IM_CHECK_STR_EQ(turning.advice(Question::tune)->problem.c_str(), "");
-    d.save_picture(picture_folder() + "/finished tune.png");
+    d.picture_with_all("finished tune");
     turning.discard();
     d.test->Yield(2);
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
@@ -94,7 +94,7 @@ TEST_CASE("the statistics are of the part of the run that is chosen") {
     IM_CHECK(d.comes_true([&] { return seen() > 0; }));
     IM_CHECK_LT(seen(), all);
     IM_CHECK_EQ(session.pieces.range_statistics->range.begin, session.pieces.steps()[4].ts);
-    d.save_picture(picture_folder() + "/statistics since the last change.png");
+    d.picture_with_all("statistics since the last change");
     const rundb::StepRow& step = session.pieces.steps()[1];
     session.timeline.measure({step.ts, step.ts + step.dur});
     d.test->SetRef("//Statistics");
@@ -102,10 +102,10 @@ TEST_CASE("the statistics are of the part of the run that is chosen") {
     IM_CHECK(d.comes_true([&] {
       return session.pieces.range_statistics->range == ScanRange{step.ts, step.ts + step.dur};
     }));
-    d.save_picture(picture_folder() + "/statistics of a measured range.png");
+    d.picture_with_all("statistics of a measured range");
     d.test->ComboClick("##part/whole run");
     d.test->Yield(3);
-    d.save_picture(picture_folder() + "/statistics of the whole run.png");
+    d.picture_with_all("statistics of the whole run");
   });
   CHECK(problem == "");
 }

@@ -49,7 +49,7 @@ TEST_CASE("a knob is turned in the window, its effect appears, and it is reverte
     d.test->ItemClick("prefetch/false");
     IM_CHECK_EQ(turning.pending.size(), 2U);
     IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "2");  // pending is not effective
-    d.save_picture(picture_folder() + "/knobs pending.png");
+    d.picture_with_all("knobs pending");
     const std::size_t before = turning.effects.size();
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Enter);
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "buffers") == "6"; }));
@@ -62,7 +62,7 @@ TEST_CASE("a knob is turned in the window, its effect appears, and it is reverte
     const ChangeEffect& effect = turning.effects.back();
     IM_CHECK_EQ(effect.changes.size(), 2U);
     IM_CHECK_STR_EQ(effect.changes[0].who.c_str(), "gui");
-    d.save_picture(picture_folder() + "/knobs effect.png");
+    d.picture_with_all("knobs effect");
     d.test->SetRef(d.test->WindowInfo("//Knobs/##effects").ID);
     d.test->ItemClick("Revert");
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "buffers") == "2"; }));
@@ -83,7 +83,7 @@ TEST_CASE("what the run refuses stays chosen, with the run's own sentence", "[lo
     IM_CHECK(d.comes_true([&] { return !turning.pending.refusal().empty(); }));
     IM_CHECK(turning.pending.refusal().find("4KiB") != std::string::npos);
     IM_CHECK_EQ(turning.pending.size(), 1U);
-    d.save_picture(picture_folder() + "/knobs refused.png");
+    d.picture_with_all("knobs refused");
     d.test->ItemClick("//Knobs/Discard");
     IM_CHECK(turning.pending.empty());
     // The command sluice set, or another window: what it did is seen here.
@@ -116,7 +116,7 @@ TEST_CASE("the run watches a change and says whether it kept it or took it back"
     IM_CHECK(last().message.find("limit +3 %") != std::string::npos);
     const bool is_kept = last().outcome == SetOutcome::kept;
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "density") == (is_kept ? "0.1" : "1"); }));
-    d.save_picture(picture_folder() + "/watched.png");
+    d.picture_with_all("watched");
   });
   CHECK(problem == "");
 }
@@ -140,7 +140,7 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
       return std::string_view(ImGui::GetClipboardText()) == "--set devices=5";
     }));
     IM_CHECK(turning.next.together.has_value());
-    d.save_picture(picture_folder() + "/turn next.png");
+    d.picture_with_all("turn next");
     // It is hidden while the answer is older than what is in force.
     IM_CHECK(
         d.click_until("//Overview/$$0/Apply", [&] { return value_in_force(d, "buffers") == "4"; }));
@@ -153,7 +153,7 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
       const auto advice = turning.advisor->advice(Question::what_if);
       return advice != nullptr && advice->settings == turning.pending.settings();
     }));
-    d.save_picture(picture_folder() + "/what if.png");
+    d.picture_with_all("what if");
     IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "4");
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Backspace);
     IM_CHECK(turning.pending.empty());

@@ -43,7 +43,7 @@ TEST_CASE("a folder of ranks is opened as one run, is read again, and leaves not
     };
     IM_CHECK(has_group("rank 0: compute") && has_group("rank 2: compute"));
     IM_CHECK(d.shell->window_title().find("three ranks") != std::string::npos);
-    d.save_picture(picture_folder() + "/ranks of a folder.png");
+    d.picture_with_all("ranks of a folder");
     const std::size_t step_count = pieces.steps().size();
     d.session().timeline.choose(1);
     write_run_of_ranks(output, {.step_count = 15});
@@ -56,7 +56,7 @@ TEST_CASE("a folder of ranks is opened as one run, is read again, and leaves not
     d.test->KeyPress(ImGuiKey_F5);
     IM_CHECK(d.has_item("//Opening/Close"));
     IM_CHECK_EQ(pieces.steps().size(), step_count + 3);
-    d.save_picture(picture_folder() + "/ranks that are gone.png");
+    d.picture_with_all("ranks that are gone");
     d.test->ItemClick("//Opening/Close");
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_W);
     IM_CHECK(d.comes_true([&] { return fs::is_empty(merged); }));
@@ -76,7 +76,7 @@ TEST_CASE("databases of two runs are not opened as one, and why is said") {
     IM_CHECK(d.has_item("//Opening/Close"));
     IM_CHECK(d.session().pieces.feed == nullptr);
     IM_CHECK(d.settles());
-    d.save_picture(picture_folder() + "/two runs refused.png");
+    d.picture_with_all("two runs refused");
     d.test->ItemClick("//Opening/Close");
     IM_CHECK(d.session().pieces.feed == nullptr);
     // All ranks of one, dropped as files are.

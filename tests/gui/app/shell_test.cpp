@@ -153,7 +153,7 @@ TEST_CASE("opening lists the runs there are, and a path is completed") {
     d.test->SleepNoSkip(2.0F, 0.1F);
     d.test->KeyPress(ImGuiKey_Tab);
     d.test->Yield(3);
-    d.save_picture(picture_folder() + "/open.png");
+    d.picture_with_all("open");
     d.test->KeyPress(ImGuiKey_Enter);
     IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
     IM_CHECK_STR_EQ(d.session().pieces.feed->path().c_str(), trained_run().c_str());
@@ -189,7 +189,7 @@ TEST_CASE("the first window is no larger than the screen, and shows a whole devi
     const ImGuiWindow* devices = ImGui::FindWindowByName("Devices");
     const ImGuiTestItemInfo first = d.test->ItemInfo("//Devices/##csd0");
     IM_CHECK_LE(first.RectFull.Max.y, devices->InnerRect.Max.y);
-    d.save_picture(picture_folder() + "/first window 1366x768.png");
+    d.picture_with_all("first window 1366x768");
   });
   CHECK(problem == "");
 }
@@ -234,7 +234,7 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
   if (!can_run()) return;
   const std::string database = trained_run();
   const std::string problem = drive(options_for(""), [&database](const Drive& d) {
-    d.save_picture(picture_folder() + "/start page.png");
+    d.picture_with_all("start page");
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_O);
     d.test->Yield(3);
     d.test->ItemInputValue("**/##path", database.c_str());
@@ -243,13 +243,13 @@ TEST_CASE("commands: palette, theme, sheet, console, closing and opening") {
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
     d.test->Yield(3);
     d.test->KeyChars("light");
-    d.save_picture(picture_folder() + "/palette.png");
+    d.picture_with_all("palette");
     d.test->KeyPress(ImGuiKey_Enter);
     d.test->Yield(3);
     IM_CHECK(d.shell->wanted_theme() == Theme::light);
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);
-    d.save_picture(picture_folder() + "/shortcuts.png");
+    d.picture_with_all("shortcuts");
     d.test->WindowClose("//Shortcuts");
     d.session().foreground.bring("SQL");
     d.test->Yield(3);
@@ -289,10 +289,10 @@ TEST_CASE("what is measured, seen, or all of a run can be exported", "[long]") {
     IM_CHECK(
         d.comes_true([&] { return d.test->ItemExists("//Export/Measured range: steps 3 to 4"); }));
     IM_CHECK(d.test->ItemExists("//Export/Visible range: steps 2 to 5"));
-    d.save_picture(picture_folder() + "/export_choices.png");
+    d.picture_with_all("export_choices");
     d.test->ItemClick("//Export/Export");
     IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
-    d.save_picture(picture_folder() + "/exported_range.png");
+    d.picture_with_all("exported_range");
     IM_CHECK(std::filesystem::exists(folder / "run-steps-3-4.trace.json.gz"));
     d.test->ItemClick("//Export/Close");
     d.test->MenuClick(kExportTables);
@@ -319,7 +319,7 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
       d.test->MenuClick(command);
       if (d.test->ItemExists("//Export/Export")) d.test->ItemClick("//Export/Export");
       IM_CHECK(d.comes_true([&] { return d.test->ItemExists("//Export/Close"); }));
-      d.save_picture(picture_folder() + "/exported.png");
+      d.picture_with_all("exported");
       d.test->ItemClick("//Export/Copy the path");
       IM_CHECK(path.string() == ImGui::GetClipboardText());
       IM_CHECK(std::filesystem::exists(path));

@@ -229,7 +229,7 @@ TEST_CASE("groups fold into a summary, and rows of a phase that is over into a w
     IM_CHECK(head_of(closed, "csd0")->is_summary());
     IM_CHECK_LT(closed.height, open.height);
     IM_CHECK(d.settles());
-    d.save_picture(picture_folder() + "/timeline, a group folded.png");
+    d.picture_with_all("timeline, a group folded");
     d.test->MouseClick(0);
     d.test->Yield(2);
     // Back at the begin, at rest, the row is there again.
@@ -237,7 +237,7 @@ TEST_CASE("groups fold into a summary, and rows of a phase that is over into a w
     IM_CHECK(d.comes_true([&] { return head_of(layout(), "create_state") != layout().rows.end(); },
                           std::chrono::seconds(20)));
     IM_CHECK(d.settles());
-    d.save_picture(picture_folder() + "/timeline, whole run.png");
+    d.picture_with_all("timeline, whole run");
   });
   CHECK(problem == "");
 }
@@ -306,7 +306,7 @@ TEST_CASE("Find scrolls to its match and centres it, Enter goes on, the other en
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Enter);
     d.test->Yield(3);
     IM_CHECK_EQ(*timeline.found_index(), (first + count - 1) % count);
-    d.save_picture(picture_folder() + "/timeline, found.png");
+    d.picture_with_all("timeline, found");
     d.test->KeyPress(ImGuiKey_Escape);
     d.test->Yield(2);
     IM_CHECK(timeline.search().empty());
@@ -336,7 +336,7 @@ TEST_CASE("Esc closes one thing at a time; a measured range stays until then") {
     IM_CHECK(d.settles());
     IM_CHECK(choose_some_span(d) != 0);
     IM_CHECK(timeline.measured() == measured);
-    d.save_picture(picture_folder() + "/timeline, measured.png");
+    d.picture_with_all("timeline, measured");
     timeline.look_for("commit");
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);
     d.test->Yield(2);
