@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/compute_memory.h"
 #include "core/model/model_library.h"
 #include "core/plan/model_options.h"
 
@@ -16,20 +17,24 @@ MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemo
     largest = std::max(largest, run.layout.layers[l].count);
   }
   const std::int64_t gradient_bytes = run.config.batch.grad_accum_steps > 1 ? 4 : 2;
-  return {{"tables, used by the first layer and the last", run.layout.layers.front().count * 2},
-          {"parameters of 2 layers", 2 * largest * 2},
-          {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes},
-          {"activations", bound.activation_bytes},
-          {"temporaries of the widest layer", bound.temporary_bytes},
-          {"gradient of the tied table", bound.tied_gradient_bytes}};
+  MemoryItems items = {
+      {"tables, used by the first layer and the last", run.layout.layers.front().count * 2},
+      {"parameters of 2 layers", 2 * largest * 2},
+      {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes}};
+  for (MemoryItem& item : model::compute_items(bound)) items.push_back(std::move(item));
+  return items;
 }
 
-plan::ModelMemory modelled(const model::ModelLibrary& models, const plan::RunPlan& run) {
+// A modelled machine multiplies 16-bit numbers, whatever the processor does that plans for it.
+plan::ModelMemory modelled(const plan::RunPlan& run) {
   const auto accelerator_count = static_cast<std::int64_t>(run.platform.accelerator_routes.size());
-  if (accelerator_count == 0) return plan::model_memory(models.host_factory(), run);
-  const model::ComputeMemory bound =
-      models.compute_memory(run.shape, plan::model_options(run.config));
+  const model::ComputeMemory bound = model::compute_memory(
+      run.shape, plan::model_options(run.config), model::Products::of_16_bits);
   plan::ModelMemory memory;
+  if (accelerator_count == 0) {
+    memory.host = model::host_items(bound);
+    return memory;
+  }
   memory.host = {{"program and libraries", bound.library_bytes},
                  {"activations on their way", bound.offloaded_bytes}};
   memory.accelerator = "the modelled accelerator";
@@ -40,10 +45,9 @@ plan::ModelMemory modelled(const model::ModelLibrary& models, const plan::RunPla
 
 }  // namespace
 
-Result<tune::MemoryModel> modelled_memory() {
-  ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
+tune::MemoryModel modelled_memory() {
   tune::MemoryModel memory;
-  memory.computing = [models](const plan::RunPlan& run) { return modelled(*models, run); };
+  memory.computing = modelled;
   memory.host = plan::memory_cap({});
   return memory;
 }

@@ -10,11 +10,11 @@
 namespace sluice::cli {
 
 // A machine that is only modelled: it has the platform's accelerators, each with a cap of
-// accelerator_memory, and devices with memory of their own. Errors: load_model_library()'s.
-Result<tune::MemoryModel> modelled_memory();
+// accelerator_memory, and devices with memory of their own.
+tune::MemoryModel modelled_memory();
 
-// A run on this computer. Opens the device of the setting `device`. Errors: the same, and
-// the factory's.
+// A run on this computer. Opens the device of the setting `device`. Errors:
+// load_model_library()'s, and the factory's.
 Result<tune::MemoryModel> memory_here(const settings::RunConfig& config);
 
 // A recorded run: the modelled machine's, if it was simulated, else this computer's.

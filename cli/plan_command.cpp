@@ -112,7 +112,7 @@ class PlanCommand {
 
   Result<Planned> from_model() const {
     Planned planned;
-    ASSIGN_OR_RETURN(planned.request.memory, modelled_memory());
+    planned.request.memory = modelled_memory();
     planned.request.plan_of =
         [this](const std::vector<std::string>& settings) -> Result<plan::RunPlan> {
       ASSIGN_OR_RETURN(

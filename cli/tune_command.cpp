@@ -109,9 +109,7 @@ class TuneCommand {
 
   Result<tune::MachineTuning> machine_tuning() {
     if (!is_of_run()) {
-      if (arguments_.activations) {
-        ASSIGN_OR_RETURN(choice_.layers_under, modelled_memory());
-      }
+      if (arguments_.activations) choice_.layers_under = modelled_memory();
       return tune::MachineTuning(tune::ModelOnPlatform{arguments_.start, arguments_.platform},
                                  choice_);
     }

@@ -1,9 +1,13 @@
 #pragma once
-// What a model takes while it computes, for the memory plan (D9).
+// What a model takes while it computes, for the memory plan (D9). No libtorch: plans ask for models
+// of any family and for machines that are not here.
 //
-// Thread contract: plain data.
+// Thread contract: plain data; free functions, any thread.
 
 #include <cstdint>
+
+#include "base/memory_item.h"
+#include "core/model/model_factory.h"
 
 namespace sluice::model {
 
@@ -17,5 +21,18 @@ struct ComputeMemory {
   std::int64_t tied_gradient_bytes;
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
 };
+
+// How products of 16-bit numbers are made: by a processor that has them, or widened to fp32
+// (core/model/widened_pieces.h).
+enum class Products : std::uint8_t { of_16_bits, widened };
+
+ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,
+                             Products products);
+
+// Its lines in a plan, without `library_bytes`.
+MemoryItems compute_items(const ComputeMemory& memory);
+
+// All of its lines where the processor computes.
+MemoryItems host_items(const ComputeMemory& memory);
 
 }  // namespace sluice::model

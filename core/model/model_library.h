@@ -1,7 +1,8 @@
 #pragma once
 // What computes with libtorch, as a shared library of its own: lib/libsluice_models.so beside the
 // program's folder. libtorch takes some 0.4 s of processor time to load, so a command loads it when
-// it trains, times layers, asks for a model's memory or for devices, and no other does.
+// it trains, times layers, asks what a run takes on this computer or for devices, and no other
+// does.
 //
 // Thread contract: load_model_library() from one thread; what the table's functions make has the
 // contract of its own header.
@@ -10,7 +11,6 @@
 #include <string>
 
 #include "base/status.h"
-#include "core/model/compute_memory.h"
 #include "core/model/device_report.h"
 #include "core/model/device_times.h"
 #include "core/model/launch_region.h"
@@ -19,11 +19,10 @@
 namespace sluice::model {
 
 struct ModelLibrary {
-  // GPT-2's models (core/model/gpt2/gpt2.h), and what they take.
+  // GPT-2's models (core/model/gpt2/gpt2.h).
   Result<ModelFactory> (*factory)(const std::string& device, std::int64_t memory_cap_bytes,
                                   int thread_count, const LaunchRegion& region);
   ModelFactory (*host_factory)();
-  ComputeMemory (*compute_memory)(const ModelShape& shape, const ModelOptions& options);
   // Devices (core/model/torch).
   DeviceReport (*report_devices)();
   Result<DeviceTimes> (*time_device)(const DeviceTiming& timing);

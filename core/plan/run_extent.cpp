@@ -5,8 +5,8 @@
 namespace sluice::plan {
 namespace {
 
-// No fewer bytes than any layer keeps for its backward or needs in it (core/model/gpt2/
-// gpt2_memory.cpp, core/model/kept_bytes.cpp), of all layers: in double, which has no end here.
+// No fewer bytes than any layer keeps for its backward or needs in it (core/model/
+// compute_memory.cpp, kept_bytes.cpp), of all layers: in double, which has no end here.
 double step_bytes(const settings::BatchConfig& batch, const model::ModelShape& shape) {
   constexpr double kValueBytes = 4;
   const auto sequence = static_cast<double>(batch.sequence);

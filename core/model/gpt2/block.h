@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/model/gpt2/flat_views.h"
-#include "core/model/torch/window_shape.h"
+#include "core/model/window_shape.h"
 
 namespace sluice::model {
 

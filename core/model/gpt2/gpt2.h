@@ -29,6 +29,7 @@ class Gpt2 : public TrainableModel {
   virtual Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options) = 0;
 };
 
+// compute_memory() with this processor's products.
 ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options);
 
 // Whose models compute in host memory.

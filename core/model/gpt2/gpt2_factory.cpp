@@ -3,9 +3,11 @@
 
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/gpt2/gpt2_model.h"
+#include "core/model/head_chunk.h"
 #include "core/model/torch/devices.h"
-#include "core/model/torch/head_chunk.h"
+#include "core/model/torch/dtype.h"
 #include "core/model/torch/head_loss.h"
+#include "core/model/torch/products.h"
 #include "core/model/torch/torch_border.h"
 #include "core/model/torch/torch_device.h"
 
@@ -43,17 +45,8 @@ Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
   return built;
 }
 
-MemoryItems compute_items(const ComputeMemory& bound) {
-  return {{"activations", bound.activation_bytes},
-          {"temporaries of the widest layer", bound.temporary_bytes},
-          {"gradient of the tied table", bound.tied_gradient_bytes}};
-}
-
 MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
-  const ComputeMemory bound = gpt2_memory(shape, options);
-  MemoryItems items = {{"program and libraries", bound.library_bytes}};
-  for (MemoryItem& item : compute_items(bound)) items.push_back(std::move(item));
-  return items;
+  return host_items(gpt2_memory(shape, options));
 }
 
 MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
@@ -85,6 +78,11 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 }
 
 }  // namespace
+
+ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) {
+  const bool widens = widens_products(dtype_of(options.compute), at::kCPU);
+  return compute_memory(shape, options, widens ? Products::widened : Products::of_16_bits);
+}
 
 ModelFactory gpt2_factory() { return {.make = make, .memory = memory}; }
 

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/head_chunk.h"
 #include "core/model/torch/autograd.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/dtype.h"
 #include "core/model/torch/first_calls.h"
 #include "core/model/torch/gradient_writer.h"
-#include "core/model/torch/head_chunk.h"
 #include "core/model/torch/head_loss.h"
 #include "core/model/torch/products.h"
 #include "core/model/torch/saved_tensors.h"

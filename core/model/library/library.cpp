@@ -11,7 +11,6 @@ const sluice::model::ModelLibrary* sluice_model_library() {
   namespace model = sluice::model;
   static constexpr model::ModelLibrary kLibrary{.factory = model::gpt2_factory,
                                                 .host_factory = model::gpt2_factory,
-                                                .compute_memory = model::gpt2_memory,
                                                 .report_devices = model::report_devices,
                                                 .time_device = model::time_device};
   return &kLibrary;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/model/torch/products.h"
+#include "core/model/widened_pieces.h"
 
 namespace sluice::model {
 namespace {
@@ -21,7 +22,6 @@ using torch::autograd::variable_list;
 
 constexpr double kDropout = 0.0;
 constexpr bool kIsCausal = true;
-constexpr std::int64_t kWideTensors = 8;  // widened_attention_bytes names them
 
 // (windows, heads, sequence, hidden / heads) of rows, and back.
 at::Tensor as_heads(const at::Tensor& rows, WindowShape window, std::int64_t heads) {
@@ -41,15 +41,10 @@ std::vector<at::Tensor> query_key_value(const at::Tensor& qkv, WindowShape windo
   return parts;
 }
 
-std::int64_t windows_of_a_piece(WindowShape window, std::int64_t hidden) {
-  const std::int64_t most = kWidenedBytes / (window.sequence * hidden * kWideTensors * 4);
-  return std::clamp<std::int64_t>(most, 1, window.batch);
-}
-
 // Calls `compute` with the first window of each piece, and its shape.
 template <typename Compute>
 void for_each_piece(WindowShape window, std::int64_t hidden, Compute compute) {
-  const std::int64_t windows = windows_of_a_piece(window, hidden);
+  const std::int64_t windows = widened_windows(window, hidden);
   for (std::int64_t first = 0; first < window.batch; first += windows)
     compute(first, WindowShape{std::min(windows, window.batch - first), window.sequence});
 }
@@ -102,10 +97,6 @@ struct WidenedAttention : torch::autograd::Function<WidenedAttention> {
 };
 
 }  // namespace
-
-std::int64_t widened_attention_bytes(WindowShape window, std::int64_t hidden) {
-  return windows_of_a_piece(window, hidden) * window.sequence * hidden * kWideTensors * 4;
-}
 
 at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {
   return WidenedAttention::apply(qkv, window.batch, window.sequence, heads);

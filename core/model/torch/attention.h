@@ -11,13 +11,9 @@
 
 #include <cstdint>
 
-#include "core/model/torch/window_shape.h"
+#include "core/model/window_shape.h"
 
 namespace sluice::model {
-
-// What a widened attention has in fp32 at once, in backward: query, key, value, the result, its
-// gradient and theirs.
-std::int64_t widened_attention_bytes(WindowShape window, std::int64_t hidden);
 
 // qkv (tokens, 3 hidden) to (tokens, hidden), both of one type; with gradients where watched.
 at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);

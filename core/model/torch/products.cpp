@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "core/model/torch/devices.h"
+#include "core/model/widened_pieces.h"
 
 namespace sluice::model {
 namespace {

@@ -11,9 +11,6 @@
 
 namespace sluice::model {
 
-// What a thread that computes widened products keeps for their pieces.
-inline constexpr std::int64_t kWidenedBytes = 3 * (4 << 20);
-
 // Whether `product` and `product_plus` of this type widen on a device. Always the same on one
 // machine.
 bool widens_products(at::ScalarType dtype, at::Device device);

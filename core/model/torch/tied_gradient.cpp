@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/model/torch/check.h"
-#include "core/model/torch/head_chunk.h"
+#include "core/model/head_chunk.h"
 #include "core/model/torch/products.h"
 
 namespace sluice::model {

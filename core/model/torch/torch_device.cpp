@@ -13,6 +13,7 @@
 #include "core/model/torch/products.h"
 #include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/torch_border.h"
+#include "core/model/widened_pieces.h"
 
 namespace sluice::model {
 namespace {

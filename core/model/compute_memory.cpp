@@ -3,23 +3,23 @@
 // numbers say how. tests/core/model/gpt2/gpt2_memory_test.cpp holds all of it against the process's
 // peak, from both sides.
 
+#include "core/model/compute_memory.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include "base/id_vector.h"
 #include "core/model/block_tensors.h"
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/compute_device.h"
+#include "core/model/head_chunk.h"
 #include "core/model/kept_bytes.h"
-#include "core/model/torch/attention.h"
-#include "core/model/torch/dtype.h"
-#include "core/model/torch/head_chunk.h"
-#include "core/model/torch/products.h"
+#include "core/model/widened_pieces.h"
 
 namespace sluice::model {
 namespace {
 
-constexpr std::int64_t k16BitBytes = 2;
-constexpr std::int64_t kFp32Bytes = 4;
+constexpr std::int64_t kValueBytes = 2;      // of 16 bits
+constexpr std::int64_t kWideValueBytes = 4;  // in fp32
 
 // libtorch loaded, its thread pool and oneDNN's generated kernels: 143 MB for the smallest model
 // (bench_model tiny.toml --batch 1 --sequence 8, libtorch 2.13, two threads), 157 MB with the
@@ -41,10 +41,6 @@ std::int64_t mlp_widths(const ModelShape& shape) {
   return shape.ffn > 0 ? 4 * shape.ffn : 2 * 4 * shape.hidden;
 }
 
-bool widens(const ModelOptions& options) {
-  return widens_products(dtype_of(options.compute), at::kCPU);
-}
-
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
   return tokens * memory_bytes(block_tensors(shape));
 }
@@ -62,10 +58,10 @@ LayerId head_of(const ModelShape& shape) {
 
 std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t row = tokens * shape.hidden * k16BitBytes;
+  const std::int64_t row = tokens * shape.hidden * kValueBytes;
   if (is_recomputed(options.activations.of(head_of(shape)))) return row;
   const std::int64_t values = made_widths(head_tensors(shape)) + shape.vocabulary;
-  return row + tokens * values * k16BitBytes;
+  return row + tokens * values * kValueBytes;
 }
 
 // What leaves memory: all of it, or what the carrier has in memory at once (core/activation) and
@@ -86,8 +82,8 @@ std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& option
 
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t row = tokens * shape.hidden * k16BitBytes;
-  const std::int64_t numbers = batch_bytes(tokens) + tokens * kFp32Bytes;  // and log sums
+  const std::int64_t row = tokens * shape.hidden * kValueBytes;
+  const std::int64_t numbers = batch_bytes(tokens) + tokens * kWideValueBytes;  // and log sums
   std::int64_t layers = head_kept_bytes(shape, options);
   for (std::int32_t l = 1; l <= shape.layers; ++l) {
     const Activations choice = options.activations.of(LayerId{l});
@@ -99,8 +95,9 @@ std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& optio
          offloaded_bytes(shape, options);
 }
 
-std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options) {
-  if (!widens(options)) return 0;
+std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
+                             Products products) {
+  if (products == Products::of_16_bits) return 0;
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }
 
@@ -123,53 +120,67 @@ KeptTensors tensors_of(ModelShape shape, LayerId layer) {
 
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
 // what is added in fp32 is widened first, a tensor at a time.
-std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
+std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
+                                   Products products) {
   const std::int64_t tokens = options.batch * options.sequence;
   const KeptTensors block = tensors_of(shape, LayerId{1});
   const std::int64_t recomputed =
       is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
-  const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kFp32Bytes : 0;
+  const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kWideValueBytes : 0;
   const std::int64_t widths = kBackwardWidths * shape.hidden + mlp_widths(shape);
-  return block.all * k16BitBytes + widened + recomputed + attention_bytes(shape, options) +
-         tokens * widths * k16BitBytes;
+  return block.all * kValueBytes + widened + recomputed +
+         attention_bytes(shape, options, products) + tokens * widths * kValueBytes;
 }
 
 // One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
 // bits and widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
-  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * k16BitBytes;
+  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * kValueBytes;
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
-  return shape.vocabulary * shape.hidden * kFp32Bytes +
-         slice * shape.hidden * (k16BitBytes + kFp32Bytes);
+  return shape.vocabulary * shape.hidden * kWideValueBytes +
+         slice * shape.hidden * (kValueBytes + kWideValueBytes);
 }
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
-                                  ? chunk * shape.vocabulary * k16BitBytes
+                                  ? chunk * shape.vocabulary * kValueBytes
                                   : 0;
   const std::int64_t own_table =
       shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
-  return logits + own_table + 4 * tokens * shape.hidden * k16BitBytes;
+  return logits + own_table + 4 * tokens * shape.hidden * kValueBytes;
 }
 
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
-  return options.batch * options.sequence * shape.hidden * 3 * kFp32Bytes;
+  return options.batch * options.sequence * shape.hidden * 3 * kWideValueBytes;
 }
 
 }  // namespace
 
-ComputeMemory gpt2_memory(const ModelShape& shape, const ModelOptions& options) {
+ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,
+                             Products products) {
   const std::int64_t temporary =
-      std::max({block_temporary_bytes(shape, options), head_temporary_bytes(shape, options),
-                embedding_temporary_bytes(shape, options)});
-  return {.library_bytes = widens(options) ? kWideningLibraryBytes : kLibraryBytes,
+      std::max({block_temporary_bytes(shape, options, products),
+                head_temporary_bytes(shape, options), embedding_temporary_bytes(shape, options)});
+  return {.library_bytes = products == Products::widened ? kWideningLibraryBytes : kLibraryBytes,
           .activation_bytes = activation_bytes(shape, options),
           .temporary_bytes = temporary + kSmallBytes,
           .tied_gradient_bytes =
               shape.has_own_output_table() ? 0 : output_gradient_bytes(shape, options),
           .offloaded_bytes = offloaded_bytes(shape, options)};
+}
+
+MemoryItems compute_items(const ComputeMemory& memory) {
+  return {{"activations", memory.activation_bytes},
+          {"temporaries of the widest layer", memory.temporary_bytes},
+          {"gradient of the tied table", memory.tied_gradient_bytes}};
+}
+
+MemoryItems host_items(const ComputeMemory& memory) {
+  MemoryItems items = {{"program and libraries", memory.library_bytes}};
+  for (MemoryItem& item : compute_items(memory)) items.push_back(std::move(item));
+  return items;
 }
 
 }  // namespace sluice::model
