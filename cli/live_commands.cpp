@@ -9,13 +9,13 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
-#include "cli/like_run.h"
 #include "cli/live_change.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
+#include "core/tune/like_run.h"
 
 namespace sluice::cli {
 namespace {
@@ -70,13 +70,14 @@ void print_knobs(const std::vector<control::Knob>& knobs) {
 
 // --recorded: of a run that is over, as they were last; a new run like it may have others.
 Result<int> list_recorded_knobs(const LiveArguments& arguments) {
-  ASSIGN_OR_RETURN(const settings::RunConfig config, config_like(arguments.database, {}));
-  const std::vector<control::Knob> knobs = settings::knobs(config);
+  const auto config = tune::config_like(arguments.database, {});
+  if (!config.ok()) return wrong_database(config.error());
+  const std::vector<control::Knob> knobs = settings::knobs(*config);
   if (arguments.json) {
-    print_knobs_json(config.files.name, knobs);
+    print_knobs_json(config->files.name, knobs);
     return kDone;
   }
-  print("Knobs of {} as they were last:\n\n", config.files.name);
+  print("Knobs of {} as they were last:\n\n", config->files.name);
   print_knobs(knobs);
   return kDone;
 }

@@ -10,10 +10,10 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/paint.h"
-#include "cli/predicted_changes.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "core/tune/predicted_changes.h"
 #include "profiler/analyze/answers.h"
 #include "storage/rundb/reader.h"
 
@@ -59,14 +59,14 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
   predicted.recorded_seconds = predictor->recorded_seconds();
   predicted.simulated_seconds = predictor->simulated_seconds();
   if (arguments.settings.empty()) {
-    predicted.changes = predicted_changes(*predictor);
+    predicted.changes = tune::predicted_changes(*predictor);
     return predicted;
   }
   predicted.changes.fit_error = predictor->fit_error();
-  predicted.changes.caution = caution_of(*predictor);
+  predicted.changes.caution = tune::caution_of(*predictor);
   predicted.changes.simulated_count = 1;
   ASSIGN_OR_RETURN(const tune::Prediction prediction, predictor->with(arguments.settings));
-  predicted.changes.each.push_back(predicted_change(prediction));
+  predicted.changes.each.push_back(tune::predicted_change(prediction));
   return predicted;
 }
 

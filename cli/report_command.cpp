@@ -5,11 +5,11 @@
 #include "cli/exit_code.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
-#include "cli/predicted_changes.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
 #include "cli/step_choice.h"
 #include "cli/whole_run.h"
+#include "core/tune/predicted_changes.h"
 #include "profiler/analyze/rank_records.h"
 #include "profiler/report/chrome_trace.h"
 #include "profiler/report/comparison_report.h"
@@ -80,7 +80,7 @@ Status write_report(const ReportArguments& arguments) {
   ASSIGN_OR_RETURN(WholeRun run, WholeRun::open(arguments.database));
   report::Predict predicts;
   if (arguments.predict) {
-    predicts = [&] { return predict(run.own_database()); };
+    predicts = [&] { return tune::predict(run.own_database()); };
   }
   ASSIGN_OR_RETURN(const std::string page, report::html_report(run.reader(), predicts));
   return write_page(file, page, arguments);

@@ -13,12 +13,12 @@
 #include "cli/exit_code.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
-#include "cli/predicted_changes.h"
 #include "cli/ranks_text.h"
 #include "cli/run_argument.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
+#include "core/tune/predicted_changes.h"
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/advice.h"
 #include "profiler/analyze/answers.h"
@@ -606,7 +606,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
       exit_code = report_error(wrong_database(shown.error()));
       return;
     }
-    if (arguments->predict) shown->predicted = predict(arguments->databases.front());
+    if (arguments->predict) shown->predicted = tune::predict(arguments->databases.front());
     if (arguments->json) {
       print_json(*shown);
     } else {

@@ -6,7 +6,6 @@
 #include "base/setting_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/like_run.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
@@ -20,6 +19,7 @@
 #include "core/platform/platform_text.h"
 #include "core/simulate/batch_order.h"
 #include "core/simulate/rank_part.h"
+#include "core/tune/like_run.h"
 #include "core/tune/recorded_run.h"
 #include "storage/rundb/reader.h"
 
@@ -61,12 +61,18 @@ Result<std::int64_t> rank_count_of(const std::string& text) {
                     text, platform::kRanksMax);
 }
 
+Result<settings::RunConfig> like_recorded(const SimulateArguments& arguments) {
+  auto config = tune::config_like(arguments.like, arguments.overrides);
+  if (!config.ok()) return wrong_database(config.error());
+  return config;
+}
+
 // What --set and --platform-set say, and what a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(
       settings::RunConfig config,
       !arguments.like.empty()
-          ? config_like(arguments.like, arguments.overrides)
+          ? like_recorded(arguments)
           : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
   ASSIGN_OR_RETURN(config.batch.rank_count, rank_count_of(arguments.ranks));
   const bool is_mesh = arguments.ranks.find('x') != std::string::npos;

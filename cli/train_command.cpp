@@ -14,7 +14,6 @@
 #include "cli/exit_code.h"
 #include "cli/gpu_recording.h"
 #include "cli/interrupt.h"
-#include "cli/like_run.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/program.h"
@@ -32,6 +31,7 @@
 #include "core/train/live_control.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
+#include "core/tune/like_run.h"
 #include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"
 
@@ -75,15 +75,16 @@ std::vector<std::string> sharding_settings(const std::string& sharding) {
 
 // A run like another writes beside it, where nothing else is said.
 Status choose_output(TrainArguments& arguments) {
-  if (arguments.like.empty() || says_output(arguments.overrides)) return ok_status();
+  if (arguments.like.empty() || tune::says_output(arguments.overrides)) return ok_status();
   if (arguments.resume) {
     return make_error(ErrorCode::config,
                       "--like {} --resume: which run goes on? Name its folder with --set "
                       "output=FOLDER, or its run file in place of --like",
                       arguments.like);
   }
-  ASSIGN_OR_RETURN(const std::string output, output_beside(arguments.like));
-  if (!output.empty()) arguments.overrides.push_back("output=" + output);
+  const Result<std::string> output = tune::output_beside(arguments.like);
+  if (!output.ok()) return wrong_database(output.error());
+  if (!output->empty()) arguments.overrides.push_back("output=" + *output);
   return ok_status();
 }
 
@@ -97,7 +98,11 @@ Result<settings::RunConfig> config_of(TrainArguments& arguments) {
     }
   }
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
-  if (!arguments.like.empty()) return config_like(arguments.like, overrides);
+  if (!arguments.like.empty()) {
+    auto config = tune::config_like(arguments.like, overrides);
+    if (!config.ok()) return wrong_database(config.error());
+    return config;
+  }
   return settings::load_run_config(arguments.run_path, overrides);
 }
 
@@ -152,7 +157,7 @@ class TrainCommand {
   // Gives the exit code.
   int run() {
     // The ranks' patience is a setting, but what is wrong with settings is said as a rank.
-    const bool is_chosen = !arguments_.like.empty() && !says_output(arguments_.overrides);
+    const bool is_chosen = !arguments_.like.empty() && !tune::says_output(arguments_.overrides);
     Result<settings::RunConfig> config = config_of(arguments_);
     if (config.ok()) config_ = *std::move(config);
     if (is_chosen) {

@@ -35,6 +35,8 @@ PROGRAM_LIMIT_S = 1800
 SCRIPT_LIMIT_S = 1800
 PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machine
 MEMORY_FOLDER_BYTES = 4 << 30
+# They read and write as drives are read and written, past the page cache: memory has other rules.
+ON_DISK = ("hls_sim_device_test", "hls_host_device_test")
 JOBS = os.cpu_count() or 1
 SCRIPT_JOBS = JOBS + 1  # they wait for drives, clocks and other programs now and then
 SLOWEST_SHOWN = 10
@@ -397,14 +399,16 @@ def run_programs(suite, preset, wanted, prefix, env=None, arguments=()):
     label = "" if preset == "release" else f" ({preset})"
     env = dict(env or os.environ)
     in_memory = None if "SLUICE_TEST_ALL" in os.environ else folder_in_memory()
-    if in_memory:
-        env["TMPDIR"] = in_memory
+
+    def environment_of(name):
+        return {**env, "TMPDIR": in_memory} if in_memory and name not in ON_DISK else env
+
     programs = [(n, p) for n, p in test_programs(preset) if wanted(n)]
     programs.sort(key=lambda program: (program[0] not in BEGIN_FIRST,
                                        -suite.times.expected("program", program[0] + label)))
     with concurrent.futures.ThreadPoolExecutor(max_workers=JOBS) as pool:
         running = [
-            pool.submit(run_program, name, path, label, prefix, env, arguments)
+            pool.submit(run_program, name, path, label, prefix, environment_of(name), arguments)
             for name, path in programs
         ]
         for done in concurrent.futures.as_completed(running):

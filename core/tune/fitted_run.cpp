@@ -4,8 +4,9 @@
 
 namespace sluice::tune {
 
-Result<FittedRun> fitted_to(RecordedRun run) {
-  ASSIGN_OR_RETURN(PlatformFit fit, fit_platform(run.config, run.shape, run.platform, run.steps));
+Result<FittedRun> fitted_to(RecordedRun run, const Stops& stops) {
+  ASSIGN_OR_RETURN(PlatformFit fit,
+                   fit_platform(run.config, run.shape, run.platform, run.steps, stops));
   return FittedRun{std::move(run), std::move(fit)};
 }
 

@@ -18,7 +18,7 @@ struct FittedRun {
 };
 
 // Errors: those of fit_platform().
-Result<FittedRun> fitted_to(RecordedRun run);
+Result<FittedRun> fitted_to(RecordedRun run, const Stops& stops = {});
 
 // The run with `overrides` over its settings, on the fitted platform. Errors: those of
 // recorded_config() and plan_run().

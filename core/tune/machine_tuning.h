@@ -39,6 +39,7 @@ struct TuneChoice {
   // Told before each simulation: the share of the machines that are tuned (0 where there is one),
   // and how many settings were simulated for this one. May be empty.
   std::function<void(double, int)> on_try = {};
+  Stops stops = {};  // then the tuning ends with ErrorCode::cancelled
 
   bool is_held(const std::string& key) const;
 };

@@ -89,12 +89,13 @@ PhaseFit phase_fit(const std::vector<double>& recorded, double before, double af
 class Fit {
  public:
   Fit(const settings::RunConfig& config, const model::ModelShape& shape,
-      const platform::Platform& platform, RecordedSteps recorded)
+      const platform::Platform& platform, RecordedSteps recorded, const Stops& stops)
       : config_(config),
         shape_(shape),
         file_(platform),
         platform_(platform),
-        all_(std::move(recorded)) {
+        all_(std::move(recorded)),
+        stops_(stops) {
     keep_those_of_steps(all_);
     recorded_ = middle_half(all_);
   }
@@ -120,6 +121,7 @@ class Fit {
 
  private:
   Result<plan::RunPlan> plan_on(const platform::Platform& platform) const {
+    RETURN_IF_ERROR(check_stops(stops_));
     return plan::plan_run(config_, shape_, platform);
   }
 
@@ -335,14 +337,16 @@ class Fit {
   platform::Platform platform_;
   RecordedSteps all_;
   RecordedSteps recorded_;  // of them, those that are fitted to
+  const Stops& stops_;
   std::set<RateName> fitted_;
 };
 
 }  // namespace
 
 Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model::ModelShape& shape,
-                                 const platform::Platform& platform, RecordedSteps recorded) {
-  return Fit(config, shape, platform, std::move(recorded)).fit();
+                                 const platform::Platform& platform, RecordedSteps recorded,
+                                 const Stops& stops) {
+  return Fit(config, shape, platform, std::move(recorded), stops).fit();
 }
 
 }  // namespace sluice::tune

@@ -39,6 +39,7 @@
 
 #include "core/plan/run_plan.h"
 #include "core/tune/recorded_steps.h"
+#include "core/tune/stops.h"
 
 namespace sluice::tune {
 
@@ -73,8 +74,9 @@ struct PlatformFit {
 
 // `config` is that of the recorded steps, `platform` has at least as many devices as it asks for.
 // Errors: those of plan_run() and simulate_step(); ErrorCode::config if `recorded` has no steps or
-// no operations.
+// no operations; those of `stops`.
 Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model::ModelShape& shape,
-                                 const platform::Platform& platform, RecordedSteps recorded);
+                                 const platform::Platform& platform, RecordedSteps recorded,
+                                 const Stops& stops = {});
 
 }  // namespace sluice::tune

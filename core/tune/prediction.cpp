@@ -38,10 +38,11 @@ Status check_predictable(const std::vector<std::string>& settings) {
   return ok_status();
 }
 
-Result<Predictor> Predictor::open(const std::string& database) {
+Result<Predictor> Predictor::open(const std::string& database, Stops stops) {
   Predictor predictor;
+  predictor.stops_ = std::move(stops);
   ASSIGN_OR_RETURN(RecordedRun run, open_recorded_run({database, "", ""}));
-  ASSIGN_OR_RETURN(predictor.fitted_, fitted_to(std::move(run)));
+  ASSIGN_OR_RETURN(predictor.fitted_, fitted_to(std::move(run), predictor.stops_));
   ASSIGN_OR_RETURN(predictor.simulated_seconds_, predictor.seconds_with({}));
   return predictor;
 }
@@ -51,6 +52,7 @@ std::string Predictor::value_now(const std::string& setting) const {
 }
 
 Result<double> Predictor::seconds_with(const std::vector<std::string>& settings) const {
+  RETURN_IF_ERROR(check_stops(stops_));
   ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_with(fitted_, settings, kOption));
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate::simulate_step(plan));
   return step.total_seconds;
@@ -93,6 +95,7 @@ Result<Predictions> Predictor::all() const {
   }
   std::ranges::stable_sort(all.each, {}, &Prediction::change);
   all.together = best_together(plan);
+  RETURN_IF_ERROR(check_stops(stops_));
   return all;
 }
 
@@ -116,9 +119,11 @@ std::optional<Prediction> Predictor::best_together(const plan::RunPlan& plan) co
   std::vector<TuneKnob> knobs = tune_knobs(plan.config);
   std::erase_if(knobs, [](const TuneKnob& knob) { return knob.key == "subgroup_elements"; });
   if (const auto device_map = device_map_knob(plan.platform)) knobs.push_back(*device_map);
-  const auto tuned = tune_simulated(knobs, plan.config, [this](const TuneSettings& tried) {
-    return plan_with(fitted_, texts_of(tried), kOption);
-  });
+  const auto tuned = tune_simulated(knobs, plan.config,
+                                    [this](const TuneSettings& tried) -> Result<plan::RunPlan> {
+                                      RETURN_IF_ERROR(check_stops(stops_));
+                                      return plan_with(fitted_, texts_of(tried), kOption);
+                                    });
   if (!tuned.ok()) return std::nullopt;
   std::vector<std::string> settings;
   for (const TuneChange& change : tuned->changes) {

@@ -33,8 +33,9 @@ struct Predictions {
 // A run and its machine as fitted to it, on which settings are tried.
 class Predictor {
  public:
-  // Errors: those of open_recorded_run() and fit_platform(), such as too few steps.
-  static Result<Predictor> open(const std::string& database);
+  // `stops` is kept. Errors: those of open_recorded_run() and fit_platform(), such as too few
+  // steps; once it stops, ErrorCode::cancelled of this and of all predictions.
+  static Result<Predictor> open(const std::string& database, Stops stops = {});
 
   const std::string& run_name() const { return fitted_.run.name; }
   // Seconds of a step, by the recording's clock: the recorded median, and what simulation makes of
@@ -63,6 +64,7 @@ class Predictor {
   bool needs_new_run(const std::string& key) const;
 
   FittedRun fitted_;
+  Stops stops_;
   double simulated_seconds_ = 0;  // of the modelled machine
 };
 

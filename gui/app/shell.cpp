@@ -50,8 +50,7 @@ void Shell::open_database(const Opened& opened) {
   const std::string& own = session_.pieces.own_database();
   session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(own),
                                                         ControlOptions{.wake = Window::wake});
-  session_.turning.advisor =
-      std::make_unique<Advisor>(own, AdvisorOptions{.program = program_, .wake = Window::wake});
+  session_.turning.advisor = std::make_unique<Advisor>(own, Window::wake);
   // Several databases that are no folder's have no one name that opens them again.
   if (opened.ranks == nullptr || !opened.ranks->folder.empty())
     settings_->note_opened(session_.pieces.place());

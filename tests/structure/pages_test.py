@@ -90,8 +90,8 @@ def library_table_problems(text):
 
 
 # Who contributes items to a run's memory plan.
-MEMORY_ITEMS = ("core/model/gpt2/gpt2_factory.cpp", "core/offload/offload_memory.cpp",
-                "core/plan/memory_plan.cpp")
+MEMORY_ITEMS = ("core/model/compute_memory.cpp", "core/model/gpt2/gpt2_factory.cpp",
+                "core/offload/offload_memory.cpp", "core/plan/memory_plan.cpp")
 
 
 def memory_table_problems(text):

@@ -1,4 +1,4 @@
-#include "cli/like_run.h"
+#include "core/tune/like_run.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,9 @@
 #include <map>
 
 #include "base/free_path.h"
-#include "cli/exit_code.h"
 #include "storage/rundb/reader.h"
 
-namespace sluice::cli {
+namespace sluice::tune {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,7 +66,7 @@ bool says_output(const std::vector<std::string>& overrides) {
 
 Result<std::string> output_beside(const std::string& database) {
   auto reader = rundb::Reader::open(database);
-  if (!reader.ok()) return wrong_database(reader.error());
+  if (!reader.ok()) return reader.error();
   ASSIGN_OR_RETURN(const auto values, recorded_values(**reader));
   const auto clock = values.find("clock");
   if (clock != values.end() && clock->second == "simulated") return std::string();
@@ -77,7 +76,7 @@ Result<std::string> output_beside(const std::string& database) {
 
 Result<std::vector<std::string>> settings_like(const std::string& database) {
   auto reader = rundb::Reader::open(database);
-  if (!reader.ok()) return wrong_database(reader.error());
+  if (!reader.ok()) return reader.error();
   ASSIGN_OR_RETURN(auto values, recorded_values(**reader));
   const fs::path folder = started_in(database, values["db"]);
   ASSIGN_OR_RETURN(const std::vector<rundb::KnobChangeRow> changes, (*reader)->knob_changes());
@@ -110,4 +109,4 @@ Result<settings::RunConfig> config_like(const std::string& database,
   return settings::parse_run_config("", database, settings);
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::tune

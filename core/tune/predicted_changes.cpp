@@ -1,11 +1,11 @@
-#include "cli/predicted_changes.h"
+#include "core/tune/predicted_changes.h"
 
 #include "base/setting_text.h"
 
-namespace sluice::cli {
+namespace sluice::tune {
 namespace {
 
-std::string why(const tune::Prediction& prediction) {
+std::string why(const Prediction& prediction) {
   const std::string& setting = prediction.settings.front();
   std::string words = analyze::why_words(setting, value_of(prediction.from.front()));
   if (prediction.rests_on_file) {
@@ -17,11 +17,11 @@ std::string why(const tune::Prediction& prediction) {
 
 }  // namespace
 
-std::string caution_of(const tune::Predictor& predictor) {
+std::string caution_of(const Predictor& predictor) {
   return fmt::format("{}", fmt::join(predictor.caveats(), " "));
 }
 
-analyze::PredictedChange predicted_change(const tune::Prediction& prediction) {
+analyze::PredictedChange predicted_change(const Prediction& prediction) {
   return {.settings = prediction.settings,
           .from = prediction.from,
           .seconds = prediction.seconds,
@@ -29,17 +29,17 @@ analyze::PredictedChange predicted_change(const tune::Prediction& prediction) {
           .needs_new_run = prediction.needs_new_run};
 }
 
-analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor) {
+analyze::PredictedChanges predicted_changes(const Predictor& predictor) {
   analyze::PredictedChanges changes;
   changes.fit_error = predictor.fit_error();
   changes.caution = caution_of(predictor);
-  const Result<tune::Predictions> all = predictor.all();
+  const Result<Predictions> all = predictor.all();
   if (!all.ok()) {
     changes.unavailable = all.error().message();
     return changes;
   }
   changes.simulated_count = all->simulated_count;
-  for (const tune::Prediction& prediction : all->each) {
+  for (const Prediction& prediction : all->each) {
     changes.each.push_back(predicted_change(prediction));
     changes.each.back().why = why(prediction);
   }
@@ -48,11 +48,11 @@ analyze::PredictedChanges predicted_changes(const tune::Predictor& predictor) {
 }
 
 analyze::PredictedChanges predict(const std::string& database) {
-  const Result<tune::Predictor> predictor = tune::Predictor::open(database);
+  const Result<Predictor> predictor = Predictor::open(database);
   if (predictor.ok()) return predicted_changes(*predictor);
   analyze::PredictedChanges none;
   none.unavailable = predictor.error().message();
   return none;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::tune

@@ -1,5 +1,6 @@
 #pragma once
-// The settings of a recorded run, for a new run like it (--like).
+// The settings of a recorded run, for a new run like it (`--like`), and its knobs as they were
+// last.
 //
 // Thread contract: free functions that read a run database.
 
@@ -9,7 +10,7 @@
 #include "base/status.h"
 #include "core/settings/run_config.h"
 
-namespace sluice::cli {
+namespace sluice::tune {
 
 // "key=value" of every setting that the record names, knobs as they were last; without those that
 // say where a run writes (output, state_dir, db). Files that the run named relative to the folder
@@ -28,4 +29,4 @@ bool says_output(const std::vector<std::string>& overrides);
 Result<settings::RunConfig> config_like(const std::string& database,
                                         const std::vector<std::string>& overrides);
 
-}  // namespace sluice::cli
+}  // namespace sluice::tune
