@@ -50,8 +50,13 @@ TEST_CASE("suggestions, a proposal and the knobs of a run come by name") {
   const auto suggested = answer_to(advisor, Question::suggest, suggest);
   CHECK(suggested->problem.empty());
   CHECK(suggested->predicted.each.size() > 3);
-  CHECK(suggested->predicted.each.front().settings == std::vector<std::string>{"pipeline=nbuffer"});
-  CHECK_FALSE(suggested->predicted.each.front().why.empty());
+  const std::vector<std::string> nbuffer = {"pipeline=nbuffer"};
+  const auto found =
+      std::ranges::find(suggested->predicted.each, nbuffer, &analyze::PredictedChange::settings);
+  REQUIRE(found != suggested->predicted.each.end());
+  CHECK(found->from == std::vector<std::string>{"pipeline=serial"});
+  CHECK(found->change < 0);
+  CHECK_FALSE(found->why.empty());
   const auto proposed = answer_to(advisor, Question::tune, tune);
   CHECK(proposed->problem.empty());
   for (const analyze::PredictedChange& change : proposed->predicted.each) {
