@@ -3,6 +3,7 @@
 output and files that cannot be written, a state or a text that is taken away. Each ends with what
 it is meant to do, or with one sentence."""
 
+import contextlib
 import json
 import os
 import re
@@ -28,9 +29,20 @@ def in_its_third_step(run, state):
     run.wait_for(lambda: (committed_step(state) or 0) >= 2, "two steps")
 
 
+@contextlib.contextmanager
+def hang_up_is(handler):
+    """A child begins with this handler of SIGHUP: nohup has it ignored."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @test
 def a_terminal_that_closes_ends_a_run_after_its_step_however_often_it_says_so(place):
-    run = place.start("--json", "--steps", 100_000)
+    with hang_up_is(signal.SIG_DFL):  # also where nohup runs the tests
+        run = place.start("--json", "--steps", 100_000)
     in_its_third_step(run, place / "out/state")
     for number in (signal.SIGUSR1, signal.SIGUSR2):  # a batch system's word ahead of the end
         run.signal(number)
@@ -48,11 +60,8 @@ def a_terminal_that_closes_ends_a_run_after_its_step_however_often_it_says_so(pl
 
 @test
 def a_run_that_was_told_to_ignore_its_terminal_does_so(place):
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; a child inherits it
-    try:
+    with hang_up_is(signal.SIG_IGN):
         run = place.start("--steps", 100_000)
-    finally:
-        signal.signal(signal.SIGHUP, before)
     state = place / "out/state"
     in_its_third_step(run, state)
     run.signal(signal.SIGHUP)
