@@ -12,6 +12,7 @@
 
 #include "core/model/torch/attention.h"
 #include "core/model/torch/products.h"
+#include "core/model/widened_pieces.h"
 
 namespace sluice::model {
 namespace {
