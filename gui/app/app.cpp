@@ -73,7 +73,7 @@ class App {
         hooks_(hooks),
         window_(window),
         settings_file_(settings_file),
-        shell_(settings, options.sluice, options.gives_way) {
+        shell_(settings, options.sluice, options.answers, options.gives_way) {
     if (!options.theme.empty())
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();

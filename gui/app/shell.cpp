@@ -13,9 +13,10 @@
 
 namespace sluice::gui {
 
-Shell::Shell(Settings& settings, std::string program, bool gives_way)
+Shell::Shell(Settings& settings, std::string program, Answers answers, bool gives_way)
     : settings_(&settings),
       program_(program),
+      answers_(std::move(answers)),
       gives_way_(gives_way),
       views_(all_views(session_)),
       start_page_(settings, spare_time_, program),
@@ -50,7 +51,7 @@ void Shell::open_database(const Opened& opened) {
   const std::string& own = session_.pieces.own_database();
   session_.turning.link = std::make_unique<ControlLink>(control::socket_path_of(own),
                                                         ControlOptions{.wake = Window::wake});
-  session_.turning.advisor = std::make_unique<Advisor>(own, Window::wake);
+  session_.turning.advisor = std::make_unique<Advisor>(own, Window::wake, answers_);
   // Several databases that are no folder's have no one name that opens them again.
   if (opened.ranks == nullptr || !opened.ranks->folder.empty())
     settings_->note_opened(session_.pieces.place());

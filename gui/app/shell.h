@@ -31,7 +31,7 @@ class Shell {
  public:
   // `program`: the command `sluice`, which predicts; empty: as found (gui/data/child_process.h).
   // `gives_way`: to a live run that is open (gui/app/spare_time.h).
-  Shell(Settings& settings, std::string program, bool gives_way);
+  Shell(Settings& settings, std::string program, Answers answers, bool gives_way);
   ~Shell();
 
   void open_run(const std::string& path) { open_runs({path}); }
@@ -80,6 +80,7 @@ class Shell {
 
   Settings* settings_;
   std::string program_;
+  Answers answers_;
   bool gives_way_;
   std::unique_ptr<Opening> opening_;  // null: nothing is being looked for or merged
   Session session_;

@@ -19,8 +19,8 @@ constexpr int kAdvisorNiceness = 10;  // simulation gives way to the run and to 
 }  // namespace
 
 struct Advisor::Shared {
-  Shared(std::string path, std::function<void()> when_answered)
-      : database(std::move(path)), wake(std::move(when_answered)) {}
+  Shared(std::string path, std::function<void()> when_answered, Answers who_answers)
+      : database(std::move(path)), wake(std::move(when_answered)), answer(std::move(who_answers)) {}
 
   struct Asked {
     std::uint64_t number = 0;
@@ -34,6 +34,7 @@ struct Advisor::Shared {
 
   const std::string database;
   const std::function<void()> wake;
+  const Answers answer;
   std::atomic<bool> is_over = false;
   std::array<Published<Advice>, kQuestions> answers;
   Mutex mutex;
@@ -63,8 +64,7 @@ void Advisor::Shared::work() {
   ::setpriority(PRIO_PROCESS, 0, kAdvisorNiceness);  // of this thread alone, as Linux has it
   Asked taken;
   for (auto question = next(taken); question; question = next(taken)) {
-    Advice advice =
-        advice_on(database, *question, taken.settings, [this] { return is_over.load(); });
+    Advice advice = answer(database, *question, taken.settings, [this] { return is_over.load(); });
     if (is_over) return;
     advice.number = taken.number;
     advice.settings = taken.settings;
@@ -74,8 +74,8 @@ void Advisor::Shared::work() {
   }
 }
 
-Advisor::Advisor(const std::string& database, std::function<void()> wake)
-    : shared_(std::make_unique<Shared>(database, std::move(wake))) {
+Advisor::Advisor(const std::string& database, std::function<void()> wake, Answers answers)
+    : shared_(std::make_unique<Shared>(database, std::move(wake), std::move(answers))) {
   shared_->thread = std::thread([shared = shared_.get()] { shared->work(); });
 }
 

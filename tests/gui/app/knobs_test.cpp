@@ -12,28 +12,37 @@
 namespace sluice::gui {
 namespace {
 
-// Stands in for the program `sluice`: what it is asked is in FOLDER/asked.
-std::string predicting_script(const std::string& name) {
-  const std::string path = test_path(name);
-  std::ofstream(path)
-      << "#!/bin/sh\n"
-         "echo \"$@\" >> '" +
-             path +
-             ".asked'\n"
-             "if [ $1 = tune ]; then echo '{\"seconds\":{\"before\":2,\"after\":1},"
-             "\"changes\":[{\"key\":\"buffers\",\"from\":\"2\",\"to\":\"5\"},"
-             "{\"key\":\"subgroup_elements\",\"from\":\"1\",\"to\":\"2\"}]}'; exit; fi\n"
-             "echo '{\"fit_error\":0.03,\"simulated_count\":21,"
-             "\"predictions\":[{\"settings\":[\"buffers=4\"],"
-             "\"from\":[\"buffers=2\"],\"seconds\":0.09,\"change\":-0.14,"
-             "\"why\":\"reads wait for buffers\",\"needs_new_run\":false},"
-             "{\"settings\":[\"devices=5\"],\"from\":[\"devices=4\"],\"seconds\":0.1,"
-             "\"change\":-0.05,\"why\":\"less to move\",\"needs_new_run\":true}],"
-             "\"together\":{\"settings\":[\"buffers=5\",\"wire=native\"],"
-             "\"from\":[\"buffers=2\",\"wire=fp32\"],\"seconds\":0.08,\"change\":-0.25,"
-             "\"why\":\"\",\"needs_new_run\":false},\"unavailable\":\"\"}'\n";
-  fs::permissions(path, fs::perms::owner_all);
-  return path;
+// Stands in for the simulation.
+Advice made_advice(const std::string& /*database*/, Question question,
+                   const std::vector<std::string>& /*settings*/, const tune::Stops& /*stops*/) {
+  Advice advice;
+  advice.predicted.fit_error = 0.03;
+  advice.predicted.simulated_count = 21;
+  if (question == Question::tune) {
+    advice.predicted.each = {{.settings = {"buffers=5", "subgroup_elements=2"},
+                              .from = {"buffers=2", "subgroup_elements=1"},
+                              .seconds = 1,
+                              .change = -0.5,
+                              .why = ""}};
+    return advice;
+  }
+  advice.predicted.each = {{.settings = {"buffers=4"},
+                            .from = {"buffers=2"},
+                            .seconds = 0.09,
+                            .change = -0.14,
+                            .why = "reads wait for buffers"},
+                           {.settings = {"devices=5"},
+                            .from = {"devices=4"},
+                            .seconds = 0.1,
+                            .change = -0.05,
+                            .why = "less to move",
+                            .needs_new_run = true}};
+  advice.predicted.together = {.settings = {"buffers=5", "wire=native"},
+                               .from = {"buffers=2", "wire=fp32"},
+                               .seconds = 0.08,
+                               .change = -0.25,
+                               .why = ""};
+  return advice;
 }
 
 }  // namespace
@@ -125,8 +134,8 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
           "[long]") {
   if (!can_run()) return;
   AppOptions options = options_for("");
-  options.sluice = predicting_script("predicting");
-  const std::string problem = drive_live("advised", options, 4000, [&options](const Drive& d) {
+  options.answers = made_advice;
+  const std::string problem = drive_live("advised", options, 4000, [](const Drive& d) {
     Turning& turning = d.session().turning;
     IM_CHECK(d.comes_true([&] { return turning.advisor->advice(Question::suggest) != nullptr; }));
     d.session().foreground.bring("Overview");
@@ -157,9 +166,8 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
     IM_CHECK_STR_EQ(value_in_force(d, "buffers").c_str(), "4");
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_Backspace);
     IM_CHECK(turning.pending.empty());
-    std::stringstream asked;
-    asked << std::ifstream(options.sluice + ".asked").rdbuf();
-    IM_CHECK(asked.str().find("/run.db --json buffers=5") != std::string::npos);
+    const std::vector<std::string> asked = {"buffers=5"};
+    IM_CHECK(turning.advisor->advice(Question::what_if)->settings == asked);
   });
   CHECK(problem == "");
 }
