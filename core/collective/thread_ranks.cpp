@@ -22,7 +22,7 @@ struct Posted {
   std::size_t untaken_count = 0;     // senders whose part is not here yet
 };
 constexpr std::int64_t kTaken = -1;
-constexpr std::chrono::milliseconds kWait{1};
+constexpr std::chrono::microseconds kWait{250};
 
 struct WorldGroup {
   std::vector<int> ranks;

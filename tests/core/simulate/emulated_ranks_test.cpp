@@ -4,6 +4,7 @@
 
 #include "core/simulate/rank_part.h"
 #include "tests/core/train/shard_runs.h"
+#include "tests/sanitizer.h"
 
 using namespace sluice;
 
@@ -109,6 +110,7 @@ TEST_CASE("four ranks by the emulated clock take what one of them takes in simul
     const double emulated = shortest_step_seconds(files, way);
     CAPTURE(simulated, emulated);
     CHECK(emulated > 0.97 * simulated);
-    CHECK(emulated < 1.06 * simulated);
+    // A sanitizer makes this computer slower than the machine that it stands in for.
+    if (!kIsSanitized) CHECK(emulated < 1.06 * simulated);
   }
 }
