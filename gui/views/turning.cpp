@@ -201,8 +201,8 @@ void Turning::ask_what_if() {
 
 // A state that exists keeps its subgroups; a new run makes its own.
 void Turning::ask_for_proposal() {
-  ask(Question::tune, is_over_ ? std::vector<std::string>()
-                               : std::vector<std::string>{"subgroup_elements"});
+  ask(Question::tune,
+      is_over_ ? std::vector<std::string>() : std::vector<std::string>{"subgroup_elements"});
 }
 
 }  // namespace sluice::gui

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/model/torch/check.h"
 #include "core/model/head_chunk.h"
+#include "core/model/torch/check.h"
 #include "core/model/torch/products.h"
 
 namespace sluice::model {
