@@ -38,6 +38,12 @@ inline Error wrong_database(const Error& error) {
   return error.code() == ErrorCode::corrupt ? Error(ErrorCode::config, error.message()) : error;
 }
 
+template <typename T>
+Result<T> of_database(Result<T> result) {
+  if (!result.ok()) return wrong_database(result.error());
+  return result;
+}
+
 // Says the error on stderr and gives its exit code.
 inline int report_error(const Error& error) {
   flush_lines();

@@ -70,14 +70,14 @@ void print_knobs(const std::vector<control::Knob>& knobs) {
 
 // --recorded: of a run that is over, as they were last; a new run like it may have others.
 Result<int> list_recorded_knobs(const LiveArguments& arguments) {
-  const auto config = tune::config_like(arguments.database, {});
-  if (!config.ok()) return wrong_database(config.error());
-  const std::vector<control::Knob> knobs = settings::knobs(*config);
+  ASSIGN_OR_RETURN(const settings::RunConfig config,
+                   of_database(tune::config_like(arguments.database, {})));
+  const std::vector<control::Knob> knobs = settings::knobs(config);
   if (arguments.json) {
-    print_knobs_json(config->files.name, knobs);
+    print_knobs_json(config.files.name, knobs);
     return kDone;
   }
-  print("Knobs of {} as they were last:\n\n", config->files.name);
+  print("Knobs of {} as they were last:\n\n", config.files.name);
   print_knobs(knobs);
   return kDone;
 }

@@ -62,11 +62,7 @@ Result<Predicted> predict_run(const PredictArguments& arguments) {
     predicted.changes = tune::predicted_changes(*predictor);
     return predicted;
   }
-  predicted.changes.fit_error = predictor->fit_error();
-  predicted.changes.caution = tune::caution_of(*predictor);
-  predicted.changes.simulated_count = 1;
-  ASSIGN_OR_RETURN(const tune::Prediction prediction, predictor->with(arguments.settings));
-  predicted.changes.each.push_back(tune::predicted_change(prediction));
+  ASSIGN_OR_RETURN(predicted.changes, tune::predicted_together(*predictor, arguments.settings));
   return predicted;
 }
 

@@ -61,18 +61,12 @@ Result<std::int64_t> rank_count_of(const std::string& text) {
                     text, platform::kRanksMax);
 }
 
-Result<settings::RunConfig> like_recorded(const SimulateArguments& arguments) {
-  auto config = tune::config_like(arguments.like, arguments.overrides);
-  if (!config.ok()) return wrong_database(config.error());
-  return config;
-}
-
 // What --set and --platform-set say, and what a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(
       settings::RunConfig config,
       !arguments.like.empty()
-          ? like_recorded(arguments)
+          ? of_database(tune::config_like(arguments.like, arguments.overrides))
           : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
   ASSIGN_OR_RETURN(config.batch.rank_count, rank_count_of(arguments.ranks));
   const bool is_mesh = arguments.ranks.find('x') != std::string::npos;

@@ -82,9 +82,8 @@ Status choose_output(TrainArguments& arguments) {
                       "output=FOLDER, or its run file in place of --like",
                       arguments.like);
   }
-  const Result<std::string> output = tune::output_beside(arguments.like);
-  if (!output.ok()) return wrong_database(output.error());
-  if (!output->empty()) arguments.overrides.push_back("output=" + *output);
+  ASSIGN_OR_RETURN(const std::string output, of_database(tune::output_beside(arguments.like)));
+  if (!output.empty()) arguments.overrides.push_back("output=" + output);
   return ok_status();
 }
 
@@ -98,11 +97,7 @@ Result<settings::RunConfig> config_of(TrainArguments& arguments) {
     }
   }
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
-  if (!arguments.like.empty()) {
-    auto config = tune::config_like(arguments.like, overrides);
-    if (!config.ok()) return wrong_database(config.error());
-    return config;
-  }
+  if (!arguments.like.empty()) return of_database(tune::config_like(arguments.like, overrides));
   return settings::load_run_config(arguments.run_path, overrides);
 }
 

@@ -15,8 +15,6 @@ std::string why(const Prediction& prediction) {
   return words;
 }
 
-}  // namespace
-
 std::string caution_of(const Predictor& predictor) {
   return fmt::format("{}", fmt::join(predictor.caveats(), " "));
 }
@@ -28,6 +26,8 @@ analyze::PredictedChange predicted_change(const Prediction& prediction) {
           .change = prediction.change,
           .needs_new_run = prediction.needs_new_run};
 }
+
+}  // namespace
 
 analyze::PredictedChanges predicted_changes(const Predictor& predictor) {
   analyze::PredictedChanges changes;
@@ -44,6 +44,17 @@ analyze::PredictedChanges predicted_changes(const Predictor& predictor) {
     changes.each.back().why = why(prediction);
   }
   if (all->together) changes.together = predicted_change(*all->together);
+  return changes;
+}
+
+Result<analyze::PredictedChanges> predicted_together(const Predictor& predictor,
+                                                     const std::vector<std::string>& settings) {
+  ASSIGN_OR_RETURN(const Prediction prediction, predictor.with(settings));
+  analyze::PredictedChanges changes;
+  changes.fit_error = predictor.fit_error();
+  changes.caution = caution_of(predictor);
+  changes.simulated_count = 1;
+  changes.each.push_back(predicted_change(prediction));
   return changes;
 }
 

@@ -18,12 +18,12 @@ struct AppOptions {
   std::string theme;                   // "dark", "light"; empty: as last time
   double scale = 0;                    // 0: the display's
   WindowOptions window;
-  std::string screenshot;  // draw, save the picture there, and leave
-  std::string view;        // brought forward
-  std::string sluice;      // the program that trains; empty: beside this one, else in PATH
-  Answers answers = advice_on;
-  std::string settings_path;  // empty: settings_path(); "-": nothing is kept
-  bool gives_way = true;      // to a live run that is open (gui/app/spare_time.h)
+  std::string screenshot;       // draw, save the picture there, and leave
+  std::string view;             // brought forward
+  std::string sluice;           // the program that trains; empty: beside this one, else in PATH
+  Answers answers = advice_on;  // what a change should gain
+  std::string settings_path;    // empty: settings_path(); "-": nothing is kept
+  bool gives_way = true;        // to a live run that is open (gui/app/spare_time.h)
 };
 
 // For tests, which drive the program from within; the program itself has none.

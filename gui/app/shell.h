@@ -29,7 +29,8 @@ namespace sluice::gui {
 
 class Shell {
  public:
-  // `program`: the command `sluice`, which predicts; empty: as found (gui/data/child_process.h).
+  // `program`: the command `sluice`, which trains; empty: as found (gui/data/child_process.h).
+  // `answers`: what a change should gain (gui/data/advice.h).
   // `gives_way`: to a live run that is open (gui/app/spare_time.h).
   Shell(Settings& settings, std::string program, Answers answers, bool gives_way);
   ~Shell();

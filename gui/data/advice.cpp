@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/refusal.h"
 #include "core/tune/like_run.h"
 #include "core/tune/machine_tuning.h"
 #include "core/tune/predicted_changes.h"
@@ -9,24 +10,14 @@
 namespace sluice::gui {
 namespace {
 
-Result<analyze::PredictedChanges> what_if(const std::string& database,
-                                          const std::vector<std::string>& settings,
-                                          const tune::Stops& stops) {
+// Without settings, every change by itself.
+Result<analyze::PredictedChanges> prediction(const std::string& database,
+                                             const std::vector<std::string>& settings,
+                                             const tune::Stops& stops) {
   RETURN_IF_ERROR(tune::check_predictable(settings));
   ASSIGN_OR_RETURN(const tune::Predictor predictor, tune::Predictor::open(database, stops));
-  ASSIGN_OR_RETURN(const tune::Prediction prediction, predictor.with(settings));
-  analyze::PredictedChanges predicted;
-  predicted.fit_error = predictor.fit_error();
-  predicted.caution = tune::caution_of(predictor);
-  predicted.simulated_count = 1;
-  predicted.each.push_back(tune::predicted_change(prediction));
-  return predicted;
-}
-
-Result<analyze::PredictedChanges> suggestions(const std::string& database,
-                                              const tune::Stops& stops) {
-  ASSIGN_OR_RETURN(const tune::Predictor predictor, tune::Predictor::open(database, stops));
-  return tune::predicted_changes(predictor);
+  return settings.empty() ? tune::predicted_changes(predictor)
+                          : tune::predicted_together(predictor, settings);
 }
 
 Result<analyze::PredictedChanges> proposal(const std::string& database,
@@ -59,12 +50,9 @@ Result<Advice> answer(const std::string& database, Question question,
                       const std::vector<std::string>& settings, const tune::Stops& stops) {
   Advice advice;
   switch (question) {
-    case Question::suggest: {
-      ASSIGN_OR_RETURN(advice.predicted, suggestions(database, stops));
-      break;
-    }
+    case Question::suggest:
     case Question::what_if: {
-      ASSIGN_OR_RETURN(advice.predicted, what_if(database, settings, stops));
+      ASSIGN_OR_RETURN(advice.predicted, prediction(database, settings, stops));
       break;
     }
     case Question::tune: {
@@ -87,7 +75,8 @@ Result<Advice> answer(const std::string& database, Question question,
 
 Advice advice_on(const std::string& database, Question question,
                  const std::vector<std::string>& settings, const tune::Stops& stops) {
-  Result<Advice> found = answer(database, question, settings, stops);
+  Result<Advice> found =
+      at_refusal_border([&] { return answer(database, question, settings, stops); });
   if (found.ok()) return *std::move(found);
   Advice none;
   none.problem = found.error().message();

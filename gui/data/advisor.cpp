@@ -9,14 +9,10 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "gui/data/child_process.h"
 #include "gui/data/published.h"
 
 namespace sluice::gui {
-namespace {
-
-constexpr int kAdvisorNiceness = 10;  // simulation gives way to the run and to the window
-
-}  // namespace
 
 struct Advisor::Shared {
   Shared(std::string path, std::function<void()> when_answered, Answers who_answers)
@@ -61,7 +57,7 @@ std::optional<Question> Advisor::Shared::next(Asked& taken) {
 }
 
 void Advisor::Shared::work() {
-  ::setpriority(PRIO_PROCESS, 0, kAdvisorNiceness);  // of this thread alone, as Linux has it
+  ::setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread alone, as Linux has it
   Asked taken;
   for (auto question = next(taken); question; question = next(taken)) {
     Advice advice = answer(database, *question, taken.settings, [this] { return is_over.load(); });

@@ -21,8 +21,6 @@
 namespace sluice::gui {
 namespace {
 
-constexpr int kNiceness = 15;  // beside a training run, whose processors it shares
-
 class Pipe {
  public:
   Pipe() {

@@ -12,6 +12,9 @@
 
 namespace sluice::gui {
 
+// What works beside a training run, whose processors it shares, has this niceness.
+inline constexpr int kNiceness = 15;
+
 struct ChildOutput {
   int exit_code = 0;  // 128 + the signal, if one ended it
   std::string out;

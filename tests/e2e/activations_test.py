@@ -6,17 +6,10 @@ import os
 import signal
 import sys
 
-from sluice_run import database, main, require, require_equal, require_words, sluice, test
+from sluice_run import (DEEP_MODEL, database, main, require, require_equal, require_words, sluice,
+                        test)
 from volume import small_volume
 
-DEEP_MODEL = """\
-name = "deep"
-layers = 8
-hidden = 128
-heads = 4
-sequence = 128
-vocabulary = 256
-"""
 # What a block of DEEP_MODEL keeps, in 16 bits and rows of its width: its input, each LayerNorm's
 # two results, query-key-value, attention's result, the residual stream, the MLP before and after
 # gelu. Two numbers of each LayerNorm a row; in fp32, each head's sums of attention.

@@ -5,17 +5,9 @@
 import shlex
 import sys
 
-from sluice_run import (SAMPLES, database, main, require, require_equal, setting_arguments, sluice,
-                        test)
+from sluice_run import (DEEP_MODEL, SAMPLES, database, main, require, require_equal,
+                        setting_arguments, sluice, test)
 
-DEEP_MODEL = """\
-name = "deep"
-layers = 8
-hidden = 128
-heads = 4
-sequence = 128
-vocabulary = 256
-"""
 # Models whose steps the modelled machine sets the pace of, slow as it is made here.
 SLOW = {"clock": "emulated", "batch": 8, "sequence": 128, "subgroup_elements": 65536, "devices": 2,
         "platform": SAMPLES / "platforms/laptop.toml", "steps": 6, "time_scale": 40,

@@ -42,6 +42,15 @@ heads = 2
 sequence = 32
 vocabulary = 256
 """
+# Deep enough for what its layers keep to matter.
+DEEP_MODEL = """\
+name = "deep"
+layers = 8
+hidden = 128
+heads = 4
+sequence = 128
+vocabulary = 256
+"""
 # One compute thread: steps this small gain nothing from a second, and tests run side by side.
 NANO_RUN = """\
 [run]

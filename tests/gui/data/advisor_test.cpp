@@ -91,6 +91,13 @@ TEST_CASE("what cannot be answered says why") {
              Catch::Contains("/nowhere/run.db"));
 }
 
+TEST_CASE("memory that is refused is a problem of the question and not of the window") {
+  const tune::MadeRecording recording({});
+  const Advice advice =
+      advice_on(recording.path(), Question::suggest, {}, []() -> bool { throw std::bad_alloc(); });
+  CHECK_THAT(advice.problem, Catch::Contains("memory"));
+}
+
 TEST_CASE("a question that nobody waits for ends before its next simulated step") {
   const tune::MadeRecording recording({});
   int asked = 0;
