@@ -74,6 +74,7 @@ void Turning::take_suggestions() {
 void Turning::ask_for_advice(const Verdict& verdict, double now_seconds) {
   if (advisor == nullptr || !verdict.why_empty.empty()) return;
   if (awaits_steps_ || now_seconds - advised_at_ < kAdviceSeconds) return;
+  if (advisor->is_working(Question::suggest)) return;
   // The question is repeated when other knobs are in force, when there are twice as many steps, and
   // when there were too few for an answer.
   const std::size_t steps = verdict.analysis.step_count;
@@ -89,8 +90,7 @@ void Turning::ask_for_advice(const Verdict& verdict, double now_seconds) {
 
 void Turning::ask(Question question, std::vector<std::string> settings) {
   if (advisor == nullptr) return;
-  asked_at_change_[static_cast<std::size_t>(question)] = change_count_;
-  advisor->ask(question, std::move(settings));
+  asked_at_change_[advisor->ask(question, std::move(settings))] = change_count_;
 }
 
 std::shared_ptr<const Advice> Turning::advice(Question question) const {
@@ -98,8 +98,12 @@ std::shared_ptr<const Advice> Turning::advice(Question question) const {
 }
 
 bool Turning::is_outdated(Question question) const {
-  return advisor != nullptr && advisor->advice(question) != nullptr &&
-         asked_at_change_[static_cast<std::size_t>(question)] != change_count_;
+  const std::shared_ptr<const Advice> last =
+      advisor == nullptr ? nullptr : advisor->advice(question);
+  if (last == nullptr) return false;
+  // The answer's own question counts, and not one that was asked since.
+  const auto asked = asked_at_change_.find(last->number);
+  return asked == asked_at_change_.end() || asked->second != change_count_;
 }
 
 std::string Turning::why_not(const RunSnapshot& run) const {

@@ -6,6 +6,7 @@
 // Thread contract: the frame thread.
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -88,7 +89,8 @@ struct Turning {
   std::shared_ptr<const Advice> recorded_knobs_;  // with words and help, of a run that is over
   std::size_t change_count_ = 0;                  // of knobs, in the record so far
   bool awaits_steps_ = false;                     // with what was changed last
-  std::array<std::size_t, kQuestions> asked_at_change_{};  // when that was asked last
+  // How many changes there were when a question was asked, by its number.
+  std::map<std::uint64_t, std::size_t> asked_at_change_;
   std::size_t advised_steps_ = 0;  // recorded when the advisor was asked last; 0: never
   double advised_at_ = -1e9;
 

@@ -62,6 +62,7 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
     IM_CHECK(d.comes_true([&] { return turning.advice(Question::tune) != nullptr; }));
     IM_CHECK_STR_EQ(turning.advice(Question::tune)->problem.c_str(), "");
     d.picture_with_all("finished tune");
+    d.test->Yield(2);  // what is proposed has been chosen
     turning.discard();
     d.test->Yield(2);
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);

@@ -1,10 +1,10 @@
 // Knobs of a live run are turned in the window.
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
@@ -12,9 +12,12 @@
 namespace sluice::gui {
 namespace {
 
+std::atomic<bool> g_holds = false;  // answers
+
 // Stands in for the simulation.
 Advice made_advice(const std::string& /*database*/, Question question,
-                   const std::vector<std::string>& /*settings*/, const tune::Stops& /*stops*/) {
+                   const std::vector<std::string>& /*settings*/, const tune::Stops& stops) {
+  while (g_holds && !stops()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   Advice advice;
   advice.predicted.fit_error = 0.03;
   advice.predicted.simulated_count = 21;
@@ -168,6 +171,17 @@ TEST_CASE("what should help is predicted and applied, and a proposal goes into w
     IM_CHECK(turning.pending.empty());
     const std::vector<std::string> asked = {"buffers=5"};
     IM_CHECK(turning.advisor->advice(Question::what_if)->settings == asked);
+    // The answer from before a change is not shown for a question that was asked since.
+    turning.set_now({"buffers=3"});
+    IM_CHECK(d.comes_true([&] { return turning.is_outdated(Question::what_if); }));
+    g_holds = true;
+    turning.choose_all({"buffers=6"});
+    turning.ask_what_if();
+    d.test->Yield(4);
+    IM_CHECK(turning.advisor->is_working(Question::what_if));
+    IM_CHECK(turning.advice(Question::what_if) == nullptr);
+    g_holds = false;
+    IM_CHECK(d.comes_true([&] { return turning.advice(Question::what_if) != nullptr; }));
   });
   CHECK(problem == "");
 }
