@@ -17,7 +17,7 @@ constexpr int kBarWidth = 30;
 
 }  // namespace
 
-void Progress::on_step(const train::StepReport& report) {
+void Progress::on_step(const session::StepReport& report) {
   if (seen_count_ == 0) first_loss_ = report.loss;
   last_loss_ = report.loss;
   const double seconds = static_cast<double>(report.total_ns) / 1e9;
@@ -46,7 +46,7 @@ void Progress::on_work(const char* what, std::int64_t done, std::int64_t count) 
 }
 
 // As soon as it is lost, since a run with a loss scale goes on for a while.
-void Progress::tell_lost_loss(const train::StepReport& report) {
+void Progress::tell_lost_loss(const session::StepReport& report) {
   const bool was_finite = std::exchange(loss_is_finite_, std::isfinite(report.loss));
   if (loss_is_finite_ || !was_finite) return;
   finish();
@@ -55,7 +55,7 @@ void Progress::tell_lost_loss(const train::StepReport& report) {
                report.skipped ? "; its gradients were not applied" : "");
 }
 
-void Progress::draw(const train::StepReport& report) {
+void Progress::draw(const session::StepReport& report) {
   last_draw_ns_ = monotonic_now_ns();
   work_is_drawn_ = false;
   const double tokens_per_s = static_cast<double>(report.tokens) / step_seconds_;
@@ -78,7 +78,7 @@ void Progress::draw(const train::StepReport& report) {
   bar_is_drawn_ = true;
 }
 
-void Progress::on_validation(const train::ValidationReport& report) {
+void Progress::on_validation(const session::ValidationReport& report) {
   if (style_ == ProgressStyle::none) return;
   finish();
   std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token\n",
@@ -87,7 +87,7 @@ void Progress::on_validation(const train::ValidationReport& report) {
 
 void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
                                 std::span<const settings::KnobChange> changes,
-                                const train::AskedChange* asked) {
+                                const session::AskedChange* asked) {
   if (style_ == ProgressStyle::none || asked == nullptr) return;
   finish();
   std::string text = fmt::format("  step {}:", step);

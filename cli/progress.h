@@ -6,22 +6,22 @@
 
 #include <string>
 
-#include "core/train/train_observer.h"
+#include "core/session/run_observer.h"
 
 namespace sluice::cli {
 
 enum class ProgressStyle : std::uint8_t { bar, lines, none };
 
-class Progress final : public train::TrainObserver, public train::TrainRequests {
+class Progress final : public session::RunObserver, public session::RunRequests {
  public:
   explicit Progress(ProgressStyle style) : style_(style) {}
 
-  void on_step(const train::StepReport& report) override;
+  void on_step(const session::StepReport& report) override;
   void on_work(const char* what, std::int64_t done, std::int64_t count) override;
-  void on_validation(const train::ValidationReport& report) override;
+  void on_validation(const session::ValidationReport& report) override;
   // Those that somebody else asked for.
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-                        const train::AskedChange* asked) override;
+                        const session::AskedChange* asked) override;
   bool wants_stop() override;  // Ctrl-C
   void finish();               // leaves the bar's line
 
@@ -29,10 +29,10 @@ class Progress final : public train::TrainObserver, public train::TrainRequests 
   double last_loss() const { return last_loss_; }
 
  private:
-  void draw(const train::StepReport& report);
+  void draw(const session::StepReport& report);
   // Not more often than somebody reads it.
   bool is_due();
-  void tell_lost_loss(const train::StepReport& report);
+  void tell_lost_loss(const session::StepReport& report);
 
   ProgressStyle style_;
   TimeNs last_draw_ns_ = 0;

@@ -9,14 +9,14 @@
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
-#include "cli/run_facts.h"
-#include "cli/run_record.h"
 #include "cli/shard_report.h"
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
+#include "core/session/run_facts.h"
+#include "core/session/run_record.h"
 #include "core/simulate/batch_order.h"
 #include "core/simulate/rank_part.h"
 #include "core/tune/like_run.h"
@@ -172,21 +172,22 @@ Result<simulate::SimulatedStep> simulate_recorded(const SimulateArguments& argum
     ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                      rundb::Writer::create(database, rundb::IfExists::replace));
     const state::Layout layout(plan.geometry, plan.device_map);
-    collect::RunFacts facts = run_facts(plan, ModeClock::simulated, recorder, layout);
+    collect::RunFacts facts =
+        session::run_facts(plan, session::ModeClock::simulated, recorder, layout);
     RETURN_IF_ERROR(record_simulated_machine(arguments, facts));
     ASSIGN_OR_RETURN(collector,
                      collect::Collector::start(recorder, std::move(writer), std::move(facts),
                                                {.records_itself = false}));
-    collector->add(
-        rundb::ModeRow{0, 0,
-                       mode_line(plan.config, ModeClock::simulated,
-                                 {.devices = {}, .computes = {}, .ranks = simulated.mesh()})});
+    collector->add(rundb::ModeRow{
+        0, 0,
+        session::mode_line(plan.config, session::ModeClock::simulated,
+                           {.devices = {}, .computes = {}, .ranks = simulated.mesh()})});
     return ok_status();
   };
   recording.write_down = [&] { return collector->flush(); };
   Result<simulate::SimulatedStep> step = simulated.step(&recording);
   if (!collector) return step;
-  const Status judged = record_verdicts(*collector, database, 0);
+  const Status judged = session::record_verdicts(*collector, database, 0);
   const Status stopped = collector->stop();
   if (step.ok() && !stopped.ok()) return stopped.error();
   if (step.ok() && !judged.ok()) return judged.error();

@@ -12,7 +12,6 @@
 #include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/gpu_recording.h"
 #include "cli/interrupt.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
@@ -20,15 +19,14 @@
 #include "cli/progress.h"
 #include "cli/rank_run.h"
 #include "cli/run_argument.h"
-#include "cli/run_facts.h"
-#include "cli/run_record.h"
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/model_library.h"
 #include "core/plan/lr_schedule.h"
+#include "core/session/live_control.h"
+#include "core/session/run_recording.h"
 #include "core/train/clock_offset.h"
 #include "core/train/divergence.h"
-#include "core/train/live_control.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
 #include "core/tune/like_run.h"
@@ -37,11 +35,6 @@
 
 namespace sluice::cli {
 namespace {
-
-// How far the database is behind the run where a window or another program follows it, and where
-// nobody does: then it is what a crash loses, and the price of a commit is paid less often.
-constexpr std::chrono::milliseconds kFlushWatched{100};
-constexpr std::chrono::milliseconds kFlushUnwatched{250};
 
 struct TrainArguments {
   std::string run_path;  // empty: --like
@@ -102,9 +95,9 @@ Result<settings::RunConfig> config_of(TrainArguments& arguments) {
 }
 
 // "10:density=0.1" each. What they say is checked before the run begins.
-Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& arguments,
-                                                     settings::RunConfig config) {
-  std::vector<train::PlannedChange> changes;
+Result<std::vector<session::PlannedChange>> changes_of(const TrainArguments& arguments,
+                                                       settings::RunConfig config) {
+  std::vector<session::PlannedChange> changes;
   for (const std::string& text : arguments.changes) {
     const std::size_t colon = text.find(':');
     std::int64_t step = 0;
@@ -117,32 +110,12 @@ Result<std::vector<train::PlannedChange>> changes_of(const TrainArguments& argum
     }
     changes.push_back({step, {text.substr(colon + 1)}});
   }
-  std::ranges::stable_sort(changes, {}, &train::PlannedChange::step);
-  for (const train::PlannedChange& change : changes) {
+  std::ranges::stable_sort(changes, {}, &session::PlannedChange::step);
+  for (const session::PlannedChange& change : changes) {
     ASSIGN_OR_RETURN(
         config, settings::with_knobs(config, change.settings, fmt::format("--at {}", change.step)));
   }
   return changes;
-}
-
-Status make_folder_of(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (!error) return ok_status();
-  return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
-                    error.message());
-}
-
-// A new run gets a new database; a resumed one goes on with its own.
-Result<std::unique_ptr<rundb::Writer>> open_database(const std::string& path,
-                                                     train::StartFrom start,
-                                                     std::int64_t first_step) {
-  RETURN_IF_ERROR(make_folder_of(path));
-  if (start == train::StartFrom::last_commit && std::filesystem::exists(path)) {
-    return rundb::Writer::open_append(path, first_step);
-  }
-  return rundb::Writer::create(path, rundb::IfExists::replace);
 }
 
 class TrainCommand {
@@ -187,7 +160,7 @@ class TrainCommand {
     request.start = start();
     request.devices = devices_.get();
     request.ranks = ranks_->ranks();
-    request.recorder = config_.record == record::Level::off ? nullptr : &recorder_;
+    request.recorder = recording_->recorder();
     request.stops = [this] { return is_interrupted() || (live_ && live_->wants_stop()); };
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
@@ -203,16 +176,12 @@ class TrainCommand {
     }
     RETURN_IF_ERROR(ranks_->take_part(config_));
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
-    recorder_.set_level(config_.record);
-    if (config_.record != record::Level::off) {
-      RETURN_IF_ERROR(rundb::Writer::check_path(config_.files.database));
-    }
+    ASSIGN_OR_RETURN(recording_, session::RunRecording::prepare(config_));
     ASSIGN_OR_RETURN(const model::ModelLibrary* const models, model::load_model_library());
-    gpu_ = GpuRecording::start_if_asked(config_, recorder_);
     RETURN_IF_ERROR(open_devices());
     return models->factory(config_.resources.device, config_.resources.accelerator_memory_bytes,
                            static_cast<int>(config_.resources.threads),
-                           gpu_ ? gpu_->region() : model::LaunchRegion());
+                           recording_->launch_region());
   }
 
   // Hardware is opened here, since core knows none. With method=host, too: it may be turned to csd.
@@ -229,13 +198,13 @@ class TrainCommand {
   // Asked before the database is opened: a run that takes no step has nothing to record, and the
   // record of the steps before stays as it is.
   bool is_done_already() const {
-    return start() == train::StartFrom::last_commit &&
-           run_->store().committed().position.step >= config_.schedule.steps;
+    return start() == session::StartFrom::last_commit &&
+           store().committed().position.step >= config_.schedule.steps;
   }
 
   Status report_nothing_to_do() {
     train::TrainReport report;
-    report.first_step = report.last_step = run_->store().committed().position.step;
+    report.first_step = report.last_step = store().committed().position.step;
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(report));
       if (is_told()) print_lines(json_ + "\n");
@@ -251,17 +220,41 @@ class TrainCommand {
   }
 
   Status open_record() {
-    if (config_.record != record::Level::off) RETURN_IF_ERROR(open_recording());
+    session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
+    RETURN_IF_ERROR(add_facts(facts.meta));
+    const Status opened = recording_->open(run_->session(), facts);
+    if (!opened.ok()) return wrong_database(opened.error());
+    RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::begin));
     return listen();
+  }
+
+  // What the record says of the accelerator and of the ranks.
+  Status add_facts(std::vector<rundb::MetaRow>& meta) {
+    if (recording_->recorder() == nullptr) return ok_status();
+    if (const model::ComputeDevice* device = run_->built().device.get(); device != nullptr) {
+      meta.push_back({"accelerator", device->description()});
+      meta.push_back({"accelerator_memory_cap", fmt::format("{}", device->memory_use().cap_bytes)});
+    }
+    train::Ranks* const ranks = ranks_->ranks();
+    if (ranks == nullptr) return ok_status();
+    meta.push_back({"rank", fmt::format("{}", ranks->rank())});
+    meta.push_back({"ranks", fmt::format("{}", ranks->count())});
+    const shard::RankShare& share = run_->plan().share;
+    if (share.is_sharded()) {
+      meta.push_back({"sharding", shard::triple_text(share.triple)});
+      meta.push_back({"share", state::share_text(share.share)});
+    }
+    ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
+    meta.push_back({"run_id", std::move(run_id)});
+    return ok_status();
   }
 
   // The control socket is optional: without it, warn and train.
   Status listen() {
     if (!is_told()) return ok_status();
-    RETURN_IF_ERROR(make_folder_of(config_.files.database));
-    auto live = train::LiveControl::start(*run_, [collector = collector_.get()](bool watched) {
-      if (collector) collector->set_flush_interval(watched ? kFlushWatched : kFlushUnwatched);
-    });
+    RETURN_IF_ERROR(session::make_folder_of(config_.files.database));
+    auto live = session::LiveControl::start(
+        *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
     if (live.ok()) {
       live_ = *std::move(live);
     } else {
@@ -271,56 +264,13 @@ class TrainCommand {
     return ok_status();
   }
 
-  Status open_recording() {
-    first_step_ = run_->store().committed().position.step;
-    const std::string& database = config_.files.database;
-    std::vector<rundb::KnobChangeRow> changes;
-    if (start() == train::StartFrom::last_commit) {
-      const TimeNs now_ns = run_->runtime().now_ns();
-      changes = changes_of_resume(database, config_, first_step_, now_ns);
-      add_recipe_changes(run_->recipe_changes(), first_step_, now_ns, changes);
-    }
-    auto opened = open_database(database, start(), first_step_);
-    if (!opened.ok()) return wrong_database(opened.error());
-    std::unique_ptr<rundb::Writer> writer = *std::move(opened);
-    writer->set_retention({config_.record_steps, config_.record_size_bytes});
-    collect::RunFacts facts =
-        run_facts(run_->plan(), ModeClock::of_settings, recorder_, run_->store().layout());
-    const plan::MemoryPlan& memory = run_->memory_plan();
-    facts.meta.push_back({"host_memory_cap", fmt::format("{}", memory.cap_bytes)});
-    facts.meta.push_back({"host_memory_limit",
-                          fmt::format("{} ({})", format_bytes(memory.cap_bytes), memory.cap_what)});
-    if (const model::ComputeDevice* device = run_->built().device.get(); device != nullptr) {
-      facts.meta.push_back({"accelerator", device->description()});
-      facts.meta.push_back(
-          {"accelerator_memory_cap", fmt::format("{}", device->memory_use().cap_bytes)});
-    }
-    if (train::Ranks* ranks = ranks_->ranks(); ranks != nullptr) {
-      facts.meta.push_back({"rank", fmt::format("{}", ranks->rank())});
-      facts.meta.push_back({"ranks", fmt::format("{}", ranks->count())});
-      const shard::RankShare& share = run_->plan().share;
-      if (share.is_sharded()) {
-        facts.meta.push_back({"sharding", shard::triple_text(share.triple)});
-        facts.meta.push_back({"share", state::share_text(share.share)});
-      }
-      ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
-      facts.meta.push_back({"run_id", std::move(run_id)});
-    }
-    add_resume_knobs(changes, facts.knobs);
-    ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), facts,
-                                                           {.flush_interval = kFlushUnwatched}));
-    if (gpu_) collector_->attach(gpu_->side());
-    collector_->add(changes);
-    collector_->add(mode_row(*run_, first_step_, run_->runtime().now_ns()));
-    return record_clock_offset(rundb::OffsetAt::begin);
-  }
-
   // All ranks record or none does, since they have the same settings.
   Status record_clock_offset(rundb::OffsetAt at) {
-    if (!collector_ || ranks_->ranks() == nullptr) return ok_status();
+    collect::Collector* const collector = recording_->collector();
+    if (collector == nullptr || ranks_->ranks() == nullptr) return ok_status();
     ASSIGN_OR_RETURN(const train::ClockOffset offset,
                      train::measure_clock_offset(*ranks_->ranks(), monotonic_now_ns));
-    collector_->add(rundb::ClockOffsetRow{
+    collector->add(rundb::ClockOffsetRow{
         .at = at, .ts = offset.ts, .offset = offset.offset_ns, .bound = offset.bound_ns});
     return ok_status();
   }
@@ -331,19 +281,9 @@ class TrainCommand {
     Progress progress(arguments_.json || !is_told() ? ProgressStyle::none
                       : isatty(STDERR_FILENO) == 1  ? ProgressStyle::bar
                                                     : ProgressStyle::lines);
-    const TimeNs start_ns = run_->runtime().now_ns();
-    train::TrainHooks hooks{{&progress}, {&progress}};
-    std::optional<RunRecorder> recorder;
-    if (collector_) hooks.observers.push_back(&recorder.emplace(*run_, *collector_));
-    std::optional<LatenessRecorder> lateness;
-    if (collector_ && run_->emulated_clock() != nullptr) {
-      hooks.observers.push_back(
-          &lateness.emplace(*run_->emulated_clock(), *collector_, first_step_));
-    }
-    if (gpu_) {
-      gpu_->set_step(first_step_);
-      hooks.observers.push_back(gpu_.get());
-    }
+    const TimeNs start_ns = run_->now_ns();
+    session::RunHooks hooks{{&progress}, {&progress}};
+    recording_->add_observers(hooks);
     if (config_.offload.replan && is_told()) start_replanning(hooks);
     if (live_) {
       hooks.observers.push_back(live_.get());
@@ -357,10 +297,10 @@ class TrainCommand {
     }
     Result<train::TrainReport> report = train::train(*run_, hooks, changes_);
     progress.finish();
-    if (lateness) lateness->record();
+    recording_->record_rest();
     if (!report.ok()) return std::move(report).error();
-    RETURN_IF_ERROR(run_->store().check_files());  // what is said below is true
-    const TimeNs dur_ns = run_->runtime().now_ns() - start_ns;
+    RETURN_IF_ERROR(store().check_files());  // what is said below is true
+    const TimeNs dur_ns = run_->now_ns() - start_ns;
     RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::end));
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
@@ -383,20 +323,19 @@ class TrainCommand {
   }
 
   // It is told of operations as long as the run has any.
-  void start_replanning(train::TrainHooks& hooks) {
+  void start_replanning(session::RunHooks& hooks) {
     const auto run_now = [run = run_.get()] {
       tune::ReplanRequest now{.run = run->plan()};
       now.memory.computing = run->live_plan().model_memory;
       now.memory.devices_have_own = run->config().offload.backend == settings::Backend::xrt;
-      const plan::MemoryPlan& memory = run->memory_plan();
+      const plan::MemoryPlan& memory = run->session().memory().host;
       now.memory.host = {memory.cap_bytes, memory.cap_source, memory.cap_what};
       now.memory.is_here = true;
       return now;
     };
-    replanner_ =
-        std::make_unique<tune::Replanner>(run_->plan().geometry.device_count, run_now,
-                                          [run = run_.get()] { return run->runtime().now_ns(); });
-    run_->runtime().add_sink(&replanner_->sink());
+    replanner_ = std::make_unique<tune::Replanner>(run_->plan().geometry.device_count, run_now,
+                                                   [run = run_.get()] { return run->now_ns(); });
+    run_->session().runtime().add_sink(&replanner_->sink());
     hooks.observers.push_back(replanner_.get());
     hooks.requests.push_back(replanner_.get());
   }
@@ -410,38 +349,26 @@ class TrainCommand {
   // All ranks' state together.
   Result<std::string> state_digest() {
     if (ranks_->ranks() != nullptr) {
-      return train::digest_of_ranks(*ranks_->ranks(), run_->plan().share, run_->layout(),
-                                    run_->store());
+      return train::digest_of_ranks(*ranks_->ranks(), run_->plan().share, run_->plan().layout,
+                                    store());
     }
     ASSIGN_OR_RETURN(const state::StateDigest digest,
-                     state::digest_state(run_->store(), nullptr, nullptr));
+                     state::digest_state(store(), nullptr, nullptr));
     return digest.digest;
   }
 
   // The database is closed whatever became of the run; what the run says goes first.
   Status close_recording(Status trained) {
     if (live_) live_->close(trained.ok() ? "the run has ended" : trained.error().message());
-    if (gpu_) {
-      const Status stopped = gpu_->stop();
-      if (!stopped.ok()) log_warning("recording of the GPU: " + stopped.error().message());
-    }
-    if (collector_) {
-      // What a reader can compute as well is no reason to fail; stop() says what is wrong.
-      const Status judged = record_verdicts(*collector_, config_.files.database, first_step_);
-      const Status stopped = collector_->stop();
-      if (!stopped.ok()) log_warning("recording stopped: " + stopped.error().message());
-      if (stopped.ok() && !judged.ok()) {
-        log_warning("the database has no verdicts: " + judged.error().message());
-      }
-    }
+    recording_->close();
     if (!json_.empty() && is_told()) print_lines(json_ + "\n");
     return trained.ok() ? ok_status() : how_it_stopped(trained.error());
   }
 
   // With what there is to go on from, if that is still there.
   Status how_it_stopped(const Error& error) const {
-    if (!run_->store().check_files().ok()) return error.with_context("the run stopped");
-    if (run_->store().committed().subgroups.empty()) {
+    if (!store().check_files().ok()) return error.with_context("the run stopped");
+    if (store().committed().subgroups.empty()) {
       return error.with_context("nothing is committed yet; begin again, without --resume");
     }
     // A run that has diverged says itself whether a resume can help.
@@ -453,16 +380,17 @@ class TrainCommand {
 
   std::string header() const {
     return fmt::format(
-               "{}: {} parameters · {}\n{} {} in {}\n", run_->shape().name,
-               format_count(static_cast<double>(run_->layout().parameter_count)),
-               mode_line(config_, ModeClock::of_settings, hardware_of(*run_)),
+               "{}: {} parameters · {}\n{} {} in {}\n", run_->plan().shape.name,
+               format_count(static_cast<double>(run_->plan().layout.parameter_count)),
+               session::mode_line(config_, session::ModeClock::of_settings, run_->hardware()),
                arguments_.resume ? "Going on from" : "Writing",
                arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
                config_.files.state_directory) +
            next_rate_line() + resharded_line() + recipe_lines();
   }
 
-  std::int64_t committed_step() const { return run_->store().committed().position.step; }
+  state::StateStore& store() const { return run_->session().store(); }
+  std::int64_t committed_step() const { return store().committed().position.step; }
 
   // A schedule may go on otherwise than it was begun.
   std::string next_rate_line() const {
@@ -474,7 +402,7 @@ class TrainCommand {
   // What this resume learns with that the steps before did not.
   std::string recipe_lines() const {
     std::string lines;
-    for (const settings::KnobChange& change : run_->recipe_changes()) {
+    for (const settings::KnobChange& change : run_->session().state().recipe_changes()) {
       lines += fmt::format("{} was {}, is {} from step {} on\n", change.knob, change.from,
                            change.to, committed_step() + 1);
     }
@@ -542,23 +470,20 @@ class TrainCommand {
     flush_lines();
   }
 
-  train::StartFrom start() const {
-    return arguments_.resume ? train::StartFrom::last_commit : train::StartFrom::new_state;
+  session::StartFrom start() const {
+    return arguments_.resume ? session::StartFrom::last_commit : session::StartFrom::new_state;
   }
 
   TrainArguments arguments_;  // with the output that was chosen
   std::string beside_;        // what to say of that; "": it was said
   std::unique_ptr<RankRun> ranks_;
   settings::RunConfig config_;
-  std::vector<train::PlannedChange> changes_;
-  record::Recorder recorder_;
-  std::unique_ptr<GpuRecording> gpu_;            // null: none
+  std::vector<session::PlannedChange> changes_;
+  std::unique_ptr<session::RunRecording> recording_;
   std::unique_ptr<csd::DeviceFactory> devices_;  // null: emulated ones; outlives the run
   std::unique_ptr<tune::Replanner> replanner_;   // null: replan=false; outlives the run
   std::unique_ptr<train::TrainingRun> run_;
-  std::unique_ptr<collect::Collector> collector_;
-  std::unique_ptr<train::LiveControl> live_;
-  std::int64_t first_step_ = 0;  // of this recording
+  std::unique_ptr<session::LiveControl> live_;
   std::string json_;
 };
 

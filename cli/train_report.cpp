@@ -9,9 +9,9 @@
 #include "cli/output.h"
 #include "cli/paint.h"
 #include "cli/program.h"
-#include "cli/run_facts.h"
-#include "cli/run_record.h"
 #include "cli/terminal.h"
+#include "core/session/run_facts.h"
+#include "core/session/run_record.h"
 #include "core/settings/clipping.h"
 #include "profiler/analyze/phase.h"
 #include "storage/rundb/lateness.h"
@@ -46,11 +46,11 @@ std::string phases(const train::TrainReport& report) {
 
 std::string link_bytes(train::TrainingRun& run, const train::TrainReport& report) {
   const auto steps = static_cast<double>(report.losses.size());
-  const auto parameters = static_cast<double>(run.layout().parameter_count);
+  const auto parameters = static_cast<double>(run.plan().layout.parameter_count);
   std::string text = "Bytes a parameter and step:        read    write\n";
   double internal[2] = {0, 0};
   for (std::size_t i = 0; i < report.link_bytes.size(); ++i) {
-    const std::string& name = run.platform().links[i].name;
+    const std::string& name = run.plan().platform.links[i].name;
     const auto& bytes = report.link_bytes[i].size_bytes;
     if (name.ends_with(".internal")) {
       for (std::size_t d = 0; d < 2; ++d) internal[d] += static_cast<double>(bytes[d]);
@@ -79,7 +79,7 @@ std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
 }
 
 double needed_time_scale(const runtime::EmulatedClock& clock, double time_scale) {
-  return rundb::needed_time_scale(lateness_rows(clock.reports(), {}, 0), time_scale);
+  return rundb::needed_time_scale(session::lateness_rows(clock.reports(), {}, 0), time_scale);
 }
 
 std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
@@ -187,19 +187,20 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
                              : "",
       report.last_step, run.config().files.state_directory, skipped_text(report));
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
-  text +=
-      fmt::format("Mode: {}\n", mode_line(run.config(), ModeClock::of_settings, hardware_of(run)));
-  if (run.emulated_clock() != nullptr) {
-    text += emulation(*run.emulated_clock(), run.config().clock.time_scale);
+  text += fmt::format(
+      "Mode: {}\n",
+      session::mode_line(run.config(), session::ModeClock::of_settings, run.hardware()));
+  if (run.session().clock().emulated() != nullptr) {
+    text += emulation(*run.session().clock().emulated(), run.config().clock.time_scale);
   }
-  if (run.activations() != nullptr) {
-    text += activation_text(run.activations()->counts(),
+  if (run.step().activations() != nullptr) {
+    text += activation_text(run.step().activations()->counts(),
                             static_cast<std::int64_t>(report.losses.size()));
   }
   text += overlap_text(run, report);
   text += fmt::format("Memory: peak {} resident, {} planned.\n",
                       format_bytes(plan::peak_resident_memory_bytes()),
-                      format_bytes(run.memory_plan().total_bytes));
+                      format_bytes(run.session().memory().host.total_bytes));
   if (!report.left_out.empty()) {
     text += fmt::format("Left out, since the run was asked to stop: {}.\n",
                         fmt::join(report.left_out, ", "));
@@ -228,8 +229,8 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
                      {"backward", report.backward_seconds},
                      {"update", report.update_seconds},
                      {"total", report.total_seconds}};
-  if (run.activations() != nullptr) {
-    const activation::ActivationCarrier::Counts& counts = run.activations()->counts();
+  if (run.step().activations() != nullptr) {
+    const activation::ActivationCarrier::Counts& counts = run.step().activations()->counts();
     json["activations"] = {{"written_bytes", counts.written_bytes},
                            {"read_bytes", counts.read_bytes},
                            {"host_bytes", counts.host_bytes},
@@ -255,28 +256,28 @@ std::string train_report_json(train::TrainingRun& run, const train::TrainReport&
   }
   for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
     const runtime::LinkBytes& bytes = report.link_bytes[i];
-    json["bytes"][run.platform().links[i].name] = {
+    json["bytes"][run.plan().platform.links[i].name] = {
         {"read", bytes.size_bytes[0] / steps},
         {"write", bytes.size_bytes[1] / steps},
         {"read_padding", bytes.padding_bytes[0] / steps},
         {"write_padding", bytes.padding_bytes[1] / steps}};
   }
-  json["parameters"] = run.layout().parameter_count;
+  json["parameters"] = run.plan().layout.parameter_count;
   json["validation_loss"] =
       report.validation_loss ? nlohmann::ordered_json(*report.validation_loss) : nullptr;
   if (report.sample) json["sample"] = *report.sample;
   if (!report.left_out.empty()) json["left_out"] = report.left_out;
   json["host_memory_peak_bytes"] = plan::peak_resident_memory_bytes();
-  json["host_memory_plan_bytes"] = run.memory_plan().total_bytes;
+  json["host_memory_plan_bytes"] = run.session().memory().host.total_bytes;
   json["state_digest"] = digest;
   json["db"] = run.config().files.database;
   json["resume"] = going_on.command.empty() ? nullptr : nlohmann::ordered_json(going_on.command);
   if (!going_on.schedule.empty()) json["schedule"] = going_on.schedule;
   json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
   json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
-  json["mode"] = mode_line(run.config(), ModeClock::of_settings, hardware_of(run));
-  if (run.emulated_clock() != nullptr) {
-    const runtime::EmulatedClock& clock = *run.emulated_clock();
+  json["mode"] = session::mode_line(run.config(), session::ModeClock::of_settings, run.hardware());
+  if (run.session().clock().emulated() != nullptr) {
+    const runtime::EmulatedClock& clock = *run.session().clock().emulated();
     const runtime::EmulationReport all = clock.report();
     json["emulation"] = {
         {"operations", all.operation_count},

@@ -54,6 +54,8 @@ class Assembly {
   const UpdateSites& sites() const { return sites_; }
   Drives& drives() { return drives_; }
   const AssemblyPlan& plan() const { return plan_; }
+  // Between two steps; the other options stay as they are.
+  void set_prefetch(bool prefetch) { plan_.options.prefetch = prefetch; }
   // Host and device memory that transfers use, for registration with the I/O engine.
   std::vector<std::span<std::byte>> transfer_regions();
 

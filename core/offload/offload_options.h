@@ -66,6 +66,8 @@ struct OffloadOptions {
   std::int32_t bounce_count = 8;
   bool ranks_sum_squares = false;  // gradients are added up over ranks, each of which has a part
 
+  bool operator==(const OffloadOptions&) const = default;
+
   // Buffer sets a device.
   std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
   // Whether the step with this number (0 = the very first) ends with a commit.

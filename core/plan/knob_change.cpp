@@ -1,5 +1,7 @@
 #include "core/plan/knob_change.h"
 
+#include <tuple>
+
 #include "core/plan/drive_room.h"
 
 namespace sluice::plan {
@@ -30,6 +32,24 @@ Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig&
   }
   RETURN_IF_ERROR(check_drive_room(planned.run, live.state_files, &live.run));
   return planned;
+}
+
+bool moves_other_activations(const settings::RunConfig& from, const settings::RunConfig& to) {
+  const auto kept = [](const settings::ArithmeticConfig& config) {
+    return std::tuple(config.activations, config.activation_buffer_bytes,
+                      config.activation_host_bytes);
+  };
+  return kept(from.arithmetic) != kept(to.arithmetic);
+}
+
+bool needs_new_offload(const RunPlan& from, const RunPlan& to) {
+  offload::OffloadOptions with_prefetch_of_other = from.options;
+  with_prefetch_of_other.prefetch = to.options.prefetch;
+  const auto lanes = [](const RunPlan& plan) {
+    return std::tuple(plan.config.storage.io_bytes, plan.config.storage.queue_depth);
+  };
+  return with_prefetch_of_other != to.options || from.device_map != to.device_map ||
+         lanes(from) != lanes(to) || moves_other_activations(from.config, to.config);
 }
 
 }  // namespace sluice::plan

@@ -34,4 +34,9 @@ struct PlannedKnobs {
 // numbers.
 Result<PlannedKnobs> plan_knobs(const LivePlan& live, const settings::RunConfig& wanted);
 
+// Whether other layers' activations leave memory, or for another place.
+bool moves_other_activations(const settings::RunConfig& from, const settings::RunConfig& to);
+// False: the offload that a run has goes on with the new values (record, prefetch, replan).
+bool needs_new_offload(const RunPlan& from, const RunPlan& to);
+
 }  // namespace sluice::plan

@@ -228,7 +228,7 @@ enum class SettingType : std::uint8_t {
   layers
 };
 
-// What hangs on a setting, and so who is to have the same value (core/train/recipe.h).
+// What hangs on a setting, and so who is to have the same value (core/session/recipe.h).
 enum class Decides : std::uint8_t {
   origin,    // what a state is of: on all ranks, and on each resume
   numbers,   // what is learnt from there on: on all ranks; a resume with another one is recorded

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/activation/activation_carrier.h"
 #include "core/offload/assembly.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
@@ -16,6 +17,7 @@
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/usage.h"
+#include "core/train/shard_traffic.h"
 #include "core/train/training_step.h"
 
 namespace sluice::simulate {

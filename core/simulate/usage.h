@@ -10,6 +10,7 @@
 #include "core/offload/offload.h"
 #include "core/platform/platform.h"
 #include "core/runtime/operation.h"
+#include "core/runtime/runtime.h"
 #include "core/simulate/simulated_step.h"
 #include "core/train/training_step.h"
 

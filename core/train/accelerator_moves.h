@@ -11,7 +11,7 @@
 // Thread contract: the schedule's thread.
 
 #include "core/train/device_work.h"
-#include "core/train/training_step.h"
+#include "core/train/step_context.h"
 
 namespace sluice::train {
 

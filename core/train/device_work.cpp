@@ -1,5 +1,7 @@
 #include "core/train/device_work.h"
 
+#include "core/model/compute_device.h"
+
 namespace sluice::train {
 namespace {
 

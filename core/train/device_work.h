@@ -9,7 +9,7 @@
 #include "core/model/gradient_device.h"
 #include "core/model/trainable_model.h"
 #include "core/runtime/operation.h"
-#include "core/train/training_step.h"
+#include "core/train/step_context.h"
 
 namespace sluice::train {
 

@@ -83,7 +83,7 @@ std::string newest_snapshot_before(const std::string& output, std::int64_t steps
 SkippedSteps::SkippedSteps(const settings::RunConfig& config, std::int64_t first_step)
     : config_(config), applied_step_(first_step) {}
 
-void SkippedSteps::note(const StepReport& step) {
+void SkippedSteps::note(const session::StepReport& step) {
   loss_ = step.loss;
   loss_scale_ = step.loss_scale;
   if (!step.skipped) {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/status.h"
+#include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
-#include "core/train/train_observer.h"
 
 namespace sluice::train {
 
@@ -39,7 +39,7 @@ class SkippedSteps {
  public:
   SkippedSteps(const settings::RunConfig& config, std::int64_t first_step);
 
-  void note(const StepReport& step);
+  void note(const session::StepReport& step);
   std::int64_t count() const { return count_; }
   // As many in a row as end the run, and why; "": not so many.
   std::string why_over() const;

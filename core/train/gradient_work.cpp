@@ -1,5 +1,6 @@
 #include "core/train/gradient_work.h"
 
+#include "core/offload/offload.h"
 #include "core/runtime/kernel_cost.h"
 
 namespace sluice::train {

@@ -1,5 +1,11 @@
 #include "core/train/layer_traffic.h"
 
+#include "core/model/compute_device.h"
+#include "core/model/trainable_model.h"
+#include "core/offload/offload.h"
+#include "core/train/ranks.h"
+#include "core/train/shard_traffic.h"
+
 namespace sluice::train {
 
 using platform::Direction;

@@ -28,7 +28,7 @@ std::string_view take(std::string_view& row) {
   return text;
 }
 
-void add(std::string& row, const AskedChange& change) {
+void add(std::string& row, const session::AskedChange& change) {
   add(row, kChange);
   add(row, fmt::format("{}", change.id));
   add(row, change.who);
@@ -43,8 +43,8 @@ std::int64_t take_number(std::string_view& row) {
   return number;
 }
 
-AskedChange take_change(std::string_view& row) {
-  AskedChange change;
+session::AskedChange take_change(std::string_view& row) {
+  session::AskedChange change;
   change.id = take_number(row);
   change.who = take(row);
   for (std::int64_t left = take_number(row); left > 0; --left) {
@@ -57,10 +57,10 @@ AskedChange take_change(std::string_view& row) {
 
 bool RankRequests::wants_stop() {
   std::string mine;
-  for (TrainRequests* requests : inner_) {
+  for (session::RunRequests* requests : inner_) {
     if (requests->wants_stop()) add(mine, kStop);
     if (requests->wants_snapshot()) add(mine, kSnapshot);
-    for (const AskedChange& change : requests->take_changes()) add(mine, change);
+    for (const session::AskedChange& change : requests->take_changes()) add(mine, change);
   }
   const auto heard = ranks_.gather_text(mine, "what is asked of the run");
   if (!heard.ok()) return true;  // no step can follow; the communicator has the failure
@@ -77,6 +77,8 @@ bool RankRequests::wants_stop() {
   return stops;
 }
 
-std::vector<AskedChange> RankRequests::take_changes() { return std::exchange(changes_, {}); }
+std::vector<session::AskedChange> RankRequests::take_changes() {
+  return std::exchange(changes_, {});
+}
 
 }  // namespace sluice::train

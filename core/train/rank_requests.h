@@ -8,27 +8,29 @@
 
 #include <vector>
 
+#include "core/session/run_observer.h"
 #include "core/train/ranks.h"
-#include "core/train/train_observer.h"
 
 namespace sluice::train {
 
-class RankRequests final : public TrainObserver, public TrainRequests {
+class RankRequests final : public session::RunObserver, public session::RunRequests {
  public:
   // `inner`: this rank's own. All outlive it.
-  RankRequests(Ranks& ranks, std::vector<TrainRequests*> inner)
+  RankRequests(Ranks& ranks, std::vector<session::RunRequests*> inner)
       : ranks_(ranks), inner_(std::move(inner)) {}
 
   // Asked once a step on all ranks; tells the others and hears them.
   bool wants_stop() override;
-  std::vector<AskedChange> take_changes() override;
+  std::vector<session::AskedChange> take_changes() override;
   bool wants_snapshot() override { return wants_snapshot_; }
-  void on_snapshot(const Result<KeptSnapshot>& /*kept*/) override { wants_snapshot_ = false; }
+  void on_snapshot(const Result<session::KeptSnapshot>& /*kept*/) override {
+    wants_snapshot_ = false;
+  }
 
  private:
   Ranks& ranks_;
-  std::vector<TrainRequests*> inner_;
-  std::vector<AskedChange> changes_;
+  std::vector<session::RunRequests*> inner_;
+  std::vector<session::AskedChange> changes_;
   bool wants_snapshot_ = false;
 };
 

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
-#include "base/setting_text.h"
-#include "core/control/messages.h"
-#include "core/control/superseded.h"
 #include "core/plan/lr_schedule.h"
 #include "core/plan/model_options.h"
 #include "core/train/divergence.h"
+#include "core/train/training_step.h"
 
 namespace sluice::train {
 namespace {
@@ -23,12 +20,13 @@ constexpr std::int64_t kLossesAhead = 65'536;
 
 class Trainer {
  public:
-  Trainer(TrainingRun& run, const TrainHooks& hooks, std::span<const PlannedChange> changes)
+  Trainer(TrainingRun& run, const session::RunHooks& hooks,
+          std::span<const session::PlannedChange> changes)
       : run_(run),
         config_(run.config()),
         hooks_(hooks),
-        knobs_(config_, changes),
-        position_(run.store().committed().position),
+        knobs_(run, config_, hooks, changes),
+        position_(run.session().store().committed().position),
         skipped_(config_, position_.step),
         lr_schedule_(plan::lr_schedule_of(config_)) {}
 
@@ -37,27 +35,13 @@ class Trainer {
  private:
   Status keep_snapshot();
   Status change_knobs();
-  Status change_as_planned();
-  std::vector<AskedChange> take_asked();
-  Status change_as_asked(std::span<const AskedChange> asked);
-  Status change_as_far_as_possible(std::span<const AskedChange> asked);
-  struct Planned {
-    KnobSchedule::Wanted wanted;
-    plan::PlannedKnobs knobs;
-  };
-  Result<Planned> plan_together(std::span<const AskedChange> asked);
-  Status agreed(const Status& mine);
-  void refuse(const AskedChange& asked, const Error& why);
-  void refuse_what_waits();
-  Status put_in_force(const Planned& planned, std::span<const AskedChange> asked);
-  void tell_of(std::span<const settings::KnobChange> changes, std::span<const AskedChange> asked);
   Status take_step();
   StepPlan step_plan() const;
   Error given_up(const std::string& why, std::int64_t weights_step, double loss);
   Status set_batches();
   Result<double> mean_loss() const;
   void report_step(const StepPlan& plan, const StepOutcome& outcome, double loss);
-  void record_step(const StepReport& step, TimeNs start_ns);
+  void record_step(const session::StepReport& step, TimeNs start_ns);
   Status settle() { return finish_step(&TrainingRun::settle); }
   Status commit() { return finish_step(&TrainingRun::commit); }
   Status finish_step(Status (TrainingRun::*finish)());
@@ -71,11 +55,14 @@ class Trainer {
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
   void finish_report();
+  runtime::Runtime& runtime() { return run_.session().runtime(); }
+  runtime::ByteCounters& bytes() { return run_.session().clock().bytes(); }
+  runtime::RecordingSink* recording() { return run_.session().clock().recording(); }
 
   TrainingRun& run_;
   const settings::RunConfig& config_;
-  const TrainHooks& hooks_;
-  KnobSchedule knobs_;
+  const session::RunHooks& hooks_;
+  session::KnobChanges knobs_;
   state::TrainingPosition position_;
   SkippedSteps skipped_;
   plan::LrSchedule lr_schedule_;
@@ -88,7 +75,7 @@ Result<TrainReport> Trainer::train() {
   report_.first_step = position_.step;
   report_.losses.reserve(static_cast<std::size_t>(
       std::clamp<std::int64_t>(config_.schedule.steps - position_.step, 0, kLossesAhead)));
-  bytes_before_ = run_.bytes().links();
+  bytes_before_ = bytes().links();
   while (position_.step < config_.schedule.steps && !report_.stopped) {
     RETURN_IF_ERROR(keep_snapshot());
     RETURN_IF_ERROR(change_knobs());
@@ -99,7 +86,7 @@ Result<TrainReport> Trainer::train() {
     report_.stopped = !is_last && wants_stop();
   }
   RETURN_IF_ERROR(commit());
-  refuse_what_waits();
+  knobs_.refuse_the_rest(position_.step);
   RETURN_IF_ERROR(keep_snapshot());
   finish_report();
   RETURN_IF_ERROR(run_.keep_residual());
@@ -118,156 +105,27 @@ bool Trainer::wants_stop() {
 // A snapshot that cannot be kept is no reason to end the run.
 Status Trainer::keep_snapshot() {
   const bool is_wanted = std::ranges::any_of(
-      hooks_.requests, [](TrainRequests* requests) { return requests->wants_snapshot(); });
+      hooks_.requests, [](session::RunRequests* requests) { return requests->wants_snapshot(); });
   if (!is_wanted) return ok_status();
   RETURN_IF_ERROR(commit());
-  const Result<KeptSnapshot> kept = run_.save_snapshot();
-  for (TrainObserver* observer : hooks_.observers) observer->on_snapshot(kept);
+  const Result<session::KeptSnapshot> kept = run_.save_snapshot();
+  for (session::RunObserver* observer : hooks_.observers) observer->on_snapshot(kept);
   return ok_status();
 }
 
+// The bytes that cross for it are no step's.
 Status Trainer::change_knobs() {
-  RETURN_IF_ERROR(change_as_planned());
-  const std::vector<AskedChange> asked = take_asked();
-  return asked.empty() ? ok_status() : change_as_asked(asked);
-}
-
-// Each knob in one of them at most: of those that several turn the last one counts.
-std::vector<AskedChange> Trainer::take_asked() {
-  std::vector<AskedChange> asked;
-  for (TrainRequests* requests : hooks_.requests) {
-    for (AskedChange& later : requests->take_changes()) {
-      for (AskedChange& earlier : asked) {
-        AskedChange left = earlier;
-        control::drop_superseded(left.settings, later.settings);
-        if (left.settings.empty()) {
-          for (TrainObserver* observer : hooks_.observers) {
-            observer->on_change_superseded(earlier, later);
-          }
-        }
-        earlier = std::move(left);
-      }
-      std::erase_if(asked, [](const AskedChange& change) { return change.settings.empty(); });
-      asked.push_back(std::move(later));
-    }
-  }
-  return asked;
-}
-
-// What was planned for this step, and the warm-up's density.
-Status Trainer::change_as_planned() {
-  ASSIGN_OR_RETURN(const std::optional<KnobSchedule::Wanted> wanted,
-                   knobs_.planned(position_.step));
-  if (!wanted) return ok_status();
-  ASSIGN_OR_RETURN(const plan::PlannedKnobs planned,
-                   plan::plan_knobs(run_.live_plan(), wanted->now));
-  return put_in_force({*wanted, planned}, {});
-}
-
-// However many ask: one plan, one commit, one offload made anew. A wrong wish is no reason to end
-// the run; a change that fails halfway is.
-Status Trainer::change_as_asked(std::span<const AskedChange> asked) {
-  RETURN_IF_ERROR(commit());
-  const Result<Planned> planned = plan_together(asked);
-  if (planned.ok()) return put_in_force(*planned, asked);
-  if (asked.size() > 1) return change_as_far_as_possible(asked);
-  refuse(asked.front(), planned.error());
-  return ok_status();
-}
-
-// They cannot be together: each is planned with those before it that can, and these are put in
-// force. There are no more of them than knobs.
-Status Trainer::change_as_far_as_possible(std::span<const AskedChange> asked) {
-  std::vector<AskedChange> taken;
-  std::optional<Planned> planned;
-  for (const AskedChange& change : asked) {
-    taken.push_back(change);
-    Result<Planned> with = plan_together(taken);
-    if (with.ok()) {
-      planned = *std::move(with);
-      continue;
-    }
-    taken.pop_back();
-    refuse(change, with.error());
-  }
-  return planned ? put_in_force(*planned, taken) : ok_status();
-}
-
-// What was committed is in force until this is.
-Result<Trainer::Planned> Trainer::plan_together(std::span<const AskedChange> asked) {
-  std::vector<std::string> settings;
-  for (const AskedChange& change : asked) {
-    settings.insert(settings.end(), change.settings.begin(), change.settings.end());
-  }
-  ASSIGN_OR_RETURN(const KnobSchedule::Wanted wanted, knobs_.asked(position_.step, settings));
-  const Result<plan::PlannedKnobs> planned = plan::plan_knobs(run_.live_plan(), wanted.now);
-  RETURN_IF_ERROR(agreed(planned.ok() ? ok_status() : Status(planned.error())));
-  RETURN_IF_ERROR(agreed(run_.make_room(*planned)));
-  return Planned{wanted, *planned};
-}
-
-Status Trainer::put_in_force(const Planned& planned, std::span<const AskedChange> asked) {
-  const std::vector<settings::KnobChange> changes =
-      settings::knob_changes(config_, planned.wanted.now);
-  if (!changes.empty()) {
-    RETURN_IF_ERROR(commit());
-    // What crosses for it is no step's.
-    runtime::add(bytes_before_, run_.bytes().links(), -1);
-    RETURN_IF_ERROR(run_.apply(planned.knobs));
-    runtime::add(bytes_before_, run_.bytes().links(), 1);
-    if (!report_.losses.empty()) report_.knobs_changed = true;
-  }
-  knobs_.accept(planned.wanted);
-  RETURN_IF_ERROR(run_.keep_recipe(planned.wanted.after_warmup));
-  tell_of(changes, asked);
-  return ok_status();
-}
-
-// A change belongs to whoever turned its knob.
-void Trainer::tell_of(std::span<const settings::KnobChange> changes,
-                      std::span<const AskedChange> asked) {
-  const TimeNs now_ns = run_.runtime().now_ns();
-  const auto tell = [&](std::span<const settings::KnobChange> of_one, const AskedChange* who) {
-    for (TrainObserver* observer : hooks_.observers) {
-      observer->on_knobs_changed(position_.step, now_ns, of_one, who);
-    }
-  };
-  if (asked.size() == 1) return tell(changes, &asked.front());
-  if (asked.empty() && !changes.empty()) return tell(changes, nullptr);
-  for (const AskedChange& change : asked) {
-    std::vector<settings::KnobChange> of_one;
-    std::ranges::copy_if(changes, std::back_inserter(of_one), [&](const auto& changed) {
-      return std::ranges::any_of(change.settings, [&](const std::string& setting) {
-        return key_of(setting) == changed.knob;
-      });
-    });
-    tell(of_one, &change);
-  }
-}
-
-// By all ranks: a change that one of them has no room for takes place on none.
-Status Trainer::agreed(const Status& mine) {
-  return run_.ranks() == nullptr ? mine : run_.ranks()->agreed(mine, "change of knobs");
-}
-
-void Trainer::refuse(const AskedChange& asked, const Error& why) {
-  const TimeNs now_ns = run_.runtime().now_ns();
-  for (TrainObserver* observer : hooks_.observers) {
-    observer->on_change_refused(position_.step, now_ns, asked, why);
-  }
-}
-
-void Trainer::refuse_what_waits() {
-  for (const AskedChange& asked : take_asked()) {
-    refuse(asked, Error(ErrorCode::cancelled, control::kEndedBeforeNextStep));
-  }
+  const session::KnobChanges::Around around = {
+      .before = [this] { runtime::add(bytes_before_, bytes().links(), -1); },
+      .after = [this] { runtime::add(bytes_before_, bytes().links(), 1); }};
+  return knobs_.before_step(position_.step, around);
 }
 
 // What the last step still has to do is its update's time.
 Status Trainer::finish_step(Status (TrainingRun::*finish)()) {
-  const TimeNs from_ns = run_.runtime().now_ns();
+  const TimeNs from_ns = run_.now_ns();
   RETURN_IF_ERROR((run_.*finish)());
-  const double waited_seconds = seconds(run_.runtime().now_ns() - from_ns);
+  const double waited_seconds = seconds(run_.now_ns() - from_ns);
   report_.update_seconds += waited_seconds;
   report_.total_seconds += waited_seconds;
   return ok_status();
@@ -319,7 +177,7 @@ Status Trainer::take_step() {
   RETURN_IF_ERROR(set_batches());
   const StepPlan plan = step_plan();
   StepOutcome outcome;
-  const Status stepped = run_.runtime().run(training_step(run_.step_context(), plan, outcome));
+  const Status stepped = runtime().run(training_step(run_.step().context(), plan, outcome));
   const bool is_refused = !stepped.ok() && stepped.error().code() == ErrorCode::diverged;
   if (!stepped.ok() && !is_refused) return stepped;
   ASSIGN_OR_RETURN(const double loss, mean_loss());
@@ -342,12 +200,12 @@ Error Trainer::given_up(const std::string& why, std::int64_t weights_step, doubl
                    .loss = loss,
                    .precision = config_.arithmetic.precision,
                    .weights_step = weights_step,
-                   .committed_step = run_.store().committed().position.step,
+                   .committed_step = run_.session().store().committed().position.step,
                    .snapshot = newest_snapshot_before(config_.files.output, weights_step)});
 }
 
 void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, double loss) {
-  StepReport step;
+  session::StepReport step;
   step.step = position_.step + 1;
   step.steps = config_.schedule.steps;
   step.loss = loss;
@@ -372,11 +230,11 @@ void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, doub
   report_.update_seconds += seconds(step.update_ns);
   report_.total_seconds += seconds(step.total_ns);
   record_step(step, outcome.start_ns);
-  for (TrainObserver* observer : hooks_.observers) observer->on_step(step);
+  for (session::RunObserver* observer : hooks_.observers) observer->on_step(step);
 }
 
-void Trainer::record_step(const StepReport& step, TimeNs start_ns) {
-  if (run_.recording() == nullptr) return;
+void Trainer::record_step(const session::StepReport& step, TimeNs start_ns) {
+  if (recording() == nullptr) return;
   record::StepRecord record;
   record.skipped = step.skipped;
   record.step = static_cast<std::int32_t>(position_.step);
@@ -387,14 +245,15 @@ void Trainer::record_step(const StepReport& step, TimeNs start_ns) {
   record.grad_norm = step.grad_norm;
   record.loss_scale = step.loss_scale;
   record.lr = step.lr;
-  run_.recording()->record_step(record);
+  recording()->record_step(record);
 }
 
 void Trainer::finish_report() {
   report_.last_step = position_.step;
+  report_.knobs_changed = knobs_.any_after(report_.first_step);
   report_.skipped_count = skipped_.count();
   report_.loss_scale = position_.loss_scale;
-  report_.link_bytes = run_.bytes().links();
+  report_.link_bytes = bytes().links();
   runtime::add(report_.link_bytes, bytes_before_, -1);
   const auto count = static_cast<double>(std::max<std::size_t>(1, report_.losses.size()));
   for (double* sum : {&report_.forward_seconds, &report_.backward_seconds, &report_.update_seconds,
@@ -407,7 +266,7 @@ void Trainer::finish_report() {
 template <typename Work>
 Status Trainer::on_compute_thread(runtime::Stage stage, Work work) {
   runtime::Operation operation;
-  operation.runtime = &run_.runtime();
+  operation.runtime = &runtime();
   operation.label.stage = stage;
   operation.work.kind = runtime::WorkKind::function;
   operation.work.workers = runtime::Workers::compute;
@@ -416,7 +275,7 @@ Status Trainer::on_compute_thread(runtime::Stage stage, Work work) {
     Status status = co_await awaited;
     co_return status;
   };
-  return run_.runtime().run(await_it(operation));
+  return runtime().run(await_it(operation));
 }
 
 // The parameters of the last step are all up. The loss of some batches is none of all: whoever asks
@@ -427,7 +286,7 @@ Status Trainer::validate() {
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
   const bool comes_by_layer = run_.built().device != nullptr ||
-                              run_.offload_options().streams_parameters() ||
+                              run_.plan().options.streams_parameters() ||
                               run_.plan().share.is_gathered();
   double sum = 0;
   for (std::int64_t batch = 0; batch < count; ++batch) {
@@ -442,11 +301,12 @@ Status Trainer::validate() {
   }
   report_.validation_loss = sum / static_cast<double>(count);
   report_.validation_step = position_.step;
-  const ValidationReport report{.step = position_.step,
-                                .ts = run_.runtime().now_ns(),
-                                .loss = *report_.validation_loss,
-                                .tokens = count * config_.batch.batch * config_.batch.sequence};
-  for (TrainObserver* observer : hooks_.observers) observer->on_validation(report);
+  const session::ValidationReport report{
+      .step = position_.step,
+      .ts = run_.now_ns(),
+      .loss = *report_.validation_loss,
+      .tokens = count * config_.batch.batch * config_.batch.sequence};
+  for (session::RunObserver* observer : hooks_.observers) observer->on_validation(report);
   return ok_status();
 }
 
@@ -462,18 +322,18 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
 
 // What crosses for it is no step's, and not among the report's bytes a step.
 Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
-  runtime::add(bytes_before_, run_.bytes().links(), -1);
+  runtime::add(bytes_before_, bytes().links(), -1);
   ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
   RETURN_IF_ERROR(run_.model().set_batch(0, tokens, model::BatchUse::validation));
-  RETURN_IF_ERROR(run_.runtime().run(validation_pass(run_.step_context())));
-  runtime::add(bytes_before_, run_.bytes().links(), 1);
+  RETURN_IF_ERROR(runtime().run(validation_pass(run_.step().context())));
+  runtime::add(bytes_before_, bytes().links(), 1);
   return run_.model().loss(0);
 }
 
 Status Trainer::sample() {
   if (!run_.built().write_text) return ok_status();
   const bool comes_by_layer =
-      run_.offload_options().streams_parameters() || run_.plan().share.is_gathered();
+      run_.plan().options.streams_parameters() || run_.plan().share.is_gathered();
   ASSIGN_OR_RETURN(const std::unique_ptr<model::TextWriter> text,
                    run_.built().write_text(plan::sample_options(config_)));
   const std::int64_t prompt = std::ssize(text->text());
@@ -482,7 +342,7 @@ Status Trainer::sample() {
       report_.left_out.emplace_back("the sample text");
       return ok_status();
     }
-    RETURN_IF_ERROR(comes_by_layer ? run_.runtime().run(text_pass(run_.step_context(), *text))
+    RETURN_IF_ERROR(comes_by_layer ? runtime().run(text_pass(run_.step().context(), *text))
                                    : write_some(*text));
     tell_of_work("the sample text, byte", std::ssize(text->text()) - prompt, config_.sample.tokens);
   }
@@ -491,7 +351,7 @@ Status Trainer::sample() {
 }
 
 void Trainer::tell_of_work(const char* what, std::int64_t done, std::int64_t count) {
-  for (TrainObserver* observer : hooks_.observers) observer->on_work(what, done, count);
+  for (session::RunObserver* observer : hooks_.observers) observer->on_work(what, done, count);
 }
 
 // A few tokens an operation, so that a record has not one for each.
@@ -499,7 +359,7 @@ Status Trainer::write_some(model::TextWriter& text) {
   constexpr int kTokens = 16;
   return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
     for (int i = 0; i < kTokens && !text.is_done(); ++i) {
-      for (const LayerId layer : all_ids<LayerId>(run_.layout().layer_count())) {
+      for (const LayerId layer : all_ids<LayerId>(run_.plan().layout.layer_count())) {
         RETURN_IF_ERROR(text.forward(layer));
       }
     }
@@ -516,8 +376,8 @@ double TrainReport::last_loss() const {
 
 bool TrainReport::can_go_on() const { return std::isfinite(last_loss()); }
 
-Result<TrainReport> train(TrainingRun& run, const TrainHooks& hooks,
-                          std::span<const PlannedChange> changes) {
+Result<TrainReport> train(TrainingRun& run, const session::RunHooks& hooks,
+                          std::span<const session::PlannedChange> changes) {
   return Trainer(run, hooks, changes).train();
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/train/knob_schedule.h"
-#include "core/train/train_observer.h"
+#include "core/session/knob_changes.h"
+#include "core/session/run_observer.h"
 #include "core/train/training_run.h"
 
 namespace sluice::train {
@@ -47,7 +47,7 @@ struct TrainReport {
 };
 
 // Trains until config.schedule.steps are committed. A failure leaves the last commit intact.
-Result<TrainReport> train(TrainingRun& run, const TrainHooks& hooks,
-                          std::span<const PlannedChange> changes = {});
+Result<TrainReport> train(TrainingRun& run, const session::RunHooks& hooks,
+                          std::span<const session::PlannedChange> changes = {});
 
 }  // namespace sluice::train

@@ -4,8 +4,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/activation/activation_carrier.h"
+#include "core/model/trainable_model.h"
+#include "core/offload/offload.h"
 #include "core/train/device_work.h"
 #include "core/train/layer_traffic.h"
+#include "core/train/ranks.h"
+#include "core/train/shard_traffic.h"
 
 namespace sluice::train {
 namespace {

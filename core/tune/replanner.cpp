@@ -83,7 +83,7 @@ Result<Replan> replan(const ReplanRequest& request) {
   return found;
 }
 
-void Replanner::on_step(const train::StepReport& /*report*/) {
+void Replanner::on_step(const session::StepReport& /*report*/) {
   if (++window_steps_ < kWindowSteps) return;
   const TimeNs now_ns = now_ns_();
   const DriveWatch::Use use = watch_.take(now_ns);
@@ -97,7 +97,7 @@ void Replanner::on_step(const train::StepReport& /*report*/) {
 // Rates under other settings are no drift.
 void Replanner::on_knobs_changed(std::int64_t /*step*/, TimeNs /*ts*/,
                                  std::span<const settings::KnobChange> /*changes*/,
-                                 const train::AskedChange* /*asked*/) {
+                                 const session::AskedChange* /*asked*/) {
   rule_.restart();
   watch_.take(now_ns_());
   begin_window();
@@ -119,7 +119,7 @@ void Replanner::begin_search(double factor) {
       std::async(std::launch::async, [request = std::move(request)] { return replan(request); });
 }
 
-std::vector<train::AskedChange> Replanner::take_changes() {
+std::vector<session::AskedChange> Replanner::take_changes() {
   if (!search_.valid() || search_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return {};
   }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/train_observer.h"
+#include "core/session/run_observer.h"
 #include "core/tune/drive_watch.h"
 #include "core/tune/tier_plan.h"
 
@@ -38,7 +38,7 @@ struct Replan {
 // Errors: plan_tiers()'s.
 Result<Replan> replan(const ReplanRequest& request);
 
-class Replanner final : public train::TrainObserver, public train::TrainRequests {
+class Replanner final : public session::RunObserver, public session::RunRequests {
  public:
   static constexpr int kWindowSteps = 5;
 
@@ -50,10 +50,10 @@ class Replanner final : public train::TrainObserver, public train::TrainRequests
   ~Replanner() override { stops_ = true; }
 
   runtime::OperationSink& sink() { return watch_; }
-  void on_step(const train::StepReport& report) override;
+  void on_step(const session::StepReport& report) override;
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-                        const train::AskedChange* asked) override;
-  std::vector<train::AskedChange> take_changes() override;
+                        const session::AskedChange* asked) override;
+  std::vector<session::AskedChange> take_changes() override;
   // For whoever must know that no search is under way.
   void wait() const;
 

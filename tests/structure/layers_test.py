@@ -16,7 +16,8 @@ STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/runtime", "core/collective",
     "core/optimizer", "core/compress", "core/csd", "core/offload",
-    "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/train",
+    "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/session",
+    "core/train",
     "core/simulate", "core/tune", "core/shard",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
@@ -62,11 +63,13 @@ MAY_USE = {
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},
     "core/plan": PLAN_MAY,
-    "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/control", "core/collective",
-                   "core/shard"},
+    # A run without model, text and command line.
+    "core/session": {*PLAN_MAY, "storage/rundb", "profiler/collect", "profiler/analyze",
+                     "profiler/cupti", "core/plan", "core/control"},
+    "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/session", "core/collective"},
     "core/simulate": {*PLAN_MAY, "core/plan", "core/train", "core/collective", "core/shard"},
     "core/tune": {*PLAN_MAY, "storage/rundb", "profiler/analyze", "core/control", "core/plan",
-                  "core/train", "core/simulate", "core/collective", "core/shard"},
+                  "core/session", "core/train", "core/simulate", "core/collective", "core/shard"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/analyze": {"base", "storage/rundb"},

@@ -247,7 +247,7 @@ BREACHES = [
      "libraries: 'SQLite' is missing"),
     (memory_table_problems, "docs/architecture.md", "| activations |", "| feelings |",
      "memory plan: 'activations' is missing"),
-    (composition_problems, "docs/architecture.md", "`take_memory`", "`load_files`",
+    (composition_problems, "docs/architecture.md", "`open_text`", "`load_files`",
      "load_files is not called"),
     (command_list_problems, "README.md", "`predict`", "`guess`", "commands: 'predict' is missing"),
     (page_list_problems, "docs/reading_guide.md", "(io.md)", "(oi.md)",

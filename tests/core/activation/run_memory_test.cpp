@@ -35,7 +35,7 @@ TEST_CASE("measure one run", "[.child]") {
       train_small(files,
                   {"batch=8", "sequence=128", "steps=3", "subgroup_elements=1000000",
                    std::string("activations=") + activations},
-                  train::StartFrom::new_state, {}, {}, nullptr, model::gpt2_factory());
+                  session::StartFrom::new_state, {}, {}, nullptr, model::gpt2_factory());
   INFO((trained.ok() ? std::string() : trained.error().message()));
   REQUIRE(trained.ok());
   fmt::print("peak={}\n", model::tensor_memory_use().peak_in_use_bytes);

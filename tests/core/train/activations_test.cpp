@@ -13,7 +13,7 @@ namespace {
 
 Result<Trained> run_small(const SmallRun& files, std::vector<std::string> settings,
                           const WrapEngine& wrap = {}) {
-  return train_small(files, settings, train::StartFrom::new_state, wrap);
+  return train_small(files, settings, session::StartFrom::new_state, wrap);
 }
 
 }  // namespace
@@ -64,18 +64,18 @@ TEST_CASE("a run goes on with other knobs while its activations leave") {
   const SmallRun files;
   const auto plain = run_small(files, {"steps=6"});
   REQUIRE(plain.ok());
-  const std::vector<train::PlannedChange> changes = {{2, {"method=host", "buffers=2"}},
-                                                     {4, {"queue_depth=1", "io_bytes=4096"}}};
+  const std::vector<session::PlannedChange> changes = {{2, {"method=host", "buffers=2"}},
+                                                       {4, {"queue_depth=1", "io_bytes=4096"}}};
   const SmallRun fresh;
   const auto changed = train_small(fresh, {"steps=6", "activations=offload"},
-                                   train::StartFrom::new_state, {}, changes);
+                                   session::StartFrom::new_state, {}, changes);
   REQUIRE(changed.ok());
   CHECK(changed->losses == plain->losses);
   CHECK(changed->digest == plain->digest);
 }
 
 TEST_CASE("what layers keep changes while the run goes on, and no bit of its numbers") {
-  const std::vector<train::PlannedChange> changes = {
+  const std::vector<session::PlannedChange> changes = {
       {1, {"activations=offload", "activation_buffer=4096"}},
       {2, {"activations=offload_inputs:1,recompute:2,keep"}},
       {3, {"activations=keep"}},
@@ -88,7 +88,7 @@ TEST_CASE("what layers keep changes while the run goes on, and no bit of its num
     const SmallRun fresh;
     FileRequests::Counts counts;
     const auto changed = train_small(
-        fresh, {"grad_accum_steps=2", "steps=7", more}, train::StartFrom::new_state,
+        fresh, {"grad_accum_steps=2", "steps=7", more}, session::StartFrom::new_state,
         [&](std::unique_ptr<io::IoEngine> inner) {
           return std::make_unique<FileRequests>(std::move(inner), "activations.slc", counts);
         },

@@ -13,8 +13,8 @@ using namespace sluice;
 namespace {
 
 // Notes the count at the end of each step, without taking memory itself.
-struct Counting final : train::TrainObserver {
-  void on_step(const train::StepReport& report) override {
+struct Counting final : session::RunObserver {
+  void on_step(const session::StepReport& report) override {
     counts[static_cast<std::size_t>(report.step)] = allocation_count();
   }
   std::array<std::int64_t, 64> counts{};
@@ -34,7 +34,7 @@ void check_steps(const std::vector<std::string>& settings) {
   request.recorder = &recorder;
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  REQUIRE((*run)->prepare(session::StartFrom::new_state).ok());
   Counting counting;
   REQUIRE(train::train(**run, {{&counting}, {}}).ok());
   for (std::size_t step = 3; step <= 12; ++step) {
@@ -70,7 +70,7 @@ TEST_CASE("no step after the first ones takes memory: state that stays in memory
 
 namespace {
 
-struct StopsAtOnce final : train::TrainRequests {
+struct StopsAtOnce final : session::RunRequests {
   bool wants_stop() override { return true; }
 };
 
@@ -86,7 +86,7 @@ TEST_CASE("how many steps are asked for does not decide what memory a run takes"
   request.factory = &factory;
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  REQUIRE((*run)->prepare(session::StartFrom::new_state).ok());
   StopsAtOnce stops;
   const auto report = train::train(**run, {{}, {&stops}});
   REQUIRE(report.ok());

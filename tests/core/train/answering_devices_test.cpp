@@ -12,7 +12,7 @@ namespace {
 
 Result<Trained> train_on(csd::DeviceFactory& devices, const SmallRun& files,
                          const std::vector<std::string>& settings,
-                         train::StartFrom start = train::StartFrom::new_state) {
+                         session::StartFrom start = session::StartFrom::new_state) {
   std::vector<std::string> all = settings;
   all.push_back("method=csd");
   return train_small(files, all, start, {}, {}, &devices);
@@ -55,7 +55,7 @@ TEST_CASE("a device that stops answering ends the run by name; a resume ends whe
     REQUIRE_FALSE(stopped.ok());
     CHECK(stopped.error().code() == ErrorCode::io);
     CHECK_THAT(stopped.error().message(), Catch::Contains("was started and has not ended for"));
-    const auto resumed = train_on(emulated, files, settings, train::StartFrom::last_commit);
+    const auto resumed = train_on(emulated, files, settings, session::StartFrom::last_commit);
     REQUIRE(resumed.ok());
     REQUIRE(resumed->digest == plain->digest);
   }

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/control/control_client.h"
-#include "core/train/live_control.h"
+#include "core/session/live_control.h"
 #include "tests/core/train/small_run.h"
 
 using namespace sluice;
@@ -12,34 +12,34 @@ using namespace sluice;
 namespace {
 
 // Hands over all of `changes` together after step `from_step`, and hears what becomes of them.
-struct Asking final : train::TrainObserver, train::TrainRequests {
-  void on_step(const train::StepReport& report) override { step = report.step; }
+struct Asking final : session::RunObserver, session::RunRequests {
+  void on_step(const session::StepReport& report) override { step = report.step; }
   bool wants_stop() override { return stops_at > 0 && step >= stops_at; }
-  std::vector<train::AskedChange> take_changes() override {
-    return step < from_step ? std::vector<train::AskedChange>() : std::exchange(changes, {});
+  std::vector<session::AskedChange> take_changes() override {
+    return step < from_step ? std::vector<session::AskedChange>() : std::exchange(changes, {});
   }
   void on_knobs_changed(std::int64_t at, TimeNs /*ts*/,
                         std::span<const settings::KnobChange> changed,
-                        const train::AskedChange* asked) override {
+                        const session::AskedChange* asked) override {
     REQUIRE(asked != nullptr);
     std::string text = fmt::format("{} in force after {}:", asked->id, at);
     for (const settings::KnobChange& one : changed) text += " " + one.knob + "=" + one.to;
     told.push_back(text);
   }
-  void on_change_refused(std::int64_t /*at*/, TimeNs /*ts*/, const train::AskedChange& asked,
+  void on_change_refused(std::int64_t /*at*/, TimeNs /*ts*/, const session::AskedChange& asked,
                          const Error& why) override {
     told.push_back(fmt::format("{} refused", asked.id));
     refusal = why.message();
   }
-  void on_change_superseded(const train::AskedChange& asked,
-                            const train::AskedChange& later) override {
+  void on_change_superseded(const session::AskedChange& asked,
+                            const session::AskedChange& later) override {
     superseded.emplace_back(asked.id, later.id);
   }
 
   std::int64_t from_step = 1;
   std::int64_t stops_at = 0;
   std::int64_t step = 0;
-  std::vector<train::AskedChange> changes;
+  std::vector<session::AskedChange> changes;
   std::vector<std::string> told;
   std::vector<std::pair<std::int64_t, std::int64_t>> superseded;  // ids: what, by what
   std::string refusal;
@@ -88,7 +88,7 @@ Outcome train_asked(Asking& asking) {
   request.devices = &devices;
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  REQUIRE((*run)->prepare(session::StartFrom::new_state).ok());
   outcome.work = {};
   const auto report = train::train(**run, {{&asking}, {&asking}});
   INFO((report.ok() ? std::string() : report.error().message()));
@@ -163,8 +163,8 @@ TEST_CASE(
   request.factory = &factory;
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
-  auto live = train::LiveControl::start(**run);
+  REQUIRE((*run)->prepare(session::StartFrom::new_state).ok());
+  auto live = session::LiveControl::start(**run);
   REQUIRE(live.ok());
   auto client = control::ControlClient::connect((*live)->socket_path(), kLong);
   REQUIRE(client.ok());

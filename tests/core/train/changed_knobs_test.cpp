@@ -10,7 +10,7 @@ TEST_CASE("knobs that change between steps move no bit of a dense run") {
   const SmallRun files;
   const auto plain = train_small(files, {});
   REQUIRE(plain.ok());
-  const std::vector<std::vector<train::PlannedChange>> variants = {
+  const std::vector<std::vector<session::PlannedChange>> variants = {
       {{1, {"pipeline=serial"}}, {3, {"pipeline=handover"}}, {5, {"pipeline=nbuffer"}}},
       {{2, {"buffers=1"}}, {4, {"buffers=5", "prefetch=false"}}},
       {{1, {"method=host"}},
@@ -24,7 +24,7 @@ TEST_CASE("knobs that change between steps move no bit of a dense run") {
   };
   for (const auto& changes : variants) {
     const SmallRun fresh;
-    const auto trained = train_small(fresh, {}, train::StartFrom::new_state, {}, changes);
+    const auto trained = train_small(fresh, {}, session::StartFrom::new_state, {}, changes);
     INFO(fmt::format("{}", fmt::join(changes[0].settings, " ")));
     INFO((trained.ok() ? std::string() : trained.error().message()));
     REQUIRE(trained.ok());
@@ -37,7 +37,7 @@ TEST_CASE("knobs that change between commits move no bit: what has ended is comm
   const SmallRun files;
   const auto plain = train_small(files, {});
   REQUIRE(plain.ok());
-  const std::vector<std::vector<train::PlannedChange>> variants = {
+  const std::vector<std::vector<session::PlannedChange>> variants = {
       {{1, {"pipeline=serial"}}, {2, {"method=host"}}, {4, {"method=csd", "pipeline=handover"}}},
       {{1, {"device_map=3,1"}}, {2, {"device_map=0,1"}}, {5, {"device_map=even"}}},
       {{2, {"commit_every=1"}}, {4, {"commit_every=5"}}},
@@ -45,7 +45,7 @@ TEST_CASE("knobs that change between commits move no bit: what has ended is comm
   for (const auto& changes : variants) {
     const SmallRun fresh;
     const auto trained =
-        train_small(fresh, {"commit_every=4"}, train::StartFrom::new_state, {}, changes);
+        train_small(fresh, {"commit_every=4"}, session::StartFrom::new_state, {}, changes);
     INFO(fmt::format("{}", fmt::join(changes[0].settings, " ")));
     INFO((trained.ok() ? std::string() : trained.error().message()));
     REQUIRE(trained.ok());
@@ -66,8 +66,8 @@ TEST_CASE("what moves in a step that is skipped stays, and moves with the next")
       const SmallRun fresh;
       std::vector<std::string> settings = fp16;
       settings.insert(settings.end(), {pipeline, commits});
-      const auto moved = train_small(fresh, settings, train::StartFrom::new_state, {},
-                                     std::vector<train::PlannedChange>{{1, {"device_map=0,1"}}});
+      const auto moved = train_small(fresh, settings, session::StartFrom::new_state, {},
+                                     std::vector<session::PlannedChange>{{1, {"device_map=0,1"}}});
       INFO(pipeline << " " << commits);
       REQUIRE(moved.ok());
       CHECK(moved->losses == plain->losses);
@@ -82,30 +82,30 @@ TEST_CASE("knobs that change between steps keep the residual, and density takes 
   const auto plain = train_small(a, sparse);
   REQUIRE(plain.ok());
   const SmallRun b;
-  const auto moved =
-      train_small(b, sparse, train::StartFrom::new_state, {},
-                  std::vector<train::PlannedChange>{{2, {"method=host"}}, {3, {"device_map=1,3"}}});
+  const auto moved = train_small(
+      b, sparse, session::StartFrom::new_state, {},
+      std::vector<session::PlannedChange>{{2, {"method=host"}}, {3, {"device_map=1,3"}}});
   REQUIRE(moved.ok());
   CHECK(moved->losses == plain->losses);
   CHECK(moved->digest == plain->digest);
   // A run that is dense for three steps, and then as sparse as another that resumes there.
   const SmallRun c;
-  const auto later = train_small(c, {"error_feedback=true"}, train::StartFrom::new_state, {},
-                                 std::vector<train::PlannedChange>{{3, {"density=0.05"}}});
+  const auto later = train_small(c, {"error_feedback=true"}, session::StartFrom::new_state, {},
+                                 std::vector<session::PlannedChange>{{3, {"density=0.05"}}});
   REQUIRE(later.ok());
   const SmallRun d;
   REQUIRE(train_small(d, {"steps=3", "schedule_steps=6"}).ok());
-  const auto resumed = train_small(d, sparse, train::StartFrom::last_commit);
+  const auto resumed = train_small(d, sparse, session::StartFrom::last_commit);
   REQUIRE(resumed.ok());
   CHECK(later->digest == resumed->digest);
 }
 
 TEST_CASE("who watches a run is told which knobs changed, from what to what, before which step") {
   const SmallRun files;
-  const std::vector<train::PlannedChange> planned = {
+  const std::vector<session::PlannedChange> planned = {
       {1, {"buffers=2", "pipeline=serial"}}, {2, {"pipeline=serial"}}, {3, {"device_map=3,1"}}};
   const auto trained = train_small(files, {"density=0.01", "density_warmup_steps=4"},
-                                   train::StartFrom::new_state, {}, planned);
+                                   session::StartFrom::new_state, {}, planned);
   REQUIRE(trained.ok());
   CHECK(trained->knobs == std::vector<std::string>{
                               "0: density 0.01 -> 1", "1: pipeline nbuffer -> serial",
@@ -134,8 +134,8 @@ TEST_CASE("each knob is a setting, with its type and range") {
 TEST_CASE("what is no knob cannot change between steps") {
   const SmallRun files;
   const auto trained =
-      train_small(files, {}, train::StartFrom::new_state, {},
-                  std::vector<train::PlannedChange>{{2, {"subgroup_elements=1000"}}});
+      train_small(files, {}, session::StartFrom::new_state, {},
+                  std::vector<session::PlannedChange>{{2, {"subgroup_elements=1000"}}});
   REQUIRE_FALSE(trained.ok());
   CHECK(trained.error().code() == ErrorCode::config);
   CHECK_THAT(trained.error().message(),

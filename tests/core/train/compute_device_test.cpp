@@ -14,8 +14,8 @@ namespace {
 
 Result<Trained> train_on_device(const SmallRun& files, std::vector<std::string> settings,
                                 const ArithmeticDeviceOptions& how = {},
-                                train::StartFrom start = train::StartFrom::new_state,
-                                std::span<const train::PlannedChange> changes = {}) {
+                                session::StartFrom start = session::StartFrom::new_state,
+                                std::span<const session::PlannedChange> changes = {}) {
   settings.emplace_back("device=soft");
   return train_small(files, settings, start, {}, changes, nullptr, arithmetic_device_factory(how));
 }
@@ -26,13 +26,15 @@ struct RunOnDevice {
   std::unique_ptr<train::TrainingRun> run;
   train::TrainReport report;
 
-  const runtime::LinkBytes& crossed() const { return run->bytes().links()[link()]; }
+  const runtime::LinkBytes& crossed() const {
+    return run->session().clock().bytes().links()[link()];
+  }
   const runtime::LinkBytes& crossed_in_steps() const { return report.link_bytes[link()]; }
 
  private:
   std::size_t link() const {
     return static_cast<std::size_t>(
-        platform::index_of(run->platform().accelerator_routes.front().back()));
+        platform::index_of(run->plan().platform.accelerator_routes.front().back()));
   }
 };
 
@@ -45,7 +47,7 @@ RunOnDevice run_on_device(const settings::RunConfig& config) {
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
   ran.run = std::move(*run);
-  REQUIRE(ran.run->prepare(train::StartFrom::new_state).ok());
+  REQUIRE(ran.run->prepare(session::StartFrom::new_state).ok());
   Quiet observer;
   const auto report = train::train(*ran.run, {{&observer}, {}}, {});
   REQUIRE(report.ok());
@@ -92,19 +94,19 @@ TEST_CASE("a model on a device has the numbers of one in host memory, however it
 
 TEST_CASE("a model on a device goes on after a resume, and after live changes") {
   const SmallRun plain_files, device_files;
-  const std::vector<train::PlannedChange> changes = {{2, {"method=host"}}, {4, {"density=0.2"}}};
+  const std::vector<session::PlannedChange> changes = {{2, {"method=host"}}, {4, {"density=0.2"}}};
   const std::vector<std::string> settings = {"lr=0.01", "steps=8"};
   const Result<Trained> plain =
-      train_small(plain_files, settings, train::StartFrom::new_state, {}, changes);
+      train_small(plain_files, settings, session::StartFrom::new_state, {}, changes);
   REQUIRE(plain.ok());
   const Result<Trained> first =
       train_on_device(device_files, {"lr=0.01", "steps=5", "schedule_steps=8"}, {},
-                      train::StartFrom::new_state, changes);
+                      session::StartFrom::new_state, changes);
   INFO(message_of(first));
   REQUIRE(first.ok());
   const Result<Trained> rest =
       train_on_device(device_files, {"lr=0.01", "steps=8", "method=host", "density=0.2"},
-                      {.seed = 4}, train::StartFrom::last_commit);
+                      {.seed = 4}, session::StartFrom::last_commit);
   INFO(message_of(rest));
   REQUIRE(rest.ok());
   check_pieces(*first, *rest, *plain);
@@ -118,7 +120,7 @@ TEST_CASE("what crosses to a device and back is what it counts, validations incl
   CHECK(bytes_of(ran.crossed(), platform::Direction::write) == ran.device->all_in_bytes());
   CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   // A step brings each layer twice and takes its fp32 gradients; validations are no step's.
-  const std::int64_t parameters = ran.run->layout().parameter_count;
+  const std::int64_t parameters = ran.run->plan().layout.parameter_count;
   const std::int64_t tokens = config->batch.batch * config->batch.sequence;
   const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
   CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::write) ==
@@ -173,14 +175,14 @@ TEST_CASE("clipped by subgroup, gradients worked on where they are give the host
   std::vector<std::string> settings = {method,    sent,      feedback,          more,
                                        "lr=0.01", "steps=8", "max_grad_norm=20"};
   const SmallRun plain_files, device_files;
-  const std::vector<train::PlannedChange> changes = {{1, changed}, {6, {"overlap=off"}}};
+  const std::vector<session::PlannedChange> changes = {{1, changed}, {6, {"overlap=off"}}};
   const Result<Trained> plain =
-      train_small(plain_files, settings, train::StartFrom::new_state, {}, changes);
+      train_small(plain_files, settings, session::StartFrom::new_state, {}, changes);
   INFO(message_of(plain));
   REQUIRE(plain.ok());
   settings.emplace_back("gradient_work=accelerator");
   const Result<Trained> trained =
-      train_on_device(device_files, settings, {.seed = 5}, train::StartFrom::new_state, changes);
+      train_on_device(device_files, settings, {.seed = 5}, session::StartFrom::new_state, changes);
   INFO(message_of(trained));
   REQUIRE(trained.ok());
   CHECK(trained->losses == plain->losses);
@@ -189,7 +191,7 @@ TEST_CASE("clipped by subgroup, gradients worked on where they are give the host
 
 TEST_CASE("a residual on a device goes on after a resume, and after live changes") {
   const SmallRun plain_files, device_files;
-  const std::vector<train::PlannedChange> changes = {
+  const std::vector<session::PlannedChange> changes = {
       {1, {"density=0.3"}}, {2, {"error_feedback=false"}}, {3, {"error_feedback=true"}}};
   std::vector<std::string> settings = {"lr=0.01", "density=0.1", "error_feedback=true"};
   const auto with = [&](std::vector<std::string> more) {
@@ -197,16 +199,16 @@ TEST_CASE("a residual on a device goes on after a resume, and after live changes
     return more;
   };
   const Result<Trained> plain =
-      train_small(plain_files, with({"steps=9"}), train::StartFrom::new_state, {}, changes);
+      train_small(plain_files, with({"steps=9"}), session::StartFrom::new_state, {}, changes);
   REQUIRE(plain.ok());
   settings.emplace_back("gradient_work=accelerator");
   const Result<Trained> first = train_on_device(device_files, with({"steps=5", "schedule_steps=9"}),
-                                                {}, train::StartFrom::new_state, changes);
+                                                {}, session::StartFrom::new_state, changes);
   INFO(message_of(first));
   REQUIRE(first.ok());
   settings[1] = "density=0.3";
-  const Result<Trained> rest =
-      train_on_device(device_files, with({"steps=9"}), {.seed = 4}, train::StartFrom::last_commit);
+  const Result<Trained> rest = train_on_device(device_files, with({"steps=9"}), {.seed = 4},
+                                               session::StartFrom::last_commit);
   INFO(message_of(rest));
   REQUIRE(rest.ok());
   check_pieces(*first, *rest, *plain);
@@ -222,10 +224,11 @@ TEST_CASE("only what is sent crosses where an accelerator selects") {
   REQUIRE(ran.run->keep_residual().ok());
   CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   std::int64_t sent = model::kLossBytes;
-  for (const LayerId layer : all_ids<LayerId>(ran.run->layout().layer_count())) {
-    const std::int64_t count = ran.run->layout().layer(layer).count;
+  for (const LayerId layer : all_ids<LayerId>(ran.run->plan().layout.layer_count())) {
+    const std::int64_t count = ran.run->plan().layout.layer(layer).count;
     sent += 8 * optimizer::norm_block_count(count);
-    sent += config->offload.density < 1 ? 8 * ran.run->offload().kept_count(layer) : 2 * count;
+    sent += config->offload.density < 1 ? 8 * ran.run->session().offload().kept_count(layer)
+                                        : 2 * count;
   }
   const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
   CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::read) == steps * sent);
@@ -248,7 +251,7 @@ TEST_CASE("a device that fails or hangs ends the run by name, and the last commi
   REQUIRE_FALSE(broken.ok());
   CHECK_THAT(broken.error().message(),
              Catch::Contains(fault == DeviceFault::fails ? "failed as planned" : "has not ended"));
-  const Result<Trained> rest = train_small(files, {"lr=0.01"}, train::StartFrom::last_commit);
+  const Result<Trained> rest = train_small(files, {"lr=0.01"}, session::StartFrom::last_commit);
   INFO(message_of(rest));
   REQUIRE(rest.ok());
   const SmallRun whole_files;

@@ -20,7 +20,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // A run whose gradients overflow in the steps `from` to `end` of what it does.
 Result<Trained> train_planted(const SmallRun& files, const std::vector<std::string>& settings,
                               std::size_t from, std::size_t end, Planted what,
-                              train::StartFrom start = train::StartFrom::new_state) {
+                              session::StartFrom start = session::StartFrom::new_state) {
   PlantedSteps steps(64);
   for (std::size_t i = from; i < end; ++i) steps[i] = {what, 0, 0};
   return train_small(files, settings, start, {}, {}, nullptr, planted_factory(steps));
@@ -60,7 +60,7 @@ TEST_CASE("a step whose gradients are not finite is not committed, however often
                           Catch::Contains("committed at step 3 are ruined"));
     for (int attempt = 0; attempt < 2; ++attempt) {
       CHECK(why(train_planted(files, settings, 0, 64, Planted::no_loss,
-                              train::StartFrom::last_commit)) == first);
+                              session::StartFrom::last_commit)) == first);
       CHECK(committed(files).step == 3);
       CHECK(digest_in(files) == before->digest);
     }
@@ -76,7 +76,7 @@ TEST_CASE("behind commits that lie further back the advice is a gentler resume, 
                        Catch::Contains("go on from it with --resume"));
   CHECK(committed(files).step == 2);
   const auto through = train_small(whole, settings);
-  const auto rest = train_small(files, settings, train::StartFrom::last_commit);
+  const auto rest = train_small(files, settings, session::StartFrom::last_commit);
   REQUIRE(through.ok());
   REQUIRE(rest.ok());
   CHECK(rest->digest == through->digest);
@@ -120,10 +120,10 @@ TEST_CASE("fewer skipped steps in a row end nothing, and are counted") {
                                              "min_loss_scale=16", "max_skipped_steps=4"};
   PlantedSteps steps(64);
   for (const std::size_t i : {1, 2, 3, 5, 6, 7}) steps[i] = {Planted::overflow, 0, 0};
-  const auto trained = train_small(files, settings, train::StartFrom::new_state, {}, {}, nullptr,
+  const auto trained = train_small(files, settings, session::StartFrom::new_state, {}, {}, nullptr,
                                    planted_factory(steps));
   REQUIRE(trained.ok());
-  CHECK(std::ranges::count(trained->steps, true, &train::StepReport::skipped) == 6);
+  CHECK(std::ranges::count(trained->steps, true, &session::StepReport::skipped) == 6);
   CHECK(committed(files).optimizer_step == 3);
 }
 

@@ -61,14 +61,15 @@ inline void check_last_commit_stands(const std::vector<std::string>& settings,
   for (std::uint64_t request = requests.first; request < requests.end;
        request += requests.by * (kIsSanitized ? 3 : 1)) {
     const SmallRun files;
-    const auto failed = train_small(files, settings, train::StartFrom::new_state, failing(request));
+    const auto failed =
+        train_small(files, settings, session::StartFrom::new_state, failing(request));
     if (failed.ok()) continue;  // it made fewer requests
     const auto store = state::StateStore::open_read_only({files.folder.file("state")});
     if (!store.ok()) continue;  // the initial state was not whole yet
     const std::int64_t step = (*store)->committed().position.step;
     committed.insert(step);
     CHECK(step % 3 == 0);
-    const auto rest = train_small(files, settings, train::StartFrom::last_commit);
+    const auto rest = train_small(files, settings, session::StartFrom::last_commit);
     INFO("request " << request << " step " << step);
     REQUIRE(rest.ok());
     CHECK(rest->losses == std::vector<double>(whole->losses.begin() + step, whole->losses.end()));

@@ -50,7 +50,7 @@ struct Undisturbed {
 Undisturbed undisturbed_run(const std::string& method) {
   const SmallRun files;
   Undisturbed run;
-  auto trained = train_small(files, {"method=" + method}, train::StartFrom::new_state,
+  auto trained = train_small(files, {"method=" + method}, session::StartFrom::new_state,
                              counting(run.request_count));
   REQUIRE(trained.ok());
   run.trained = std::move(*trained);
@@ -100,7 +100,7 @@ void check_message(const Error& error, FaultPlan::Fault fault) {
 void check_resume(const SmallRun& files, const std::vector<std::string>& settings,
                   FaultPlan::Fault fault, const Trained& undisturbed, Outcomes& outcomes) {
   const std::int64_t step = step_after_failure(files);
-  const auto resumed = train_small(files, settings, train::StartFrom::last_commit);
+  const auto resumed = train_small(files, settings, session::StartFrom::last_commit);
   if (step < 0) {
     REQUIRE_FALSE(resumed.ok());
     CHECK_THAT(resumed.error().message(), Catch::Contains("leave out --resume"));
@@ -125,7 +125,7 @@ void check_failure_and_resume(FaultPlan::Fault fault, std::uint64_t request_inde
   const SmallRun files;
   const std::vector<std::string> settings = {"method=" + method};
   const auto disturbed =
-      train_small(files, settings, train::StartFrom::new_state, faulty(request_index, fault));
+      train_small(files, settings, session::StartFrom::new_state, faulty(request_index, fault));
   INFO(fmt::format("{} request {}", method, request_index));
   if (disturbed.ok()) {
     REQUIRE(fault == FaultPlan::Fault::flip_bit);
@@ -183,7 +183,7 @@ TEST_CASE("short transfers and interrupted calls change nothing") {
   const SmallRun b;
   const auto undisturbed = train_small(a, {});
   const auto disturbed =
-      train_small(b, {}, train::StartFrom::new_state, [](std::unique_ptr<io::IoEngine> inner) {
+      train_small(b, {}, session::StartFrom::new_state, [](std::unique_ptr<io::IoEngine> inner) {
         FaultPlan plan;
         for (std::uint64_t i = 0; i < 400; i += 3) {
           plan.planned.push_back(
@@ -203,7 +203,7 @@ TEST_CASE("a run in two parts ends where a run in one does") {
   const SmallRun parts;
   const auto one = train_small(whole, {"schedule_steps=6"});
   const auto first = train_small(parts, {"steps=2", "schedule_steps=6"});
-  const auto second = train_small(parts, {"schedule_steps=6"}, train::StartFrom::last_commit);
+  const auto second = train_small(parts, {"schedule_steps=6"}, session::StartFrom::last_commit);
   REQUIRE(one.ok());
   REQUIRE(first.ok());
   REQUIRE(second.ok());
@@ -213,15 +213,15 @@ TEST_CASE("a run in two parts ends where a run in one does") {
 
 TEST_CASE("what cannot be resumed is refused with what to do") {
   const SmallRun files;
-  CHECK_THAT(train_small(files, {}, train::StartFrom::last_commit).error().message(),
+  CHECK_THAT(train_small(files, {}, session::StartFrom::last_commit).error().message(),
              Catch::Contains("no state") && Catch::Contains("--resume"));
   REQUIRE(train_small(files, {"steps=1"}).ok());
   CHECK_THAT(train_small(files, {}).error().message(),
              Catch::Contains("already holds an optimizer state"));
-  CHECK_THAT(train_small(files, {"seed=5"}, train::StartFrom::last_commit).error().message(),
+  CHECK_THAT(train_small(files, {"seed=5"}, session::StartFrom::last_commit).error().message(),
              Catch::Contains("seed"));
-  CHECK_FALSE(train_small(files, {"devices=3"}, train::StartFrom::last_commit).ok());
-  CHECK_FALSE(train_small(files, {"subgroup_elements=900"}, train::StartFrom::last_commit).ok());
+  CHECK_FALSE(train_small(files, {"devices=3"}, session::StartFrom::last_commit).ok());
+  CHECK_FALSE(train_small(files, {"subgroup_elements=900"}, session::StartFrom::last_commit).ok());
 }
 
 TEST_CASE("a plan that does not fit is refused with the smallest cap that would do") {

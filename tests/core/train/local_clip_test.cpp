@@ -40,8 +40,8 @@ std::vector<float> array_of(state::StateStore& store, std::int32_t variable) {
 }
 
 Result<Run> run_of(const SmallRun& files, const std::vector<std::string>& settings,
-                   train::StartFrom start = train::StartFrom::new_state,
-                   std::span<const train::PlannedChange> changes = {},
+                   session::StartFrom start = session::StartFrom::new_state,
+                   std::span<const session::PlannedChange> changes = {},
                    const model::ModelFactory& factory = arithmetic_factory()) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
   train::TrainingRun::Request request;
@@ -54,7 +54,7 @@ Result<Run> run_of(const SmallRun& files, const std::vector<std::string>& settin
   Quiet observer;
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run->store(), nullptr, nullptr));
+                   state::digest_state(run->session().store(), nullptr, nullptr));
   Run result;
   result.trained.losses = report.losses;
   result.trained.digest = digest.digest;
@@ -64,7 +64,7 @@ Result<Run> run_of(const SmallRun& files, const std::vector<std::string>& settin
   result.clipped_count = report.clipped_count;
   result.subgroup_count = run->plan().geometry.subgroup_count();
   for (std::int32_t v = 0; v < run->plan().geometry.variable_count; ++v) {
-    result.state.push_back(array_of(run->store(), v));
+    result.state.push_back(array_of(run->session().store(), v));
   }
   return result;
 }
@@ -318,16 +318,16 @@ TEST_CASE("clipped by subgroup, resumes and live changes have the numbers of one
     const SmallRun files;
     const auto first = run_of(files, with(settings, {"steps=4", commits, "method=host"}));
     const auto rest = run_of(files, with(settings, {commits, "pipeline=handover"}),
-                             train::StartFrom::last_commit);
+                             session::StartFrom::last_commit);
     REQUIRE(first.ok());
     REQUIRE(rest.ok());
     CHECK(rest->trained.digest == whole->trained.digest);
-    for (const auto& changes : std::vector<std::vector<train::PlannedChange>>{
+    for (const auto& changes : std::vector<std::vector<session::PlannedChange>>{
              {{2, {"pipeline=serial"}}, {5, {"method=host"}}, {7, {"gradient_tier=memory"}}},
              {{1, {"device_map=3,1"}}, {4, {"state_cache=30KiB"}}, {6, {"commit_every=2"}}}}) {
       const SmallRun fresh;
       const auto changed =
-          run_of(fresh, with(settings, {commits}), train::StartFrom::new_state, changes);
+          run_of(fresh, with(settings, {commits}), session::StartFrom::new_state, changes);
       INFO((changed.ok() ? std::string() : changed.error().message()));
       REQUIRE(changed.ok());
       CHECK(changed->trained.losses == whole->trained.losses);
@@ -340,16 +340,16 @@ TEST_CASE(
     "overlap=local goes on and off between two steps, and by resumes, with the same numbers") {
   const std::vector<std::string> settings = {"max_grad_norm=20", "lr=0.01", "schedule_steps=9"};
   for (const std::string commits : {"commit_every=1", "commit_every=3"}) {
-    const std::vector<train::PlannedChange> changes = {{2, {"overlap=local"}},
-                                                       {5, {"overlap=exact"}}};
+    const std::vector<session::PlannedChange> changes = {{2, {"overlap=local"}},
+                                                         {5, {"overlap=exact"}}};
     const SmallRun live_files, files;
     const auto live = run_of(live_files, with(settings, {"steps=9", commits}),
-                             train::StartFrom::new_state, changes);
+                             session::StartFrom::new_state, changes);
     const auto off = run_of(files, with(settings, {"steps=2", commits}));
     const auto local = run_of(files, with(settings, {"steps=5", commits, "overlap=local"}),
-                              train::StartFrom::last_commit);
+                              session::StartFrom::last_commit);
     const auto exact = run_of(files, with(settings, {"steps=9", commits, "overlap=off"}),
-                              train::StartFrom::last_commit);
+                              session::StartFrom::last_commit);
     INFO((live.ok() ? std::string() : live.error().message()));
     REQUIRE(live.ok());
     REQUIRE(off.ok());
@@ -378,7 +378,7 @@ TEST_CASE("a gradient that is not finite ends a run that clips by subgroup, at i
       const SmallRun undisturbed, files;
       const auto whole = run_of(undisturbed, settings);
       const auto failed =
-          run_of(files, settings, train::StartFrom::new_state, {}, planted_factory(steps));
+          run_of(files, settings, session::StartFrom::new_state, {}, planted_factory(steps));
       INFO(text_of(settings));
       REQUIRE(whole.ok());
       REQUIRE_FALSE(failed.ok());
@@ -394,7 +394,7 @@ TEST_CASE("a gradient that is not finite ends a run that clips by subgroup, at i
       CHECK_THAT(message,
                  Catch::Contains(is_right_before ? "weights committed at step 4"
                                                  : "weights of step 3, which is committed"));
-      const auto rest = run_of(files, settings, train::StartFrom::last_commit);
+      const auto rest = run_of(files, settings, session::StartFrom::last_commit);
       REQUIRE(rest.ok());
       // The residual is not in a commit: what a run that fails has of it is gone.
       const bool keeps_residual = std::ranges::find(way, "error_feedback=true") != way.end();

@@ -38,7 +38,7 @@ struct Overlapped {
 
 Result<Overlapped> train_overlapped(const SmallRun& files, const std::vector<std::string>& settings,
                                     const PlantedSteps& steps,
-                                    train::StartFrom start = train::StartFrom::new_state,
+                                    session::StartFrom start = session::StartFrom::new_state,
                                     const WrapEngine& wrap = {}) {
   const model::ModelFactory factory = planted_factory(steps);
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
@@ -50,10 +50,10 @@ Result<Overlapped> train_overlapped(const SmallRun& files, const std::vector<std
   ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));
-  run->step_context().speculation = train::SpeculationPolicy(0);
+  run->step().context().speculation = train::SpeculationPolicy(0);
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {}));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run->store(), nullptr, nullptr));
+                   state::digest_state(run->session().store(), nullptr, nullptr));
   Overlapped result;
   result.trained.losses = report.losses;
   result.trained.digest = digest.digest;
@@ -85,7 +85,7 @@ TEST_CASE("a request that fails while refuted work is done again leaves the last
     for (std::uint64_t request = 60; request < 1200; request += kIsSanitized ? 92 : 23) {
       const SmallRun files;
       const auto failed =
-          train_overlapped(files, settings, steps, train::StartFrom::new_state, failing(request));
+          train_overlapped(files, settings, steps, session::StartFrom::new_state, failing(request));
       if (failed.ok()) continue;  // it made fewer requests
       const auto store = state::StateStore::open_read_only({files.folder.file("state")});
       REQUIRE(store.ok());
@@ -93,7 +93,7 @@ TEST_CASE("a request that fails while refuted work is done again leaves the last
       committed.insert(step);
       const PlantedSteps left(steps.begin() + step, steps.end());
       INFO("request " << request << " step " << step << ": " << text_of(settings));
-      const auto rest = train_overlapped(files, settings, left, train::StartFrom::last_commit);
+      const auto rest = train_overlapped(files, settings, left, session::StartFrom::last_commit);
       REQUIRE(rest.ok());
       CHECK(rest->trained.digest == whole->trained.digest);
     }

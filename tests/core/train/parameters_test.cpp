@@ -94,17 +94,17 @@ CountedParameters count_bytes(const std::vector<std::string>& settings) {
   request.factory = &factory;
   auto run = train::TrainingRun::open(request);
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(train::StartFrom::new_state).ok());
+  REQUIRE((*run)->prepare(session::StartFrom::new_state).ok());
   CountedParameters counted;
-  (*run)->runtime().add_sink(&counted.bytes);
+  (*run)->session().runtime().add_sink(&counted.bytes);
   Quiet observer;
   REQUIRE(train::train(**run, {{&observer}, {}}, {}).ok());
   REQUIRE((*run)->settle().ok());
-  counted.parameter_count = (*run)->layout().parameter_count;
+  counted.parameter_count = (*run)->plan().layout.parameter_count;
   counted.buffer_bytes =
-      offload::plan_parameter_window((*run)->layout(), (*run)->offload_options()).buffer_bytes;
-  counted.reread_elements = reread_elements((*run)->layout(), counted.buffer_bytes);
-  counted.resident_peak_bytes = (*run)->offload().parameters().resident_peak_bytes();
+      offload::plan_parameter_window((*run)->plan().layout, (*run)->plan().options).buffer_bytes;
+  counted.reread_elements = reread_elements((*run)->plan().layout, counted.buffer_bytes);
+  counted.resident_peak_bytes = (*run)->session().offload().parameters().resident_peak_bytes();
   return counted;
 }
 
@@ -168,12 +168,12 @@ TEST_CASE("a device that computes gets its parameters from the drives, and has t
                                        "validation_every=2"};
   if (more == "accelerators=2") settings.insert(settings.end(), {"clock=emulated", kSwitch});
   const SmallRun files;
-  const auto plain = train_small(files, settings, train::StartFrom::new_state, {}, {}, nullptr,
+  const auto plain = train_small(files, settings, session::StartFrom::new_state, {}, {}, nullptr,
                                  arithmetic_device_factory({}));
   REQUIRE(plain.ok());
   const SmallRun fresh;
-  const auto trained = train_small(fresh, both(kStorage, settings), train::StartFrom::new_state, {},
-                                   {}, nullptr, arithmetic_device_factory({}));
+  const auto trained = train_small(fresh, both(kStorage, settings), session::StartFrom::new_state,
+                                   {}, {}, nullptr, arithmetic_device_factory({}));
   INFO(more << message_of(trained));
   REQUIRE(trained.ok());
   CHECK(trained->losses == plain->losses);
@@ -182,13 +182,13 @@ TEST_CASE("a device that computes gets its parameters from the drives, and has t
 
 TEST_CASE("a run goes on with other knobs while its parameters lie on the drives") {
   for (const OffloadChange& change : every_change_of_offload()) {
-    const std::vector<train::PlannedChange> changes = {{2, change.to}, {4, change.from}};
+    const std::vector<session::PlannedChange> changes = {{2, change.to}, {4, change.from}};
     const SmallRun files;
-    const auto plain = train_small(files, change.from, train::StartFrom::new_state, {}, changes);
+    const auto plain = train_small(files, change.from, session::StartFrom::new_state, {}, changes);
     REQUIRE(plain.ok());
     const SmallRun fresh;
     const auto changed =
-        train_small(fresh, both(kStorage, change.from), train::StartFrom::new_state, {}, changes);
+        train_small(fresh, both(kStorage, change.from), session::StartFrom::new_state, {}, changes);
     INFO(fmt::format("{} -> {}", fmt::join(change.from, " "), fmt::join(change.to, " ")));
     INFO(message_of(changed));
     REQUIRE(changed.ok());
@@ -204,8 +204,8 @@ TEST_CASE("a resume makes the parameters' files anew, and goes on to the bit, th
   for (const std::string then : {"parameter_tier=storage", "parameter_tier=memory"}) {
     const SmallRun fresh;
     REQUIRE(train_small(fresh, {"steps=3", "schedule_steps=6", "parameter_tier=storage"}).ok());
-    const auto rest =
-        train_small(fresh, {then, "method=host", "device_map=1,2"}, train::StartFrom::last_commit);
+    const auto rest = train_small(fresh, {then, "method=host", "device_map=1,2"},
+                                  session::StartFrom::last_commit);
     REQUIRE(rest.ok());
     CHECK(rest->losses == std::vector<double>(plain->losses.begin() + 3, plain->losses.end()));
     CHECK(rest->digest == plain->digest);
@@ -258,7 +258,7 @@ TEST_CASE("a drive that fails under parameters is named with the layer, or no nu
     FileRequests::Counts counts;
     const SmallRun files;
     const auto undisturbed = train_small(
-        files, settings, train::StartFrom::new_state, [&](std::unique_ptr<io::IoEngine> inner) {
+        files, settings, session::StartFrom::new_state, [&](std::unique_ptr<io::IoEngine> inner) {
           return std::make_unique<FileRequests>(std::move(inner), "parameters.slc", counts);
         });
     REQUIRE(undisturbed.ok());
@@ -278,7 +278,7 @@ TEST_CASE("a drive that fails under parameters is named with the layer, or no nu
           some_places(fault == no_space ? counts.writes : counts.reads);
       for (const std::uint64_t place : places) {
         const SmallRun fresh;
-        const auto trained = train_small(fresh, settings, train::StartFrom::new_state,
+        const auto trained = train_small(fresh, settings, session::StartFrom::new_state,
                                          [&](std::unique_ptr<io::IoEngine> inner) {
                                            FaultPlan plan;
                                            plan.planned.push_back({place, fault});

@@ -16,7 +16,7 @@ namespace {
 
 std::vector<Result<Trained>> train_ranks(const SmallRun& files, int rank_count,
                                          const std::vector<std::string>& settings,
-                                         train::StartFrom start = train::StartFrom::new_state,
+                                         session::StartFrom start = session::StartFrom::new_state,
                                          const std::function<WrapEngine(int)>& wrap_of = {}) {
   return on_ranks<Trained>(
       {.rank_count = rank_count, .seed = 5, .delay_polls_max = 3}, [&](train::Ranks& ranks) {
@@ -94,7 +94,7 @@ TEST_CASE("sums on an emulated cluster take what its links say, and change no bi
     const std::int64_t step_bytes = 4 * rank->parameter_count;
     CHECK(rank->link_bytes.back().size_bytes[0] == 6 * step_bytes);
     const auto sums_ns = static_cast<TimeNs>(static_cast<double>(step_bytes) / 4e6 * 1e9);
-    for (const train::StepReport& step : rank->steps) {
+    for (const session::StepReport& step : rank->steps) {
       CHECK(step.total_ns >= sums_ns + 4 * 2 * 2'000'000);
     }
   }
@@ -134,9 +134,9 @@ TEST_CASE("a rank that fails ends all of them, and they go on together from the 
   for (std::uint64_t request = 60; request < 330; request += 9) {
     const SmallRun files;
     const int failing_rank = static_cast<int>(request % 3);
-    const auto failed = train_ranks(files, 3, settings, train::StartFrom::new_state, [&](int rank) {
-      return rank == failing_rank ? failing(request) : WrapEngine();
-    });
+    const auto failed = train_ranks(
+        files, 3, settings, session::StartFrom::new_state,
+        [&](int rank) { return rank == failing_rank ? failing(request) : WrapEngine(); });
     INFO("request " << request);
     if (std::ranges::all_of(failed, [](const auto& rank) { return rank.ok(); })) continue;
     for (const Result<Trained>& rank : failed) CHECK_FALSE(rank.ok());
@@ -154,7 +154,7 @@ TEST_CASE("a rank that fails ends all of them, and they go on together from the 
     CHECK(*committed.rbegin() - *committed.begin() <= 1);
     apart += committed.size() > 1 ? 1 : 0;
     for (const Result<Trained>& rank :
-         train_ranks(files, 3, settings, train::StartFrom::last_commit)) {
+         train_ranks(files, 3, settings, session::StartFrom::last_commit)) {
       INFO(message_of(rank));
       REQUIRE(rank.ok());
       CHECK(rank->digest == plain.digest);
@@ -165,16 +165,16 @@ TEST_CASE("a rank that fails ends all of them, and they go on together from the 
 
 TEST_CASE("what is asked of a rank happens on all at the same step") {
   // Asks after so many steps.
-  struct Asking final : train::TrainObserver, train::TrainRequests {
-    void on_step(const train::StepReport& report) override { step = report.step; }
+  struct Asking final : session::RunObserver, session::RunRequests {
+    void on_step(const session::StepReport& report) override { step = report.step; }
     bool wants_stop() override { return stops_at > 0 && step >= stops_at; }
-    std::vector<train::AskedChange> take_changes() override {
+    std::vector<session::AskedChange> take_changes() override {
       if (step < 2 || changes.empty()) return {};
       return std::exchange(changes, {});
     }
     std::int64_t step = 0;
     std::int64_t stops_at = 0;
-    std::vector<train::AskedChange> changes;
+    std::vector<session::AskedChange> changes;
   };
   struct Outcome {
     std::int64_t last_step;
@@ -193,7 +193,7 @@ TEST_CASE("what is asked of a rank happens on all at the same step") {
         request.factory = &factory;
         request.ranks = &ranks;
         ASSIGN_OR_RETURN(const auto run, train::TrainingRun::open(request));
-        RETURN_IF_ERROR(run->prepare(train::StartFrom::new_state));
+        RETURN_IF_ERROR(run->prepare(session::StartFrom::new_state));
         Asking asking;
         if (ranks.rank() == 0) {
           // Whoever asks may call himself what he likes.

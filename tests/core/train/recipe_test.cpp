@@ -1,20 +1,19 @@
 // What a state was made with, and what ranks train with, is one record: ranks that differ in it are
 // refused by what differs before anything is made, and a resume is compared with it.
 
-#include "core/train/recipe.h"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "core/train/recipe_history.h"
+#include "core/session/recipe_history.h"
+#include "core/train/training_recipe.h"
 #include "tests/core/train/rank_world.h"
 #include "tests/core/train/small_run.h"
 #include "tests/core/train/stderr_text.h"
 
 using namespace sluice;
+using session::StartFrom;
 using settings::Decides;
-using train::StartFrom;
 
 namespace {
 
@@ -33,7 +32,7 @@ model::ModelShape small_shape() {
       .name = "small", .layers = 2, .hidden = 16, .heads = 2, .sequence = 16, .vocabulary = 256};
 }
 
-train::Recipe recipe_with(const SmallRun& files, const std::vector<std::string>& settings) {
+session::Recipe recipe_with(const SmallRun& files, const std::vector<std::string>& settings) {
   const auto config = files.config(settings);
   INFO((config.ok() ? "" : config.error().message()));
   REQUIRE(config.ok());
@@ -62,7 +61,7 @@ std::string other_value(const SmallRun& files, const settings::SettingInfo& info
 }
 
 // What the second of two ranks with these recipes says.
-std::string refused_for(const train::Recipe& first, const train::Recipe& second) {
+std::string refused_for(const session::Recipe& first, const session::Recipe& second) {
   const auto outcomes =
       on_ranks<bool>({.rank_count = 2, .seed = 1}, [&](train::Ranks& ranks) -> Result<bool> {
         const Status same = train::check_same_on_ranks(ranks, ranks.is_first() ? first : second);
@@ -81,7 +80,8 @@ std::vector<std::string> two_ranks(const SmallRun& files, const std::vector<std:
   for (const Result<Trained>& rank :
        on_ranks<Trained>({.rank_count = 2, .seed = 1}, [&](train::Ranks& ranks) {
          return train_small(files, ranks.is_first() ? std::vector<std::string>() : second,
-                            StartFrom::new_state, {}, {}, nullptr, arithmetic_factory(), &ranks);
+                            session::StartFrom::new_state, {}, {}, nullptr, arithmetic_factory(),
+                            &ranks);
        })) {
     messages.push_back(rank.ok() ? "" : rank.error().message());
   }
@@ -99,7 +99,8 @@ std::set<std::string> paths_in(const SmallRun& files) {
 const std::vector<std::string> kThreeSteps = {"steps=3", "schedule_steps=6", "lr=0.003"};
 
 Result<Trained> resume_of(const SmallRun& files, const std::vector<std::string>& more) {
-  return train_small(files, joined(joined(kThreeSteps, {"steps=6"}), more), StartFrom::last_commit);
+  return train_small(files, joined(joined(kThreeSteps, {"steps=6"}), more),
+                     session::StartFrom::last_commit);
 }
 
 // What a resume with these settings says before its first step, "lr 0.003 -> 0.001", without one.
@@ -110,13 +111,13 @@ std::vector<std::string> changes_of(const SmallRun& files, const std::vector<std
   train::TrainingRun::Request request;
   request.config = &*config;
   request.factory = &factory;
-  request.start = StartFrom::last_commit;
+  request.start = session::StartFrom::last_commit;
   const auto run = train::TrainingRun::open(request);
   INFO((run.ok() ? "" : run.error().message()));
   REQUIRE(run.ok());
-  REQUIRE((*run)->prepare(StartFrom::last_commit).ok());
+  REQUIRE((*run)->prepare(session::StartFrom::last_commit).ok());
   std::vector<std::string> changes;
-  for (const settings::KnobChange& change : (*run)->recipe_changes()) {
+  for (const settings::KnobChange& change : (*run)->session().state().recipe_changes()) {
     changes.push_back(fmt::format("{} {} -> {}", change.knob, change.from, change.to));
   }
   return changes;
@@ -135,7 +136,7 @@ std::string refusal(const SmallRun& files, const std::vector<std::string>& more)
 
 TEST_CASE("ranks with another value of any setting that decides something are refused by its key") {
   const SmallRun files;
-  const train::Recipe base = recipe_with(files, kAsAlways);
+  const session::Recipe base = recipe_with(files, kAsAlways);
   CHECK(refused_for(base, base) == "");
   int refused = 0;
   int allowed = 0;
@@ -166,7 +167,7 @@ TEST_CASE("ranks with another value of any setting that decides something are re
 TEST_CASE("ranks with another model or text are refused by what is in the file") {
   const SmallRun files;
   const auto config = files.config({});
-  const train::Recipe base = train::recipe_of(*config, small_shape(), kText);
+  const session::Recipe base = train::recipe_of(*config, small_shape(), kText);
   model::ModelShape more_heads = small_shape();
   more_heads.heads = 4;  // the same tensors
   CHECK_THAT(refused_for(base, train::recipe_of(*config, more_heads, kText)),
@@ -174,7 +175,7 @@ TEST_CASE("ranks with another model or text are refused by what is in the file")
   CHECK_THAT(refused_for(base, train::recipe_of(*config, small_shape(), {4000, 0x1235})),
              Catch::Contains("text is 4000 bytes, checksum 0000000000001234 on rank 0 and 4000 "
                              "bytes, checksum 0000000000001235 on rank 1"));
-  train::Recipe newer = base;
+  session::Recipe newer = base;
   newer.push_back({"novelty", "on", Decides::numbers});
   CHECK_THAT(refused_for(base, newer),
              Catch::Contains("novelty is (nothing) on rank 0 and on on rank 1"));
@@ -272,8 +273,8 @@ TEST_CASE("what a resume learns with that the steps before did not is told, once
 
 TEST_CASE("what changed in a live run is what its state was made with") {
   const SmallRun files;
-  const std::vector<train::PlannedChange> changes = {{1, {"density=0.5"}}};
-  REQUIRE(train_small(files, kThreeSteps, StartFrom::new_state, {}, changes).ok());
+  const std::vector<session::PlannedChange> changes = {{1, {"density=0.5"}}};
+  REQUIRE(train_small(files, kThreeSteps, session::StartFrom::new_state, {}, changes).ok());
   CHECK(changes_of(files, {"density=0.5"}).empty());
   CHECK(changes_of(files, {}) == std::vector<std::string>{"density 0.5 -> 1"});
   // A warm-up is a setting of its own, whatever stage it is in.
@@ -321,7 +322,8 @@ TEST_CASE("the recipe goes with a state to other ranks, and leaves with it") {
   const auto on_two = [&](const std::vector<std::string>& more) {
     return on_ranks<Trained>({.rank_count = 2, .seed = 1}, [&](train::Ranks& ranks) {
       return train_small(files, joined(joined(kThreeSteps, {"steps=5"}), more),
-                         StartFrom::last_commit, {}, {}, nullptr, arithmetic_factory(), &ranks);
+                         session::StartFrom::last_commit, {}, {}, nullptr, arithmetic_factory(),
+                         &ranks);
     });
   };
   for (const Result<Trained>& rank : on_two({"seed=3"})) {

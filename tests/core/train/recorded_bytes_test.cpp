@@ -58,8 +58,8 @@ collect::RunFacts facts_of(const platform::Platform& platform) {
 }
 
 Result<std::unique_ptr<rundb::Writer>> open_database(const std::string& path,
-                                                     train::StartFrom start, std::int64_t step) {
-  return start == train::StartFrom::new_state
+                                                     session::StartFrom start, std::int64_t step) {
+  return start == session::StartFrom::new_state
              ? rundb::Writer::create(path, rundb::IfExists::replace)
              : rundb::Writer::open_append(path, step);
 }
@@ -80,7 +80,7 @@ std::int64_t counted(const std::vector<runtime::LinkBytes>& links) {
 
 // Trains and records into the folder's run.db; adds what its operations moved to `moved`.
 Status train_recorded(const SmallRun& files, const std::vector<std::string>& settings,
-                      train::StartFrom start, std::span<const train::PlannedChange> changes,
+                      session::StartFrom start, std::span<const session::PlannedChange> changes,
                       BytesByLink& moved) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, files.config(settings));
   const model::ModelFactory factory = arithmetic_factory();
@@ -93,19 +93,19 @@ Status train_recorded(const SmallRun& files, const std::vector<std::string>& set
   ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
                    train::TrainingRun::open(request));
   const std::int64_t before = counted(moved);
-  OperationBytes operations(run->platform(), moved);
-  run->runtime().add_sink(&operations);
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<rundb::Writer> writer,
-      open_database(files.folder.file("run.db"), start, run->store().committed().position.step));
+  OperationBytes operations(run->plan().platform, moved);
+  run->session().runtime().add_sink(&operations);
+  ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
+                   open_database(files.folder.file("run.db"), start,
+                                 run->session().store().committed().position.step));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<collect::Collector> collector,
-      collect::Collector::start(recorder, std::move(writer), facts_of(run->platform()), {}));
+      collect::Collector::start(recorder, std::move(writer), facts_of(run->plan().platform), {}));
   RETURN_IF_ERROR(run->prepare(start));
   Quiet observer;
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   RETURN_IF_ERROR(run->settle());
-  CHECK(counted(run->bytes().links()) == counted(moved) - before);
+  CHECK(counted(run->session().clock().bytes().links()) == counted(moved) - before);
   CHECK(report.last_step == config.schedule.steps);
   return collector->stop();
 }
@@ -164,7 +164,7 @@ TEST_CASE("bytes in the file are those of the operations, for every way to offlo
     const SmallRun files;
     BytesByLink moved;
     require_ok(
-        train_recorded(files, both({"steps=3"}, way), train::StartFrom::new_state, {}, moved));
+        train_recorded(files, both({"steps=3"}, way), session::StartFrom::new_state, {}, moved));
     require_same(recorded_bytes(files.folder.file("run.db")), moved);
   }
 }
@@ -176,8 +176,8 @@ TEST_CASE("bytes in the file are those of the operations, whatever changes betwe
                        fmt::join(change.to, " ")));
       const SmallRun files;
       BytesByLink moved;
-      const std::vector<train::PlannedChange> changes = {{2, change.to}, {4, change.from}};
-      require_ok(train_recorded(files, both({pipeline}, change.from), train::StartFrom::new_state,
+      const std::vector<session::PlannedChange> changes = {{2, change.to}, {4, change.from}};
+      require_ok(train_recorded(files, both({pipeline}, change.from), session::StartFrom::new_state,
                                 changes, moved));
       require_same(recorded_bytes(files.folder.file("run.db")), moved);
     }
@@ -189,11 +189,11 @@ TEST_CASE("bytes in the file are those of the operations, with parameters on the
     INFO(method);
     const SmallRun files;
     BytesByLink moved;
-    const std::vector<train::PlannedChange> changes = {{2, {"device_map=0,1"}},
-                                                       {4, {"method=host", "device_map=even"}}};
+    const std::vector<session::PlannedChange> changes = {{2, {"device_map=0,1"}},
+                                                         {4, {"method=host", "device_map=even"}}};
     require_ok(train_recorded(
         files, {method, "parameter_tier=storage", "parameter_buffer=12288", "validation_every=3"},
-        train::StartFrom::new_state, changes, moved));
+        session::StartFrom::new_state, changes, moved));
     require_same(recorded_bytes(files.folder.file("run.db")), moved);
   }
 }
@@ -204,12 +204,12 @@ TEST_CASE("bytes in the file are those of the operations, where a resume goes on
     const SmallRun files;
     BytesByLink moved;
     require_ok(train_recorded(files, both(change.from, {"steps=2", "schedule_steps=6"}),
-                              train::StartFrom::new_state, {}, moved));
+                              session::StartFrom::new_state, {}, moved));
     require_ok(train_recorded(files,
                               both(both(change.from, change.to), {"steps=4", "schedule_steps=6"}),
-                              train::StartFrom::last_commit, {}, moved));
+                              session::StartFrom::last_commit, {}, moved));
     require_ok(train_recorded(files, both(change.from, {"steps=6", "schedule_steps=6"}),
-                              train::StartFrom::last_commit, {}, moved));
+                              session::StartFrom::last_commit, {}, moved));
     require_same(recorded_bytes(files.folder.file("run.db")), moved);
   }
 }
@@ -219,10 +219,10 @@ TEST_CASE("bytes in the file are those of the operations, where a resume has ano
   BytesByLink moved;
   const std::vector<std::string> common = {"schedule_steps=6", "time_scale=0.01"};
   require_ok(train_recorded(files, both(common, {"steps=2", "clock=emulated"}),
-                            train::StartFrom::new_state, {}, moved));
+                            session::StartFrom::new_state, {}, moved));
   require_ok(train_recorded(files, both(common, {"steps=4", "clock=real", "method=host"}),
-                            train::StartFrom::last_commit, {}, moved));
+                            session::StartFrom::last_commit, {}, moved));
   require_ok(train_recorded(files, both(common, {"steps=6", "clock=emulated", "devices=2"}),
-                            train::StartFrom::last_commit, {}, moved));
+                            session::StartFrom::last_commit, {}, moved));
   require_same(recorded_bytes(files.folder.file("run.db")), moved);
 }

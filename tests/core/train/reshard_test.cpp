@@ -33,7 +33,7 @@ TEST_CASE("a state goes on with any number of ranks and any sharding, to the bit
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = phases[p];
     INFO("phase " << p);
-    const auto start = p == 0 ? train::StartFrom::new_state : train::StartFrom::last_commit;
+    const auto start = p == 0 ? session::StartFrom::new_state : session::StartFrom::last_commit;
     const std::vector<std::string> steps = {fmt::format("steps={}", 2 * (p + 1))};
     const auto plain = train_small(
         plain_files,
@@ -83,7 +83,7 @@ TEST_CASE("a change to other ranks that a crash has cut is finished, or as if it
   }
   const std::vector<std::string> settings = with(with(kSettings, zero), {"steps=4"});
   const Trained whole = one_rank(cut_in_eight(), with(kSettings, {"steps=4"}), 2);
-  for (const auto& rank : train_ranks(older, {2, settings, train::StartFrom::last_commit})) {
+  for (const auto& rank : train_ranks(older, {2, settings, session::StartFrom::last_commit})) {
     INFO(message_of(rank));
     REQUIRE(rank.ok());
     CHECK(rank->digest == whole.digest);
@@ -96,20 +96,21 @@ TEST_CASE("a change to other ranks that a crash has cut is finished, or as if it
 TEST_CASE("what cannot go on is said in words") {
   const SmallRun files = cut_in_eight();
   const auto message = [&](int ranks, const std::vector<std::string>& more,
-                           train::StartFrom start) {
+                           session::StartFrom start) {
     const auto trained = train_ranks(files, {ranks, with(kSettings, more), start});
     return message_of(trained.front());
   };
-  using train::StartFrom;
-  CHECK_THAT(message(2, {"mesh=2x1", "shard_state=2x1"}, StartFrom::last_commit),
+  using session::StartFrom;
+  CHECK_THAT(message(2, {"mesh=2x1", "shard_state=2x1"}, session::StartFrom::last_commit),
              Catch::Contains("there is no state in"));
-  REQUIRE(message(2, {"mesh=2x1", "shard_state=2x1"}, StartFrom::new_state).empty());
+  REQUIRE(message(2, {"mesh=2x1", "shard_state=2x1"}, session::StartFrom::new_state).empty());
   const auto alone = train_small(files, kSettings);
   REQUIRE_FALSE(alone.ok());
   CHECK_THAT(alone.error().message(), Catch::Contains("the state of a run of several ranks"));
   // A part is gone.
   std::filesystem::remove_all(files.folder.file("rank-1"));
-  CHECK_THAT(message(3, {}, StartFrom::last_commit), Catch::Contains("there is no whole state in"));
+  CHECK_THAT(message(3, {}, session::StartFrom::last_commit),
+             Catch::Contains("there is no whole state in"));
 }
 
 TEST_CASE("a residual that other ranks have is said to be left, once and without a kill") {
@@ -118,7 +119,7 @@ TEST_CASE("a residual that other ranks have is said to be left, once and without
   const auto said = [&](const SmallRun& files, int ranks, const std::vector<std::string>& more) {
     const StderrText text;
     for (const auto& rank :
-         train_ranks(files, {ranks, with(sparse, more), train::StartFrom::last_commit})) {
+         train_ranks(files, {ranks, with(sparse, more), session::StartFrom::last_commit})) {
       INFO(message_of(rank));
       REQUIRE(rank.ok());
     }
@@ -159,7 +160,7 @@ TEST_CASE("a damaged part is found by whichever rank checks it, and nothing is p
   std::string damaged = bytes;
   for (std::size_t at = 4096; at < damaged.size(); at += 4096) damaged[at] ^= 1;
   write_text(path, damaged);
-  const RankRuns three = {3, with(kSettings, {"steps=4"}), train::StartFrom::last_commit};
+  const RankRuns three = {3, with(kSettings, {"steps=4"}), session::StartFrom::last_commit};
   for (const auto& rank : train_ranks(files, three)) {
     REQUIRE_FALSE(rank.ok());
     CHECK_THAT(message_of(rank), Catch::Contains(path));
@@ -167,7 +168,7 @@ TEST_CASE("a damaged part is found by whichever rank checks it, and nothing is p
   write_text(path, bytes);
   const Trained whole = one_rank(cut_in_eight(), with(kSettings, {"steps=2"}), 2);
   for (const auto& rank : train_ranks(
-           files, {2, with(with(kSettings, zero), {"steps=2"}), train::StartFrom::last_commit})) {
+           files, {2, with(with(kSettings, zero), {"steps=2"}), session::StartFrom::last_commit})) {
     INFO(message_of(rank));
     REQUIRE(rank.ok());
     CHECK(rank->digest == whole.digest);

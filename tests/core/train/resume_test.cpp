@@ -26,7 +26,7 @@ TEST_CASE("error feedback resumes to the bit, and refuses damage") {
   REQUIRE(train_small(pieces, with_steps("steps=3")).ok());
   const std::string path = pieces.folder.file("state/residual.slc");
   const auto resume = [&](const char* steps) {
-    return train_small(pieces, with_steps(steps), train::StartFrom::last_commit);
+    return train_small(pieces, with_steps(steps), session::StartFrom::last_commit);
   };
   REQUIRE(std::filesystem::exists(path));
   const auto rest = resume("steps=4");
@@ -91,7 +91,7 @@ TEST_CASE("error feedback without its file begins from zeros") {
   std::filesystem::copy(lost.folder.file("state"), never.folder.file("state"),
                         std::filesystem::copy_options::recursive);
   const auto next = [](const SmallRun& files, const std::vector<std::string>& settings) {
-    auto trained = train_small(files, settings, train::StartFrom::last_commit);
+    auto trained = train_small(files, settings, session::StartFrom::last_commit);
     REQUIRE(trained.ok());
     return trained->digest;
   };
@@ -111,7 +111,7 @@ TEST_CASE("a resume warns of a missing residual after a kill, and only then") {
   // What a resume to `steps` says.
   const auto said = [&](const SmallRun& files, const std::vector<std::string>& settings) {
     const StderrText text;
-    REQUIRE(train_small(files, settings, train::StartFrom::last_commit).ok());
+    REQUIRE(train_small(files, settings, session::StartFrom::last_commit).ok());
     return text.so_far();
   };
   const SmallRun dense;
@@ -142,7 +142,7 @@ TEST_CASE("a resumed state goes where the settings say, with its first step") {
   REQUIRE(plain.ok());
   const SmallRun moved;
   REQUIRE(train_small(moved, {"steps=3", "schedule_steps=6"}).ok());
-  const auto resumed = train_small(moved, {"device_map=0,1"}, train::StartFrom::last_commit);
+  const auto resumed = train_small(moved, {"device_map=0,1"}, session::StartFrom::last_commit);
   REQUIRE(resumed.ok());
   CHECK(resumed->digest == plain->digest);
   const auto drained = std::filesystem::file_size(moved.folder.file("state/dev0/state.slc"));
@@ -162,7 +162,7 @@ TEST_CASE("the density's warm-up begins dense, repeats, and resumes") {
   std::vector<std::string> part = warm;
   part.insert(part.end(), {"steps=2", "schedule_steps=6"});
   REQUIRE(train_small(c, part).ok());
-  const auto rest = train_small(c, warm, train::StartFrom::last_commit);
+  const auto rest = train_small(c, warm, session::StartFrom::last_commit);
   REQUIRE(rest.ok());
   CHECK(rest->digest == whole->digest);
 }
@@ -176,7 +176,7 @@ TEST_CASE("a run goes on with its own optimizer and with no other") {
     REQUIRE(train_small(pieces, {"optimizer=" + mine, "steps=2", "schedule_steps=6"}).ok());
     for (const std::string other : {"adamw", "sgd", "adagrad"}) {
       const auto resumed =
-          train_small(pieces, {"optimizer=" + other, "steps=2"}, train::StartFrom::last_commit);
+          train_small(pieces, {"optimizer=" + other, "steps=2"}, session::StartFrom::last_commit);
       INFO(mine << " resumed with " << other);
       REQUIRE(resumed.ok() == (mine == other));
       if (resumed.ok()) continue;
@@ -184,7 +184,7 @@ TEST_CASE("a run goes on with its own optimizer and with no other") {
       CHECK_THAT(resumed.error().message(),
                  Catch::Contains("its optimizer is " + mine + ", wanted is " + other));
     }
-    const auto rest = train_small(pieces, {"optimizer=" + mine}, train::StartFrom::last_commit);
+    const auto rest = train_small(pieces, {"optimizer=" + mine}, session::StartFrom::last_commit);
     REQUIRE(rest.ok());
     CHECK(rest->digest == whole->digest);
   }

@@ -327,7 +327,7 @@ TEST_CASE(
     const auto trained = train_small(
         files,
         {"precision=fp16", "initial_loss_scale=64", "error_feedback=true", "steps=1", density},
-        train::StartFrom::new_state, {}, {}, nullptr, planted_factory(steps));
+        session::StartFrom::new_state, {}, {}, nullptr, planted_factory(steps));
     REQUIRE(trained.ok());
     REQUIRE(trained->steps.front().skipped);
     std::vector<float>& residual = residuals.emplace_back(trained->parameter_count);

@@ -82,7 +82,7 @@ Result<Counted> train_and_count(const SmallRun& files, const std::vector<std::st
   request.factory = &factory;
   request.ranks = &ranks;
   ASSIGN_OR_RETURN(const auto run, train::TrainingRun::open(request));
-  RETURN_IF_ERROR(run->prepare(train::StartFrom::new_state));
+  RETURN_IF_ERROR(run->prepare(session::StartFrom::new_state));
   RETURN_IF_ERROR(train::train(*run, {}, {}));
   const shard::RankShare& share = run->plan().share;
   Counted counted;
@@ -93,7 +93,7 @@ Result<Counted> train_and_count(const SmallRun& files, const std::vector<std::st
   }
   counted.first_pinned = pinned->sizes.front();
   counted.geometry = run->plan().geometry;
-  counted.drive_bytes = run->store().layout().data_bytes(DeviceId{0});
+  counted.drive_bytes = run->session().store().layout().data_bytes(DeviceId{0});
   return counted;
 }
 

@@ -30,8 +30,8 @@ inline bool sums_in_order(const shard::Triple& triple, const platform::Scope& me
 struct RankRuns {
   int rank_count = 1;
   std::vector<std::string> settings;
-  train::StartFrom start = train::StartFrom::new_state;
-  std::vector<train::PlannedChange> changes = {};
+  session::StartFrom start = session::StartFrom::new_state;
+  std::vector<session::PlannedChange> changes = {};
   std::function<WrapEngine(int rank)> wrap_of = {};
   std::uint64_t seed = 5;  // of the delays
   std::int64_t delay_polls_max = 3;

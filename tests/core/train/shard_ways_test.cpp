@@ -163,7 +163,7 @@ TEST_CASE("messages that are late move no bit") {
 
 TEST_CASE("knobs that change between the steps of sharded ranks move no bit") {
   const Trained plain = train_way(kMixed);
-  const std::vector<std::vector<train::PlannedChange>> variants = {
+  const std::vector<std::vector<session::PlannedChange>> variants = {
       {{1, {"pipeline=serial"}}, {2, {"pipeline=handover", "buffers=1"}}, {3, {"buffers=4"}}},
       {{1, {"method=host"}}, {2, {"gradient_tier=memory"}}, {3, {"device_map=3,1"}}},
       {{1, {"commit_every=2", "wire=native"}}, {2, {"overlap=exact", "state_cache=150KB"}}}};
@@ -184,7 +184,7 @@ TEST_CASE("sharded ranks go on with the bits of those that never stopped") {
        {std::vector<std::string>{}, {"density=0.1", "error_feedback=true"}, {"commit_every=2"}}) {
     Way way = kMixed;
     way.settings = with(with(way.settings, more), {"schedule_steps=6"});
-    const auto until = [&](const char* steps, train::StartFrom start) {
+    const auto until = [&](const char* steps, session::StartFrom start) {
       RankRuns runs = runs_of(way);
       runs.settings.emplace_back(steps);
       runs.start = start;
@@ -193,11 +193,11 @@ TEST_CASE("sharded ranks go on with the bits of those that never stopped") {
     INFO(text_of(way));
     const SmallRun whole_files = files_of(way);
     const Trained whole =
-        require_alike(train_ranks(whole_files, until("steps=6", train::StartFrom::new_state)));
+        require_alike(train_ranks(whole_files, until("steps=6", session::StartFrom::new_state)));
     const SmallRun files = files_of(way);
-    require_alike(train_ranks(files, until("steps=3", train::StartFrom::new_state)));
+    require_alike(train_ranks(files, until("steps=3", session::StartFrom::new_state)));
     const Trained rest =
-        require_alike(train_ranks(files, until("steps=6", train::StartFrom::last_commit)));
+        require_alike(train_ranks(files, until("steps=6", session::StartFrom::last_commit)));
     CHECK(rest.losses == std::vector<double>(whole.losses.begin() + 3, whole.losses.end()));
     CHECK(rest.digest == whole.digest);
   }
@@ -229,7 +229,7 @@ TEST_CASE("a sharded rank that fails ends all of them, and they go on together t
     if (!has_begun) continue;
     resumed += 1;
     RankRuns rest = runs_of(way);
-    rest.start = train::StartFrom::last_commit;
+    rest.start = session::StartFrom::last_commit;
     CHECK(require_alike(train_ranks(files, rest)).digest == plain.digest);
   }
   CHECK(failures >= (kIsSanitized ? 1 : 6));

@@ -90,7 +90,7 @@ TEST_CASE("the memory plan has the messages of the groups that a rank is in") {
         }
       }
       std::int64_t planned_bytes = 0;
-      for (const MemoryItem& item : run->memory_plan().items) {
+      for (const MemoryItem& item : run->session().memory().host.items) {
         if (item.what == "messages between ranks") planned_bytes = item.size_bytes;
       }
       return std::pair{planned_bytes, taken_bytes};

@@ -45,23 +45,23 @@ struct SmallRun {
   }
 };
 
-struct Quiet final : train::TrainObserver {
-  void on_step(const train::StepReport& report) override { steps.push_back(report); }
+struct Quiet final : session::RunObserver {
+  void on_step(const session::StepReport& report) override { steps.push_back(report); }
   void on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
                         std::span<const settings::KnobChange> changes,
-                        const train::AskedChange* /*asked*/) override {
+                        const session::AskedChange* /*asked*/) override {
     for (const settings::KnobChange& change : changes) {
       knobs.push_back(fmt::format("{}: {} {} -> {}", step, change.knob, change.from, change.to));
     }
   }
-  std::vector<train::StepReport> steps;
+  std::vector<session::StepReport> steps;
   std::vector<std::string> knobs;  // that changed
 };
 
 struct Trained {
   std::vector<double> losses;
   std::string digest;
-  std::vector<train::StepReport> steps;
+  std::vector<session::StepReport> steps;
   std::vector<std::string> knobs;  // that changed
   std::vector<runtime::LinkBytes> link_bytes;
   std::int64_t parameter_count = 0;
@@ -72,10 +72,11 @@ using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<i
 // All that the run's ranks have.
 inline Result<std::string> digest_of(train::TrainingRun& run) {
   if (run.ranks() != nullptr) {
-    return train::digest_of_ranks(*run.ranks(), run.plan().share, run.layout(), run.store());
+    return train::digest_of_ranks(*run.ranks(), run.plan().share, run.plan().layout,
+                                  run.session().store());
   }
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run.store(), nullptr, nullptr));
+                   state::digest_state(run.session().store(), nullptr, nullptr));
   return digest.digest;
 }
 
@@ -97,9 +98,9 @@ inline Result<settings::RunConfig> config_of_rank(const SmallRun& files,
 // Opens, prepares and trains, and reads the digest from the drives afterwards. Where there are
 // `ranks`, as one of them, in a folder of its own.
 inline Result<Trained> train_small(const SmallRun& files, const std::vector<std::string>& settings,
-                                   train::StartFrom start = train::StartFrom::new_state,
+                                   session::StartFrom start = session::StartFrom::new_state,
                                    const WrapEngine& wrap = {},
-                                   std::span<const train::PlannedChange> changes = {},
+                                   std::span<const session::PlannedChange> changes = {},
                                    csd::DeviceFactory* devices = nullptr,
                                    const model::ModelFactory& factory = arithmetic_factory(),
                                    train::Ranks* ranks = nullptr) {
@@ -119,7 +120,7 @@ inline Result<Trained> train_small(const SmallRun& files, const std::vector<std:
   ASSIGN_OR_RETURN(const std::string digest, digest_of(*run));
   return Trained{report.losses,     digest,
                  observer.steps,    observer.knobs,
-                 report.link_bytes, run->layout().parameter_count};
+                 report.link_bytes, run->plan().layout.parameter_count};
 }
 
 // Settings, and what more a way asks for.

@@ -38,15 +38,15 @@ TEST_CASE("state that stays in memory changes no bit, whatever the way to offloa
 
 TEST_CASE("knobs that change keep nothing stale in memory") {
   for (const OffloadChange& change : every_change_of_offload()) {
-    const std::vector<train::PlannedChange> at_step_3 = {{3, change.to}};
+    const std::vector<session::PlannedChange> at_step_3 = {{3, change.to}};
     const SmallRun plain_files;
     const auto plain =
-        train_small(plain_files, change.from, train::StartFrom::new_state, {}, at_step_3);
+        train_small(plain_files, change.from, session::StartFrom::new_state, {}, at_step_3);
     REQUIRE(plain.ok());
     const SmallRun files;
     const auto trained =
         train_small(files, with(change.from, {"state_cache=60KB", "commit_every=4"}),
-                    train::StartFrom::new_state, {}, at_step_3);
+                    session::StartFrom::new_state, {}, at_step_3);
     INFO(fmt::format("{} -> {}", fmt::join(change.from, " "), fmt::join(change.to, " ")));
     INFO((trained.ok() ? std::string() : trained.error().message()));
     REQUIRE(trained.ok());
@@ -59,10 +59,10 @@ TEST_CASE("knobs that change keep nothing stale in memory") {
   REQUIRE(plain.ok());
   const SmallRun files;
   const auto trained =
-      train_small(files, {"state_cache=auto", "commit_every=4"}, train::StartFrom::new_state, {},
-                  std::vector<train::PlannedChange>{{1, {"state_cache=40KB"}},
-                                                    {3, {"state_cache=0"}},
-                                                    {5, {"state_cache=auto", "method=host"}}});
+      train_small(files, {"state_cache=auto", "commit_every=4"}, session::StartFrom::new_state, {},
+                  std::vector<session::PlannedChange>{{1, {"state_cache=40KB"}},
+                                                      {3, {"state_cache=0"}},
+                                                      {5, {"state_cache=auto", "method=host"}}});
   REQUIRE(trained.ok());
   CHECK(trained->losses == plain->losses);
   CHECK(trained->digest == plain->digest);

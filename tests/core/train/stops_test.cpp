@@ -16,7 +16,7 @@ const std::vector<std::string> kValidates = {"validation_fraction=0.5", "validat
                                              "validation_batches=40", "batch=1"};
 
 // Asks the run to stop when it is polled for the `after`th time.
-struct StopAfter final : train::TrainRequests {
+struct StopAfter final : session::RunRequests {
   explicit StopAfter(int after_polls) : after(after_polls) {}
   bool wants_stop() override { return ++polls >= after; }
   int after;
@@ -54,7 +54,7 @@ struct SmallTraining {
 
   // Errors of opening and of preparing.
   Status begin(const SmallRun& files, const std::vector<std::string>& settings,
-               train::StartFrom start, const Stops& stops,
+               session::StartFrom start, const Stops& stops,
                ArmedStop* arm_before_prepare = nullptr) {
     ASSIGN_OR_RETURN(config, files.config(settings));
     train::TrainingRun::Request request;
@@ -70,7 +70,7 @@ struct SmallTraining {
 
 Status begun(SmallTraining& training, const SmallRun& files,
              const std::vector<std::string>& settings) {
-  return training.begin(files, settings, train::StartFrom::new_state, {});
+  return training.begin(files, settings, session::StartFrom::new_state, {});
 }
 
 void check_stopped(const Status& status, const std::string& doing) {
@@ -98,7 +98,7 @@ TEST_CASE("a validation that is asked to stop is left out, and the run ends comm
       CHECK_FALSE(report->validation_loss.has_value());
       CHECK(report->left_out == std::vector<std::string>{"validation"});
     }
-    CHECK(train_small(files, settings, train::StartFrom::last_commit).ok());
+    CHECK(train_small(files, settings, session::StartFrom::last_commit).ok());
   }
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("ranks leave out the same validation") {
         request.factory = &factory;
         request.ranks = &ranks;
         ASSIGN_OR_RETURN(const auto run, train::TrainingRun::open(request));
-        RETURN_IF_ERROR(run->prepare(train::StartFrom::new_state));
+        RETURN_IF_ERROR(run->prepare(session::StartFrom::new_state));
         StopAfter stop(ranks.rank() == 2 ? 50 : 1'000'000);  // in the second step's validation
         train::RankRequests agreed(ranks, {&stop});
         return train::train(*run, {{&agreed}, {&agreed}});
@@ -130,7 +130,7 @@ TEST_CASE("ranks leave out the same validation") {
 
 TEST_CASE("a sample text that is asked to stop is left out") {
   std::int64_t written = 0;
-  struct StopAtToken final : train::TrainRequests {
+  struct StopAtToken final : session::RunRequests {
     explicit StopAtToken(std::int64_t& tokens) : written(tokens) {}
     bool wants_stop() override { return written >= 100; }
     std::int64_t& written;
@@ -166,9 +166,9 @@ TEST_CASE("the initial state that is asked to stop is not committed, and a run c
   {
     ArmedStop stop;
     SmallTraining training;
-    check_stopped(training.begin(files, {}, train::StartFrom::new_state, stop.stops(), &stop),
+    check_stopped(training.begin(files, {}, session::StartFrom::new_state, stop.stops(), &stop),
                   "writing the initial state");
-    CHECK(training.run->store().committed().subgroups.empty());
+    CHECK(training.run->session().store().committed().subgroups.empty());
     CHECK(stop.polls < 10);  // each device's loop asks once more
   }
   CHECK(train_small(files, {}).ok());
@@ -181,8 +181,9 @@ TEST_CASE("a resume that is asked to stop while it reads leaves the state as it 
   for (const char* tier : {"parameter_tier=memory", "parameter_tier=storage"}) {
     ArmedStop stop;
     SmallTraining training;
-    check_stopped(training.begin(files, {tier}, train::StartFrom::last_commit, stop.stops(), &stop),
-                  "reading the parameters");
+    check_stopped(
+        training.begin(files, {tier}, session::StartFrom::last_commit, stop.stops(), &stop),
+        "reading the parameters");
     CHECK(stop.polls < 10);
     CHECK(digest_of(*training.run).value() == first->digest);
   }
@@ -195,7 +196,7 @@ TEST_CASE("what comes before the first step is not stopped in the steps") {
   SmallTraining training;
   REQUIRE(training
               .begin(files, {"precision=fp16", "initial_loss_scale=4294967296", "overlap=exact"},
-                     train::StartFrom::new_state, stop.stops())
+                     session::StartFrom::new_state, stop.stops())
               .ok());
   stop.is_armed = true;
   stop.after = 1;
@@ -206,7 +207,7 @@ TEST_CASE("a snapshot that is asked to stop is not there, and the next one is") 
   const SmallRun files;
   ArmedStop stop;
   SmallTraining training;
-  REQUIRE(training.begin(files, {}, train::StartFrom::new_state, stop.stops()).ok());
+  REQUIRE(training.begin(files, {}, session::StartFrom::new_state, stop.stops()).ok());
   stop.is_armed = true;
   const auto refused = training.run->save_snapshot();
   CHECK(stop.polls == stop.after);
@@ -229,11 +230,11 @@ TEST_CASE("a change to other ranks that is asked to stop leaves the state of tho
     stop.is_armed = true;
     stop.after = 6;  // the text is looked at before
     SmallTraining training;
-    check_stopped(training.begin(files, settings, train::StartFrom::last_commit, stop.stops()),
+    check_stopped(training.begin(files, settings, session::StartFrom::last_commit, stop.stops()),
                   "writing the state for other ranks");
     CHECK(stop.polls == stop.after);
   }
-  const auto alone = train_small(files, settings, train::StartFrom::last_commit);
+  const auto alone = train_small(files, settings, session::StartFrom::last_commit);
   INFO(message_of(alone));
   REQUIRE(alone.ok());
   CHECK(alone->steps.front().step == 3);

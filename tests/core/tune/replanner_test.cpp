@@ -147,7 +147,7 @@ TEST_CASE("a live run is asked for the new plan, with the reason, and not again 
   CHECK(replanner.take_changes().empty());
   run.steps(10, 1'000);
   replanner.wait();
-  const std::vector<train::AskedChange> asked = replanner.take_changes();
+  const std::vector<session::AskedChange> asked = replanner.take_changes();
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].who.starts_with("replan: drives do 2 % of what they did; predicted "));
   CHECK(turns_activations(asked[0].settings));

@@ -101,7 +101,7 @@ TEST_CASE("whole runs on devices of XRT give the bits of emulated ones") {
   REQUIRE(plain.ok());
   const SmallRun files;
   const auto trained =
-      train_small(files, settings, train::StartFrom::new_state, {}, {}, devices.get());
+      train_small(files, settings, session::StartFrom::new_state, {}, {}, devices.get());
   INFO((trained.ok() ? "" : trained.error().message()));
   REQUIRE(trained.ok());
   CHECK(trained->digest == plain->digest);

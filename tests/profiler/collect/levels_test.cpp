@@ -48,15 +48,15 @@ void train_through(Levels levels, const SmallRun& files, const std::string& path
   const auto run = require_ok(train::TrainingRun::open(request));
   auto collector = require_ok(
       Collector::start(recorder, require_ok(rundb::Writer::create(path, rundb::IfExists::refuse)),
-                       {.links = links_of(run->platform())},
+                       {.links = links_of(run->plan().platform)},
                        {.flush_interval = std::chrono::milliseconds(1), .cost_share_max = 1e9}));
-  std::vector<train::PlannedChange> changes;
+  std::vector<session::PlannedChange> changes;
   for (const Stretch& stretch : kStretches) {
     if (stretch.first_step == 0) continue;
     const Level level = levels == Levels::as_planned ? stretch.level : Level::all;
     changes.push_back({stretch.first_step, {std::string("record=") + record::level_name(level)}});
   }
-  require_ok(run->prepare(train::StartFrom::new_state));
+  require_ok(run->prepare(session::StartFrom::new_state));
   Quiet observer;
   (void)require_ok(train::train(*run, {{&observer}, {}}, changes));
   require_ok(collector->stop());
@@ -125,8 +125,8 @@ TEST_CASE("a run that goes through all levels holds of each stretch what its lev
 
 TEST_CASE("a run that began with record=off says that there is nothing to record into") {
   const SmallRun files;
-  const auto trained = train_small(files, {"record=off", "steps=4"}, train::StartFrom::new_state,
-                                   {}, std::vector<train::PlannedChange>{{2, {"record=all"}}});
+  const auto trained = train_small(files, {"record=off", "steps=4"}, session::StartFrom::new_state,
+                                   {}, std::vector<session::PlannedChange>{{2, {"record=all"}}});
   REQUIRE_FALSE(trained.ok());
   REQUIRE_THAT(trained.error().message(), Catch::Matchers::Contains("begin with record=steps"));
 }

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "core/settings/run_config.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
 // Knobs that change once `step` steps are committed.
 struct PlannedChange {
@@ -47,4 +47,4 @@ class KnobSchedule {
   std::span<const PlannedChange> changes_;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -12,16 +12,17 @@
 
 #include "core/control/control_server.h"
 #include "core/control/effect_watch.h"
-#include "core/train/training_run.h"
+#include "core/session/run_observer.h"
+#include "core/session/tunable.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
-class LiveControl final : public TrainObserver, public TrainRequests {
+class LiveControl final : public RunObserver, public RunRequests {
  public:
   // Listens beside the run's database. The run outlives it. `watched` is told, on the socket's
   // thread, each time that somebody begins to follow the run while nobody did, and each time that
   // the last one has gone.
-  static Result<std::unique_ptr<LiveControl>> start(TrainingRun& run,
+  static Result<std::unique_ptr<LiveControl>> start(Tunable& run,
                                                     std::function<void(bool)> watched = {});
   ~LiveControl() override;
 
@@ -49,14 +50,14 @@ class LiveControl final : public TrainObserver, public TrainRequests {
     std::int64_t steps;
   };
 
-  LiveControl(TrainingRun& run, std::string socket_path);
+  LiveControl(Tunable& run, std::string socket_path);
   void take_due();
   void tell_of_what_will_not_be();
   void tell_watch_result(const control::WatchResult& result);
   void tell(control::ChangeState state, std::int64_t step, TimeNs ts, const AskedChange& asked,
             const std::string& message);
 
-  TrainingRun& run_;
+  Tunable& run_;
   const std::string socket_path_;
   std::shared_ptr<Shared> shared_;
   std::unique_ptr<control::ControlServer> server_;
@@ -68,4 +69,4 @@ class LiveControl final : public TrainObserver, public TrainRequests {
   std::int64_t committed_step_ = 0;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,7 +1,6 @@
 #pragma once
-// What a command that records a run adds to its database besides what the rings bring: changes of
-// knobs when they take effect, losses of validations, and at the end what each step's time was
-// spent on.
+// The rows of a run's database that no ring brings: changes of knobs when they take effect, losses
+// of validations, and at the end the verdict of each step.
 //
 // Thread contract: main thread.
 
@@ -9,40 +8,42 @@
 #include <string>
 #include <vector>
 
-#include "cli/run_facts.h"
 #include "core/runtime/clocks.h"
+#include "core/session/run_facts.h"
+#include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
-#include "core/train/training_run.h"
 #include "profiler/collect/collector.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 
 // Writes losses of validations and changes of knobs into the run's database, each of these with the
 // mode that the run has from then on.
-class RunRecorder final : public train::TrainObserver {
+class RunRecorder final : public RunObserver {
  public:
-  RunRecorder(const train::TrainingRun& run, collect::Collector& collector)
-      : run_(run), collector_(collector) {}
+  // `plan` is the run's, as it is in force.
+  RunRecorder(const plan::RunPlan& plan, RunHardware hardware, collect::Collector& collector)
+      : plan_(plan), hardware_(std::move(hardware)), collector_(collector) {}
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-                        const train::AskedChange* asked) override;
-  void on_validation(const train::ValidationReport& report) override;
+                        const AskedChange* asked) override;
+  void on_validation(const ValidationReport& report) override;
 
  private:
-  const train::TrainingRun& run_;
+  const plan::RunPlan& plan_;
+  RunHardware hardware_;
   collect::Collector& collector_;
 };
 
 // Adds to table `lateness` of the run's database how the emulated clock kept to the model since
 // this was made, with each step; from each change of knobs on apart.
-class LatenessRecorder final : public train::TrainObserver {
+class LatenessRecorder final : public RunObserver {
  public:
   // `first_step`: the next one, counted from 0. The clock and the collector outlive this.
   LatenessRecorder(const runtime::EmulatedClock& clock, collect::Collector& collector,
                    std::int64_t first_step)
       : clock_(clock), collector_(collector), first_step_(first_step), recorded_(clock.reports()) {}
-  void on_step(const train::StepReport& /*report*/) override { record(); }
+  void on_step(const StepReport& /*report*/) override { record(); }
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
-                        const train::AskedChange* asked) override;
+                        const AskedChange* asked) override;
   // What has ended since: at the end, what followed the last step.
   void record();
 
@@ -58,11 +59,9 @@ std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& r
                                               const runtime::EmulationReports& before,
                                               std::int64_t first_step);
 
-// For the mode line.
-RunHardware hardware_of(const train::TrainingRun& run);
-
 // For table `mode`: in which mode the run's steps go from `step` on.
-rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts);
+rundb::ModeRow mode_row(const settings::RunConfig& config, const RunHardware& hardware,
+                        std::int64_t step, TimeNs ts);
 
 // For table `knob`.
 std::vector<rundb::KnobRow> knob_rows();
@@ -73,7 +72,7 @@ std::vector<rundb::KnobChangeRow> changes_of_resume(const std::string& database,
                                                     const settings::RunConfig& config,
                                                     std::int64_t first_step, TimeNs ts);
 
-// And what a resume learns with that is no knob (train::TrainingRun::recipe_changes), with who
+// And what a resume learns with that is no knob (RunState::recipe_changes), with who
 // "resume".
 void add_recipe_changes(const std::vector<settings::KnobChange>& recipe, std::int64_t first_step,
                         TimeNs ts, std::vector<rundb::KnobChangeRow>& changes);
@@ -86,4 +85,4 @@ void add_resume_knobs(const std::vector<rundb::KnobChangeRow>& changes,
 Status record_verdicts(collect::Collector& collector, const std::string& database,
                        std::int64_t first_step);
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "core/train/recipe.h"
+#include "core/session/recipe.h"
 #include "storage/state/state_store.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
 class RecipeHistory {
  public:
@@ -28,10 +28,9 @@ class RecipeHistory {
   // Replaces the file durably and as a whole.
   Status save(const state::StateStore::Options& options) const;
 
-  // ErrorCode::config: `recipe` is that of another state (settings::Decides::origin). `text_path`
-  // is looked at where the text differs, to say how.
-  Status check_origin(const Recipe& recipe, const std::string& directory,
-                      const std::string& text_path) const;
+  // The first fact that makes `recipe` that of another state (settings::Decides::origin): its key,
+  // the value that the state was begun with, and the recipe's.
+  std::optional<settings::KnobChange> other_origin(const Recipe& recipe) const;
   // What has another value from `step` on than in the steps before.
   std::vector<settings::KnobChange> changes(const Recipe& recipe, std::int64_t step) const;
   // `recipe` holds from `step` on. False: nothing has changed.
@@ -51,4 +50,8 @@ class RecipeHistory {
   std::vector<Entry> entries_;  // in the order in which they came
 };
 
-}  // namespace sluice::train
+// What to say of it; `consequence` follows the values.
+Error other_origin_error(const std::string& directory, const settings::KnobChange& other,
+                         const std::string& consequence = {});
+
+}  // namespace sluice::session

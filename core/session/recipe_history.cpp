@@ -1,4 +1,4 @@
-#include "core/train/recipe_history.h"
+#include "core/session/recipe_history.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "storage/state/checksum.h"
 #include "storage/state/replacement.h"
 
-namespace sluice::train {
+namespace sluice::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,28 +80,6 @@ struct EntryReader {
 };
 
 bool is_kept(const Fact& fact) { return fact.decides < Decides::together; }
-
-// The bytes of the text that a value speaks of.
-std::int64_t bytes_in(const std::string& value) {
-  std::int64_t size_bytes = 0;
-  std::from_chars(value.data(), value.data() + value.size(), size_bytes);
-  return size_bytes;
-}
-
-// How another text differs from the one that the state has learnt so far.
-std::string text_difference(const std::string& was, const std::string& is,
-                            const std::string& path) {
-  const std::int64_t was_bytes = bytes_in(was);
-  if (bytes_in(is) <= was_bytes) return "it is another text";
-  const auto begin = data::look_at_begin(path, was_bytes);
-  const bool has_grown =
-      begin.ok() && was.ends_with(fmt::format("checksum {:016x}", begin->checksum));
-  if (!has_grown) return "it is another text";
-  return fmt::format(
-      "something was appended to it (head -c {} {} gives what it was): the order of all of "
-      "the text would change",
-      was_bytes, path);
-}
 
 }  // namespace
 
@@ -174,26 +152,22 @@ Status RecipeHistory::save(const state::StateStore::Options& options) const {
   return state::keep_note(options, path_in(options.directory), text());
 }
 
-Status RecipeHistory::check_origin(const Recipe& recipe, const std::string& directory,
-                                   const std::string& text_path) const {
+std::optional<settings::KnobChange> RecipeHistory::other_origin(const Recipe& recipe) const {
   for (const Fact& fact : recipe) {
     if (fact.decides != Decides::origin) continue;
     const auto was = std::ranges::find(entries_, fact.key, &Entry::key);
     if (was == entries_.end() || was->value == fact.value) continue;
-    if (fact.key == "text") {
-      return make_error(ErrorCode::config,
-                        "{} was begun with a text of {}, and {} has {}: {}; resume with the text "
-                        "that it was begun with, or begin another run with --set output=",
-                        directory, was->value, text_path, fact.value,
-                        text_difference(was->value, fact.value, text_path));
-    }
-    return make_error(ErrorCode::config,
-                      "{} was begun with {}={} and this run has {}={}{}; resume with the settings "
-                      "that it was begun with, or begin another run with --set output=",
-                      directory, fact.key, was->value, fact.key, fact.value,
-                      fact.key == "seed" ? ": the order of the text would change" : "");
+    return settings::KnobChange{fact.key, was->value, fact.value};
   }
-  return ok_status();
+  return std::nullopt;
+}
+
+Error other_origin_error(const std::string& directory, const settings::KnobChange& other,
+                         const std::string& consequence) {
+  return make_error(ErrorCode::config,
+                    "{} was begun with {}={} and this run has {}={}{}; resume with the settings "
+                    "that it was begun with, or begin another run with --set output=",
+                    directory, other.knob, other.from, other.knob, other.to, consequence);
 }
 
 const RecipeHistory::Entry* RecipeHistory::before(const std::string& key, std::int64_t step) const {
@@ -231,4 +205,4 @@ bool RecipeHistory::go_on(const Recipe& recipe, std::int64_t step) {
   return old != entries_;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,4 +1,4 @@
-#include "cli/run_facts.h"
+#include "core/session/run_facts.h"
 
 #include <sys/utsname.h>
 
@@ -7,11 +7,11 @@
 
 #include "base/process_limits.h"
 #include "base/utc_time.h"
-#include "cli/run_record.h"
 #include "core/plan/placement.h"
+#include "core/session/run_record.h"
 #include "core/settings/clipping.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 namespace {
 
 const char* pipeline_name(offload::Pipeline pipeline) {
@@ -169,4 +169,4 @@ collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::
   return facts;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

@@ -1,4 +1,4 @@
-#include "cli/gpu_recording.h"
+#include "core/session/gpu_recording.h"
 
 #include <optional>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "core/model/device_name.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 namespace {
 
 // The layer's ends before the step's.
@@ -43,4 +43,4 @@ model::LaunchRegion GpuRecording::region() {
   };
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

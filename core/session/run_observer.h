@@ -12,7 +12,7 @@
 #include "core/settings/run_config.h"
 #include "storage/state/snapshot.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
 struct StepReport {
   std::int64_t step = 0;  // 1 = the first
@@ -51,9 +51,9 @@ struct AskedChange {
 };
 
 // Told how the run goes.
-class TrainObserver {
+class RunObserver {
  public:
-  virtual ~TrainObserver() = default;
+  virtual ~RunObserver() = default;
   virtual void on_step(const StepReport& /*report*/) {}
   virtual void on_validation(const ValidationReport& /*report*/) {}
   // Within what may take minutes between two steps: `done` of `count` of it.
@@ -73,9 +73,9 @@ class TrainObserver {
 };
 
 // Asks something of the run.
-class TrainRequests {
+class RunRequests {
  public:
-  virtual ~TrainRequests() = default;
+  virtual ~RunRequests() = default;
   // Hands over the changes asked for since the last call; taken over before the next step, together
   // if they can be: each as a whole or not at all, and of a knob that several turn the last one.
   virtual std::vector<AskedChange> take_changes() { return {}; }
@@ -87,9 +87,9 @@ class TrainRequests {
   virtual bool wants_stop() { return false; }
 };
 
-struct TrainHooks {
-  std::vector<TrainObserver*> observers;
-  std::vector<TrainRequests*> requests;
+struct RunHooks {
+  std::vector<RunObserver*> observers;
+  std::vector<RunRequests*> requests;
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,4 +1,4 @@
-#include "core/train/recipe.h"
+#include "core/train/training_recipe.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,6 @@ namespace sluice::train {
 namespace {
 
 using settings::Decides;
-using settings::SettingType;
 
 // Settings that stand for others, or for more than what is learnt with, as what they come to.
 settings::RunConfig spelled_out(const settings::RunConfig& config) {
@@ -24,30 +23,45 @@ settings::RunConfig spelled_out(const settings::RunConfig& config) {
   return spelled;
 }
 
-void add_text(const data::TextFacts& text, Recipe& recipe) {
-  recipe.push_back({"text",
-                    fmt::format("{} bytes, checksum {:016x}", text.size_bytes, text.checksum),
-                    Decides::origin});
+session::Recipe facts_of(const data::TextFacts& text) {
+  return {{"text", fmt::format("{} bytes, checksum {:016x}", text.size_bytes, text.checksum),
+           Decides::origin}};
 }
 
-void add_model(const model::ModelShape& shape, Recipe& recipe) {
+session::Recipe facts_of(const model::ModelShape& shape) {
+  session::Recipe facts;
   for (auto& [key, value] : model::file_values(shape)) {
-    recipe.push_back({"model." + key, std::move(value), Decides::origin});
+    facts.push_back({"model." + key, std::move(value), Decides::origin});
   }
+  return facts;
 }
 
-// A file stands for what is in it, wherever it lies.
-void add_file(const std::string& key, const model::ModelShape& shape, const data::TextFacts& text,
-              Recipe& recipe) {
-  if (key == "text") return add_text(text, recipe);
-  CHECK(key == "model");  // another file that decides something has nothing here that reads it
-  add_model(shape, recipe);
+// The bytes of the text that a value speaks of.
+std::int64_t bytes_in(const std::string& value) {
+  std::int64_t size_bytes = 0;
+  std::from_chars(value.data(), value.data() + value.size(), size_bytes);
+  return size_bytes;
+}
+
+// How another text differs from the one that the state has learnt so far.
+std::string text_difference(const std::string& was, const std::string& is,
+                            const std::string& path) {
+  const std::int64_t was_bytes = bytes_in(was);
+  if (bytes_in(is) <= was_bytes) return "it is another text";
+  const auto begin = data::look_at_begin(path, was_bytes);
+  const bool has_grown =
+      begin.ok() && was.ends_with(fmt::format("checksum {:016x}", begin->checksum));
+  if (!has_grown) return "it is another text";
+  return fmt::format(
+      "something was appended to it (head -c {} {} gives what it was): the order of all of "
+      "the text would change",
+      was_bytes, path);
 }
 
 // Lengths before texts: a prompt may hold anything.
-std::string text_of(const Recipe& recipe) {
+std::string text_of(const session::Recipe& recipe) {
   std::string text;
-  for (const Fact& fact : recipe) {
+  for (const session::Fact& fact : recipe) {
     for (const std::string& part : {fact.key, fact.value}) {
       text += fmt::format("{}:", part.size()) + part;
     }
@@ -105,25 +119,37 @@ Status first_difference(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Recipe recipe_of(const settings::RunConfig& config, const model::ModelShape& shape,
-                 const data::TextFacts& text) {
-  Recipe recipe;
-  const settings::RunConfig spelled = spelled_out(config);
-  for (const settings::SettingInfo& info : settings::settings()) {
-    if (info.decides == Decides::own) continue;
-    if (info.type == SettingType::path) {
-      add_file(info.key, shape, text, recipe);
-    } else {
-      recipe.push_back({info.key, settings::value_of(spelled, info.key), info.decides});
-    }
-  }
+session::Recipe recipe_of(const settings::RunConfig& config, const model::ModelShape& shape,
+                          const data::TextFacts& text) {
+  session::Recipe recipe =
+      session::recipe_of_settings(spelled_out(config), [&](const std::string& key) {
+        if (key == "text") return facts_of(text);
+        CHECK(key ==
+              "model");  // another file that decides something has nothing here that reads it
+        return facts_of(shape);
+      });
   recipe.push_back({"ranks", fmt::format("{}", config.batch.rank_count), Decides::numbers});
   recipe.push_back({"program", "sluice " SLUICE_VERSION, Decides::numbers});
   return recipe;
 }
 
+Status check_origin(const session::RecipeHistory& history, const session::Recipe& recipe,
+                    const std::string& directory, const std::string& text_path) {
+  const std::optional<settings::KnobChange> other = history.other_origin(recipe);
+  if (!other) return ok_status();
+  if (other->knob == "text") {
+    return make_error(ErrorCode::config,
+                      "{} was begun with a text of {}, and {} has {}: {}; resume with the text "
+                      "that it was begun with, or begin another run with --set output=",
+                      directory, other->from, text_path, other->to,
+                      text_difference(other->from, other->to, text_path));
+  }
+  return session::other_origin_error(
+      directory, *other, other->knob == "seed" ? ": the order of the text would change" : "");
+}
+
 // Thousands of ranks that are alike exchange a few bytes each.
-Status check_same_on_ranks(Ranks& ranks, const Recipe& recipe) {
+Status check_same_on_ranks(Ranks& ranks, const session::Recipe& recipe) {
   const std::string text = text_of(recipe);
   const std::string digest = fmt::format("{:016x}", fnv1a(text));
   ASSIGN_OR_RETURN(const std::vector<std::string> digests,

@@ -1,4 +1,4 @@
-#include "core/train/live_control.h"
+#include "core/session/live_control.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "base/mutex.h"
 #include "core/control/superseded.h"
 
-namespace sluice::train {
+namespace sluice::session {
 namespace {
 
 constexpr const char* kRevert = "revert: ";  // who takes a change back, and why
@@ -17,9 +17,9 @@ constexpr const char* kRevert = "revert: ";  // who takes a change back, and why
 
 class LiveControl::Shared {
  public:
-  explicit Shared(const TrainingRun& run) : plan_(run.live_plan()) {}
+  explicit Shared(const Tunable& run) : plan_(run.live_plan()) {}
 
-  void update(const TrainingRun& run) {
+  void update(const Tunable& run) {
     plan::LivePlan plan = run.live_plan();
     MutexLock lock(mutex_);
     plan_ = std::move(plan);
@@ -52,17 +52,18 @@ class LiveControl::Shared {
   plan::LivePlan plan_ GUARDED_BY(mutex_);
 };
 
-LiveControl::LiveControl(TrainingRun& run, std::string socket_path)
+LiveControl::LiveControl(Tunable& run, std::string socket_path)
     : run_(run), socket_path_(std::move(socket_path)), shared_(std::make_shared<Shared>(run)) {}
 
 LiveControl::~LiveControl() { close("the run has ended"); }
 
-Result<std::unique_ptr<LiveControl>> LiveControl::start(TrainingRun& run,
+Result<std::unique_ptr<LiveControl>> LiveControl::start(Tunable& run,
                                                         std::function<void(bool)> watched) {
-  const std::string& database = run.config().files.database;
+  const settings::RunFiles files = run.live_plan().run.config.files;
+  const std::string& database = files.database;
   std::unique_ptr<LiveControl> live(new LiveControl(run, control::socket_path_of(database)));
   control::Greeting greeting;
-  greeting.run = run.config().files.name;
+  greeting.run = files.name;
   greeting.database = std::filesystem::absolute(database).lexically_normal().string();
   greeting.pid = getpid();
   control::RunSeam seam;
@@ -125,8 +126,8 @@ void LiveControl::tell_watch_result(const control::WatchResult& result) {
     asked_.push_back({result.change, result.undo, kRevert + result.message});
     return;
   }
-  tell(control::ChangeState::kept, committed_step_, run_.runtime().now_ns(),
-       {result.change, {}, ""}, result.message);
+  tell(control::ChangeState::kept, committed_step_, run_.now_ns(), {result.change, {}, ""},
+       result.message);
 }
 
 void LiveControl::tell(control::ChangeState state, std::int64_t step, TimeNs ts,
@@ -232,4 +233,4 @@ void LiveControl::on_change_superseded(const AskedChange& asked, const AskedChan
        0, asked, control::superseded_by(later.who));
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,4 +1,4 @@
-#include "cli/run_record.h"
+#include "core/session/run_record.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 namespace {
 
 // As in table `knob_change`: what the run's settings say, now or as planned.
@@ -35,19 +35,19 @@ Result<std::map<std::string, std::string>> values_at_end(const std::string& data
 
 void RunRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
                                    std::span<const settings::KnobChange> changes,
-                                   const train::AskedChange* asked) {
+                                   const AskedChange* asked) {
   std::vector<rundb::KnobChangeRow> rows;
   for (const settings::KnobChange& change : changes) {
     rows.push_back({ts, step, change.knob, change.from, change.to,
                     asked == nullptr ? kBySettings : asked->who});
   }
   collector_.add(rows);
-  collector_.add(mode_row(run_, step, ts));
+  collector_.add(mode_row(plan_.config, hardware_, step, ts));
 }
 
 void LatenessRecorder::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
                                         std::span<const settings::KnobChange> /*changes*/,
-                                        const train::AskedChange* /*asked*/) {
+                                        const AskedChange* /*asked*/) {
   record();
   first_step_ = step;
 }
@@ -75,17 +75,14 @@ std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& r
 }
 
 // Steps count from 0 in the database.
-void RunRecorder::on_validation(const train::ValidationReport& report) {
+void RunRecorder::on_validation(const ValidationReport& report) {
   collector_.add(rundb::ValidationRow{
       .ts = report.ts, .step_id = report.step - 1, .loss = report.loss, .tokens = report.tokens});
 }
 
-RunHardware hardware_of(const train::TrainingRun& run) {
-  return {run.device_description(), run.compute_description(), run.emulated_ranks()};
-}
-
-rundb::ModeRow mode_row(const train::TrainingRun& run, std::int64_t step, TimeNs ts) {
-  return {ts, step, mode_line(run.config(), ModeClock::of_settings, hardware_of(run))};
+rundb::ModeRow mode_row(const settings::RunConfig& config, const RunHardware& hardware,
+                        std::int64_t step, TimeNs ts) {
+  return {ts, step, mode_line(config, ModeClock::of_settings, hardware)};
 }
 
 std::vector<rundb::KnobRow> knob_rows() {
@@ -144,4 +141,4 @@ Status record_verdicts(collect::Collector& collector, const std::string& databas
   return ok_status();
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

@@ -1,8 +1,8 @@
-#include "core/train/knob_schedule.h"
+#include "core/session/knob_schedule.h"
 
 #include <algorithm>
 
-namespace sluice::train {
+namespace sluice::session {
 
 KnobSchedule::Wanted KnobSchedule::at(std::int64_t step, const settings::RunConfig& config) {
   Wanted wanted{config, config};
@@ -38,4 +38,4 @@ void KnobSchedule::accept(const Wanted& wanted) {
   density_now_ = wanted.now.offload.density;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::session

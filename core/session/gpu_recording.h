@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "core/model/launch_region.h"
+#include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
-#include "core/train/train_observer.h"
 #include "profiler/cupti/cupti_recording.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 
-class GpuRecording final : public train::TrainObserver {
+class GpuRecording final : public RunObserver {
  public:
   // To be called before the device is opened. Null where the run does not ask for it, and where it
   // is not to be had: then a warning says why.
@@ -24,7 +24,7 @@ class GpuRecording final : public train::TrainObserver {
   model::LaunchRegion region();
   // From 0, as in the run database.
   void set_step(std::int64_t step) { step_.store(static_cast<std::int32_t>(step)); }
-  void on_step(const train::StepReport& report) override { set_step(report.step); }
+  void on_step(const StepReport& report) override { set_step(report.step); }
 
   const record::SideRecorder& side() const { return *recording_; }
   // Nothing is launched any more.
@@ -38,4 +38,4 @@ class GpuRecording final : public train::TrainObserver {
   std::atomic<std::int32_t> step_{0};
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

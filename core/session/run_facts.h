@@ -10,7 +10,7 @@
 #include "profiler/collect/collector.h"
 #include "profiler/record/recorder.h"
 
-namespace sluice::cli {
+namespace sluice::session {
 
 // By which clock a run goes: what its settings say, or simulated time.
 enum class ModeClock : std::uint8_t { of_settings, simulated };
@@ -31,4 +31,4 @@ std::string mode_line(const settings::RunConfig& config, ModeClock clock,
 collect::RunFacts run_facts(const plan::RunPlan& plan, ModeClock clock, record::Recorder& recorder,
                             const state::Layout& layout);
 
-}  // namespace sluice::cli
+}  // namespace sluice::session

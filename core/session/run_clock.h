@@ -1,0 +1,50 @@
+#pragma once
+// Where a run's operations happen: an I/O engine, workers, a clock (real or emulated), and the
+// sinks that count and record.
+//
+// Thread contract: the schedule's thread.
+
+#include <functional>
+#include <memory>
+
+#include "core/runtime/byte_counters.h"
+#include "core/runtime/clocks.h"
+#include "core/runtime/recording.h"
+#include "core/runtime/runtime.h"
+#include "core/settings/run_config.h"
+
+namespace sluice::session {
+
+// What a test puts around the I/O engine (faults); empty: the engine as it is.
+using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
+
+class RunClock {
+ public:
+  // The platform and the recorder outlive it. `recorder` null: nothing is recorded.
+  static Result<RunClock> open(const settings::RunConfig& config,
+                               const platform::Platform& platform, record::Recorder* recorder,
+                               const WrapEngine& wrap_engine);
+
+  runtime::Runtime& runtime() { return *runtime_; }
+  runtime::ByteCounters& bytes() { return *bytes_; }
+  runtime::RecordingSink* recording() const { return recording_.get(); }
+  // Null under another clock.
+  const runtime::EmulatedClock* emulated() const { return emulated_; }
+
+  void set_lanes(const settings::StorageConfig& storage);
+  // Host and device memory that transfers use; without it they go on as they are, and a warning
+  // says why.
+  void register_buffers(std::span<const std::span<std::byte>> regions);
+
+ private:
+  RunClock() = default;
+
+  io::IoEngine* engine_ = nullptr;  // the runtime's, as are the next two
+  runtime::WorkExecutor* executor_ = nullptr;
+  const runtime::EmulatedClock* emulated_ = nullptr;
+  std::unique_ptr<runtime::Runtime> runtime_;
+  std::unique_ptr<runtime::ByteCounters> bytes_;
+  std::unique_ptr<runtime::RecordingSink> recording_;
+};
+
+}  // namespace sluice::session
