@@ -225,7 +225,11 @@ class TrainCommand {
     const Status opened = recording_->open(run_->session(), facts);
     if (!opened.ok()) return wrong_database(opened.error());
     RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::begin));
-    return listen();
+    if (is_told()) {
+      live_ = session::LiveControl::start_or_warn(
+          *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
+    }
+    return ok_status();
   }
 
   // What the record says of the accelerator and of the ranks.
@@ -246,21 +250,6 @@ class TrainCommand {
     }
     ASSIGN_OR_RETURN(std::string run_id, ranks_->run_id());
     meta.push_back({"run_id", std::move(run_id)});
-    return ok_status();
-  }
-
-  // The control socket is optional: without it, warn and train.
-  Status listen() {
-    if (!is_told()) return ok_status();
-    RETURN_IF_ERROR(session::make_folder_of(config_.files.database));
-    auto live = session::LiveControl::start(
-        *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
-    if (live.ok()) {
-      live_ = *std::move(live);
-    } else {
-      log_warning("nobody can watch or change this run while it is live: " +
-                  live.error().message());
-    }
     return ok_status();
   }
 

@@ -116,9 +116,10 @@ class Offload {
     return parts_.format.segments(layer);
   }
   model::KeptPlace kept_place(LayerId layer);
-  void note_selected(LayerId layer) { this_update().compressed_from = layer; }
-  // This layer and all above it were selected from in this step.
-  LayerId selected_from() const { return updates_[this_].compressed_from; }
+  void note_selected(LayerId layer) { this_update().is_selected_from[layer] = 1; }
+  bool is_selected_from(LayerId layer) const {
+    return updates_[this_].is_selected_from[layer] != 0;
+  }
   // The gradients of this step contain it.
   double loss_scale() const { return updates_[this_].loss_scale; }
   // The part of this loss scale that is still contained in the gradients on the drives; 1 with

@@ -1,7 +1,8 @@
 // Gradients down, compressed (density < 1): the largest elements of each segment are selected as
-// its layer arrives; when a subgroup's last segment is in, its sparse gradient is encoded and sent
-// to the device that updates it. There are no pages to fill and no carry: a subgroup is one write.
-// With gradient_work=accelerator what is selected comes from there, and the residual is there too.
+// its layer arrives, in whatever order; when a subgroup's last segment is in, its sparse gradient
+// is encoded and sent to the device that updates it. There are no pages to fill and no carry: a
+// subgroup is one write. With gradient_work=accelerator what is selected comes from there, and the
+// residual is there too.
 
 #include "core/compress/sparse_gradient.h"
 #include "core/offload/gradient_sender.h"
@@ -13,7 +14,16 @@ namespace {
 class SparseRoute final : public GradientRoute {
  public:
   explicit SparseRoute(const GradientParts& parts)
-      : parts_(parts), buffers_(parts.kernels.runtime(), parts.memory.sparse_buffers()) {}
+      : parts_(parts),
+        buffers_(parts.kernels.runtime(), parts.memory.sparse_buffers()),
+        segment_count_(parts.geometry.subgroup_count()) {
+    for (const LayerId layer : all_ids<LayerId>(parts.layout.layer_count())) {
+      for (const GradientSegment& segment : parts.format.segments(layer)) {
+        segment_count_[segment.subgroup] += 1;
+      }
+    }
+    segments_to_come_ = segment_count_;
+  }
 
   IdVector<SubgroupId, std::int32_t> check_counts() const override {
     return IdVector<SubgroupId, std::int32_t>(parts_.geometry.subgroup_count(), 1);
@@ -30,22 +40,25 @@ class SparseRoute final : public GradientRoute {
         Status selected = co_await select(layer, segment, gradient, update.loss_scale);
         CO_RETURN_IF_ERROR(selected);
       }
-      if (segment.first > 0) continue;  // a layer below has the rest of the subgroup
+      if (--segments_to_come_[segment.subgroup] > 0) continue;
+      segments_to_come_[segment.subgroup] = segment_count_[segment.subgroup];
       Status sent = co_await send_subgroup(segment.subgroup, update, writes);
       CO_RETURN_IF_ERROR(sent);
     }
-    if (parts_.options.selects_on_host()) update.compressed_from = layer;
+    if (parts_.options.selects_on_host()) update.is_selected_from[layer] = 1;
     co_return ok_status();
   }
 
   runtime::Task<Status> take_back(const StepUpdate& update) override {
+    segments_to_come_ = segment_count_;  // the skipped step's layers were not all selected from
     if (!parts_.options.has_feedback() || !parts_.options.selects_on_host()) co_return ok_status();
     runtime::OperationLabel label;
     label.stage = runtime::Stage::compress;
-    const runtime::Operation put_back = parts_.kernels.stage(
-        label, parts_.format.kept_count(), [this, from = update.compressed_from] {
-          for (std::int32_t layer = index_of(from); layer < parts_.layout.layer_count(); ++layer) {
-            for (const GradientSegment& segment : parts_.format.segments(LayerId{layer})) {
+    const runtime::Operation put_back =
+        parts_.kernels.stage(label, parts_.format.kept_count(), [this, &update] {
+          for (const LayerId layer : ids_of(update.is_selected_from)) {
+            if (update.is_selected_from[layer] == 0) continue;
+            for (const GradientSegment& segment : parts_.format.segments(layer)) {
               parts_.memory.compress().put_back(segment, flat_first(segment));
             }
           }
@@ -118,6 +131,8 @@ class SparseRoute final : public GradientRoute {
 
   GradientParts parts_;
   BufferPool buffers_;
+  IdVector<SubgroupId, std::int32_t> segment_count_;
+  IdVector<SubgroupId, std::int32_t> segments_to_come_;  // in this step
 };
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace sluice::offload {
 StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
                        const IdVector<SubgroupId, std::int32_t>& check_counts)
     : layer_stats(layer_count),
+      is_selected_from(layer_count),
       sends(runtime),
       decided(runtime),
       speculation(runtime, check_counts),
@@ -28,7 +29,7 @@ void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_
   commits = is_to_commit;
   loss_scale = new_loss_scale;
   std::ranges::fill(layer_stats, optimizer::GradientStats{});
-  compressed_from = layer_stats.next_id();
+  std::ranges::fill(is_selected_from, 0);
   decided.reset();
   started.reset();
   unread_count = next_slot.count();

@@ -60,7 +60,7 @@ struct StepUpdate {
   double loss_scale = 1;
   IdVector<LayerId, optimizer::GradientStats> layer_stats;
   IdVector<SubgroupId, std::vector<csd::GradientChunkCheck>> gradient_checks;
-  LayerId compressed_from{0};  // this layer and all above it are compressed
+  IdVector<LayerId, char> is_selected_from;  // compressed: its largest elements are taken out
   runtime::TaskGroup sends;
 
   // The decision.

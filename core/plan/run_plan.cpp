@@ -231,6 +231,26 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   return plan;
 }
 
+Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayout layout,
+                             const platform::Platform& platform) {
+  RunPlan plan;
+  plan.config = config;
+  plan.shape.name = config.files.name;
+  plan.layout = std::move(layout);
+  ASSIGN_OR_RETURN(plan.platform, platform::with_devices(
+                                      platform, static_cast<std::int32_t>(config.offload.devices)));
+  ASSIGN_OR_RETURN(plan.share,
+                   shard::plan_share(plan.layout, {}, {1, 1}, 0, config.offload.subgroup_elements));
+  plan.geometry.parameter_count = plan.layout.parameter_count;
+  plan.geometry.subgroup_elements =
+      std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
+  plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
+  plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
+  RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
+  RETURN_IF_ERROR(set_knobs(plan, config));
+  return plan;
+}
+
 // A cache that nothing fits into would do nothing, and not say so.
 Status check_state_cache(const RunPlan& plan, const settings::RunConfig& config) {
   const std::int64_t asked_bytes = config.offload.state_cache_bytes;
@@ -253,6 +273,11 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config, plan.share.is_sharded());
+  if (plan.is_of_tensors()) {
+    plan.options.gradient_kind = optimizer::GradientKind::fp32;
+    plan.layer_costs.assign(plan.layout.layers.size(), LayerCost());
+    return ok_status();
+  }
   RETURN_IF_ERROR(plan_activations(plan));
   plan.layer_costs = layer_costs(plan);
   return ok_status();

@@ -30,6 +30,8 @@ struct RunPlan {
   std::vector<LayerCost> layer_costs;
   activation::ActivationPlan activations;  // what of them leaves memory in a step
 
+  // Somebody else computes the gradients, in fp32.
+  bool is_of_tensors() const { return shape.layers == 0; }
   std::int64_t device_budget_bytes(const platform::Device& device) const;
 };
 
@@ -42,6 +44,11 @@ Result<RunPlan> plan_run(const settings::RunConfig& config);
 // The same with a model and a machine that are known already, whatever files `config` names.
 Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelShape& shape,
                          const platform::Platform& platform);
+
+// The same of tensors whose gradients somebody else computes (core/session/session.h): `layout`
+// without a model, all of it this process's. `config` names no model.
+Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayout layout,
+                             const platform::Platform& platform);
 
 // The same with other knobs (settings::with_knobs); platform, model and geometry stay as they are.
 Status set_knobs(RunPlan& plan, const settings::RunConfig& config);

@@ -45,6 +45,8 @@ class Clock {
   // next completion: by waiting, at most `patience_ns` (it may come back with nothing), or by
   // jumping.
   virtual void wait(OperationQueue& completed, TimeNs patience_ns) = 0;
+  // An eventfd that ends a wait early, for other threads; -1: nobody can, since none waits.
+  virtual int wake_fd() const { return -1; }
 };
 
 }  // namespace sluice::runtime

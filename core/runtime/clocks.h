@@ -22,6 +22,7 @@ class RealClock : public Clock {
   std::string_view name() const override { return "real"; }
   TimeNs now_ns() override;
   void start(OperationState* state) override { executor_->start(state); }
+  int wake_fd() const override { return executor_->wake_fd(); }
   void wait(OperationQueue& completed, TimeNs patience_ns) override;
 
  private:
@@ -56,6 +57,7 @@ class EmulatedClock : public Clock {
   TimeNs now_ns() override;
   void start(OperationState* state) override;
   void wait(OperationQueue& completed, TimeNs patience_ns) override;
+  int wake_fd() const override { return executor_->wake_fd(); }
   EmulationReport report() const;
   const EmulationReport& report(Stage stage) const { return reports_[index_of(stage)]; }
   const EmulationReports& reports() const { return reports_; }

@@ -173,7 +173,11 @@ void EmulatedClock::wait(OperationQueue& completed, TimeNs patience_ns) {
     if (next_model_ns != platform::FlowNetwork::kNever) {
       until_ns = std::min(until_ns, wall_ns(next_model_ns));
     }
-    if (until_ns > now) executor_->sleep(until_ns - now);
+    // Work may have ended before its modelled end, or a note has come from outside.
+    if (until_ns > now && executor_->sleep(until_ns - now)) {
+      collect(completed);
+      return;
+    }
   }
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 // After so long without any completion a waiting run says what it waits for, and goes on waiting.
 constexpr TimeNs kPatienceNs = 30'000'000'000;
+// The same where another thread is waited for, whose program may compute for minutes.
+constexpr TimeNs kOutsidePatienceNs = 600'000'000'000;
 
 // The drive's error names the file; whose bytes they are is known here.
 Error error_of(const OperationState& state) {
@@ -75,7 +77,8 @@ Status Runtime::run(Task<Status> root) {
   while (true) {
     resume_ready();
     if (done) break;
-    if (inflight_count_ > 0) {
+    if (poll_outside()) continue;
+    if (inflight_count_ > 0 || waits_for_outside()) {
       wait_for_completions();
     } else {
       const std::string waiting = describe_waiting();
@@ -96,16 +99,34 @@ void Runtime::resume_ready() {
   }
 }
 
+Result<Waker> Runtime::make_waker() {
+  if (clock_->wake_fd() >= 0) return Waker::make(clock_->wake_fd());
+  return make_error(ErrorCode::unsupported, "nothing comes from outside in {} time",
+                    clock_->name());
+}
+
+bool Runtime::poll_outside() {
+  bool has_come = false;
+  for (OutsideSource* source : outside_) has_come = source->poll() || has_come;
+  return has_come;
+}
+
+bool Runtime::waits_for_outside() const {
+  return std::ranges::any_of(outside_, &OutsideSource::is_waited_for);
+}
+
+// Or for a note from outside.
 void Runtime::wait_for_completions() {
   const TimeNs start_ns = monotonic_now_ns();
-  TimeNs next_warning_ns = start_ns + kPatienceNs;
+  const TimeNs patience_ns = inflight_count_ > 0 ? kPatienceNs : kOutsidePatienceNs;
+  TimeNs next_warning_ns = start_ns + patience_ns;
   while (true) {
-    clock_->wait(completed_, kPatienceNs);  // may return early with nothing
-    if (!completed_.empty()) break;
+    clock_->wait(completed_, patience_ns);  // may return early with nothing
+    if (!completed_.empty() || poll_outside()) break;
     const TimeNs now_ns = monotonic_now_ns();
     if (now_ns < next_warning_ns) continue;
     warn_of_long_wait(now_ns - start_ns);
-    next_warning_ns = now_ns + kPatienceNs;
+    next_warning_ns = now_ns + patience_ns;
   }
   while (!completed_.empty()) finish(completed_.pop());
 }
@@ -178,6 +199,10 @@ std::string Runtime::describe_waiting() const {
 }
 
 void Runtime::warn_of_long_wait(TimeNs waited_ns) const {
+  if (inflight_ == nullptr) {
+    return log_warning(
+        fmt::format("nothing has come for {}: {}", format_duration(waited_ns), describe_waiting()));
+  }
   std::string text;
   for (const OperationState* state = inflight_; state != nullptr; state = state->inflight_next) {
     text += (text.empty() ? "" : ", ") + label_text(state->operation.label);

@@ -8,8 +8,9 @@
 // whoever waits is woken with ErrorCode::cancelled, what is in flight is waited for (it owns
 // buffers), and run() returns the first failure.
 //
-// Stuck: if nothing is ready and nothing is in flight while somebody waits, that is a bug of the
-// schedule; run() fails with a report of who waits for what instead of hanging.
+// Stuck: if nothing is ready and nothing is in flight while somebody waits, and nobody waits for
+// another thread (outside.h), that is a bug of the schedule; run() fails with a report of who waits
+// for what instead of hanging.
 //
 // Thread contract: everything on the thread that made it.
 
@@ -22,6 +23,7 @@
 #include "base/check.h"
 #include "base/id_vector.h"
 #include "core/runtime/clock.h"
+#include "core/runtime/outside.h"
 #include "core/runtime/task.h"
 
 namespace sluice::runtime {
@@ -69,6 +71,12 @@ class Runtime {
 
   std::int64_t inflight_count() const { return inflight_count_; }
 
+  // Sources of work from other threads; each takes itself out again.
+  void add_outside(OutsideSource* source) { outside_.push_back(source); }
+  void remove_outside(OutsideSource* source) { std::erase(outside_, source); }
+  // Wakes this runtime where it sleeps. ErrorCode::unsupported in simulated time.
+  Result<Waker> make_waker();
+
   // For the awaitables of this folder.
   void start(OperationState* state);
   void make_ready(std::coroutine_handle<> handle) { ready_.push_back(handle); }
@@ -86,6 +94,8 @@ class Runtime {
   detail::Detached run_root(Task<Status> root, Status* result, bool* done);
   void resume_ready();
   void finish(OperationState* state);
+  bool poll_outside();
+  bool waits_for_outside() const;
   void wait_for_completions();
   void warn_of_long_wait(TimeNs waited_ns) const;
   std::string describe_waiting() const;
@@ -99,6 +109,7 @@ class Runtime {
   OperationState* inflight_ = nullptr;
   std::int64_t inflight_count_ = 0;
   Waiting* waiting_ = nullptr;
+  std::vector<OutsideSource*> outside_;
   std::int32_t step_ = -1;
   bool failed_ = false;
   Error failure_{ErrorCode::internal, ""};

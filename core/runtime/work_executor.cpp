@@ -88,7 +88,7 @@ void WorkExecutor::issue() {
   host_.issue();
 }
 
-void WorkExecutor::sleep(TimeNs timeout_ns) {
+bool WorkExecutor::sleep(TimeNs timeout_ns) {
   issue();
   pollfd fds[2] = {{done_fd_.fd, POLLIN, 0}, {lanes_.completion_fd(), POLLIN, 0}};
   const TimeNs deadline_ns = external_.next_deadline_ns();
@@ -100,10 +100,10 @@ void WorkExecutor::sleep(TimeNs timeout_ns) {
                             static_cast<long>(timeout_ns % 1'000'000'000)};
   const int ready = ppoll(fds, 2, &timeout, nullptr);
   CHECK(ready >= 0 || errno == EINTR);
-  if (fds[0].revents & POLLIN) {
-    std::uint64_t count = 0;
-    CHECK(read(done_fd_.fd, &count, sizeof count) > 0 || errno == EAGAIN);
-  }
+  if ((fds[0].revents & POLLIN) == 0) return false;
+  std::uint64_t count = 0;
+  CHECK(read(done_fd_.fd, &count, sizeof count) > 0 || errno == EAGAIN);
+  return true;
 }
 
 }  // namespace sluice::runtime

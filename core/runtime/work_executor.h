@@ -27,12 +27,14 @@ class WorkExecutor {
   // What has finished by now; does not wait.
   void collect(OperationQueue& done);
   // Begins what was started, then sleeps until something may have finished or `timeout_ns` has
-  // passed.
-  void sleep(TimeNs timeout_ns);
+  // passed. Whether somebody has ended it.
+  bool sleep(TimeNs timeout_ns);
   // Only while no transfer is under way.
   void set_lanes(const IoLanes::Options& options) { lanes_.set_options(options); }
   // Completions noted twice or too late, so far.
   std::int64_t ignored_note_count() const { return external_.ignored_note_count(); }
+  // Ends a sleep.
+  int wake_fd() const { return done_fd_.fd; }
   std::string_view engine_name() const { return lanes_.engine_name(); }
 
  private:

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/log.h"
 #include "base/mutex.h"
 #include "core/control/superseded.h"
+#include "core/session/run_state.h"
 
 namespace sluice::session {
 namespace {
@@ -61,6 +63,7 @@ Result<std::unique_ptr<LiveControl>> LiveControl::start(Tunable& run,
                                                         std::function<void(bool)> watched) {
   const settings::RunFiles files = run.live_plan().run.config.files;
   const std::string& database = files.database;
+  RETURN_IF_ERROR(make_folder_of(database));
   std::unique_ptr<LiveControl> live(new LiveControl(run, control::socket_path_of(database)));
   control::Greeting greeting;
   greeting.run = files.name;
@@ -75,6 +78,14 @@ Result<std::unique_ptr<LiveControl>> LiveControl::start(Tunable& run,
   ASSIGN_OR_RETURN(live->server_,
                    control::ControlServer::start(live->socket_path_, greeting, std::move(seam)));
   return live;
+}
+
+std::unique_ptr<LiveControl> LiveControl::start_or_warn(Tunable& run,
+                                                        std::function<void(bool)> watched) {
+  auto live = start(run, std::move(watched));
+  if (live.ok()) return *std::move(live);
+  log_warning("nobody can watch or change this run while it is live: " + live.error().message());
+  return nullptr;
 }
 
 void LiveControl::close(const std::string& reason) {

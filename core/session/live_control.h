@@ -24,6 +24,9 @@ class LiveControl final : public RunObserver, public RunRequests {
   // the last one has gone.
   static Result<std::unique_ptr<LiveControl>> start(Tunable& run,
                                                     std::function<void(bool)> watched = {});
+  // The same; null, and a warning, where it cannot be had: a run goes on without.
+  static std::unique_ptr<LiveControl> start_or_warn(Tunable& run,
+                                                    std::function<void(bool)> watched);
   ~LiveControl() override;
 
   const std::string& socket_path() const { return socket_path_; }

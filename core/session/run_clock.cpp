@@ -53,6 +53,22 @@ Result<RunClock> RunClock::open(const settings::RunConfig& config,
   return opened;
 }
 
+// Steps count from 0 there.
+void RunClock::record_step(const StepReport& step, TimeNs start_ns) {
+  if (recording_ == nullptr) return;
+  record::StepRecord record;
+  record.skipped = step.skipped;
+  record.step = static_cast<std::int32_t>(step.step - 1);
+  record.ts = start_ns;
+  record.dur = step.total_ns;
+  record.tokens = step.tokens;
+  record.loss = step.loss;
+  record.grad_norm = step.grad_norm;
+  record.loss_scale = step.loss_scale;
+  record.lr = step.lr;
+  recording_->record_step(record);
+}
+
 void RunClock::set_lanes(const settings::StorageConfig& storage) {
   executor_->set_lanes(lanes_of(storage));
 }

@@ -11,6 +11,7 @@
 #include "core/runtime/clocks.h"
 #include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
+#include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
 
 namespace sluice::session {
@@ -30,6 +31,9 @@ class RunClock {
   runtime::RecordingSink* recording() const { return recording_.get(); }
   // Null under another clock.
   const runtime::EmulatedClock* emulated() const { return emulated_; }
+
+  // In the record, where there is one: a step that began at `start_ns`.
+  void record_step(const StepReport& step, TimeNs start_ns);
 
   void set_lanes(const settings::StorageConfig& storage);
   // Host and device memory that transfers use; without it they go on as they are, and a warning

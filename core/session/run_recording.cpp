@@ -29,15 +29,6 @@ void add_memory(const plan::MemoryPlan& memory, std::vector<rundb::MetaRow>& met
 
 }  // namespace
 
-Status make_folder_of(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (!error) return ok_status();
-  return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
-                    error.message());
-}
-
 RunRecording::RunRecording(const settings::RunConfig& config)
     : is_on_(config.record != record::Level::off), database_(config.files.database) {
   recorder_.set_level(config.record);

@@ -59,7 +59,4 @@ class RunRecording {
   std::optional<LatenessRecorder> lateness_;
 };
 
-// The folder that a file is to lie in.
-Status make_folder_of(const std::string& path);
-
 }  // namespace sluice::session

@@ -22,6 +22,15 @@ Status make_folder(const std::string& path) {
                     error.message());
 }
 
+Status make_folder_of(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (!error) return ok_status();
+  return make_error(ErrorCode::io, "cannot make the folder {}: {}", folder.string(),
+                    error.message());
+}
+
 state::StateIdentity RunState::identity() const {
   state::StateIdentity identity;
   identity.model_name = plan_.shape.name;

@@ -83,5 +83,7 @@ class RunState {
 
 // Makes the folder and those above it. ErrorCode::io, with what to do.
 Status make_folder(const std::string& path);
+// The folder that a file is to lie in.
+Status make_folder_of(const std::string& path);
 
 }  // namespace sluice::session

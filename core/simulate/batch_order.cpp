@@ -13,7 +13,7 @@ using Pass = train::LayerTraffic::Pass;
 
 class StepByBatches {
  public:
-  StepByBatches(train::StepContext& context, const train::StepPlan& plan,
+  StepByBatches(train::StepContext& context, const session::StepPlan& plan,
                 train::StepOutcome& outcome)
       : context_(context), plan_(plan), outcome_(outcome) {}
 
@@ -21,11 +21,11 @@ class StepByBatches {
     offload::Offload& offload = context_.offload;
     outcome_.start_ns = context_.runtime.now_ns();
     const offload::StepDecision decision =
-        train::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+        session::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
     offload.begin_step(
         static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
-        train::update_ahead(plan_, offload.options().overlap,
-                            offload.remaining_loss_scale(plan_.position.loss_scale)));
+        session::update_ahead(plan_, offload.options().overlap,
+                              offload.remaining_loss_scale(plan_.position.loss_scale)));
     for (int m = 0; m < plan_.micro_step_count; ++m) {
       Status forwarded = co_await forward(m);
       CO_RETURN_IF_ERROR(forwarded);
@@ -37,7 +37,7 @@ class StepByBatches {
     outcome_.backward_end_ns = context_.runtime.now_ns();
     Status updated = co_await offload.update(decision);
     CO_RETURN_IF_ERROR(updated);
-    outcome_.position = train::position_after(plan_, train::GradientSummary{});
+    outcome_.position = session::position_after(plan_, session::GradientSummary{});
     Status ended = co_await offload.end_step(outcome_.position);
     CO_RETURN_IF_ERROR(ended);
     outcome_.end_ns = context_.runtime.now_ns();
@@ -132,7 +132,7 @@ class StepByBatches {
   }
 
   train::StepContext& context_;
-  const train::StepPlan& plan_;
+  const session::StepPlan& plan_;
   train::StepOutcome& outcome_;
 };
 
@@ -146,7 +146,7 @@ std::string why_no_other_order(const plan::RunPlan& plan) {
   return "";
 }
 
-runtime::Task<Status> step_by_batches(train::StepContext& context, const train::StepPlan& plan,
+runtime::Task<Status> step_by_batches(train::StepContext& context, const session::StepPlan& plan,
                                       train::StepOutcome& outcome) {
   context.runtime.set_step(static_cast<std::int32_t>(plan.position.step));
   StepByBatches step(context, plan, outcome);

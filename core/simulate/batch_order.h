@@ -18,7 +18,7 @@ namespace sluice::simulate {
 std::string why_no_other_order(const plan::RunPlan& plan);
 
 // As train::training_step(), of a plan that has another order.
-runtime::Task<Status> step_by_batches(train::StepContext& context, const train::StepPlan& plan,
+runtime::Task<Status> step_by_batches(train::StepContext& context, const session::StepPlan& plan,
                                       train::StepOutcome& outcome);
 
 // As simulate_step(), in that order. ErrorCode::unsupported with the words of

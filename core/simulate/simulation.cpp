@@ -113,8 +113,8 @@ bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <
 
 // What the update computes with does not change how long it takes, so every simulated step is one
 // of the first: by number the steps from one commit to the next.
-train::StepPlan step_plan(const plan::RunPlan& plan) {
-  train::StepPlan step;
+session::StepPlan step_plan(const plan::RunPlan& plan) {
+  session::StepPlan step;
   step.update = plan.config.update;
   step.micro_step_count = static_cast<int>(plan.config.batch.grad_accum_steps);
   return step;
@@ -202,7 +202,7 @@ class Machine {
   std::optional<activation::ActivationCarrier> activations_;
   std::optional<train::ShardTraffic> shards_;
   std::unique_ptr<train::StepContext> context_;
-  train::StepPlan step_;
+  session::StepPlan step_;
 };
 
 // Where steps differ by where they stand between two commits, whole rounds of them are taken, and

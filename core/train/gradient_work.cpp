@@ -94,8 +94,9 @@ runtime::Task<Status> GradientWork::put_back() const {
   if (!offload.options().works_on_accelerator() || !offload.options().has_feedback()) {
     co_return ok_status();
   }
-  for (std::int32_t l = index_of(offload.selected_from()); l < context_.layout.layer_count(); ++l) {
-    const Move kept = kept_move(Stage::residual_in, Direction::write, Kind::put_back, LayerId{l});
+  for (const LayerId layer : all_ids<LayerId>(context_.layout.layer_count())) {
+    if (!offload.is_selected_from(layer)) continue;
+    const Move kept = kept_move(Stage::residual_in, Direction::write, Kind::put_back, layer);
     Status back = co_await moves_.by_one(kept);
     CO_RETURN_IF_ERROR(back);
   }

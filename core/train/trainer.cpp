@@ -36,12 +36,11 @@ class Trainer {
   Status keep_snapshot();
   Status change_knobs();
   Status take_step();
-  StepPlan step_plan() const;
+  session::StepPlan step_plan() const;
   Error given_up(const std::string& why, std::int64_t weights_step, double loss);
   Status set_batches();
   Result<double> mean_loss() const;
-  void report_step(const StepPlan& plan, const StepOutcome& outcome, double loss);
-  void record_step(const session::StepReport& step, TimeNs start_ns);
+  void report_step(const session::StepPlan& plan, const StepOutcome& outcome, double loss);
   Status settle() { return finish_step(&TrainingRun::settle); }
   Status commit() { return finish_step(&TrainingRun::commit); }
   Status finish_step(Status (TrainingRun::*finish)());
@@ -57,7 +56,6 @@ class Trainer {
   void finish_report();
   runtime::Runtime& runtime() { return run_.session().runtime(); }
   runtime::ByteCounters& bytes() { return run_.session().clock().bytes(); }
-  runtime::RecordingSink* recording() { return run_.session().clock().recording(); }
 
   TrainingRun& run_;
   const settings::RunConfig& config_;
@@ -158,8 +156,8 @@ Result<double> Trainer::mean_loss() const {
   return sum / count;
 }
 
-StepPlan Trainer::step_plan() const {
-  StepPlan plan;
+session::StepPlan Trainer::step_plan() const {
+  session::StepPlan plan;
   plan.position = position_;
   plan.update = config_.update;
   plan.update.lr = plan::learning_rate(lr_schedule_, position_.step);
@@ -175,7 +173,7 @@ StepPlan Trainer::step_plan() const {
 
 Status Trainer::take_step() {
   RETURN_IF_ERROR(set_batches());
-  const StepPlan plan = step_plan();
+  const session::StepPlan plan = step_plan();
   StepOutcome outcome;
   const Status stepped = runtime().run(training_step(run_.step().context(), plan, outcome));
   const bool is_refused = !stepped.ok() && stepped.error().code() == ErrorCode::diverged;
@@ -204,7 +202,7 @@ Error Trainer::given_up(const std::string& why, std::int64_t weights_step, doubl
                    .snapshot = newest_snapshot_before(config_.files.output, weights_step)});
 }
 
-void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, double loss) {
+void Trainer::report_step(const session::StepPlan& plan, const StepOutcome& outcome, double loss) {
   session::StepReport step;
   step.step = position_.step + 1;
   step.steps = config_.schedule.steps;
@@ -229,23 +227,8 @@ void Trainer::report_step(const StepPlan& plan, const StepOutcome& outcome, doub
   report_.backward_seconds += seconds(step.backward_ns);
   report_.update_seconds += seconds(step.update_ns);
   report_.total_seconds += seconds(step.total_ns);
-  record_step(step, outcome.start_ns);
+  run_.session().clock().record_step(step, outcome.start_ns);
   for (session::RunObserver* observer : hooks_.observers) observer->on_step(step);
-}
-
-void Trainer::record_step(const session::StepReport& step, TimeNs start_ns) {
-  if (recording() == nullptr) return;
-  record::StepRecord record;
-  record.skipped = step.skipped;
-  record.step = static_cast<std::int32_t>(position_.step);
-  record.ts = start_ns;
-  record.dur = step.total_ns;
-  record.tokens = step.tokens;
-  record.loss = step.loss;
-  record.grad_norm = step.grad_norm;
-  record.loss_scale = step.loss_scale;
-  record.lr = step.lr;
-  recording()->record_step(record);
 }
 
 void Trainer::finish_report() {

@@ -18,7 +18,7 @@ namespace {
 // A step, read from top to bottom.
 class TrainingStep {
  public:
-  TrainingStep(StepContext& context, const StepPlan& plan, StepOutcome& outcome)
+  TrainingStep(StepContext& context, const session::StepPlan& plan, StepOutcome& outcome)
       : context_(context), plan_(plan), outcome_(outcome) {}
 
   runtime::Task<Status> run();
@@ -34,7 +34,7 @@ class TrainingStep {
                                      const model::LayerGradient& into, int gradient);
   offload::UpdateAhead update_ahead() const;
   void note_speculation(const offload::StepDecision& decision);
-  GradientSummary summary() const;
+  session::GradientSummary summary() const;
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
                                         const model::LayerGradient& into, int gradient);
@@ -44,7 +44,7 @@ class TrainingStep {
   }
 
   StepContext& context_;
-  const StepPlan& plan_;
+  const session::StepPlan& plan_;
   StepOutcome& outcome_;
 };
 
@@ -76,9 +76,9 @@ runtime::Task<Status> TrainingStep::run() {
     co_return refused;
   }
 
-  const offload::StepDecision decision =
-      decide(plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
-  outcome_.position = position_after(plan_, outcome_.gradients);
+  const offload::StepDecision decision = session::decide(
+      plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
+  outcome_.position = session::position_after(plan_, outcome_.gradients);
   if (!decision.apply) {
     Status back = co_await GradientWork(context_).put_back();
     CO_RETURN_IF_ERROR(back);
@@ -183,7 +183,7 @@ runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
 
 offload::UpdateAhead TrainingStep::update_ahead() const {
   const offload::Offload& offload = context_.offload;
-  offload::UpdateAhead ahead = train::update_ahead(
+  offload::UpdateAhead ahead = session::update_ahead(
       plan_, offload.options().overlap, offload.remaining_loss_scale(plan_.position.loss_scale));
   if (!context_.speculation.speculates()) ahead.expected.reset();
   return ahead;
@@ -192,14 +192,14 @@ offload::UpdateAhead TrainingStep::update_ahead() const {
 void TrainingStep::note_speculation(const offload::StepDecision& decision) {
   const offload::Offload& offload = context_.offload;
   const offload::StepDecision expected =
-      expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+      session::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
   context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
   outcome_.ahead_count = offload.speculation().ahead_count();
   outcome_.refuted_count = offload.speculation().refuted_count();
   outcome_.clipped_count = offload.clipped_count();
 }
 
-GradientSummary TrainingStep::summary() const {
+session::GradientSummary TrainingStep::summary() const {
   const optimizer::GradientStats stats = context_.offload.gradient_stats();
   return {std::sqrt(stats.sum_of_squares) / plan_.position.loss_scale, stats.finite};
 }
@@ -319,7 +319,7 @@ runtime::Task<Status> validation_pass(StepContext& context) {
   co_return computed.ok() ? finished : computed;
 }
 
-runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
+runtime::Task<Status> training_step(StepContext& context, const session::StepPlan& plan,
                                     StepOutcome& outcome) {
   context.runtime.set_step(static_cast<std::int32_t>(plan.position.step));
   if (context.activations != nullptr) context.activations->begin_step();

@@ -5,8 +5,8 @@
 
 #include "core/model/model_factory.h"
 #include "core/runtime/runtime.h"
+#include "core/session/step_decision.h"
 #include "core/train/step_context.h"
-#include "core/train/step_decision.h"
 
 namespace sluice::train {
 
@@ -14,7 +14,7 @@ namespace sluice::train {
 // the critical path, and forward follows behind. With serial and handover a step contains its own
 // update, at its end.
 struct StepOutcome {
-  GradientSummary gradients;
+  session::GradientSummary gradients;
   state::TrainingPosition position;  // after the step
   // Subgroups that were updated before the decision, and those of them that it refuted.
   std::int32_t ahead_count = 0;
@@ -40,7 +40,7 @@ runtime::Operation layer_operation(const StepContext& context, runtime::Stage st
 // `outcome` is filled in as the step goes. After a failure nothing of the step is under way, and
 // the last commit stands. ErrorCode::diverged: its gradients are not finite, and nothing of it was
 // applied or will be committed; the outcome has its gradients and its times up to there.
-runtime::Task<Status> training_step(StepContext& context, const StepPlan& plan,
+runtime::Task<Status> training_step(StepContext& context, const session::StepPlan& plan,
                                     StepOutcome& outcome);
 
 // Micro-batch 0 upwards through all layers, where its batch is one for validation, layer by layer:

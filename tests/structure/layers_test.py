@@ -83,6 +83,7 @@ MAY_USE = {
                   "gui/widgets"},
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
+    "examples": {"core/session"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/cupti", "profiler/report", "core/calibrate",
             "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
@@ -120,7 +121,8 @@ SYSTEM_HEADERS = re.compile(
     r"dlfcn|cxxabi|link|elf)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
-TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "tests", "bench"}
+TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "examples", "tests",
+               "bench"}
 
 # CMake target -> the include that it stands for, or None where there is nothing to own.
 FOREIGN_TARGETS = {

@@ -203,10 +203,10 @@ runtime::Task<Status> forward_and_backward(train::StepContext& context) {
 }
 
 // As train::training_step goes, with a decision that no gradient is needed for.
-runtime::Task<Status> take_planted_step(train::StepContext& context, const train::StepPlan& plan,
+runtime::Task<Status> take_planted_step(train::StepContext& context, const session::StepPlan& plan,
                                         Course& course) {
   const std::int64_t step = plan.position.step;
-  const offload::StepDecision expected = train::expected_decision(plan, 1);
+  const offload::StepDecision expected = session::expected_decision(plan, 1);
   context.offload.begin_step(static_cast<std::int32_t>(step), 1, {.expected = expected.scalars});
   Status computed = co_await forward_and_backward(context);
   CO_RETURN_IF_ERROR(computed);
@@ -222,7 +222,7 @@ runtime::Task<Status> take_planted_step(train::StepContext& context, const train
   co_return ended;
 }
 
-runtime::Task<Status> planted_step(train::StepContext& context, const train::StepPlan& plan,
+runtime::Task<Status> planted_step(train::StepContext& context, const session::StepPlan& plan,
                                    Course& course) {
   context.runtime.set_step(static_cast<std::int32_t>(plan.position.step));
   Status status = co_await take_planted_step(context, plan, course);
@@ -295,7 +295,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
     before.push_back(state_layout.current(SubgroupId{s}));
   }
-  train::StepPlan plan;
+  session::StepPlan plan;
   plan.update = optimizer::default_options(setup.rule);
   // Each begins while the one before is still being updated, where the pipeline allows it.
   train::StepOutcome outcome;

@@ -14,7 +14,7 @@
 #include "core/optimizer/update_rule.h"
 #include "storage/state/commit_record.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
 // What is known once the gradients are.
 struct GradientSummary {
@@ -53,4 +53,4 @@ offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap
 // The training position once the decision is carried out and committed.
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients);
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,6 +1,6 @@
-#include "core/train/step_decision.h"
+#include "core/session/step_decision.h"
 
-namespace sluice::train {
+namespace sluice::session {
 
 offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
                              double remaining_loss_scale) {
@@ -46,4 +46,4 @@ state::TrainingPosition position_after(const StepPlan& plan, const GradientSumma
   return next;
 }
 
-}  // namespace sluice::train
+}  // namespace sluice::session

@@ -1,12 +1,12 @@
 // What a step decides, as functions of its gradients.
 
-#include "core/train/step_decision.h"
+#include "core/session/step_decision.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 using namespace sluice;
-using namespace sluice::train;
+using namespace sluice::session;
 
 namespace {
 

@@ -4,18 +4,17 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/core/train/small_run.h"
-
 using namespace sluice;
-using namespace sluice::train;
+using namespace sluice::session;
 
 namespace {
 
-// Begins compressed or not, by the density; what else a run needs is that of every small run.
+// Begins compressed or not, by the density.
 settings::RunConfig config_with(double density, std::int64_t warmup_steps) {
-  const SmallRun files;
-  const auto config = files.config(
-      {fmt::format("density={}", density), fmt::format("density_warmup_steps={}", warmup_steps)});
+  const std::vector<std::string> settings = {fmt::format("density={}", density),
+                                             fmt::format("density_warmup_steps={}", warmup_steps)};
+  const auto config = settings::parse_run_config(
+      "model = 'm.toml'\nplatform = 'p.toml'\ntext = 't.txt'\n", "run.toml", settings);
   REQUIRE(config.ok());
   return *config;
 }
@@ -23,7 +22,7 @@ settings::RunConfig config_with(double density, std::int64_t warmup_steps) {
 }  // namespace
 
 TEST_CASE("without changes and without a warm-up no step wants anything") {
-  const session::KnobSchedule schedule(config_with(0.01, 0), {});
+  const KnobSchedule schedule(config_with(0.01, 0), {});
   for (std::int64_t step = 0; step < 10; ++step) {
     const auto planned = schedule.planned(step);
     REQUIRE(planned.ok());
@@ -32,9 +31,8 @@ TEST_CASE("without changes and without a warm-up no step wants anything") {
 }
 
 TEST_CASE("changes come at their step, several of one step together") {
-  const std::vector<session::PlannedChange> changes = {{2, {"buffers=3"}},
-                                                       {2, {"pipeline=serial"}}};
-  session::KnobSchedule schedule(config_with(1, 0), changes);
+  const std::vector<PlannedChange> changes = {{2, {"buffers=3"}}, {2, {"pipeline=serial"}}};
+  KnobSchedule schedule(config_with(1, 0), changes);
   REQUIRE_FALSE(schedule.planned(1)->has_value());
   const auto planned = schedule.planned(2);
   REQUIRE(planned.ok());
@@ -48,15 +46,15 @@ TEST_CASE("changes come at their step, several of one step together") {
 }
 
 TEST_CASE("a planned change that is wrong names its step") {
-  const std::vector<session::PlannedChange> changes = {{2, {"buffers=0"}}};
-  const session::KnobSchedule schedule(config_with(1, 0), changes);
+  const std::vector<PlannedChange> changes = {{2, {"buffers=0"}}};
+  const KnobSchedule schedule(config_with(1, 0), changes);
   const auto planned = schedule.planned(2);
   REQUIRE_FALSE(planned.ok());
   CHECK_THAT(planned.error().message(), Catch::Contains("--at 2"));
 }
 
 TEST_CASE("the warm-up lowers the density in four stretches, below what is asked for meanwhile") {
-  session::KnobSchedule schedule(config_with(0.0001, 8), {});
+  KnobSchedule schedule(config_with(0.0001, 8), {});
   std::vector<double> densities;
   for (std::int64_t step = 0; step < 10; ++step) {
     const auto planned = schedule.planned(step);

@@ -1,0 +1,41 @@
+#include "core/session/session.h"
+
+#include "core/session/session_schedule.h"
+
+namespace sluice::session {
+
+Session::Session(std::unique_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
+
+Session::~Session() {
+  const Status closed = close();
+  static_cast<void>(closed);  // whoever wants to know calls close()
+}
+
+Result<std::unique_ptr<Session>> Session::open(const Request& request) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Schedule> schedule, Schedule::open(request));
+  return std::unique_ptr<Session>(new Session(std::move(schedule)));
+}
+
+std::int64_t Session::step() const { return schedule_->step(); }
+
+std::span<const std::uint16_t> Session::parameters(std::size_t tensor) const {
+  return schedule_->parameters(tensor);
+}
+
+Status Session::wait(std::size_t tensor) {
+  return schedule_->ask({.kind = Note::Kind::wait, .tensor = tensor});
+}
+
+Status Session::send(std::size_t tensor, std::span<const float> gradient) {
+  return schedule_->ask({.kind = Note::Kind::gradient, .tensor = tensor, .gradient = gradient});
+}
+
+Result<StepDone> Session::take_step(const StepRequest& request) {
+  StepDone done;
+  RETURN_IF_ERROR(schedule_->ask({.kind = Note::Kind::step, .step = request, .done = &done}));
+  return done;
+}
+
+Status Session::close() { return schedule_->close(); }
+
+}  // namespace sluice::session

@@ -1,0 +1,98 @@
+#pragma once
+// Training with the optimizer state on storage, for a program that computes its gradients itself.
+// This header is the front door for C++: what a session needs is here, in the standard library and
+// in base/status.h.
+//
+//   auto session = Session::open({.folder = "out/mine",
+//                                 .tensors = {{"weight", {1024, 512}}, {"bias", {512}}},
+//                                 .initial = values, .settings = {"platform=" + file}});
+//   while ((*session)->step() < 100) {
+//     compute with (*session)->parameters(t), once (*session)->wait(t) has returned
+//     (*session)->send(t, gradient_of_t)      each tensor once, in any order, from any thread
+//     (*session)->take_step({.lr = 1e-3})
+//   }
+//   (*session)->close();
+//
+// The folder has the state, the run database and the control socket, as that of `sluice train` has:
+// `sluice show`, `sluice set` and the window work on it. A folder with a state is gone on with,
+// from its last commit, to the bit. A schedule of its own thread moves the bytes; it computes the
+// update with the settings of docs/settings.md (method, density, devices, ...), and knobs change
+// between two steps.
+//
+// Thread contract: send() from any thread, wait() and parameters() too; all else from one thread at
+// a time. No call is made from a callback of the session.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::session {
+
+struct Tensor {
+  std::string name;  // another one for each
+  std::vector<std::int64_t> shape;
+};
+
+struct StepRequest {
+  std::optional<double> lr = {};  // none: that of the settings' schedule
+  double loss = 0;                // for the record
+};
+
+struct StepDone {
+  std::int64_t step = 0;  // 1 = the first
+  double grad_norm = 0;   // before clipping (max_grad_norm)
+  double lr = 0;
+  bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
+};
+
+class Session {
+ public:
+  struct Request {
+    std::string folder;
+    std::vector<Tensor> tensors;
+    // Fills `out` with the first values of a tensor, from element `first` on. Called by several
+    // threads; the same values whenever it is asked.
+    std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
+    // "key=value" (docs/settings.md), with `platform` among them.
+    std::vector<std::string> settings = {};
+  };
+  // Goes on with the state in the folder, or makes one. Errors: those of settings, memory plan and
+  // state, as `sluice train` has them.
+  static Result<std::unique_ptr<Session>> open(const Request& request);
+  ~Session();  // close(), without its error
+
+  // Steps that are done.
+  std::int64_t step() const;
+  // The 16-bit parameters of a tensor (setting `precision`): bf16 or fp16, as bits. They change
+  // between take_step() and the end of wait().
+  std::span<const std::uint16_t> parameters(std::size_t tensor) const;
+  // Until the last step's update of a tensor is among its parameters.
+  Status wait(std::size_t tensor);
+  // The gradient of a tensor for the step to come, which may be used again when the call returns.
+  // A tensor that comes twice before a step, or has another number of elements, is an error
+  // (ErrorCode::config) of this call alone.
+  Status send(std::size_t tensor, std::span<const float> gradient);
+
+  // Once each tensor has been sent: decides and begins the update, which goes on beside the caller
+  // (pipeline=nbuffer). Errors: ErrorCode::config while tensors are missing, which changes nothing;
+  // ErrorCode::diverged for gradients that are not finite, and those of the drives, after which the
+  // session is over and the last commit stands.
+  Result<StepDone> take_step(const StepRequest& request = {});
+
+  // Commits, and ends the recording. Nothing else may be called after it.
+  Status close();
+
+ private:
+  class Schedule;
+  explicit Session(std::unique_ptr<Schedule> schedule);
+
+  std::unique_ptr<Schedule> schedule_;
+};
+
+}  // namespace sluice::session

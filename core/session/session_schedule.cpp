@@ -1,0 +1,471 @@
+#include "core/session/session_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "core/plan/lr_schedule.h"
+#include "core/session/session_layout.h"
+
+namespace sluice::session {
+namespace {
+
+// Notes of a few threads; whoever sends more waits for the schedule anyhow.
+constexpr std::size_t kNotes = 64;
+constexpr const char* kProgram = "the program that computes";
+
+Error over() {
+  return make_error(ErrorCode::cancelled, "the session is over; open it again to go on");
+}
+
+Result<settings::RunConfig> config_of(const Session::Request& request) {
+  settings::RunConfig start;
+  start.files.model = start.files.text = "none";
+  start.files.name = std::filesystem::path(request.folder).filename().string();
+  std::vector<std::string> settings = {"output=" + request.folder};
+  settings.insert(settings.end(), request.settings.begin(), request.settings.end());
+  return settings::override_run_config(start, "session", settings, "setting");
+}
+
+// Settings that speak of a model, a text or other ranks have no part in a session.
+Status check_goes_with_session(const settings::RunConfig& config) {
+  const offload::OffloadOptions defaults;
+  if (config.files.platform.empty()) {
+    return make_error(ErrorCode::config,
+                      "a session needs \"platform=FILE\" among its settings; sluice calibrate -o "
+                      "FILE makes one of this machine");
+  }
+  if (config.offload.parameters != offload::ParameterTier::memory) {
+    return make_error(ErrorCode::config,
+                      "parameter_tier=storage: a session's parameters are in memory");
+  }
+  if (config.offload.gradient_work != defaults.gradient_work) {
+    return make_error(ErrorCode::config,
+                      "gradient_work=accelerator: a session's gradients come in host memory");
+  }
+  if (config.offload.overlap != defaults.overlap) {
+    return make_error(ErrorCode::config,
+                      "overlap: a session's update begins when its step is taken; set overlap=off");
+  }
+  return ok_status();
+}
+
+Recipe recipe_of(const settings::RunConfig& config, const model::FlatLayout& layout) {
+  Recipe recipe = recipe_of_settings(config, [&](const std::string& key) {
+    if (key != "model") return Recipe();
+    return Recipe{
+        {"tensors", fmt::format("{:016x}", layout.fingerprint()), settings::Decides::origin}};
+  });
+  recipe.push_back({"program", "sluice " SLUICE_VERSION, settings::Decides::numbers});
+  return recipe;
+}
+
+}  // namespace
+
+void Ticket::answer(Status outcome) {
+  MutexLock lock(mutex_);
+  outcome_ = std::move(outcome);
+  // Under the lock: who waits may destroy the ticket as soon as it has the outcome.
+  answered_.notify_one();
+}
+
+Status Ticket::wait() {
+  MutexLock lock(mutex_);
+  while (!outcome_) answered_.wait(mutex_);
+  return *std::move(outcome_);
+}
+
+// The gradients of the step to come, and who waits for parameters of the one before.
+struct Session::Schedule::Step {
+  Step(runtime::Runtime& runtime, std::size_t tensor_count)
+      : is_sent(tensor_count, false), gradients(runtime), waits(runtime) {}
+
+  std::vector<bool> is_sent;
+  bool has_begun = false;
+  TimeNs begin_ns = 0;  // its first gradient
+  runtime::TaskGroup gradients;
+  runtime::TaskGroup waits;
+};
+
+Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request& request) {
+  std::unique_ptr<Schedule> schedule(new Schedule(request));
+  Ticket opened;
+  schedule->thread_ = std::thread([&opened, schedule = schedule.get()] { schedule->run(opened); });
+  RETURN_IF_ERROR(opened.wait());
+  return schedule;
+}
+
+Session::Schedule::~Schedule() {
+  const Status closed = close();
+  static_cast<void>(closed);
+}
+
+Status Session::Schedule::close() {
+  if (!thread_.joinable()) return ended_;
+  if (inbox_ != nullptr) inbox_->close();
+  thread_.join();
+  return ended_;
+}
+
+Status Session::Schedule::ask(Note note) {
+  if (note.kind != Note::Kind::step && note.tensor >= request_.tensors.size()) {
+    return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
+                      request_.tensors.size());
+  }
+  Ticket ticket;
+  note.ticket = &ticket;
+  if (inbox_ == nullptr || !inbox_->send(note)) return over();
+  return ticket.wait();
+}
+
+std::span<const std::uint16_t> Session::Schedule::parameters(std::size_t tensor) const {
+  const model::TensorInfo& info = run_->plan().layout.tensors.at(tensor);
+  return run_->parameters().subspan(static_cast<std::size_t>(info.first),
+                                    static_cast<std::size_t>(info.count));
+}
+
+// All of the run is opened, used and closed on this thread.
+void Session::Schedule::run(Ticket& opened) {
+  const Status open = open_all();
+  const bool is_open = open.ok();
+  if (!is_open) ended_ = open;
+  opened.answer(open);  // from here on `opened` may be gone
+  if (!is_open) return;
+  ended_ = end(take_steps());
+}
+
+Status Session::Schedule::open_all() {
+  StartFrom start = StartFrom::new_state;
+  ASSIGN_OR_RETURN(OpenRun::Request planned, plan_all(start));
+  ASSIGN_OR_RETURN(run_, OpenRun::open(std::move(planned)));
+  RETURN_IF_ERROR(open_state(start));
+  RETURN_IF_ERROR(run_->attach());
+  RETURN_IF_ERROR(open_record(start));
+  if (start == StartFrom::last_commit) {
+    if (run_->plan().options.has_feedback()) {
+      RETURN_IF_ERROR(run_->state().load_residual(run_->residual_in_memory(), ""));
+    }
+    RETURN_IF_ERROR(run_->state().go_on_with_recipe(recipe_, true));
+    RETURN_IF_ERROR(run_->load_parameters({}));
+  } else {
+    state::TrainingPosition position;
+    position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
+    RETURN_IF_ERROR(run_->begin(recipe_, fill_of(request_, run_->plan().layout), position, {}));
+  }
+  position_ = run_->store().committed().position;
+  step_ = position_.step;
+  step_end_ns_ = now_ns();
+  recording_->add_observers(hooks_);
+  if (live_) {
+    hooks_.observers.push_back(live_.get());
+    hooks_.requests.push_back(live_.get());
+  }
+  knobs_.emplace(static_cast<Tunable&>(*this), run_->plan().config, hooks_,
+                 std::span<const PlannedChange>());
+  under_way_ = std::make_unique<Step>(run_->runtime(), request_.tensors.size());
+  ASSIGN_OR_RETURN(inbox_, runtime::Inbox<Note>::make(run_->runtime(), kNotes));
+  return ok_status();
+}
+
+Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
+  ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(request_));
+  RETURN_IF_ERROR(check_goes_with_session(config));
+  ASSIGN_OR_RETURN(model::FlatLayout layout, layout_of(request_.tensors));
+  ASSIGN_OR_RETURN(const platform::Platform platform,
+                   platform::load_platform(config.files.platform));
+  recipe_ = recipe_of(config, layout);
+  OpenRun::Request planned;
+  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, std::move(layout), platform));
+  const std::string& directory = config.files.state_directory;
+  if (state::StateStore::exists(directory)) {
+    start = StartFrom::last_commit;
+    ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
+    const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
+    if (other) return other_origin_error(directory, *other);
+  }
+  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [](const plan::RunPlan&) {
+                     return plan::ModelMemory();
+                   }));
+  ASSIGN_OR_RETURN(recording_, RunRecording::prepare(config));
+  planned.recorder = recording_->recorder();
+  return planned;
+}
+
+Status Session::Schedule::open_state(StartFrom start) {
+  RETURN_IF_ERROR(make_folder(run_->plan().config.files.output));
+  RunState& state = run_->state();
+  if (start == StartFrom::new_state) return state.create();
+  RETURN_IF_ERROR(state.open(false));
+  RETURN_IF_ERROR(state.check_found());
+  return state.take_over(recipe_);
+}
+
+Status Session::Schedule::open_record(StartFrom start) {
+  RunRecording::Facts facts{.start = start};
+  facts.hardware.devices = run_->device_description();
+  RETURN_IF_ERROR(recording_->open(*run_, facts));
+  live_ = LiveControl::start_or_warn(
+      *this, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
+  return ok_status();
+}
+
+Status Session::Schedule::take_steps() {
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
+    if (!first) return ok_status();
+    // As late as can be: what was asked while the program computed counts for this step.
+    RETURN_IF_ERROR(between_steps());
+    std::optional<Note> asked;
+    RETURN_IF_ERROR(run_->runtime().run(collect(*first, asked)));
+    if (!asked) return ok_status();
+    const Status taken = take_step(*asked);
+    answer(*asked, taken);
+    RETURN_IF_ERROR(taken);
+  }
+}
+
+// Answers all that comes before it; none: the session is closed.
+Result<std::optional<Note>> Session::Schedule::first_gradient() {
+  std::optional<Note> first;
+  RETURN_IF_ERROR(run_->runtime().run(take_until_gradient(first)));
+  return first;
+}
+
+// The last update has read its gradients by then, and those to come may take their place.
+runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>& first) {
+  std::optional<Note> too_early;
+  while (!first) {
+    Result<std::optional<Note>> next = co_await inbox_->next(kProgram);
+    CO_RETURN_IF_ERROR(next);
+    if (!*next) break;
+    unanswered_.push_back((*next)->ticket);
+    if ((*next)->kind == Note::Kind::gradient && check_gradient(**next).ok()) {
+      first = **next;
+    } else {
+      take_note(**next, too_early);
+    }
+  }
+  Status waited = co_await under_way_->waits.join();
+  CO_RETURN_IF_ERROR(waited);
+  Status updated = co_await run_->offload().parameters_updated();
+  co_return updated;
+}
+
+// A snapshot that cannot be kept is no reason to end the run.
+Status Session::Schedule::between_steps() {
+  if (live_ && live_->wants_snapshot()) {
+    RETURN_IF_ERROR(commit());
+    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual(), {});
+    for (RunObserver* observer : hooks_.observers) observer->on_snapshot(kept);
+  }
+  return knobs_->before_step(position_.step);
+}
+
+// Until a step is asked for that has all its gradients, or the session is closed.
+runtime::Task<Status> Session::Schedule::collect(Note first, std::optional<Note>& asked) {
+  take_note(first, asked);
+  while (!asked) {
+    Result<std::optional<Note>> next = co_await inbox_->next(kProgram);
+    if (!next.ok() || !*next) break;
+    unanswered_.push_back((*next)->ticket);
+    take_note(**next, asked);
+  }
+  Status sent = co_await under_way_->gradients.join();
+  Status waited = co_await under_way_->waits.join();
+  if (!sent.ok()) co_return sent;
+  co_return waited;
+}
+
+void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) {
+  switch (note.kind) {
+    case Note::Kind::wait:
+      return under_way_->waits.spawn(wait_for(note));
+    case Note::Kind::gradient: {
+      const Status good = check_gradient(note);
+      if (!good.ok()) return answer(note, good);
+      under_way_->is_sent[note.tensor] = true;
+      begin_step();
+      return under_way_->gradients.spawn(take_gradient(note));
+    }
+    case Note::Kind::step: {
+      const Status all = check_all_sent();
+      if (!all.ok()) return answer(note, all);
+      asked = note;
+    }
+  }
+}
+
+Status Session::Schedule::check_gradient(const Note& note) const {
+  const model::TensorInfo& tensor = run_->plan().layout.tensors[note.tensor];
+  if (std::ssize(note.gradient) != tensor.count) {
+    return make_error(ErrorCode::config, "the gradient of {} has {} elements, and the tensor {}",
+                      tensor.name, note.gradient.size(), tensor.count);
+  }
+  if (!under_way_->is_sent[note.tensor]) return ok_status();
+  return make_error(ErrorCode::config, "the gradient of {} has come already for step {}",
+                    tensor.name, position_.step + 1);
+}
+
+Status Session::Schedule::check_all_sent() const {
+  const auto missing = std::ranges::find(under_way_->is_sent, false);
+  if (missing == under_way_->is_sent.end()) return ok_status();
+  const auto tensor = static_cast<std::size_t>(missing - under_way_->is_sent.begin());
+  return make_error(ErrorCode::config, "step {} has no gradient of {} yet", position_.step + 1,
+                    request_.tensors[tensor].name);
+}
+
+void Session::Schedule::begin_step() {
+  if (std::exchange(under_way_->has_begun, true)) return;
+  under_way_->begin_ns = now_ns();
+  run_->runtime().set_step(static_cast<std::int32_t>(position_.step));
+  run_->offload().begin_step(static_cast<std::int32_t>(position_.step), 1);
+}
+
+// The program may use its memory again as soon as the copy is made.
+runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
+  const LayerId layer{static_cast<std::int32_t>(note.tensor)};
+  Result<runtime::Pool::Lease> lease = co_await run_->offload().acquire_layer_gradient(layer);
+  CO_RETURN_IF_ERROR(lease);
+  const model::LayerGradient into = run_->offload().layer_gradient(*lease, layer);
+  runtime::Operation copy;
+  copy.runtime = &run_->runtime();
+  copy.label.stage = runtime::Stage::backward;
+  copy.label.layer = layer;
+  copy.work.kind = runtime::WorkKind::function;
+  copy.work.workers = runtime::Workers::compute;
+  copy.work.function = [from = note.gradient, into] {
+    std::ranges::copy(from, into.values_fp32);
+    std::fill(into.values_fp32 + from.size(), into.values_fp32 + into.element_count, 0.0F);
+    return ok_status();
+  };
+  Status copied = co_await copy;
+  CO_RETURN_IF_ERROR(copied);
+  answer(note, ok_status());
+  run_->offload().send_gradient(layer, std::move(*lease));
+  co_return ok_status();
+}
+
+runtime::Task<Status> Session::Schedule::wait_for(Note note) {
+  Status up =
+      co_await run_->offload().parameters().bring(LayerId{static_cast<std::int32_t>(note.tensor)});
+  CO_RETURN_IF_ERROR(up);
+  answer(note, ok_status());
+  co_return ok_status();
+}
+
+StepPlan Session::Schedule::step_plan(const StepRequest& request) const {
+  const settings::RunConfig& config = run_->plan().config;
+  StepPlan plan;
+  plan.position = position_;
+  plan.update = config.update;
+  plan.update.lr =
+      request.lr.value_or(plan::learning_rate(plan::lr_schedule_of(config), position_.step));
+  plan.max_grad_norm = config.arithmetic.max_grad_norm;
+  return plan;
+}
+
+runtime::Task<Status> Session::Schedule::finish_step(const StepPlan& plan,
+                                                     GradientSummary& gradients) {
+  offload::Offload& offload = run_->offload();
+  Status sent = co_await offload.gradients_sent();
+  CO_RETURN_IF_ERROR(sent);
+  const optimizer::GradientStats stats = offload.gradient_stats();
+  gradients = {std::sqrt(stats.sum_of_squares), stats.finite};
+  if (!gradients.finite) {
+    Status refused = co_await offload.refuse_step();
+    co_return refused;
+  }
+  Status updated = co_await offload.update(decide(plan, gradients, 1));
+  CO_RETURN_IF_ERROR(updated);
+  Status ended = co_await offload.end_step(position_after(plan, gradients));
+  co_return ended;
+}
+
+Status Session::Schedule::take_step(const Note& note) {
+  const StepPlan plan = step_plan(note.step);
+  GradientSummary gradients;
+  const TimeNs sent_ns = now_ns();
+  RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
+  position_ = position_after(plan, gradients);
+  StepReport report;
+  report.step = position_.step;
+  report.steps = run_->plan().config.schedule.steps;
+  report.loss = note.step.loss;
+  report.grad_norm = gradients.norm;
+  report.lr = plan.update.lr;
+  const TimeNs end_ns = now_ns();
+  report.forward_ns = under_way_->begin_ns - step_end_ns_;
+  report.backward_ns = sent_ns - under_way_->begin_ns;
+  report.update_ns = end_ns - sent_ns;
+  report.total_ns = end_ns - step_end_ns_;
+  run_->clock().record_step(report, step_end_ns_);
+  for (RunObserver* observer : hooks_.observers) observer->on_step(report);
+  step_end_ns_ = end_ns;
+  step_ = position_.step;
+  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
+  under_way_ = std::make_unique<Step>(run_->runtime(), request_.tensors.size());
+  return ok_status();
+}
+
+// A step that was begun and not taken is dropped: with it go those since the last commit.
+Status Session::Schedule::end(Status served) {
+  const bool is_within_step = under_way_->has_begun;
+  if (served.ok() && !is_within_step) {
+    served = commit();
+    if (served.ok()) served = run_->state().keep_residual(residual());
+    if (served.ok()) served = run_->store().check_files();
+  } else {
+    const Status drained = run_->runtime().run(run_->offload().drain());
+    static_cast<void>(drained);  // the first failure is the one to tell
+  }
+  if (knobs_ && served.ok()) knobs_->refuse_the_rest(position_.step);
+  recording_->record_rest();
+  if (live_) live_->close(served.ok() ? "the session has ended" : served.error().message());
+  recording_->close();
+  answer_rest(served);
+  return served;
+}
+
+void Session::Schedule::answer(const Note& note, Status outcome) {
+  std::erase(unanswered_, note.ticket);
+  note.ticket->answer(std::move(outcome));
+}
+
+// Nobody is left waiting for a session that is over.
+void Session::Schedule::answer_rest(const Status& why) {
+  const Status outcome = why.ok() ? Status(over()) : why;
+  for (Ticket* ticket : std::exchange(unanswered_, {})) ticket->answer(outcome);
+  inbox_->close();
+  for (const Note& note : inbox_->take_rest()) note.ticket->answer(outcome);
+}
+
+offload::ResidualPlace Session::Schedule::residual() {
+  return run_->plan().options.selects_on_host() ? run_->residual_in_memory()
+                                                : offload::ResidualPlace();
+}
+
+plan::LivePlan Session::Schedule::live_plan() const {
+  return {run_->plan(), run_->memory().model_of, run_->state().files(),
+          run_->clock().recording() != nullptr, false};
+}
+
+Status Session::Schedule::make_room(const plan::PlannedKnobs& planned) {
+  return run_->state().make_room(planned);
+}
+
+Status Session::Schedule::apply(const plan::PlannedKnobs& planned) {
+  RETURN_IF_ERROR(check_goes_with_session(planned.run.config));
+  if (plan::needs_new_offload(run_->plan(), planned.run)) {
+    return run_->apply(planned, [] { return ok_status(); });
+  }
+  run_->turn(planned);
+  return ok_status();
+}
+
+Status Session::Schedule::keep_recipe(const settings::RunConfig& in_force) {
+  recipe_ = recipe_of(in_force, run_->plan().layout);
+  return run_->state().keep_recipe(recipe_);
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,115 @@
+#pragma once
+// The thread that a session's schedule stays in: it takes the program's notes, moves its gradients
+// down, updates, and lets others change the run between two steps.
+//
+// Thread contract: open(), ask(), close(), step() and parameters() from the program's threads;
+// everything private is the schedule's thread's.
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "base/mutex.h"
+#include "core/runtime/inbox.h"
+#include "core/session/knob_changes.h"
+#include "core/session/live_control.h"
+#include "core/session/open_run.h"
+#include "core/session/run_recording.h"
+#include "core/session/session.h"
+#include "core/session/step_decision.h"
+
+namespace sluice::session {
+
+// What the program that sent a note waits on.
+class Ticket {
+ public:
+  void answer(Status outcome);
+  Status wait();
+
+ private:
+  Mutex mutex_;
+  CondVar answered_;
+  std::optional<Status> outcome_ GUARDED_BY(mutex_);
+};
+
+struct Note {
+  enum class Kind : std::uint8_t { gradient, wait, step };
+  Kind kind = Kind::gradient;
+  std::size_t tensor = 0;
+  std::span<const float> gradient = {};
+  StepRequest step = {};
+  StepDone* done = nullptr;
+  Ticket* ticket = nullptr;
+};
+
+class Session::Schedule final : private Tunable {
+ public:
+  static Result<std::unique_ptr<Schedule>> open(const Request& request);
+  ~Schedule() override;
+
+  // Sends the note and waits for what comes of it.
+  Status ask(Note note);
+  Status close();
+  std::int64_t step() const { return step_.load(); }
+  std::span<const std::uint16_t> parameters(std::size_t tensor) const;
+
+ private:
+  struct Step;
+
+  explicit Schedule(const Request& request) : request_(request) {}
+
+  void run(Ticket& opened);
+  Status open_all();
+  Result<OpenRun::Request> plan_all(StartFrom& start);
+  Status open_state(StartFrom start);
+  Status open_record(StartFrom start);
+
+  Status take_steps();
+  Result<std::optional<Note>> first_gradient();
+  runtime::Task<Status> take_until_gradient(std::optional<Note>& first);
+  Status between_steps();
+  runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
+  void take_note(const Note& note, std::optional<Note>& asked);
+  Status check_gradient(const Note& note) const;
+  Status check_all_sent() const;
+  void begin_step();
+  runtime::Task<Status> take_gradient(Note note);
+  runtime::Task<Status> wait_for(Note note);
+  StepPlan step_plan(const StepRequest& request) const;
+  runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
+  Status take_step(const Note& note);
+
+  Status end(Status served);
+  void answer(const Note& note, Status outcome);
+  void answer_rest(const Status& why);
+  offload::ResidualPlace residual();
+
+  plan::LivePlan live_plan() const override;
+  TimeNs now_ns() override { return run_->runtime().now_ns(); }
+  Status commit() override { return run_->commit(); }
+  Status make_room(const plan::PlannedKnobs& planned) override;
+  Status apply(const plan::PlannedKnobs& planned) override;
+  Status keep_recipe(const settings::RunConfig& in_force) override;
+  Status agreed(const Status& mine) override { return mine; }
+
+  // The program's threads read these.
+  const Request request_;
+  std::atomic<std::int64_t> step_{0};
+  std::thread thread_;
+  Status ended_;  // after the thread
+
+  // The schedule's thread alone uses these, but for the inbox.
+  Recipe recipe_;
+  std::unique_ptr<RunRecording> recording_;
+  std::unique_ptr<OpenRun> run_;
+  std::unique_ptr<LiveControl> live_;
+  RunHooks hooks_;
+  std::optional<KnobChanges> knobs_;
+  std::unique_ptr<runtime::Inbox<Note>> inbox_;
+  std::unique_ptr<Step> under_way_;
+  std::vector<Ticket*> unanswered_;
+  state::TrainingPosition position_;
+  TimeNs step_end_ns_ = 0;
+};
+
+}  // namespace sluice::session

@@ -1,0 +1,254 @@
+// A session whose gradients another program computes: in any order, from any thread, to the bit
+// what plain arithmetic makes of them, and what a killed one goes on to.
+
+#include "core/session/session.h"
+
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "core/control/control_client.h"
+#include "core/optimizer/update_rule.h"
+#include "core/session/session_layout.h"
+#include "storage/state/state_store.h"
+#include "tests/test_folder.h"
+
+using namespace sluice;
+using session::Session;
+using session::Tensor;
+
+namespace {
+
+// Sizes below, at and beyond a page; several share a subgroup, and one has several.
+const std::vector<Tensor> kTensors = {
+    {"a", {3}}, {"b", {2048}}, {"c", {50, 100}}, {"d", {1}}, {"e", {4097}}};
+
+float initial_value(std::size_t tensor, std::int64_t element) {
+  return static_cast<float>((element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101) / 101;
+}
+
+// "": all is well.
+template <typename T>
+std::string problem(const Result<T>& result) {
+  return result.ok() ? std::string() : result.error().message();
+}
+
+// Follows from the step alone, so that a resumed program sends the same.
+std::vector<float> gradient_of(std::size_t tensor, std::int64_t step) {
+  std::vector<float> gradient(static_cast<std::size_t>(session::element_count(kTensors[tensor])));
+  std::mt19937 random(static_cast<unsigned>(step * 100 + static_cast<std::int64_t>(tensor)));
+  std::normal_distribution<float> normal;
+  for (float& value : gradient) value = normal(random);
+  return gradient;
+}
+
+Session::Request request_in(const std::string& folder, std::vector<std::string> settings = {}) {
+  Session::Request request{.folder = folder, .tensors = kTensors};
+  request.initial = [](std::size_t tensor, std::int64_t first, std::span<float> out) {
+    for (float& value : out) value = initial_value(tensor, first++);
+  };
+  request.settings = {"platform=sample_models/platforms/smartssd-a5000.toml",
+                      "subgroup_elements=4096", "devices=2", "durability=never"};
+  request.settings.insert(request.settings.end(), settings.begin(), settings.end());
+  return request;
+}
+
+std::vector<std::size_t> shuffled(std::int64_t step) {
+  std::vector<std::size_t> order(kTensors.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(step)));
+  return order;
+}
+
+void take_steps(Session& session, std::int64_t until) {
+  while (session.step() < until) {
+    const std::int64_t step = session.step();
+    for (const std::size_t tensor : shuffled(step)) {
+      REQUIRE(problem(session.send(tensor, gradient_of(tensor, step))) == "");
+    }
+    const auto done = session.take_step({.lr = 0.01});
+    REQUIRE(done.ok());
+    REQUIRE(done->step == step + 1);
+  }
+}
+
+std::unique_ptr<Session> opened(const Session::Request& request) {
+  auto session = Session::open(request);
+  REQUIRE(problem(session) == "");
+  return *std::move(session);
+}
+
+std::string digest_in(const std::string& folder) {
+  auto store = state::StateStore::open_read_only({.directory = folder + "/state"});
+  REQUIRE(store.ok());
+  const auto digest = state::digest_state(**store, nullptr, nullptr);
+  REQUIRE(digest.ok());
+  return digest->digest;
+}
+
+// AdamW as its paper has it, in double and written here alone.
+std::vector<float> plain_weights(std::size_t tensor, std::int64_t steps,
+                                 const optimizer::UpdateOptions& options) {
+  const auto count = static_cast<std::size_t>(session::element_count(kTensors[tensor]));
+  std::vector<float> weights(count);
+  std::vector<double> exp_avg(count);
+  std::vector<double> exp_avg_sq(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    weights[i] = initial_value(tensor, static_cast<std::int64_t>(i));
+  }
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::vector<float> gradient = gradient_of(tensor, step);
+    const auto t = static_cast<double>(step + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double g = gradient[i];
+      exp_avg[i] = options.beta1 * exp_avg[i] + (1 - options.beta1) * g;
+      exp_avg_sq[i] = options.beta2 * exp_avg_sq[i] + (1 - options.beta2) * g * g;
+      const double m = exp_avg[i] / (1 - std::pow(options.beta1, t));
+      const double v = exp_avg_sq[i] / (1 - std::pow(options.beta2, t));
+      const double decayed = weights[i] * (1 - 0.01 * options.weight_decay);
+      weights[i] = static_cast<float>(decayed - 0.01 * m / (std::sqrt(v) + options.eps));
+    }
+  }
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("tensors sent in any order are updated as plain AdamW does") {
+  const TestFolder folder;
+  auto session = opened(request_in(folder.path(), {"max_grad_norm=0", "weight_decay=0.01"}));
+  take_steps(*session, 5);
+  for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) {
+    REQUIRE(session->wait(tensor).ok());
+    const std::vector<float> expected = plain_weights(tensor, 5, {});
+    const auto found = session->parameters(tensor);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const float value = std::bit_cast<float>(static_cast<std::uint32_t>(found[i]) << 16);
+      REQUIRE(std::abs(value - expected[i]) <= 1.0F / 256 * std::abs(expected[i]) + 1e-6F);
+    }
+  }
+  REQUIRE(problem(session->close()) == "");
+}
+
+TEST_CASE("the order of the tensors, the thread and the settings change no bit") {
+  const std::vector<std::vector<std::string>> ways = {
+      {},
+      {"method=host"},
+      {"pipeline=serial", "wire=native"},
+      {"pipeline=handover", "devices=1"},
+      {"buffers=4", "prefetch=false", "state_cache=1MiB", "commit_every=2"},
+      {"method=host", "gradient_tier=memory", "io_engine=posix"}};
+  std::string first;
+  for (const std::vector<std::string>& way : ways) {
+    const TestFolder folder;
+    auto session = opened(request_in(folder.path(), way));
+    while (session->step() < 4) {
+      const std::int64_t step = session->step();
+      std::vector<std::thread> threads;
+      for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) {
+        threads.emplace_back([&, tensor] {
+          if (!session->send(tensor, gradient_of(tensor, step)).ok()) std::abort();
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      REQUIRE(problem(session->take_step({.lr = 0.01})) == "");
+    }
+    REQUIRE(problem(session->close()) == "");
+    if (first.empty()) first = digest_in(folder.path());
+    INFO(folder.path());
+    CHECK(digest_in(folder.path()) == first);
+  }
+}
+
+TEST_CASE("compressed gradients with error feedback depend on no order, and go on to the bit") {
+  const std::vector<std::string> compressed = {"density=0.1", "error_feedback=true"};
+  const TestFolder through;
+  auto session = opened(request_in(through.path(), compressed));
+  take_steps(*session, 6);
+  REQUIRE(problem(session->close()) == "");
+  const TestFolder again;
+  for (const std::int64_t until : {2, 3, 6}) {
+    auto part = opened(request_in(again.path(), compressed));
+    take_steps(*part, until);
+    REQUIRE(problem(part->close()) == "");
+  }
+  CHECK(digest_in(again.path()) == digest_in(through.path()));
+}
+
+TEST_CASE("a call that cannot be right is refused and changes nothing") {
+  const TestFolder folder;
+  auto session = opened(request_in(folder.path()));
+  CHECK_THAT(session->send(0, std::vector<float>(4)).error().message(),
+             Catch::Contains("a has 4 elements, and the tensor 3"));
+  CHECK_THAT(session->send(9, {}).error().message(), Catch::Contains("the session has 5"));
+  REQUIRE(session->send(2, gradient_of(2, 0)).ok());
+  CHECK_THAT(session->send(2, gradient_of(2, 0)).error().message(),
+             Catch::Contains("c has come already for step 1"));
+  CHECK_THAT(session->take_step().error().message(), Catch::Contains("no gradient of a yet"));
+  for (const std::size_t tensor : {0, 1, 3, 4}) {
+    REQUIRE(session->send(tensor, gradient_of(tensor, 0)).ok());
+  }
+  REQUIRE(session->take_step({.lr = 0.01})->step == 1);
+  REQUIRE(problem(session->close()) == "");
+  CHECK(session->wait(0).error().code() == ErrorCode::cancelled);
+}
+
+TEST_CASE("gradients that are not finite end the session, and the last commit stands") {
+  const TestFolder folder;
+  {
+    auto session = opened(request_in(folder.path()));
+    take_steps(*session, 2);
+    std::vector<float> bad = gradient_of(0, 2);
+    bad[1] = std::nanf("");
+    REQUIRE(session->send(0, bad).ok());
+    for (const std::size_t tensor : {1, 2, 3, 4}) {
+      REQUIRE(session->send(tensor, gradient_of(tensor, 2)).ok());
+    }
+    CHECK(session->take_step().error().code() == ErrorCode::diverged);
+    CHECK_FALSE(session->send(0, bad).ok());
+    CHECK(session->close().error().code() == ErrorCode::diverged);
+  }
+  CHECK(opened(request_in(folder.path()))->step() == 2);
+}
+
+TEST_CASE("a session that ends within a step keeps the steps before it") {
+  const TestFolder folder;
+  {
+    auto session = opened(request_in(folder.path()));
+    take_steps(*session, 3);
+    REQUIRE(session->send(4, gradient_of(4, 3)).ok());
+  }
+  auto session = opened(request_in(folder.path()));
+  REQUIRE(session->step() == 3);
+  take_steps(*session, 4);
+  REQUIRE(problem(session->close()) == "");
+  const TestFolder through;
+  auto whole = opened(request_in(through.path()));
+  take_steps(*whole, 4);
+  REQUIRE(problem(whole->close()) == "");
+  CHECK(digest_in(folder.path()) == digest_in(through.path()));
+}
+
+TEST_CASE("another set of tensors, and settings that a session lacks, are refused") {
+  const TestFolder folder;
+  opened(request_in(folder.path()));
+  Session::Request other = request_in(folder.path());
+  other.tensors[0].shape = {4};
+  CHECK_THAT(Session::open(other).error().message(), Catch::Contains("was begun with tensors="));
+  const TestFolder empty;
+  for (const char* setting : {"overlap=exact", "parameter_tier=storage", "buffer=3"}) {
+    INFO(setting);
+    const auto refused = Session::open(request_in(empty.path(), {setting}));
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code() == ErrorCode::config);
+  }
+  Session::Request twice = request_in(empty.path());
+  twice.tensors[1].name = "a";
+  CHECK_THAT(Session::open(twice).error().message(), Catch::Contains("a name of its own"));
+}
