@@ -47,6 +47,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
 
 // The same of tensors whose gradients somebody else computes (core/session/session.h): `layout`
 // without a model, all of it this process's. `config` names no model.
+inline constexpr const char* kNoModelFile = "none";  // its `model`, and its `text`
 Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayout layout,
                              const platform::Platform& platform);
 

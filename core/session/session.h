@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,7 +42,8 @@ struct Tensor {
 
 struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
-  double loss = 0;                // for the record
+  // For the record, and for whoever watches; none: the session does not know it.
+  double loss = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct StepDone {

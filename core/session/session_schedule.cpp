@@ -21,7 +21,7 @@ Error over() {
 
 Result<settings::RunConfig> config_of(const Session::Request& request) {
   settings::RunConfig start;
-  start.files.model = start.files.text = "none";
+  start.files.model = start.files.text = plan::kNoModelFile;
   start.files.name = std::filesystem::path(request.folder).filename().string();
   std::vector<std::string> settings = {"output=" + request.folder};
   settings.insert(settings.end(), request.settings.begin(), request.settings.end());

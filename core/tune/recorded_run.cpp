@@ -115,6 +115,9 @@ class RecordedRunReader {
                       "the run used with {}",
                       what, option));
     };
+    if (files_.model.empty() && meta_["model"] == plan::kNoModelFile) {
+      return refused("a program of its own computed the gradients, and no simulation knows it");
+    }
     if (files_.model.empty() && meta_["model_text"].empty()) return missing("model", "--model");
     if (files_.platform.empty() && meta_["platform_text"].empty()) {
       return missing("platform", "--platform");
