@@ -214,17 +214,13 @@ std::string scale_text() {
 
 std::string amsp_checks_text() {
   std::string text =
-      "## 64 GPUs with parameters, gradients and state in parts\n\n"
-      "AMSP's table V (arXiv 2311.00257) has LLaMA 7B, 13B and 30B on eight nodes of eight A800, "
-      "each with the sharding\n"
-      "of its table IV, in tokens a GPU and second: M micro-batches of one sequence of 4096 "
-      "tokens, and four settings of\n"
-      "what goes on beside computing ([sharding.md](sharding.md)). AG/RS are gathers and scatters, "
-      "AR buckets, BC\n"
-      "broadcasts. The simulated step is `core/shard`'s, one rank's, on "
-      "`sample_models/platforms/a800-64.toml`;\n"
-      "`tests/core/simulate/amsp_checks.cpp` holds the rows to 15 %, and ratios between settings "
-      "to 10 %.\n\n" +
+      "## 64 GPUs\n\n"
+      "AMSP's table V (arXiv 2311.00257) has eight nodes of eight A800 with the shardings of "
+      "table IV, in tokens a GPU and\n"
+      "second, for M micro-batches of one sequence of 4096 tokens. Gathers and scatters "
+      "(AG/RS), buckets (AR) and broadcasts\n"
+      "(BC) overlap computing ([sharding.md](sharding.md)). Rows are held to 15 %, ratios "
+      "between settings to 10 %.\n\n" +
       simulate_command(kRows[1].model, kCluster,
                        {"batch=1", "grad_accum_steps=8", "activations=keep"},
                        {fmt::format("--shard {}", kRows[1].triple), "--without share_forward"}) +
@@ -232,31 +228,20 @@ std::string amsp_checks_text() {
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const Row& row : kRows) text += rates_text(row, simulated_rates(row));
   return text +
-         "\nMFU is simulated, of 312 TFLOPS, at (6 Φ + 12 · layers · width · 4096) FLOP a token; "
-         "what is computed anew\n"
-         "counts for nothing. Five constants are derived, as the platform file says: four from "
-         "these "
-         "rows, and the latency\n"
-         "between nodes from a row at 1024 GPUs below. The published rows of 13B disagree among "
-         "themselves: with AG/RS and AR\n"
-         "twice the micro-batches bring 1 % there, and 9 % in the rows above and below. What no "
-         "overlap costs beside AG/RS is\n"
-         "0.17 s in a step of one micro-batch, and 0.53 s for each of eight.\n\n"
-         "On 1024 ranks, 128 such nodes with sixteen under a leaf switch that has as much "
-         "bandwidth up as down (assumed),\n"
-         "one sequence each and broadcasts before the next forward; `formula` is the time of all "
-         "collectives one after the\n"
-         "other, AMSP's objective:\n\n" +
+         "\n"
+         "MFU is simulated, of 312 TFLOPS, at (6 Φ + 12 · layers · width · 4096) FLOP a token, "
+         "without recomputing. Four\n"
+         "constants are derived from these rows, the latency between nodes from ZeRO-3 of 13B "
+         "on 1024 GPUs (4 % of the peak).\n"
+         "Published rows of 13B disagree: with AG/RS and AR twice the micro-batches bring 1 %, "
+         "elsewhere 9 %.\n\n"
+         "On 1024 ranks, one sequence each, with leaf switches of sixteen nodes (assumed); "
+         "`formula` is all collectives one\n"
+         "after the other:\n\n" +
          scale_text() +
-         "By formula the order is the paper's: its sharding, then MiCS (8x1, and 8x2 for 30B), "
-         "then ZeRO-3. That is held; how far\n"
-         "apart they are is not. In the simulated steps AMSP's and MiCS are within 2 % of each "
-         "other, in no order: overlap\n"
-         "hides gathers in a node that the formula counts.\n"
-         "The latency is derived from the 4 % of the peak that the paper measured for ZeRO-3 of "
-         "13B: "
-         "each of 282 matrices is\n"
-         "gathered in 1023 rounds.\n\n";
+         "By formula the order is the paper's, which is held: AMSP's, MiCS (8x1; 8x2 for 30B), "
+         "ZeRO-3. In steps overlap hides\n"
+         "gathers in a node.\n\n";
 }
 
 TEST_CASE("AMSP's table V is within 15 %, and its ratios between overlaps within 10 %") {

@@ -115,67 +115,35 @@ std::string change_table() {
 
 std::string emulator_checks_text() {
   const std::string about_devices =
-      "## What an emulator found: CEMU\n"
-      "\n"
-      "CEMU (ASPLOS 2026), a full-system emulator of computational storage, ported Smart-Infinity. "
-      "Two of its\n"
-      "results can be checked by simulation. They are known here from a summary, not from the "
-      "paper itself:\n"
-      "one to three CSDs give 2 to 2.5 times; an engine hundreds of times faster gives at most 2.4 "
-      "times more,\n"
-      "because storage I/O binds. Both follow for GPT-2 4.0B on the testbed's file;\n"
-      "`tests/core/simulate/emulator_checks.cpp` holds them.\n"
-      "\n"
+      "## The emulator CEMU\n\n"
+      "CEMU (ASPLOS 2026) ported Smart-Infinity. A summary says: one to three CSDs give 2 to "
+      "2.5 times; an engine hundreds of\n"
+      "times faster gives at most 2.4 times, because storage I/O binds. Both are held for "
+      "GPT-2 4.0B.\n\n"
       "    sluice simulate sample_models/models/gpt2-4.0b.toml --set method=csd --set "
       "pipeline=serial \\\n"
-      "        --platform sample_models/platforms/smartssd-a5000.toml --sweep devices=1..3\n"
-      "\n";
+      "        --platform sample_models/platforms/smartssd-a5000.toml --sweep devices=1..3\n\n";
   const std::string about_engines =
-      "From one CSD to three a step becomes 2.37 to 2.55 times as fast in the published ways, and "
-      "2.66 times\n"
-      "with nbuffer. That agrees with what is told if \"one to three\" means it so: drives and "
-      "engines come\n"
-      "together, and nothing that they share binds yet. Over as many plain drives (BASE) one to "
-      "three\n"
-      "SmartSSDs give nothing in the published ways, since an engine writes to them more slowly "
-      "than the host\n"
-      "does; the paper's figure 11a has it so as well (0.80 with one). Over one plain drive three "
-      "of them give\n"
-      "1.8 to 2.4 times. So if CEMU's baseline is as many drives without engines, its drives are "
-      "not these.\n"
-      "\n"
-      "    sluice simulate sample_models/models/gpt2-4.0b.toml --set devices=1 --set method=csd "
+      "Over as many plain drives (BASE) CSDs gain nothing without nbuffer, since an engine "
+      "writes more slowly than the host.\n\n"
+      "    sluice simulate sample_models/models/gpt2-4.0b.toml --set devices=1 --set "
+      "method=csd \\\n"
+      "        --set pipeline=serial --platform sample_models/platforms/smartssd-a5000.toml "
       "\\\n"
-      "        --set pipeline=serial --platform sample_models/platforms/smartssd-a5000.toml \\\n"
-      "        --sweep engine_scale=1,300\n"
-      "\n";
+      "        --sweep engine_scale=1,300\n\n";
   const std::string about_storage =
-      "For the SmartSSD's own engine 2.4 is far above what comes out: its kernels are a tenth of a "
-      "serial step\n"
-      "and hide behind the drive with nbuffer, so the fastest engine gives 1.12 times at most. 2.4 "
-      "times is\n"
-      "what it gives beyond one of 45 million elements a second (0.09 of this one), as a processor "
-      "inside a\n"
-      "drive may be, and more beyond a slower one: how fast CEMU's slow engine is, is not known "
-      "here. That\n"
-      "storage binds then, as told, does come out: what is left is the same in every row.\n"
-      "\n"
-      "## What would be, if\n"
-      "\n"
-      "    sluice simulate sample_models/models/gpt2-4.0b.toml --set devices=10 --set method=csd "
-      "\\\n"
-      "        --platform sample_models/platforms/smartssd-a5000.toml --sweep internal_scale=1,2\n"
-      "\n";
+      "Beyond the SmartSSD's engine a faster one gains at most 1.12 times. 2.4 times is the "
+      "gain beyond one of 45 million\n"
+      "elements a second (0.09 of it).\n\n"
+      "## Other hardware\n\n"
+      "    sluice simulate sample_models/models/gpt2-4.0b.toml --set devices=10 --set "
+      "method=csd \\\n"
+      "        --platform sample_models/platforms/smartssd-a5000.toml --sweep "
+      "internal_scale=1,2\n\n";
   const std::string about_changes =
-      "GPT-2 4.0B, `method=csd pipeline=nbuffer`; `times` as fast as without. No byte on any link "
-      "is another\n"
-      "one. The internal link binds, mostly by what an engine writes, and the drive comes next: so "
-      "media alone\n"
-      "give little, both together the most, and an engine or a second compute unit nothing. Steps "
-      "of nbuffer\n"
-      "differ by a percent with the order in which transfers happen to come, a faster engine's "
-      "too.\n"
-      "\n";
+      "GPT-2 4.0B, `method=csd pipeline=nbuffer`; bytes stay the same. The internal link "
+      "binds, then the drive. The order of\n"
+      "transfers is worth a percent.\n\n";
   return about_devices + one_to_three_table() + about_engines + engine_table() + about_storage +
          change_table() + about_changes;
 }

@@ -71,34 +71,23 @@ double drive_share(const SimulatedStep& step) {
 
 std::string lohan_checks_text() {
   return "## A desktop GPU and twelve drives\n\n"
-         "The artifact of LoHan (2024; before as Fuyou, and as Ratel at ICDE 2025) has GPT-3 13B "
-         "on "
-         "one RTX 4090 with\n"
-         "768 GB of host memory and up to twelve drives, in TFLOPS of 6 FLOP a parameter and "
-         "token. "
-         "Its parameters and\n"
-         "state lie on the drives, and the update runs beside backward, in groups of 0.7 billion "
-         "elements: here\n\n"
+         "LoHan's artifact (2024; before as Fuyou, and as Ratel at ICDE 2025) has GPT-3 13B on "
+         "one RTX 4090 with 768 GB of host\n"
+         "memory, in TFLOPS of 6 FLOP a parameter and token, with groups of 0.7 billion "
+         "elements. Rows are held to 15 %.\n\n"
          "    sluice simulate sample_models/models/gpt3-13b.toml --set method=host \\\n"
          "        --set pipeline=handover --set overlap=exact --set parameter_tier=storage \\\n"
          "        --set gradient_tier=memory --set precision=fp16 --set activations=keep \\\n"
          "        --set sequence=1024 --set batch=32 --set devices=12 \\\n"
          "        --set subgroup_elements=58333333 \\\n"
-         "        --platform sample_models/platforms/ssd12-4090.toml\n\n"
-         "`sample_models/platforms/ssd12-4090.toml` is the machine, `tests/core/simulate/"
-         "lohan_checks.cpp` holds the rows\n"
-         "to 15 %.\n\n" +
+         "        --platform sample_models/platforms/ssd12-4090.toml\n\n" +
          published_table("TFLOPS", rows_of(kByBatch)) +
          published_table("TFLOPS", rows_of(kByDrives)) +
-         "The artifact's two tables give twelve drives apart, 143.1 and 142.0 at batch 32, 155.8 "
-         "and 148.2 at 64. One\n"
-         "drive binds a step whatever the batch, and with twelve of them computing does from batch "
-         "64 on; below, the\n"
-         "update on the processor does. Two constants are derived from these rows, as the platform "
-         "file says. What activations\n"
-         "cost is not in the simulated rows: the artifact swaps them to host memory as its plan "
-         "says, and does not print the\n"
-         "plan.\n\n";
+         "The artifact's two tables differ for twelve drives. One drive binds a step. With "
+         "twelve the update on the processor\n"
+         "binds, and from batch 64 on computing. Two constants are derived from these rows. "
+         "The artifact also swaps activations\n"
+         "to host memory.\n\n";
 }
 
 TEST_CASE("LoHan's 13B by batch and by number of drives is within 15 %") {

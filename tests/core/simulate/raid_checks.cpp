@@ -62,30 +62,18 @@ platform::Platform with_assumed_halved(platform::Platform platform) {
 }  // namespace
 
 std::string raid_checks_text() {
-  return "## Another machine: four GPUs and a RAID\n\n"
-         "The logs of MLP-Offload (SC 2025) have ZeRO-Infinity as the baseline, on one node with "
-         "four GPUs,\n"
-         "whose drives are one RAID here: two Llamas, micro-batches of one sequence of 2048 tokens "
-         "on "
-         "each GPU.\n"
-         "The logs call them 52B and 100B and print 44.278 and 105.885 billion parameters; the "
-         "model files\n"
-         "say how the rest of the shape follows. `sample_models/platforms/raid-4gpu.toml` is the "
-         "machine,\n"
-         "`tests/core/simulate/raid_checks.cpp` holds the rows to 10 %.\n\n"
+  return "## Four GPUs and a RAID\n\n"
+         "MLP-Offload's logs (SC 2025) have ZeRO-Infinity on one node: four GPUs, one RAID, "
+         "micro-batches of one sequence of\n"
+         "2048 tokens on each GPU. They call the models 52B and 100B. Rows are held to 10 "
+         "%.\n\n"
          "    sluice simulate sample_models/models/llama-44b.toml --set method=host \\\n"
          "        --set pipeline=serial --platform sample_models/platforms/raid-4gpu.toml\n\n" +
          published_table("s", rows()) +
-         "An update reads 16 bytes a parameter and writes 12, at the one rate that was derived "
-         "from "
-         "the logs'\n"
-         "updates, 5.96 GB/s for reads and writes together. Backward, which writes 4 bytes a "
-         "parameter,\n"
-         "comes out of the same rate. Forward is one rate of arithmetic for both models. What is "
-         "assumed (the\n"
-         "links of the GPUs, the pass over gradients) bounds nothing: with half of each, backward "
-         "and update\n"
-         "stay within 1 %. The logs name neither GPUs nor drives.\n\n";
+         "5.96 GB/s, reads and writes together, is derived from the updates, which read 16 "
+         "bytes a parameter and write 12. The\n"
+         "logs name neither GPUs nor drives; half of each assumed rate changes backward and "
+         "update by at most 1 %.\n\n";
 }
 
 TEST_CASE("simulated ZeRO-Infinity on four GPUs and a RAID is within 10 % of the published one") {
