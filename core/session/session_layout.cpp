@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/units.h"
-
 namespace sluice::session {
 namespace {
 
-// A page of the narrowest elements that are written, 16 bits each.
-constexpr std::int64_t kPageElements = kPageBytes / 2;
 // Beyond it sizes in bytes do not fit in 64 bits with all that is kept for an element.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 

@@ -6,11 +6,16 @@
 
 #include <span>
 
+#include "base/units.h"
 #include "core/model/flat_layout.h"
 #include "core/offload/initial_state.h"
 #include "core/session/session.h"
 
 namespace sluice::session {
+
+// A page of the narrowest elements that are written, 16 bits each. Layers and subgroups begin at
+// multiples of it.
+inline constexpr std::int64_t kPageElements = kPageBytes / 2;
 
 // A layer for each tensor, in their order, and zeros behind it to the end of its last page. Errors
 // (ErrorCode::config): no tensors, a name that comes twice, a shape without elements.

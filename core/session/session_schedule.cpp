@@ -40,6 +40,13 @@ Status check_goes_with_session(const settings::RunConfig& config) {
     return make_error(ErrorCode::config,
                       "parameter_tier=storage: a session's parameters are in memory");
   }
+  if (config.offload.subgroup_elements % kPageElements != 0) {
+    return make_error(ErrorCode::config,
+                      "subgroup_elements={}: a session's are multiples of {}, so that a gradient "
+                      "can come in any order; the nearest is {}",
+                      config.offload.subgroup_elements, kPageElements,
+                      round_up(config.offload.subgroup_elements, kPageElements));
+  }
   if (config.offload.gradient_work != defaults.gradient_work) {
     return make_error(ErrorCode::config,
                       "gradient_work=accelerator: a session's gradients come in host memory");
