@@ -221,7 +221,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command
       ->add_flag("--activations", arguments->activations,
                  "choose each layer's activations, too, under the caps of memory, as sluice plan "
-                 "does; they are fixed while a run is live")
+                 "does; not with --apply")
       ->excludes("--apply");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
