@@ -4,7 +4,8 @@
 // (core/train/training_run.h) computes gradients and runs the schedule on it.
 //
 // The order in which it is made: open() takes all memory and touches no file; state() is created or
-// opened; attach() makes the offload ready; begin() or go_on() brings the first parameters.
+// opened; attach() makes the offload ready; begin() or load_parameters() brings the first
+// parameters.
 //
 // Thread contract: the thread that opens it is the schedule's.
 
@@ -50,6 +51,8 @@ class OpenRun {
   RunState& state() { return state_; }
   const RunState& state() const { return state_; }
   state::StateStore& store() const { return state_.store(); }
+  // False after a change of knobs that failed halfway: nothing can follow.
+  bool has_offload() const { return assembly_ != nullptr; }
   offload::Assembly& assembly() { return *assembly_; }
   offload::Offload& offload() { return assembly_->offload(); }
   // The 16-bit copy of the whole model, and this rank's part of it.

@@ -1,8 +1,8 @@
 #include "core/session/session_schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "core/plan/lr_schedule.h"
@@ -28,34 +28,39 @@ Result<settings::RunConfig> config_of(const Session::Request& request) {
   return settings::override_run_config(start, "session", settings, "setting");
 }
 
-// Settings that speak of a model, a text or other ranks have no part in a session.
+// What they ask for a session does not do; left as they are, they ask for nothing.
+constexpr std::array kNotInSessions = {
+    "device",      "backend",          "gradient_work",   "overlap",     "parameter_tier",
+    "activations", "shard_parameters", "shard_gradients", "shard_state", "replan"};
+
 Status check_goes_with_session(const settings::RunConfig& config) {
-  const offload::OffloadOptions defaults;
   if (config.files.platform.empty()) {
     return make_error(ErrorCode::config,
                       "a session needs \"platform=FILE\" among its settings; sluice calibrate -o "
                       "FILE makes one of this machine");
   }
-  if (config.offload.parameters != offload::ParameterTier::memory) {
-    return make_error(ErrorCode::config,
-                      "parameter_tier=storage: a session's parameters are in memory");
+  for (const char* key : kNotInSessions) {
+    const std::string asked = settings::value_of(config, key);
+    const std::string default_value = settings::value_of({}, key);
+    if (asked == default_value) continue;
+    return make_error(ErrorCode::config, "{}={} does not go with a session; set {}={}", key, asked,
+                      key, default_value);
   }
-  if (config.offload.subgroup_elements % kPageElements != 0) {
-    return make_error(ErrorCode::config,
-                      "subgroup_elements={}: a session's are multiples of {}, so that a gradient "
-                      "can come in any order; the nearest is {}",
-                      config.offload.subgroup_elements, kPageElements,
-                      round_up(config.offload.subgroup_elements, kPageElements));
-  }
-  if (config.offload.gradient_work != defaults.gradient_work) {
-    return make_error(ErrorCode::config,
-                      "gradient_work=accelerator: a session's gradients come in host memory");
-  }
-  if (config.offload.overlap != defaults.overlap) {
-    return make_error(ErrorCode::config,
-                      "overlap: a session's update begins when its step is taken; set overlap=off");
-  }
-  return ok_status();
+  if (config.offload.subgroup_elements % kPageElements == 0) return ok_status();
+  return make_error(ErrorCode::config,
+                    "subgroup_elements={}: a session's are multiples of {}, so that a gradient can "
+                    "come in any order; the next one is {}",
+                    config.offload.subgroup_elements, kPageElements,
+                    round_up(config.offload.subgroup_elements, kPageElements));
+}
+
+// A creation that never came to its first commit has left nothing to go on with.
+Result<StartFrom> start_of(const std::string& directory) {
+  if (!state::StateStore::exists(directory)) return StartFrom::new_state;
+  const auto found = state::StateStore::open_read_only({.directory = directory});
+  if (found.ok()) return StartFrom::last_commit;
+  if (found.error().code() == ErrorCode::not_found) return StartFrom::new_state;
+  return found.error();
 }
 
 Recipe recipe_of(const settings::RunConfig& config, const model::FlatLayout& layout) {
@@ -185,8 +190,8 @@ Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
   OpenRun::Request planned;
   ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, std::move(layout), platform));
   const std::string& directory = config.files.state_directory;
-  if (state::StateStore::exists(directory)) {
-    start = StartFrom::last_commit;
+  ASSIGN_OR_RETURN(start, start_of(directory));
+  if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
@@ -422,7 +427,7 @@ Status Session::Schedule::end(Status served) {
     served = commit();
     if (served.ok()) served = run_->state().keep_residual(residual());
     if (served.ok()) served = run_->store().check_files();
-  } else {
+  } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
     static_cast<void>(drained);  // the first failure is the one to tell
   }
@@ -457,12 +462,13 @@ plan::LivePlan Session::Schedule::live_plan() const {
           run_->clock().recording() != nullptr, false};
 }
 
+// Before anything moves: a wish that cannot be is refused, and the run goes on.
 Status Session::Schedule::make_room(const plan::PlannedKnobs& planned) {
+  RETURN_IF_ERROR(check_goes_with_session(planned.run.config));
   return run_->state().make_room(planned);
 }
 
 Status Session::Schedule::apply(const plan::PlannedKnobs& planned) {
-  RETURN_IF_ERROR(check_goes_with_session(planned.run.config));
   if (plan::needs_new_offload(run_->plan(), planned.run)) {
     return run_->apply(planned, [] { return ok_status(); });
   }

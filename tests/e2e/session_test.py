@@ -74,6 +74,11 @@ def a_session_is_turned_live_killed_and_goes_on_to_the_bit(place):
 def a_session_is_recorded_and_stopped_as_any_run_is(place):
     program = Started(place, "stopped")
     program.wait_for_steps(5)
+    # A wish that a session cannot have ends no session.
+    refused = sluice("set", place / "stopped/run.db", "overlap=exact")
+    require(refused.code != 0, f"overlap=exact was taken: {refused.out}")
+    require_words(refused.out + refused.err, ["overlap=off"], "sluice set overlap=exact")
+    program.wait_for_steps(program.said().count("step ") + 2)
     sluice("stop", place / "stopped/run.db").done()
     require_equal(program.process.wait(timeout=LIMIT_S), 0, f"its exit code: {program.said()}")
     steps = program.said().count("step ")

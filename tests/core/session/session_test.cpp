@@ -243,7 +243,8 @@ TEST_CASE("another set of tensors, and settings that a session lacks, are refuse
   CHECK_THAT(Session::open(other).error().message(), Catch::Contains("was begun with tensors="));
   const TestFolder empty;
   for (const char* setting :
-       {"overlap=exact", "parameter_tier=storage", "buffer=3", "subgroup_elements=5000"}) {
+       {"overlap=exact", "parameter_tier=storage", "buffer=3", "subgroup_elements=5000",
+        "device=soft", "backend=xrt", "replan=true", "shard_state=2x1"}) {
     INFO(setting);
     const auto refused = Session::open(request_in(empty.path(), {setting}));
     REQUIRE_FALSE(refused.ok());
@@ -252,4 +253,21 @@ TEST_CASE("another set of tensors, and settings that a session lacks, are refuse
   Session::Request twice = request_in(empty.path());
   twice.tensors[1].name = "a";
   CHECK_THAT(Session::open(twice).error().message(), Catch::Contains("a name of its own"));
+}
+
+TEST_CASE("a state that was made and never committed is made again") {
+  const TestFolder folder;
+  state::Geometry geometry;
+  geometry.parameter_count = geometry.subgroup_elements = 4096;
+  geometry.variable_count = 3;
+  geometry.device_count = 1;
+  std::filesystem::create_directories(folder.path() + "/state");
+  REQUIRE(
+      problem(state::StateStore::create({.directory = folder.path() + "/state"},
+                                        {.model_name = "other", .variable_names = {"a", "b", "c"}},
+                                        geometry, state::DeviceMap{DeviceId{0}})) == "");
+  auto session = opened(request_in(folder.path()));
+  CHECK(session->step() == 0);
+  take_steps(*session, 1);
+  REQUIRE(problem(session->close()) == "");
 }
