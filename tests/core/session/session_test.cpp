@@ -262,10 +262,12 @@ TEST_CASE("a state that was made and never committed is made again") {
   geometry.variable_count = 3;
   geometry.device_count = 1;
   std::filesystem::create_directories(folder.path() + "/state");
-  REQUIRE(
-      problem(state::StateStore::create({.directory = folder.path() + "/state"},
-                                        {.model_name = "other", .variable_names = {"a", "b", "c"}},
-                                        geometry, state::DeviceMap{DeviceId{0}})) == "");
+  state::StateIdentity identity;
+  identity.model_name = "other";
+  identity.optimizer = "adamw";
+  identity.variable_names = {"master_weights", "exp_avg", "exp_avg_sq"};
+  REQUIRE(problem(state::StateStore::create({.directory = folder.path() + "/state"}, identity,
+                                            geometry, state::DeviceMap{DeviceId{0}})) == "");
   auto session = opened(request_in(folder.path()));
   CHECK(session->step() == 0);
   take_steps(*session, 1);
