@@ -1,10 +1,10 @@
 #pragma once
-// The tensors that one block of each family makes in its forward, and which of them its backward
-// needs: declared here once. What leaves (kept_bytes.h), what is in memory (core/model/gpt2,
-// core/shard) and the values that are handled one by one (flop.h) are sums over this list.
+// The tensors that a layer makes in its forward, and which of them its backward needs. Each kind of
+// layer lists them once (LayerKind::made, core/model/architecture.h). The bytes that leave
+// (kept_bytes.h), the bytes in memory (compute_memory.h, core/shard) and the values that are
+// handled one by one (flop.h) are sums over that list.
 //
-// All families are counted on one basis, that of core/model/gpt2/block.cpp, whose list
-// tests/core/model/gpt2/saved_blocks_test.cpp holds to libtorch to the byte:
+// All families are counted on one basis, that of core/model/gpt2/block.cpp:
 //
 // - 16 bits a value; a tensor that several operations need is there once; parameters are not there;
 // - a norm keeps the normalised row, which its weight's gradient needs, and a number or two a row;
@@ -13,16 +13,15 @@
 //   and takes fewer heads of keys and values than of queries as they are;
 // - a product keeps its input, a sum of two nothing.
 //
-// Thread contract: free functions.
+// Thread contract: plain data; a builder has one owner.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
-
-#include "core/model/model_shape.h"
 
 namespace sluice::model {
 
-enum class BlockUse : std::uint8_t {
+enum class MadeUse : std::uint8_t {
   input,      // the layer before made it; backward needs it
   kept,       // backward needs it
   statistic,  // backward needs it: numbers a row, no width of the model
@@ -33,19 +32,34 @@ enum class BlockUse : std::uint8_t {
 struct MadeTensor {
   const char* what = "";
   std::int64_t width = 0;  // values a token
-  BlockUse use = BlockUse::kept;
+  MadeUse use = MadeUse::kept;
   std::int64_t value_bytes = 2;
 };
 
-// In the order in which forward saves them.
-std::vector<MadeTensor> block_tensors(const ModelShape& shape);
-// The same of the embedding, whose output is the first block's input, and of the head, but for its
-// logits.
-std::vector<MadeTensor> embedding_tensors(const ModelShape& shape);
-std::vector<MadeTensor> head_tensors(const ModelShape& shape);
+// Lists them, in the order in which forward saves them.
+class MadeTensors {
+ public:
+  MadeTensors() = default;
+  explicit MadeTensors(std::int64_t input_width);  // of a layer that has one before it
+
+  void kept(const char* what, std::int64_t width);
+  void in_memory(const char* what, std::int64_t width);
+  void passing(const char* what, std::int64_t width);
+  void statistic(const char* what, std::int64_t count);
+
+  void layer_norm(std::int64_t width);
+  void rms_norm(std::int64_t width);
+  // `width` of queries.
+  void fused_attention(std::int64_t heads, std::int64_t width);
+
+  std::vector<MadeTensor> take() { return std::move(tensors_); }
+
+ private:
+  std::vector<MadeTensor> tensors_;
+};
 
 // Whether it has to be there when backward begins.
-bool is_needed(BlockUse use);
+bool is_needed(MadeUse use);
 // Values a token that are of the model's widths: neither the input nor numbers a row.
 std::int64_t made_widths(const std::vector<MadeTensor>& tensors);
 // Bytes a token that backward needs: the input, what is kept, and numbers a row.
