@@ -1,9 +1,8 @@
 #pragma once
 // The architectures as one table: a row for each family, and in it all that a plan, a simulation or
 // a calibration asks of one. Layout, FLOP, kept bytes, memory and the model file read the rows;
-// nothing else asks which family a model is of. A row stands in
-// core/model/architectures/FAMILY.cpp. tests/core/model holds the rows to libtorch's own saved
-// tensors and to counts written apart.
+// nothing else asks which family a model is of. The rows stand in core/model/architectures;
+// tests/core/model holds them to libtorch's own saved tensors and to counts written apart.
 //
 // Thread contract: constants and free functions.
 
@@ -89,7 +88,7 @@ struct Architecture {
   const char* name = "";
   const char* block_name = "";  // its layers are "BLOCK_NAME.0", "BLOCK_NAME.1", ...
   bool is_causal = true;        // attention looks back only
-  bool is_trainable = false;    // core/model/FAMILY computes it
+  bool is_trainable = false;    // core/model/library makes a model of it
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
   // Tensors of the MLP's width that a block keeps: before and after gelu; or a gate, its silu,

@@ -4,7 +4,7 @@
 // (kept_bytes.h), the bytes in memory (compute_memory.h, core/shard) and the values that are
 // handled one by one (flop.h) are sums over that list.
 //
-// All families are counted on one basis, that of core/model/gpt2/block.cpp:
+// All families are counted on one basis, that of core/model/gpt2/gpt2.cpp:
 //
 // - 16 bits a value; a tensor that several operations need is there once; parameters are not there;
 // - a norm keeps the normalised row, which its weight's gradient needs, and a number or two a row;

@@ -63,8 +63,7 @@ struct ModelShape {
   Status check_sequence(std::int64_t asked) const;
 };
 
-// ErrorCode::config for the families that have no implementation that computes (core/model/gpt2 is
-// the only one).
+// ErrorCode::config for the families that have no implementation that computes.
 Status check_trainable(const ModelShape& shape);
 
 // Errors name file, line and key, with the nearest right key.

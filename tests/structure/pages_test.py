@@ -90,7 +90,7 @@ def library_table_problems(text):
 
 
 # Who contributes items to a run's memory plan.
-MEMORY_ITEMS = ("core/model/compute_memory.cpp", "core/model/gpt2/gpt2_factory.cpp",
+MEMORY_ITEMS = ("core/model/compute_memory.cpp", "core/model/library/models.cpp",
                 "core/offload/offload_memory.cpp", "core/plan/memory_plan.cpp")
 
 

@@ -1,4 +1,4 @@
-#include "core/model/gpt2/gpt2_model.h"
+#include "core/model/torch/stack_model.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -22,10 +22,26 @@
 
 namespace sluice::model {
 
-Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-                     std::span<std::uint16_t> parameters, at::Device device,
-                     io::PinnedMemory* pinned)
-    : shape_(shape),
+namespace {
+
+// The views are known by their places alone; a family whose row says another order is a mistake.
+void check_names(const FlatLayout& layout, LayerId layer, std::span<const char* const> ends) {
+  std::size_t next = 0;
+  for (const TensorInfo& tensor : layout.tensors) {
+    if (tensor.layer != layer) continue;
+    CHECK_LT(next, ends.size());
+    CHECK(tensor.name.ends_with(ends[next++]));
+  }
+  CHECK_EQ(next, ends.size());
+}
+
+}  // namespace
+
+StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
+                       const ModelOptions& options, std::span<std::uint16_t> parameters,
+                       at::Device device, io::PinnedMemory* pinned)
+    : architecture_(architecture),
+      shape_(shape),
       options_(options),
       layout_(shape.flat_layout()),
       parameters_(parameters),
@@ -38,12 +54,15 @@ Gpt2Model::Gpt2Model(const ModelShape& shape, const ModelOptions& options,
           at::TensorOptions(device).dtype(dtype_of(options.compute)),
           head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
+  check_names(layout_, LayerId{0}, architecture.embedding_names);
+  check_names(layout_, LayerId{1}, architecture.block_names);
+  check_names(layout_, head(), architecture.head_names);
   if (device.is_cpu()) views_ = host_views_;
   if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
   for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
 }
 
-Gpt2Model::Room Gpt2Model::make_room() const {
+StackModel::Room StackModel::make_room() const {
   const std::int64_t tokens = options_.batch * options_.sequence;
   const at::TensorOptions on_device(device_);
   const at::TensorOptions in_host_memory = at::TensorOptions().pinned_memory(!device_.is_cpu());
@@ -61,7 +80,7 @@ Gpt2Model::Room Gpt2Model::make_room() const {
   return room;
 }
 
-void Gpt2Model::make_room_for_logits(Room& room) const {
+void StackModel::make_room_for_logits(Room& room) const {
   if (!keeps_logits()) {
     room.logits = at::Tensor();
   } else if (!room.logits.defined()) {
@@ -71,7 +90,7 @@ void Gpt2Model::make_room_for_logits(Room& room) const {
 }
 
 // What the last step has left of it goes first: it may be large.
-Status Gpt2Model::choose_activations(const LayerActivations& activations) {
+Status StackModel::choose_activations(const LayerActivations& activations) {
   return at_torch_border("making room for activations", [&] {
     options_.activations = activations;
     for (MicroBatch& micro : micro_batches_) micro = {};
@@ -81,37 +100,37 @@ Status Gpt2Model::choose_activations(const LayerActivations& activations) {
   });
 }
 
-void Gpt2Model::bind(LayerId layer, const at::Tensor& flat) {
+void StackModel::bind(LayerId layer, const at::Tensor& flat) {
   view_layer(layout_, layer, flat, views_);
   block_memory_.parameters_there.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
-Gpt2Model::MicroBatch& Gpt2Model::micro_batch(int micro_step) {
+StackModel::MicroBatch& StackModel::micro_batch(int micro_step) {
   CHECK_GE(micro_step, 0);
   CHECK_LT(micro_step, options_.micro_step_count);
   return micro_batches_[static_cast<std::size_t>(micro_step)];
 }
 
-const Gpt2Model::Room& Gpt2Model::room(int micro_step) const {
+const StackModel::Room& StackModel::room(int micro_step) const {
   return rooms_[static_cast<std::size_t>(micro_step)];
 }
 
-const Gpt2Model::NumbersPlaces& Gpt2Model::numbers_places(int micro_step) const {
+const StackModel::NumbersPlaces& StackModel::numbers_places(int micro_step) const {
   return room(micro_step).numbers;
 }
-const at::Tensor& Gpt2Model::loss_sum(int micro_step) const { return room(micro_step).loss_sum; }
-const at::Tensor& Gpt2Model::loss_sum_in_host_memory(int micro_step) const {
+const at::Tensor& StackModel::loss_sum(int micro_step) const { return room(micro_step).loss_sum; }
+const at::Tensor& StackModel::loss_sum_in_host_memory(int micro_step) const {
   return room(micro_step).loss_in_host_memory;
 }
 
-double Gpt2Model::loss(int micro_step) const {
+double StackModel::loss(int micro_step) const {
   const MicroBatch& micro = micro_batches_[static_cast<std::size_t>(micro_step)];
   CHECK_EQ(micro.next_layer, layout_.layer_count());
   return *room(micro_step).loss_in_host_memory.const_data_ptr<double>() /
          static_cast<double>(micro.window.tokens());
 }
 
-Status Gpt2Model::check_batch(const TokenBatch& batch) const {
+Status StackModel::check_batch(const TokenBatch& batch) const {
   if (batch.batch < 1 || batch.batch > options_.batch || batch.sequence < 1 ||
       batch.sequence > options_.sequence) {
     return make_error(ErrorCode::config,
@@ -134,7 +153,7 @@ Status Gpt2Model::check_batch(const TokenBatch& batch) const {
   return ok_status();
 }
 
-Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
+Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
   RETURN_IF_ERROR(check_batch(batch));
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
@@ -154,25 +173,24 @@ Status Gpt2Model::set_batch(int micro_step, const TokenBatch& batch, BatchUse us
   return ok_status();
 }
 
-at::Tensor Gpt2Model::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                                const FlatViews& views) const {
-  if (layer == head()) return final_norm_forward(x, views.final_norm);
-  return block_forward(x, views.blocks[static_cast<std::size_t>(index_of(layer) - 1)], window,
-                       shape_.heads);
+at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
+                                 const FlatViews& views) const {
+  if (layer == head()) return architecture_.head(x, views.of(layer));
+  return architecture_.block(x, views.of(layer), window, shape_);
 }
 
-at::Tensor Gpt2Model::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
-                                const at::Tensor& normed) const {
+at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+                                 const at::Tensor& normed) const {
   at::Tensor logits = micro.logits.defined()
                           ? micro.logits.narrow(0, chunk.first, chunk.count)
                           : at::empty({chunk.count, shape_.vocabulary}, normed.options());
-  product_into(logits, normed.narrow(0, chunk.first, chunk.count), views_.token_table.t());
+  product_into(logits, normed.narrow(0, chunk.first, chunk.count), views_.token_table().t());
   return logits;
 }
 
 // ---- forward
 
-Status Gpt2Model::forward(LayerId layer, int micro_step) {
+Status StackModel::forward(LayerId layer, int micro_step) {
   return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name), [&] {
     threads_.apply();
     launch_forward(layer, micro_step);
@@ -180,7 +198,7 @@ Status Gpt2Model::forward(LayerId layer, int micro_step) {
   });
 }
 
-void Gpt2Model::launch_forward(LayerId layer, int micro_step) {
+void StackModel::launch_forward(LayerId layer, int micro_step) {
   MicroBatch& micro = micro_batch(micro_step);
   CHECK_EQ(index_of(layer), micro.next_layer);
   if (index_of(layer) == 0) {
@@ -192,12 +210,12 @@ void Gpt2Model::launch_forward(LayerId layer, int micro_step) {
   ++micro.next_layer;
 }
 
-void Gpt2Model::forward_embedding(MicroBatch& micro) const {
+void StackModel::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
-  micro.stream = embedding_forward(micro.numbers.inputs(), views_, micro.window);
+  micro.stream = architecture_.embed(micro.numbers.inputs(), views_.of(LayerId{0}), micro.window);
 }
 
-void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
+void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
   const Activations choice = choice_of(layer);
   const bool is_training = micro.use == BatchUse::training;
   const bool keeps = is_training && !is_recomputed(choice);
@@ -216,7 +234,8 @@ void Gpt2Model::forward_block(LayerId layer, MicroBatch& micro) const {
 
 // The input is the layer's even where its graph does not save it. The output is the next layer's
 // input, and none of this one's; but the head's is what its backward makes logits of.
-at::Tensor Gpt2Model::run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const {
+at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
+                                   MicroBatch& micro) const {
   SavedBlocks& saved = micro.saved[static_cast<std::size_t>(index_of(layer))];
   saved.note(input);
   at::Tensor output;
@@ -229,13 +248,13 @@ at::Tensor Gpt2Model::run_watched(LayerId layer, const at::Tensor& input, MicroB
   return output;
 }
 
-void Gpt2Model::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
+void StackModel::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
   const at::NoGradGuard no_grad;
   const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
   sum_loss(micro, normed, loss_sum);
 }
 
-void Gpt2Model::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
+void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
   micro.log_sums = at::empty({micro.window.tokens()}, normed.options().dtype(at::kFloat));
   const at::Tensor targets = micro.numbers.targets();
   loss_sum.zero_();
@@ -248,8 +267,8 @@ void Gpt2Model::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor
 
 // ---- backward
 
-Status Gpt2Model::backward(LayerId layer, int micro_step, double gradient_scale,
-                           const LayerGradient& into) {
+Status StackModel::backward(LayerId layer, int micro_step, double gradient_scale,
+                            const LayerGradient& into) {
   CHECK_EQ(into.element_count, layout_.layer(layer).count);
   return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name), [&] {
     threads_.apply();
@@ -259,8 +278,8 @@ Status Gpt2Model::backward(LayerId layer, int micro_step, double gradient_scale,
   });
 }
 
-void Gpt2Model::launch_backward(LayerId layer, int micro_step, double gradient_scale,
-                                const at::Tensor& into) {
+void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_scale,
+                                 const at::Tensor& into) {
   MicroBatch& micro = micro_batch(micro_step);
   CHECK_EQ(micro.next_layer, layout_.layer_count());
   CHECK(micro.use == BatchUse::training);
@@ -276,7 +295,7 @@ void Gpt2Model::launch_backward(LayerId layer, int micro_step, double gradient_s
 }
 
 // What forward kept, no longer held by the micro-batch; with recompute, the layer is run again.
-Gpt2Model::KeptLayer Gpt2Model::take_layer(LayerId layer, MicroBatch& micro) const {
+StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) const {
   KeptLayer kept =
       std::exchange(micro.layers[static_cast<std::size_t>(index_of(layer))], KeptLayer{});
   CHECK(kept.input.defined());
@@ -289,9 +308,9 @@ Gpt2Model::KeptLayer Gpt2Model::take_layer(LayerId layer, MicroBatch& micro) con
 }
 
 // Walks one layer's graph: its parameters' gradients to the caller, its input's to the layer below.
-void Gpt2Model::propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
-                          const at::Tensor& output_gradient, MicroBatch& micro,
-                          GradientWriter& writer) const {
+void StackModel::propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+                           const at::Tensor& output_gradient, MicroBatch& micro,
+                           GradientWriter& writer) const {
   std::vector<at::Tensor> wanted = {layer.input};
   wanted.insert(wanted.end(), parameters.begin(), parameters.end());
   const std::vector<at::Tensor> gradients = differentiate(layer.output, wanted, output_gradient);
@@ -300,7 +319,7 @@ void Gpt2Model::propagate(const KeptLayer& layer, std::span<const at::Tensor> pa
   for (std::size_t i = 1; i < gradients.size(); ++i) writer.put(gradients[i]);
 }
 
-void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
+void StackModel::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
   const KeptLayer kept = take_layer(head(), micro);
   const at::Tensor normed = kept.output.detach();
   const at::Tensor normed_gradient = at::empty_like(normed);
@@ -314,43 +333,32 @@ void Gpt2Model::backward_head(MicroBatch& micro, double gradient_scale, Gradient
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
-      product_into(chunk_gradient, logits, views_.token_table);
+      product_into(chunk_gradient, logits, views_.token_table());
       tied_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }
-  propagate(kept, views_.final_norm, normed_gradient, micro, writer);
+  propagate(kept, views_.of(head()), normed_gradient, micro, writer);
 }
 
-void Gpt2Model::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
+void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
   CHECK(micro.stream_gradient.defined());
   const KeptLayer kept = take_layer(layer, micro);
   const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  propagate(kept, views_.blocks[static_cast<std::size_t>(index_of(layer) - 1)], output_gradient,
-            micro, writer);
+  propagate(kept, views_.of(layer), output_gradient, micro, writer);
 }
 
-void Gpt2Model::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
+void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
   const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
   tied_gradient_.put(micro.numbers, x_gradient, writer);
-
-  const at::Tensor positions = writer.next({shape_.sequence, shape_.hidden});
-  const at::Tensor used = positions.narrow(0, 0, micro.window.sequence);
-  const at::Tensor sum = x_gradient.view({micro.window.batch, micro.window.sequence, shape_.hidden})
-                             .sum({0}, /*keepdim=*/false, at::kFloat);
-  if (writer.adds()) {
-    used.add_(sum);
-  } else {
-    positions.zero_();
-    used.copy_(sum);
-  }
+  architecture_.embed_backward(x_gradient, views_.of(LayerId{0}), micro.window, writer);
 }
 
 // ---- what leaves memory
 
 template <typename Function>
-auto Gpt2Model::at_blocks(LayerId layer, int micro_step, Function&& function) {
+auto StackModel::at_blocks(LayerId layer, int micro_step, Function&& function) {
   return at_torch_border(fmt::format("activations of layer {}", layout_.layer(layer).name), [&] {
     auto done = function(saved_blocks(layer, micro_step));
     using Done = decltype(done);
@@ -360,31 +368,33 @@ auto Gpt2Model::at_blocks(LayerId layer, int micro_step, Function&& function) {
   });
 }
 
-SavedBlocks& Gpt2Model::saved_blocks(LayerId layer, int micro_step) {
+SavedBlocks& StackModel::saved_blocks(LayerId layer, int micro_step) {
   return micro_batch(micro_step).saved[static_cast<std::size_t>(index_of(layer))];
 }
 
-Result<std::span<const KeptBlock>> Gpt2Model::kept(LayerId layer, int micro_step) {
+Result<std::span<const KeptBlock>> StackModel::kept(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.kept(); });
 }
 
-Status Gpt2Model::release(LayerId layer, int micro_step) {
+Status StackModel::release(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release(); });
 }
 
-Status Gpt2Model::release_device(LayerId layer, int micro_step) {
+Status StackModel::release_device(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release_device(); });
 }
 
-Result<std::span<const KeptBlock>> Gpt2Model::make_room(LayerId layer, int micro_step) {
+Result<std::span<const KeptBlock>> StackModel::make_room(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.make_room(); });
 }
 
-Status Gpt2Model::restore(LayerId layer, int micro_step) {
+Status StackModel::restore(LayerId layer, int micro_step) {
   return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.restore(); });
 }
 
-void Gpt2Model::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step).forget(); }
+void StackModel::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step).forget(); }
+
+namespace {
 
 Status check_options(const ModelShape& shape, const ModelOptions& options) {
   RETURN_IF_ERROR(check_trainable(shape));
@@ -396,34 +406,26 @@ Status check_options(const ModelShape& shape, const ModelOptions& options) {
                       options.batch, options.sequence, options.micro_step_count,
                       options.thread_count);
   }
-  if (options.sequence > shape.sequence) {
-    return make_error(ErrorCode::config,
-                      "sequence = {} was asked for, but model '{}' has positions for {} tokens",
-                      options.sequence, shape.name, shape.sequence);
-  }
-  return ok_status();
+  return shape.check_sequence(options.sequence);
 }
 
-Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
-                                             std::span<std::uint16_t> parameters, at::Device device,
-                                             io::PinnedMemory* pinned) {
+}  // namespace
+
+Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
+                                                     const ModelShape& shape,
+                                                     const ModelOptions& options,
+                                                     std::span<std::uint16_t> parameters,
+                                                     at::Device device, io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_options(shape, options));
   RETURN_IF_ERROR(ComputeThreads(options.thread_count).check_startable());
   return at_torch_border(fmt::format("setting up model '{}'", shape.name),
-                         [&]() -> Result<std::unique_ptr<Gpt2Model>> {
+                         [&]() -> Result<std::unique_ptr<StackModel>> {
                            use_tensor_memory();
                            settle_first_calls();
                            watch_saved_tensors();
-                           return std::make_unique<Gpt2Model>(shape, options, parameters, device,
-                                                              pinned);
+                           return std::make_unique<StackModel>(architecture, shape, options,
+                                                               parameters, device, pinned);
                          });
-}
-
-Result<std::unique_ptr<Gpt2>> Gpt2::make(const ModelShape& shape, const ModelOptions& options,
-                                         std::span<std::uint16_t> parameters) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Gpt2Model> model,
-                   make_gpt2(shape, options, parameters, at::kCPU, nullptr));
-  return model;
 }
 
 }  // namespace sluice::model

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/id_vector.h"
 #include "base/split_mix.h"
-#include "core/model/gpt2/gpt2_model.h"
+#include "core/model/torch/stack_model.h"
 #include "core/model/torch/torch_border.h"
 
 namespace sluice::model {
@@ -34,7 +33,7 @@ std::int64_t choose_token(std::span<const float> logits, double temperature, dou
   return largest - logits.begin();  // rounding left a little over
 }
 
-Status check_options(const SampleOptions& options, const ModelShape& shape) {
+Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
   if (shape.vocabulary != kByteVocabulary) {
     return make_error(ErrorCode::unsupported,
                       "text can be sampled from models of bytes (vocabulary 256) only; '{}' has a "
@@ -53,9 +52,9 @@ Status check_options(const SampleOptions& options, const ModelShape& shape) {
 
 // Always a whole window: attention is causal, so what follows the context cannot reach its last
 // token, and libtorch keeps the kernels of one shape only, not of every length up to the sequence.
-class Gpt2Model::Text final : public TextWriter {
+class StackModel::Text final : public TextWriter {
  public:
-  Text(Gpt2Model& model, const SampleOptions& options)
+  Text(StackModel& model, const SampleOptions& options)
       : model_(model), options_(options), text_(options.prompt) {
     // Without a prompt the text begins as a new line does.
     const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
@@ -90,14 +89,14 @@ class Gpt2Model::Text final : public TextWriter {
     const std::span<const std::int64_t> context = std::span(tokens_).last(context_size());
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
-    return embedding_forward(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                             model_.host_views_, window);
+    return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
+                                      model_.host_views_.of(LayerId{0}), window);
   }
 
   void add_token() {
     const auto last = static_cast<std::int64_t>(context_size()) - 1;
     const at::Tensor x = std::exchange(x_, at::Tensor());
-    const at::Tensor logits = at::mv(model_.host_views_.token_table, x[last]).to(at::kFloat);
+    const at::Tensor logits = at::mv(model_.host_views_.token_table(), x[last]).to(at::kFloat);
     const double random =
         unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
     tokens_.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},
@@ -106,7 +105,7 @@ class Gpt2Model::Text final : public TextWriter {
     written_count_ += 1;
   }
 
-  Gpt2Model& model_;
+  StackModel& model_;
   SampleOptions options_;
   std::vector<std::int64_t> tokens_;
   std::string text_;
@@ -114,19 +113,9 @@ class Gpt2Model::Text final : public TextWriter {
   at::Tensor x_;  // the last layer's output
 };
 
-Result<std::unique_ptr<TextWriter>> Gpt2Model::write_text(const SampleOptions& options) {
-  RETURN_IF_ERROR(check_options(options, shape_));
+Result<std::unique_ptr<TextWriter>> StackModel::write_text(const SampleOptions& options) {
+  RETURN_IF_ERROR(check_sampling(options, shape_));
   return std::unique_ptr<TextWriter>(std::make_unique<Text>(*this, options));
-}
-
-Result<std::string> Gpt2Model::sample_text(const SampleOptions& options) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TextWriter> text, write_text(options));
-  while (!text->is_done()) {
-    for (const LayerId layer : all_ids<LayerId>(layout_.layer_count())) {
-      RETURN_IF_ERROR(text->forward(layer));
-    }
-  }
-  return text->text();
 }
 
 }  // namespace sluice::model

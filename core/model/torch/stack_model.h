@@ -1,7 +1,11 @@
 #pragma once
-// The implementation of Gpt2. Blocks and the last LayerNorm go through autograd, one layer's graph
-// at a time: its input is cut off from the layer below, so a layer's backward walks that layer
-// only. Embedding, loss and the tied table are differentiated by hand.
+// A model in libtorch: an embedding, a stack of blocks, and a head whose output table is the token
+// table. Its family's functions (torch_architecture.h) compute the layers; micro-batches, kept
+// tensors, recomputation, logits and the loss are made here, the same for each family.
+//
+// Blocks and head go through autograd, one layer's graph at a time: its input is cut off from the
+// layer below, so a layer's backward walks that layer only. Embedding, loss and the tied table are
+// differentiated by hand.
 //
 // Thread contract: as TrainableModel.
 
@@ -14,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "core/model/gpt2/block.h"
-#include "core/model/gpt2/flat_views.h"
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/model_factory.h"
 #include "core/model/torch/batch_numbers.h"
 #include "core/model/torch/compute_threads.h"
+#include "core/model/torch/flat_views.h"
 #include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/tied_gradient.h"
+#include "core/model/torch/torch_architecture.h"
 #include "core/model/torch/torch_layers.h"
 
 namespace sluice::model {
@@ -28,11 +32,12 @@ namespace sluice::model {
 // Values of a byte, which tokens have to be to be written as text.
 inline constexpr std::int64_t kByteVocabulary = 256;
 
-class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
+class StackModel final : public TrainableModel, public TorchLayers, private KeptBlocks {
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
-  Gpt2Model(const ModelShape& shape, const ModelOptions& options,
-            std::span<std::uint16_t> parameters, at::Device device, io::PinnedMemory* pinned);
+  StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
+             const ModelOptions& options, std::span<std::uint16_t> parameters, at::Device device,
+             io::PinnedMemory* pinned);
 
   const FlatLayout& layout() const override { return layout_; }
   Float16Kind parameter_kind() const override { return options_.compute; }
@@ -55,8 +60,9 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   const at::Tensor& loss_sum_in_host_memory(int micro_step) const override;
   SavedBlocks& saved_blocks(LayerId layer, int micro_step) override;
 
-  Result<std::string> sample_text(const SampleOptions& options) override;
-  Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options) override;
+  // Always computed in host memory; only the layer that is computed, and the first, need be there.
+  // Errors: ErrorCode::unsupported for a vocabulary that is not of bytes.
+  Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options);
 
  private:
   Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) override;
@@ -113,7 +119,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
                        const at::Tensor& normed) const;
 
-  // Loss of the last LayerNorm's output, summed over the tokens.
+  // Loss of the head's rows, summed over the tokens.
   void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
   void forward_embedding(MicroBatch& micro) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
@@ -131,6 +137,7 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
 
   class Text;
 
+  const TorchArchitecture& architecture_;
   ModelShape shape_;
   ModelOptions options_;
   FlatLayout layout_;
@@ -146,10 +153,13 @@ class Gpt2Model final : public Gpt2, public TorchLayers, private KeptBlocks {
   std::vector<MicroBatch> micro_batches_;
 };
 
-// `pinned`, which outlives the model, is the host's memory beside a device; null in host memory.
-// Errors: ErrorCode::config for what the shape does not have; those of libtorch.
-Result<std::unique_ptr<Gpt2Model>> make_gpt2(const ModelShape& shape, const ModelOptions& options,
-                                             std::span<std::uint16_t> parameters, at::Device device,
-                                             io::PinnedMemory* pinned);
+// `parameters` is the caller's flat 16-bit array, which outlives the model; so does `pinned`, the
+// host's memory beside a device, null in host memory. Errors: ErrorCode::config for what the shape
+// does not have; those of libtorch.
+Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
+                                                     const ModelShape& shape,
+                                                     const ModelOptions& options,
+                                                     std::span<std::uint16_t> parameters,
+                                                     at::Device device, io::PinnedMemory* pinned);
 
 }  // namespace sluice::model
