@@ -74,10 +74,6 @@ class Offload {
   // Brings the layers' parameters of the last update.
   ParameterCarrier& parameters() { return carrier_; }
   const ParameterArrival& arrival() const { return arrival_; }
-  // Until all that the last update has changed are up.
-  runtime::Event::Awaiter parameters_updated() {
-    return arrival_.wait(LayerId{parts_.layout.layer_count() - 1});
-  }
   // Waits for one of the two layer gradients to be free.
   runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer) { return sender_.acquire(layer); }
   model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer) {

@@ -260,7 +260,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
   }
   Status waited = co_await under_way_->waits.join();
   CO_RETURN_IF_ERROR(waited);
-  Status updated = co_await run_->offload().parameters_updated();
+  Status updated = co_await run_->offload().parameters().updated();
   co_return updated;
 }
 

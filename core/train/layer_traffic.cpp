@@ -13,22 +13,16 @@ using runtime::Stage;
 
 LayerTraffic::LayerTraffic(StepContext& context, Pass pass, int micro_step_count)
     : context_(context),
+      parameters_(context.parameters()),
       moves_(context),
       gradient_work_(context),
-      pass_(pass),
       step_(pass == Pass::forward ? 1 : -1),
       next_(pass == Pass::forward ? 0 : context.layout.layer_count() - 1),
       coming_(context.runtime),
       leaving_(context.runtime) {
-  begin_pass(context, pass);
+  parameters_.begin_pass(pass);
   for (int m = 0; pass == Pass::forward && m < micro_step_count; ++m) coming_.spawn(bring_batch(m));
-  if (comes_ahead()) coming_.spawn(bring(LayerId{next_}));
-}
-
-bool LayerTraffic::comes_ahead() const {
-  return context_.shards == nullptr ||
-         context_.shards->overlaps(pass_ == Pass::forward ? shard::Overlap::gather_forward
-                                                          : shard::Overlap::gather_backward);
+  if (parameters_.comes_ahead()) coming_.spawn(bring(LayerId{next_}));
 }
 
 // An accelerator has a copy; where nothing is computed nobody needs more.
@@ -37,19 +31,19 @@ bool LayerTraffic::are_parameters_copied() const {
 }
 
 void LayerTraffic::end_computing() {
-  if (computing_ != kNoLayer) parameters_done(context_, computing_);
+  if (computing_ != kNoLayer) parameters_.done(computing_);
   computing_ = kNoLayer;
 }
 
 runtime::Task<Status> LayerTraffic::next_layer() {
   end_computing();
-  if (!comes_ahead()) coming_.spawn(bring(LayerId{next_}));
+  if (!parameters_.comes_ahead()) coming_.spawn(bring(LayerId{next_}));
   Status there = co_await coming_.join();
   CO_RETURN_IF_ERROR(there);
   if (!are_parameters_copied()) computing_ = LayerId{next_};
   next_ += step_;
   const bool is_last = next_ < 0 || next_ == context_.layout.layer_count();
-  if (!is_last && comes_ahead()) coming_.spawn(bring(LayerId{next_}));
+  if (!is_last && parameters_.comes_ahead()) coming_.spawn(bring(LayerId{next_}));
   co_return ok_status();
 }
 
@@ -71,13 +65,13 @@ runtime::Task<Status> LayerTraffic::finish() {
   Status came = co_await coming_.join();
   Status left = co_await leaving_.join();
   end_computing();
-  Status read = co_await context_.offload.parameters().finish_pass();
+  Status read = co_await parameters_.finish_pass();
   if (!came.ok()) co_return came;
   co_return left.ok() ? read : left;
 }
 
 runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
-  Status up = co_await bring_parameters(context_, layer);
+  Status up = co_await parameters_.bring(layer);
   CO_RETURN_IF_ERROR(up);
   if (moves_.moves_nothing()) co_return ok_status();
   const Move whole{.stage = Stage::layer_in,
@@ -88,7 +82,7 @@ runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
                    .work = {.kind = DeviceWork::Kind::layer_in, .layer = layer}};
   Status there = co_await moves_.in_parts(whole);
   CO_RETURN_IF_ERROR(there);
-  if (are_parameters_copied()) parameters_done(context_, layer);
+  if (are_parameters_copied()) parameters_.done(layer);
   co_return ok_status();
 }
 
@@ -141,34 +135,6 @@ runtime::Task<Status> LayerTraffic::add_up_over_ranks(LayerId layer,
   }
   Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
   co_return summed;
-}
-
-void begin_pass(StepContext& context, LayerTraffic::Pass pass) {
-  const bool is_forward = pass == LayerTraffic::Pass::forward;
-  if (context.shards != nullptr) {
-    context.shards->begin_pass(is_forward ? ShardTraffic::Pass::forward
-                                          : ShardTraffic::Pass::backward);
-    return;
-  }
-  context.offload.parameters().begin_pass(is_forward ? offload::ParameterCarrier::Pass::forward
-                                                     : offload::ParameterCarrier::Pass::backward);
-}
-
-runtime::Task<Status> bring_parameters(StepContext& context, LayerId layer) {
-  if (context.shards != nullptr) {
-    Status there = co_await context.shards->bring(layer);
-    co_return there;
-  }
-  Status there = co_await context.offload.parameters().bring(layer);
-  co_return there;
-}
-
-void parameters_done(StepContext& context, LayerId layer) {
-  if (context.shards != nullptr) {
-    context.shards->done(layer);
-  } else {
-    context.offload.parameters().done(layer);
-  }
 }
 
 }  // namespace sluice::train

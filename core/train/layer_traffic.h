@@ -10,13 +10,14 @@
 //
 // Thread contract: the schedule's thread.
 
+#include "core/offload/parameter_source.h"
 #include "core/train/gradient_work.h"
 
 namespace sluice::train {
 
 class LayerTraffic {
  public:
-  enum class Pass : std::uint8_t { forward, backward };
+  using Pass = offload::Pass;
   // `micro_step_count`: whose tokens are brought with a pass forward.
   LayerTraffic(StepContext& context, Pass pass, int micro_step_count);
 
@@ -34,7 +35,6 @@ class LayerTraffic {
 
  private:
   runtime::Task<Status> bring(LayerId layer);
-  bool comes_ahead() const;
   bool are_parameters_copied() const;
   void end_computing();
   runtime::Task<Status> bring_batch(int micro_step);
@@ -43,19 +43,14 @@ class LayerTraffic {
   runtime::Task<Status> add_up_over_ranks(LayerId layer, const runtime::Pool::Lease& lease);
 
   StepContext& context_;
+  offload::ParameterSource& parameters_;
   AcceleratorMoves moves_;
   GradientWork gradient_work_;
-  Pass pass_;
   std::int32_t step_;             // to the layer after: 1 or -1
   std::int32_t next_;             // layer
   LayerId computing_ = kNoLayer;  // from host memory, which its parameters leave after that
   runtime::TaskGroup coming_;
   runtime::TaskGroup leaving_;
 };
-
-// The layers' parameters, wherever they come from: memory, drives or other ranks.
-void begin_pass(StepContext& context, LayerTraffic::Pass pass);
-runtime::Task<Status> bring_parameters(StepContext& context, LayerId layer);
-void parameters_done(StepContext& context, LayerId layer);
 
 }  // namespace sluice::train

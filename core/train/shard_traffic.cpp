@@ -1,10 +1,13 @@
 #include "core/train/shard_traffic.h"
 
+#include <algorithm>
+
 #include "core/optimizer/gradient_stats.h"
 
 namespace sluice::train {
 namespace {
 
+using offload::Pass;
 using optimizer::kNormBlockElements;
 using shard::Stretch;
 
@@ -27,6 +30,15 @@ void ShardTraffic::begin_pass(Pass pass) {
   pass_ = pass;
   if (pass == Pass::backward) return;
   for (const LayerId layer : all_ids<LayerId>(parts_.layout.layer_count())) give_back(layer);
+}
+
+bool ShardTraffic::comes_ahead() const {
+  return overlaps(pass_ == Pass::forward ? shard::Overlap::gather_forward
+                                         : shard::Overlap::gather_backward);
+}
+
+TimeNs ShardTraffic::completed_ns() const {
+  return std::max(completed_ns_, parts_.offload.parameters().completed_ns());
 }
 
 runtime::Task<Status> ShardTraffic::bring(LayerId layer) {
@@ -111,7 +123,7 @@ runtime::Task<Status> ShardTraffic::share_all() {
   for (std::int32_t part = 0; part < std::ssize(shared_); ++part) {
     const auto at = static_cast<std::size_t>(part);
     if (part == parts_.share.share.state_part) {
-      Status updated = co_await parts_.offload.parameters_updated();
+      Status updated = co_await parts_.offload.parameters().updated();
       CO_RETURN_IF_ERROR(updated);
     }
     const Stretch& stretch = parts_.share.owners[at];

@@ -59,9 +59,7 @@ runtime::Task<Status> TrainingStep::run() {
   // model: each layer as its parameters come up.
   Status forwarded = co_await forward();
   CO_RETURN_IF_ERROR(forwarded);
-  const TimeNs shared_ns = context_.shards != nullptr ? context_.shards->completed_ns() : 0;
-  outcome_.parameters_up_ns =
-      std::max({outcome_.start_ns, offload.arrival().completed_ns(), shared_ns});
+  outcome_.parameters_up_ns = std::max(outcome_.start_ns, context_.parameters().completed_ns());
   outcome_.forward_end_ns = now_ns();
 
   // gradient -> compress -> transfer: each layer's while the next one is computed.
@@ -107,7 +105,7 @@ runtime::Task<Status> TrainingStep::share_parameters() {
 }
 
 runtime::Task<Status> TrainingStep::forward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::forward, plan_.micro_step_count);
+  LayerTraffic traffic(context_, offload::Pass::forward, plan_.micro_step_count);
   Status computed = co_await forward_layers(traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
@@ -140,7 +138,7 @@ runtime::Task<Status> TrainingStep::forward_one(LayerId layer, int micro_step) {
 }
 
 runtime::Task<Status> TrainingStep::backward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::backward, plan_.micro_step_count);
+  LayerTraffic traffic(context_, offload::Pass::backward, plan_.micro_step_count);
   // Nobody waits for a loss before the step has ended.
   for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
   Status computed = co_await backward_layers(traffic);
@@ -276,7 +274,7 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
 
 runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text) {
   for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
-    Status there = co_await bring_parameters(context, layer);
+    Status there = co_await context.parameters().bring(layer);
     CO_RETURN_IF_ERROR(there);
     runtime::Operation operation;
     operation.runtime = &context.runtime;
@@ -287,7 +285,7 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
     operation.work.function = [&text, layer] { return text.forward(layer); };
     Status computed = co_await operation;
     CO_RETURN_IF_ERROR(computed);
-    parameters_done(context, layer);
+    context.parameters().done(layer);
   }
   co_return ok_status();
 }
@@ -306,14 +304,14 @@ runtime::Operation layer_operation(const StepContext& context, runtime::Stage st
 }
 
 runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text) {
-  begin_pass(context, LayerTraffic::Pass::forward);
+  context.parameters().begin_pass(offload::Pass::forward);
   Status written = co_await write_layers(context, text);
-  Status finished = co_await context.offload.parameters().finish_pass();
+  Status finished = co_await context.parameters().finish_pass();
   co_return written.ok() ? finished : written;
 }
 
 runtime::Task<Status> validation_pass(StepContext& context) {
-  LayerTraffic traffic(context, LayerTraffic::Pass::forward, 1);
+  LayerTraffic traffic(context, offload::Pass::forward, 1);
   Status computed = co_await validate_layers(context, traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
