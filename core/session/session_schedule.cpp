@@ -336,10 +336,11 @@ void Session::Schedule::begin_step() {
 
 // The program may use its memory again as soon as the copy is made.
 runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
+  offload::StepGradients& gradients = run_->offload().gradients();
   const LayerId layer{static_cast<std::int32_t>(note.tensor)};
-  Result<runtime::Pool::Lease> lease = co_await run_->offload().acquire_layer_gradient(layer);
+  Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
   CO_RETURN_IF_ERROR(lease);
-  const model::LayerGradient into = run_->offload().layer_gradient(*lease, layer);
+  const model::LayerGradient into = gradients.view(*lease, layer);
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
   copy.label.stage = runtime::Stage::backward;
@@ -354,7 +355,7 @@ runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
   Status copied = co_await copy;
   CO_RETURN_IF_ERROR(copied);
   answer(note, ok_status());
-  run_->offload().send_gradient(layer, std::move(*lease));
+  gradients.send(layer, std::move(*lease));
   co_return ok_status();
 }
 
@@ -380,9 +381,9 @@ StepPlan Session::Schedule::step_plan(const StepRequest& request) const {
 runtime::Task<Status> Session::Schedule::finish_step(const StepPlan& plan,
                                                      GradientSummary& gradients) {
   offload::Offload& offload = run_->offload();
-  Status sent = co_await offload.gradients_sent();
+  Status sent = co_await offload.gradients().sent();
   CO_RETURN_IF_ERROR(sent);
-  const optimizer::GradientStats stats = offload.gradient_stats();
+  const optimizer::GradientStats stats = offload.gradients().stats();
   gradients = {std::sqrt(stats.sum_of_squares), stats.finite};
   if (!gradients.finite) {
     Status refused = co_await offload.refuse_step();

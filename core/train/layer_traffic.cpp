@@ -121,13 +121,13 @@ runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::
     Status summed = co_await add_up_over_ranks(layer, lease);
     CO_RETURN_IF_ERROR(summed);
   }
-  context_.offload.send_gradient(layer, std::move(lease));
+  context_.offload.gradients().send(layer, std::move(lease));
   co_return ok_status();
 }
 
 runtime::Task<Status> LayerTraffic::add_up_over_ranks(LayerId layer,
                                                       const runtime::Pool::Lease& lease) {
-  const model::LayerGradient gradient = context_.offload.layer_gradient(lease, layer);
+  const model::LayerGradient gradient = context_.offload.gradients().view(lease, layer);
   const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
   if (context_.shards != nullptr) {
     Status reduced = co_await context_.shards->reduce(layer, values);

@@ -73,6 +73,7 @@ void ShardTraffic::give_back(LayerId layer) {
 }
 
 runtime::Task<Status> ShardTraffic::reduce(LayerId layer, std::span<float> whole) {
+  offload::StepGradients& gradients = parts_.offload.gradients();
   const model::LayerRange& range = parts_.share.parameters.layer(layer);
   if (parts_.share.is_gathered()) {
     Status scattered =
@@ -89,19 +90,21 @@ runtime::Task<Status> ShardTraffic::reduce(LayerId layer, std::span<float> whole
   if (parts_.share.is_gathered()) {
     const std::int64_t block_count = optimizer::norm_block_count(range.layer_elements());
     Status gathered = co_await parts_.groups.gather_sums(
-        parts_.runtime, layer, {parts_.offload.block_sums(), static_cast<std::size_t>(block_count)},
+        parts_.runtime, layer,
+        {gradients.block_sums(layer).into, static_cast<std::size_t>(block_count)},
         {divide_up(range.before, kNormBlockElements), optimizer::norm_block_count(range.count)});
     CO_RETURN_IF_ERROR(gathered);
   }
-  parts_.offload.note_block_sums(layer);
+  gradients.note_block_sums(layer);
   co_return ok_status();
 }
 
 // Parts begin with a block, unless they are empty.
 runtime::Operation ShardTraffic::sum_squares(LayerId layer, std::span<float> part) {
   const std::int64_t before = parts_.share.parameters.layer(layer).before;
-  double* const sums = parts_.offload.block_sums() + divide_up(before, kNormBlockElements);
-  return parts_.offload.gradient_check(layer, std::ssize(part), [part, sums] {
+  offload::StepGradients& gradients = parts_.offload.gradients();
+  double* const sums = gradients.block_sums(layer).into + divide_up(before, kNormBlockElements);
+  return gradients.check(layer, std::ssize(part), [part, sums] {
     double* into = sums;
     const auto* bytes = reinterpret_cast<const std::byte*>(part.data());
     for (std::int64_t first = 0; first < std::ssize(part); first += kNormBlockElements) {

@@ -65,7 +65,7 @@ runtime::Task<Status> TrainingStep::run() {
   // gradient -> compress -> transfer: each layer's while the next one is computed.
   Status backwarded = co_await backward();
   CO_RETURN_IF_ERROR(backwarded);
-  Status sent = co_await offload.gradients_sent();
+  Status sent = co_await offload.gradients().sent();
   CO_RETURN_IF_ERROR(sent);
   outcome_.backward_end_ns = outcome_.end_ns = now_ns();
   outcome_.gradients = summary();
@@ -75,7 +75,7 @@ runtime::Task<Status> TrainingStep::run() {
   }
 
   const offload::StepDecision decision = session::decide(
-      plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
+      plan_, outcome_.gradients, offload.options().remaining_loss_scale(plan_.position.loss_scale));
   outcome_.position = session::position_after(plan_, outcome_.gradients);
   if (!decision.apply) {
     Status back = co_await GradientWork(context_).put_back();
@@ -148,13 +148,14 @@ runtime::Task<Status> TrainingStep::backward() {
 
 // Every layer downwards; a layer's gradients leave while the next is computed.
 runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
+  offload::StepGradients& gradients = context_.offload.gradients();
   for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
     const LayerId layer{index};
     Status there = co_await traffic.next_layer();
     CO_RETURN_IF_ERROR(there);
-    Result<runtime::Pool::Lease> lease = co_await context_.offload.acquire_layer_gradient(layer);
+    Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
     CO_RETURN_IF_ERROR(lease);
-    const model::LayerGradient into = context_.offload.layer_gradient(*lease, layer);
+    const model::LayerGradient into = gradients.view(*lease, layer);
     for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
       Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
@@ -181,24 +182,25 @@ runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
 
 offload::UpdateAhead TrainingStep::update_ahead() const {
   const offload::Offload& offload = context_.offload;
-  offload::UpdateAhead ahead = session::update_ahead(
-      plan_, offload.options().overlap, offload.remaining_loss_scale(plan_.position.loss_scale));
+  offload::UpdateAhead ahead =
+      session::update_ahead(plan_, offload.options().overlap,
+                            offload.options().remaining_loss_scale(plan_.position.loss_scale));
   if (!context_.speculation.speculates()) ahead.expected.reset();
   return ahead;
 }
 
 void TrainingStep::note_speculation(const offload::StepDecision& decision) {
-  const offload::Offload& offload = context_.offload;
-  const offload::StepDecision expected =
-      session::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+  offload::Offload& offload = context_.offload;
+  const offload::StepDecision expected = session::expected_decision(
+      plan_, offload.options().remaining_loss_scale(plan_.position.loss_scale));
   context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
   outcome_.ahead_count = offload.speculation().ahead_count();
   outcome_.refuted_count = offload.speculation().refuted_count();
-  outcome_.clipped_count = offload.clipped_count();
+  outcome_.clipped_count = offload.gradients().clipped_count();
 }
 
 session::GradientSummary TrainingStep::summary() const {
-  const optimizer::GradientStats stats = context_.offload.gradient_stats();
+  const optimizer::GradientStats stats = context_.offload.gradients().stats();
   return {std::sqrt(stats.sum_of_squares) / plan_.position.loss_scale, stats.finite};
 }
 

@@ -170,7 +170,7 @@ runtime::Task<Status> backward_layers(train::StepContext& context, Traffic& traf
     const LayerId layer{index};
     Status there = co_await traffic.next_layer();
     CO_RETURN_IF_ERROR(there);
-    Result<runtime::Pool::Lease> lease = co_await context.offload.acquire_layer_gradient(layer);
+    Result<runtime::Pool::Lease> lease = co_await context.offload.gradients().acquire(layer);
     CO_RETURN_IF_ERROR(lease);
     Status computed = co_await train::layer_operation(context, Stage::backward, layer, 40'000);
     CO_RETURN_IF_ERROR(computed);
@@ -198,7 +198,7 @@ runtime::Task<Status> forward_and_backward(train::StepContext& context) {
   CO_RETURN_IF_ERROR(forward);
   Status backward = co_await backward_pass(context);
   CO_RETURN_IF_ERROR(backward);
-  Status sent = co_await context.offload.gradients_sent();
+  Status sent = co_await context.offload.gradients().sent();
   co_return sent;
 }
 
