@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
 
 namespace sluice::session {
@@ -110,6 +111,8 @@ Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request
   RETURN_IF_ERROR(opened.wait());
   return schedule;
 }
+
+Session::Schedule::Schedule(const Request& request) : request_(request) {}
 
 Session::Schedule::~Schedule() {
   const Status closed = close();

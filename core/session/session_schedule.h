@@ -34,7 +34,7 @@ class Session::Schedule final : private Tunable {
  private:
   struct Step;
 
-  explicit Schedule(const Request& request) : request_(request) {}
+  explicit Schedule(const Request& request);
 
   void run(Ticket& opened);
   Status open_all();
