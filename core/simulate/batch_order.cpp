@@ -20,19 +20,19 @@ class StepByBatches {
   runtime::Task<Status> run() {
     offload::Offload& offload = context_.offload;
     outcome_.start_ns = context_.runtime.now_ns();
-    const offload::StepDecision decision =
-        session::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+    const offload::StepDecision decision = session::expected_decision(
+        plan_, offload.options().remaining_loss_scale(plan_.position.loss_scale));
     offload.begin_step(
         static_cast<std::int32_t>(plan_.position.step), plan_.position.loss_scale,
         session::update_ahead(plan_, offload.options().overlap,
-                              offload.remaining_loss_scale(plan_.position.loss_scale)));
+                              offload.options().remaining_loss_scale(plan_.position.loss_scale)));
     for (int m = 0; m < plan_.micro_step_count; ++m) {
       Status forwarded = co_await forward(m);
       CO_RETURN_IF_ERROR(forwarded);
       Status backwarded = co_await backward(m);
       CO_RETURN_IF_ERROR(backwarded);
     }
-    Status sent = co_await offload.gradients_sent();
+    Status sent = co_await offload.gradients().sent();
     CO_RETURN_IF_ERROR(sent);
     outcome_.backward_end_ns = context_.runtime.now_ns();
     Status updated = co_await offload.update(decision);
@@ -73,27 +73,30 @@ class StepByBatches {
   runtime::Task<Status> backward(int micro_step) {
     train::LayerTraffic traffic(context_, Pass::backward, plan_.micro_step_count);
     traffic.send_loss(micro_step);
+    train::GradientWork work(context_);
     runtime::TaskGroup sums(context_.runtime);
-    Status computed = co_await backward_layers(micro_step, traffic, sums);
+    Status computed = co_await backward_layers(micro_step, traffic, work, sums);
+    Status left = co_await work.finish();
     Status finished = co_await traffic.finish();
     Status summed = co_await sums.join();
     if (computed.ok()) computed = finished;
+    if (computed.ok()) computed = left;
     co_return computed.ok() ? summed : computed;
   }
 
   runtime::Task<Status> backward_layers(int micro_step, train::LayerTraffic& traffic,
-                                        runtime::TaskGroup& sums) {
+                                        train::GradientWork& work, runtime::TaskGroup& sums) {
     for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
       const LayerId layer{index};
       Status there = co_await traffic.next_layer();
       CO_RETURN_IF_ERROR(there);
-      Result<runtime::Pool::Lease> lease = co_await context_.offload.acquire_layer_gradient(layer);
+      Result<runtime::Pool::Lease> lease = co_await context_.offload.gradients().acquire(layer);
       CO_RETURN_IF_ERROR(lease);
       Status done = co_await train::layer_operation(context_, runtime::Stage::backward, layer,
                                                     cost_of(layer).backward_ns);
       CO_RETURN_IF_ERROR(done);
       if (micro_step + 1 == plan_.micro_step_count) {
-        traffic.send_gradient(layer, std::move(*lease));
+        work.send(layer, std::move(*lease));
       } else {
         sums.spawn(take_part(layer, std::move(*lease)));
       }
