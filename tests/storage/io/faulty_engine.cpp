@@ -1,4 +1,4 @@
-#include "storage/io/faulty_engine.h"
+#include "tests/storage/io/faulty_engine.h"
 
 #include <algorithm>
 #include <cerrno>
