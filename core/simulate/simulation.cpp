@@ -157,7 +157,8 @@ class Machine {
   Status take_step(train::StepOutcome& outcome) {
     RETURN_IF_ERROR(runtime_.run(take_step_(*context_, step_, outcome)));
     RETURN_IF_ERROR(check_time());
-    step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
+    const std::int64_t step = (step_.position.step + 1) % offload().options().commit_every;
+    step_.position.step = static_cast<std::int32_t>(step);
     return ok_status();
   }
   Status settle() {
@@ -213,7 +214,7 @@ struct Rounds {
 };
 Rounds rounds_of(const plan::RunPlan& plan) {
   const bool is_overlapped = plan.options.pipeline == offload::Pipeline::nbuffer;
-  const int round = plan.options.commit_every;
+  const std::int64_t round = plan.options.commit_every;
   return {static_cast<int>(round_up(is_overlapped ? kWarmUpsMax : 1, round)),
           static_cast<int>(round_up(is_overlapped ? kShownOfVarying : 1, round))};
 }
