@@ -6,6 +6,7 @@
 #include "base/figure_text.h"
 #include "cli/output.h"
 #include "cli/paint.h"
+#include "core/plan/run_plan.h"
 #include "profiler/analyze/phase.h"
 
 namespace sluice::cli {

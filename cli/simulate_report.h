@@ -8,7 +8,10 @@
 
 #include "base/units.h"
 #include "core/simulate/drive_wear.h"
-#include "core/simulate/simulation.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::cli {
 

@@ -17,6 +17,7 @@
 #include "core/offload/host_kernels.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/state_cache.h"
+#include "core/offload/update_sites.h"
 
 namespace sluice::offload {
 
@@ -80,7 +81,6 @@ class UpdateSite {
   runtime::Pool reader_;
 };
 
-using UpdateSites = IdVector<DeviceId, std::unique_ptr<UpdateSite>>;
 using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
 
 // What sites use besides their own memory.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/plan/memory_counters.h"
+
 namespace sluice::session {
 namespace {
 

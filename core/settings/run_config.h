@@ -17,7 +17,6 @@
 #include "base/float16.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "core/control/knob.h"
 #include "core/model/activations.h"
 #include "core/offload/offload_options.h"
 #include "core/optimizer/loss_scale.h"
@@ -25,7 +24,11 @@
 #include "profiler/record/record.h"
 #include "storage/io/file.h"
 #include "storage/io/io_engine.h"
-#include "storage/state/state_store.h"
+#include "storage/state/durability.h"
+
+namespace sluice::control {
+struct Knob;
+}
 
 namespace sluice::settings {
 

@@ -10,6 +10,7 @@
 #include "core/offload/assembly.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/message_memory.h"

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/setting_text.h"
+#include "core/plan/run_plan.h"
 #include "tests/core/tune/made_recording.h"
 
 namespace sluice::tune {
