@@ -17,6 +17,7 @@
 #include "cli/rank_plan.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
+#include "core/simulate/simulation.h"
 #include "core/tune/fitted_run.h"
 
 namespace sluice::cli {

@@ -17,7 +17,6 @@
 #include "core/platform/platform_text.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
-#include "core/simulate/batch_order.h"
 #include "core/simulate/rank_part.h"
 #include "core/tune/like_run.h"
 #include "core/tune/recorded_run.h"
@@ -207,14 +206,10 @@ Status simulate_once(const SimulateArguments& arguments) {
   const plan::RunPlan& plan = simulated.plan;
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, simulated));
-  std::optional<simulate::SimulatedStep> other_order;
-  if (!simulated.part && simulate::why_no_other_order(plan).empty()) {
-    ASSIGN_OR_RETURN(other_order, simulate::simulate_by_batches(plan));
-  }
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
-  print_lines(arguments.json ? simulate_report_json(plan, step, other_order) + "\n"
-                             : fitted(simulate_report_text(plan, step, other_order, dur_ns),
-                                      terminal_columns()));
+  print_lines(arguments.json
+                  ? simulate_report_json(plan, step) + "\n"
+                  : fitted(simulate_report_text(plan, step, dur_ns), terminal_columns()));
   return ok_status();
 }
 

@@ -30,6 +30,7 @@
 #include "core/train/divergence.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
+#include "core/train/trainer.h"
 #include "core/tune/like_run.h"
 #include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"

@@ -14,6 +14,7 @@
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
 #include "core/settings/clipping.h"
+#include "core/train/trainer.h"
 #include "profiler/analyze/phase.h"
 #include "storage/rundb/lateness.h"
 

@@ -36,7 +36,7 @@ SCRIPT_LIMIT_S = 1800
 PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machine
 MEMORY_FOLDER_BYTES = 4 << 30
 # They read and write as drives are read and written, past the page cache: memory has other rules.
-ON_DISK = ("hls_sim_device_test", "hls_host_device_test")
+ON_DISK = ("soft_smartssd_test", "hls_host_device_test")
 JOBS = os.cpu_count() or 1
 SCRIPT_JOBS = JOBS + 1  # they wait for drives, clocks and other programs now and then
 SLOWEST_SHOWN = 10

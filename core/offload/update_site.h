@@ -14,6 +14,7 @@
 #include "base/id_vector.h"
 #include "core/csd/drive.h"
 #include "core/csd/update_task.h"
+#include "core/offload/update_sites.h"
 #include "core/runtime/sync.h"
 
 namespace sluice::csd {
@@ -91,7 +92,6 @@ class UpdateSite {
   runtime::Pool reader_;
 };
 
-using UpdateSites = IdVector<DeviceId, std::unique_ptr<UpdateSite>>;
 using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
 
 // What sites use besides their own memory.

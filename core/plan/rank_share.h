@@ -7,8 +7,11 @@
 #include "core/model/model_shape.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
-#include "core/shard/rank_step.h"
 #include "core/shard/share.h"
+
+namespace sluice::shard {
+class Overlaps;
+}
 
 namespace sluice::plan {
 
@@ -24,7 +27,8 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
 // Errors (ErrorCode::config): settings that do not go with what is sharded.
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config);
 
-// What shard_overlap asks for. Errors (ErrorCode::config): a word that is none.
+// What shard_overlap asks for (core/shard/rank_step.h). Errors (ErrorCode::config): a word that is
+// none.
 Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config);
 
 }  // namespace sluice::plan

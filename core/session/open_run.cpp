@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/knob_change.h"
+#include "core/plan/memory_counters.h"
 #include "core/runtime/recording.h"
 
 namespace sluice::session {

@@ -130,17 +130,6 @@ LayerTimes layer_times(const ShardedRun& run) {
   return times;
 }
 
-double model_flop_per_token(const ShardedRun& run) {
-  double flop = 0;
-  const std::int32_t layers = run.shape.flat_layout().layer_count();
-  for (std::int32_t l = 0; l < layers; ++l) {
-    const LayerId layer{l};
-    flop += model::forward_flop(run.shape, layer, 1, run.sequence) +
-            model::backward_flop(run.shape, layer, 1, run.sequence, model::Activations::keep);
-  }
-  return flop / static_cast<double>(run.sequence);
-}
-
 Result<ShardedStep> simulate_sharded(const platform::Platform& platform, const StepShape& step,
                                      const LayerTimes& times, const Triple& triple,
                                      const Overlaps& overlaps, StateTier state_tier) {

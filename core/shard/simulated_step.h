@@ -51,9 +51,6 @@ RankMemory run_memory(const ShardedRun& run);
 // Modules are matrices; vectors go along with the first of their layer.
 StepShape step_shape(const ShardedRun& run);
 LayerTimes layer_times(const ShardedRun& run);
-// What one rank does with each token, forward and backward, without what is computed anew: the
-// matrix products of core/model/flop.h.
-double model_flop_per_token(const ShardedRun& run);
 
 // Whether any layer's activations leave memory, or its input does.
 bool leaves_memory(const model::ModelShape& shape, const model::LayerActivations& activations);

@@ -7,6 +7,7 @@
 #include "core/model/kept_bytes.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
 #include "core/simulate/drive_rank_bound.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/rank_times.h"

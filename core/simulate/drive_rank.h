@@ -6,9 +6,12 @@
 //
 // Thread contract: one call at a time on one thread; deterministic.
 
-#include "core/plan/run_plan.h"
 #include "core/settings/run_config.h"
 #include "core/shard/simulated_plan.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::simulate {
 

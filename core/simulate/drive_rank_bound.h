@@ -5,8 +5,12 @@
 //
 // Thread contract: free function.
 
-#include "core/plan/run_plan.h"
-#include "core/shard/simulated_plan.h"
+namespace sluice::plan {
+struct RunPlan;
+}
+namespace sluice::shard {
+struct DriveChoice;
+}
 
 namespace sluice::simulate {
 

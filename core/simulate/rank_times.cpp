@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/shard/simulated_step.h"
+
 namespace sluice::simulate {
 
 using runtime::Stage;

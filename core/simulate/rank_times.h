@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "core/runtime/operation.h"
-#include "core/shard/simulated_step.h"
 #include "core/simulate/simulated_step.h"
+
+namespace sluice::shard {
+struct ShardedStep;
+}
 
 namespace sluice::simulate {
 

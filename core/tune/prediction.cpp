@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/setting_text.h"
+#include "core/control/knob.h"
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::tune {

@@ -5,8 +5,10 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "core/control/knob.h"
 #include "core/platform/platform_change.h"
 #include "core/tune/plan_knobs.h"
+#include "core/tune/tier_plan.h"
 
 namespace sluice::tune {
 namespace {

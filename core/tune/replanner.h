@@ -15,9 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/run_plan.h"
 #include "core/session/run_observer.h"
 #include "core/tune/drive_watch.h"
-#include "core/tune/tier_plan.h"
+#include "core/tune/tier_memory.h"
 
 namespace sluice::tune {
 

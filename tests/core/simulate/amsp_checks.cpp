@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/settings/run_config.h"
 #include "core/shard/planner.h"
 #include "core/shard/simulated_step.h"
 #include "tests/core/simulate/published_rows.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/plan/run_plan.h"
 #include "core/shard/simulated_plan.h"
 #include "core/simulate/rank_part.h"
 #include "tests/core/shard/drawn_run.h"

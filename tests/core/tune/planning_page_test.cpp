@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/units.h"
+#include "core/simulate/simulation.h"
 #include "core/tune/tier_plan.h"
 #include "tests/core/tune/block_memory.h"
 #include "tests/sanitizer.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "tests/soft_accelerator/soft_accelerator.h"
+#include "soft/accelerator/soft_accelerator.h"
 
 namespace sluice::model {
 
