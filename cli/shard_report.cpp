@@ -50,12 +50,12 @@ Result<shard::Overlaps> parse_overlaps(const std::vector<std::string>& without) 
   const std::vector<std::string> known(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
   shard::Overlaps overlaps = shard::Overlaps::all();
   for (const std::string& name : without) {
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end()) {
+    const std::optional<shard::Overlap> overlap = shard::overlap_named(name);
+    if (!overlap) {
       return make_error(ErrorCode::config, "--without {}: there are {}{}", name,
                         fmt::join(known, ", "), did_you_mean(name, known));
     }
-    overlaps = overlaps.without(static_cast<shard::Overlap>(found - known.begin()));
+    overlaps = overlaps.without(*overlap);
   }
   return overlaps;
 }

@@ -131,24 +131,22 @@ Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config) {
   const std::string& text = config.shards.overlap;
   if (text == "all") return shard::Overlaps::all();
   if (text == "none") return shard::Overlaps::none();
-  // keep_gathered is no choice: a layer is computed anew within its backward.
-  std::vector<std::string> names(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
-  std::erase(names, "keep_gathered");
   shard::Overlaps overlaps = shard::Overlaps::none();
   // An empty text is one empty word; std::views::split would make it none.
   for (std::size_t first = 0; first <= text.size();) {
     const std::size_t comma = std::min(text.find(',', first), text.size());
     const std::string_view word = std::string_view(text).substr(first, comma - first);
     first = comma + 1;
-    const auto found = std::ranges::find(names, word);
-    if (found == names.end()) {
+    const std::optional<shard::Overlap> overlap = shard::overlap_named(word);
+    if (!overlap || overlap == shard::Overlap::keep_gathered) {
+      // keep_gathered is no choice: a layer is computed anew within its backward.
+      std::vector<std::string> names(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
+      std::erase(names, "keep_gathered");
       return make_error(ErrorCode::config,
                         "shard_overlap={}: '{}' is none{}; there are all, none, or some of {}",
                         text, word, did_you_mean(word, names), fmt::join(names, ", "));
     }
-    const auto number =
-        std::ranges::find(shard::kOverlapNames, word) - shard::kOverlapNames.begin();
-    overlaps = overlaps.with(static_cast<shard::Overlap>(number));
+    overlaps = overlaps.with(*overlap);
   }
   return overlaps;
 }

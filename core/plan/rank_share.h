@@ -7,7 +7,7 @@
 #include "core/model/model_shape.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
-#include "core/shard/rank_step.h"
+#include "core/shard/overlaps.h"
 #include "core/shard/share.h"
 
 namespace sluice::plan {

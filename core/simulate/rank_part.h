@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "core/collective/communicator.h"
-#include "core/shard/rank_step.h"
+#include "core/shard/overlaps.h"
 #include "core/simulate/simulation.h"
 #include "core/train/ranks.h"
 

@@ -21,7 +21,7 @@
 #include "core/offload/offload.h"
 #include "core/offload/parameter_pages.h"
 #include "core/runtime/sync.h"
-#include "core/shard/rank_step.h"
+#include "core/shard/overlaps.h"
 #include "core/train/shard_groups.h"
 
 namespace sluice::train {
