@@ -5,6 +5,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "core/simulate/sharding_choice.h"
 
 namespace sluice::cli {
 namespace {
@@ -54,6 +55,7 @@ Status RankRun::take_part(settings::RunConfig& config) const {
       (std::filesystem::path(of_rank(database.parent_path().string(), rank)) / database.filename())
           .string();
   files.output = output;
+  ASSIGN_OR_RETURN(config, simulate::with_sharding(config));
   return ok_status();
 }
 

@@ -187,7 +187,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                      platform::with_accelerators(
                          plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
   }
-  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.shape, plan.layout, plan.platform));
+  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.layout));
   plan.geometry.parameter_count = plan.share.state.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);

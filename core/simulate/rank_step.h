@@ -1,7 +1,6 @@
 #pragma once
-// The step of one rank among many: forward and backward by layer and micro-batch, the collectives
-// between them, the update, and what of all this goes on at the same time. It knows neither how a
-// collective is done nor how time passes: operations come from RankOperations.
+// AMSP's step of one rank among many: forward and backward by layer and micro-batch, the
+// collectives between them, the update, and what of all this goes on at the same time.
 //
 // Thread contract: the owner thread of the runtime.
 
@@ -11,10 +10,10 @@
 
 #include "base/ids.h"
 #include "core/runtime/sync.h"
-#include "core/shard/collectives.h"
 #include "core/shard/overlaps.h"
+#include "core/simulate/rank_machine.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
 
 // What a step does, in which order.
 struct RankPlan {
@@ -34,30 +33,17 @@ struct RankPlan {
   };
   std::vector<Owners> owners;
 };
-RankPlan plan_rank(const StepShape& step, const Triple& triple, const Scope& mesh);
+RankPlan plan_rank(const shard::StepShape& step, const shard::Triple& triple,
+                   const platform::Scope& mesh);
 // StepShape::gathers with these overlaps; `recomputes`: backward computes each layer's forward
 // anew.
-std::int64_t gathers_of(bool recomputes, const Overlaps& overlaps);
-
-// Where operations come from: simulated ones, or those that move bytes between ranks.
-class RankOperations {
- public:
-  virtual ~RankOperations() = default;
-  virtual runtime::Operation forward(LayerId layer, std::int64_t micro_step) = 0;
-  virtual runtime::Operation backward(LayerId layer, std::int64_t micro_step) = 0;
-  virtual runtime::Operation gather(LayerId layer) = 0;
-  virtual runtime::Operation reduce_scatter(LayerId layer) = 0;
-  // Purpose::accumulate or reduce.
-  virtual runtime::Operation all_reduce(std::int32_t bucket, Purpose purpose) = 0;
-  virtual runtime::Operation update() = 0;
-  virtual runtime::Operation broadcast(std::int32_t owner) = 0;
-};
+std::int64_t gathers_of(bool recomputes, const shard::Overlaps& overlaps);
 
 // Takes steps; what a step leaves under way (Overlap::share_forward) the next one waits for.
 class RankStep {
  public:
-  RankStep(runtime::Runtime& runtime, RankOperations& operations, RankPlan plan,
-           const Overlaps& overlaps);
+  RankStep(runtime::Runtime& runtime, SimulatedRank& operations, RankPlan plan,
+           const shard::Overlaps& overlaps);
 
   // Ends with the update, or with the last broadcast where that does not go on beside forward.
   runtime::Task<Status> step();
@@ -68,29 +54,29 @@ class RankStep {
   using Events = std::vector<std::unique_ptr<runtime::Event>>;
 
   runtime::Task<Status> take();
-  runtime::Task<Status> forward_pass(std::int64_t micro_step);
+  runtime::Task<Status> forward_pass();
   runtime::Task<Status> backward_pass(std::int64_t micro_step);
   runtime::Task<Status> finish_gradients();
   runtime::Task<Status> gather(LayerId layer, std::int32_t times);
   runtime::Task<Status> scatter(LayerId layer);
-  runtime::Task<Status> reduce(std::int32_t bucket, Purpose purpose);
+  runtime::Task<Status> reduce(std::int32_t bucket, shard::Purpose purpose);
   runtime::Task<Status> share_all();
   runtime::Task<Status> wait_for_owners(LayerId layer);
   runtime::Task<Status> wait_for_parameters(LayerId layer, std::int32_t gathers);
   void begin_gather(LayerId layer, std::int32_t times);
   // The buckets that this layer's backward fills.
-  void begin_reducing(LayerId layer, Purpose purpose);
+  void begin_reducing(LayerId layer, shard::Purpose purpose);
   bool is_reduced_in(std::int64_t micro_step) const;
-  Purpose purpose_in(std::int64_t micro_step) const;
+  shard::Purpose purpose_in(std::int64_t micro_step) const;
   static runtime::Event& of(Events& events, std::int32_t index) {
     return *events[static_cast<std::size_t>(index)];
   }
   Events make_events(std::int32_t count);
 
   runtime::Runtime& runtime_;
-  RankOperations& operations_;
+  SimulatedRank& operations_;
   RankPlan plan_;
-  Overlaps overlaps_;
+  shard::Overlaps overlaps_;
   // A group of ranks does one collective at a time, on every rank in the same order.
   runtime::Pool parameters_turn_;
   runtime::Pool reduce_turn_;
@@ -103,4 +89,4 @@ class RankStep {
   Events shared_;               // by owner
 };
 
-}  // namespace sluice::shard
+}  // namespace sluice::simulate
