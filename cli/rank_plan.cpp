@@ -35,7 +35,7 @@ Status check_held(const std::vector<std::string>& held) {
 
 // All keep, all recompute, or the first blocks do, up to each eighth of them. With state on drives
 // the first blocks may leave, too, and the others keep or recompute.
-Result<std::vector<model::LayerActivations>> choices_of(const shard::ShardedRun& run,
+Result<std::vector<model::LayerActivations>> choices_of(const simulate::ShardedRun& run,
                                                         const std::vector<std::string>& held,
                                                         bool may_leave) {
   if (!held.empty()) return std::vector{run.activations};
@@ -63,19 +63,20 @@ Result<std::vector<model::LayerActivations>> choices_of(const shard::ShardedRun&
   return choices;
 }
 
-std::vector<shard::StateTier> tiers_of(const shard::ShardedRun& run, const std::string& asked) {
+std::vector<simulate::StateTier> tiers_of(const simulate::ShardedRun& run,
+                                          const std::string& asked) {
   if (!asked.empty()) return {run.state_tier};
-  if (run.platform.devices.empty()) return {shard::StateTier::memory};
-  return {shard::StateTier::memory, shard::StateTier::drives};
+  if (run.platform.devices.empty()) return {simulate::StateTier::memory};
+  return {simulate::StateTier::memory, simulate::StateTier::drives};
 }
 
 // What sluice simulate is told besides what was planned.
-std::string command_of(const RankPlanArguments& arguments, shard::StateTier tier) {
+std::string command_of(const RankPlanArguments& arguments, simulate::StateTier tier) {
   std::string command =
       fmt::format("{} simulate {} --platform {} --ranks {}", program(),
                   shell_quoted(arguments.model), shell_quoted(arguments.platform), arguments.ranks);
   for (const std::string& setting : arguments.overrides) {
-    const bool has_setting = tier == shard::StateTier::drives || is_setting_of_any_step(setting);
+    const bool has_setting = tier == simulate::StateTier::drives || is_setting_of_any_step(setting);
     if (has_setting && !setting.starts_with("activations=")) {
       command += " --set " + shell_quoted(setting);
     }
@@ -94,12 +95,12 @@ Status plan_ranks(const RankPlanArguments& arguments) {
   asked.ranks = arguments.ranks;
   asked.overrides = arguments.overrides;
   asked.state = arguments.state;
-  shard::SimulatedPlanRequest request;
+  simulate::SimulatedPlanRequest request;
   ASSIGN_OR_RETURN(request.run, unsharded_run(config, asked));
   request.state_tiers = tiers_of(request.run, arguments.state);
   const simulate::DriveRank drives = drive_rank(config, asked, request.run);
   request.drives = &drives;
-  const bool may_leave = request.state_tiers.back() == shard::StateTier::drives;
+  const bool may_leave = request.state_tiers.back() == simulate::StateTier::drives;
   ASSIGN_OR_RETURN(request.activations, choices_of(request.run, arguments.held, may_leave));
   request.memory_cap_bytes = rank_memory_cap_bytes(config, *request.run.platform.cluster);
   request.simulations_max = arguments.simulations;
@@ -110,7 +111,7 @@ Status plan_ranks(const RankPlanArguments& arguments) {
   };
   request.stops = is_interrupted;
   install_interrupt_handler();
-  const auto plan = shard::plan_by_simulation(request);
+  const auto plan = simulate::plan_by_simulation(request);
   progress.finish();
   if (!plan.ok()) return plan.error();
   const RankPlanReport report{

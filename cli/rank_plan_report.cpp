@@ -13,25 +13,25 @@
 namespace sluice::cli {
 namespace {
 
-using shard::PlanCandidate;
+using simulate::PlanCandidate;
 
 constexpr int kRankPlanColumns = 80;
 constexpr std::size_t kShownOthers = 5;
 
-const char* tier_name(shard::StateTier tier) {
-  return tier == shard::StateTier::drives ? "drives" : "memory";
+const char* tier_name(simulate::StateTier tier) {
+  return tier == simulate::StateTier::drives ? "drives" : "memory";
 }
 
 const platform::Scope& mesh_of(const RankPlanReport& report) {
   return report.request.run.platform.cluster->mesh;
 }
 
-double distance(const shard::SimulatedPlan& plan) {
+double distance(const simulate::SimulatedPlan& plan) {
   return std::max(0.0, plan.best.step->seconds / plan.bound_seconds - 1);
 }
 
 // One a sharding: the best; that of the planned sharding has other choices than the plan.
-std::vector<const PlanCandidate*> shown_others(const shard::SimulatedPlan& plan) {
+std::vector<const PlanCandidate*> shown_others(const simulate::SimulatedPlan& plan) {
   std::vector<const PlanCandidate*> shown;
   for (const PlanCandidate& other : plan.others) {
     const auto is_alike = [&](const PlanCandidate* one) { return one->triple == other.triple; };
@@ -76,8 +76,8 @@ std::string why_longer(const PlanCandidate& other, const PlanCandidate& best) {
 }
 
 std::string head_lines(const RankPlanReport& report) {
-  const shard::SimulatedPlan& plan = report.plan;
-  const shard::ShardedRun& run = report.request.run;
+  const simulate::SimulatedPlan& plan = report.plan;
+  const simulate::ShardedRun& run = report.request.run;
   std::string text = fmt::format(
       "PLANNED by simulated steps: {} on {}, {} ranks (in a node x nodes)\n"
       "A step: {}, {:.0f} tokens a rank and second.\n"
@@ -99,13 +99,13 @@ std::string head_lines(const RankPlanReport& report) {
   return text;
 }
 
-std::string activation_line(const shard::ShardedStep& step) {
+std::string activation_line(const simulate::ShardedStep& step) {
   if (step.activation_wait_seconds <= 0) return "";
   return fmt::format("  activations      {:>9}  in which computing waits for them, of the update\n",
                      format_seconds(step.activation_wait_seconds));
 }
 
-std::string time_lines(const shard::ShardedStep& step) {
+std::string time_lines(const simulate::ShardedStep& step) {
   return fmt::format(
       "\nOf a step:\n  computing        {:>9}\n  update           {:>9}\n"
       "  waiting          {:>9}  for collectives that nothing hides\n{}"
@@ -133,7 +133,7 @@ std::string memory_lines(const RankPlanReport& report) {
   return text;
 }
 
-std::string other_lines(const shard::SimulatedPlan& plan) {
+std::string other_lines(const simulate::SimulatedPlan& plan) {
   std::string text;
   for (const PlanCandidate* other : shown_others(plan)) {
     text += fmt::format("  {:>9}  {}, {}, state in {}: {}\n", format_seconds(other->step->seconds),
@@ -149,7 +149,7 @@ std::string other_lines(const shard::SimulatedPlan& plan) {
   return text.empty() ? "" : "\nWhy no other:\n" + text;
 }
 
-std::string search_line(const shard::SimulatedPlan& plan) {
+std::string search_line(const simulate::SimulatedPlan& plan) {
   return fmt::format(
       "\n{} of {} choices fit; {} step{} simulated{}.\n", plan.fitting_count, plan.candidate_count,
       plan.simulated_count, plan.simulated_count == 1 ? "" : "s",
@@ -183,9 +183,9 @@ std::string rank_plan_text(const RankPlanReport& report) {
 }
 
 std::string rank_plan_json(const RankPlanReport& report) {
-  const shard::SimulatedPlan& plan = report.plan;
-  const shard::ShardedStep& step = *plan.best.step;
-  const shard::ShardedRun& run = report.request.run;
+  const simulate::SimulatedPlan& plan = report.plan;
+  const simulate::ShardedStep& step = *plan.best.step;
+  const simulate::ShardedRun& run = report.request.run;
   nlohmann::ordered_json json = {{"simulated", true},
                                  {"model", run.shape.name},
                                  {"platform", run.platform.name},

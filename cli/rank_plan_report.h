@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "core/shard/simulated_plan.h"
+#include "core/simulate/simulated_plan.h"
 
 namespace sluice::cli {
 
 struct RankPlanReport {
-  const shard::SimulatedPlanRequest& request;
-  const shard::SimulatedPlan& plan;
+  const simulate::SimulatedPlanRequest& request;
+  const simulate::SimulatedPlan& plan;
   std::string command;  // to which what was planned is added
 };
 

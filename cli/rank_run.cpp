@@ -8,6 +8,7 @@
 #include "core/collective/open_ranks.h"
 #include "core/settings/run_config.h"
 #include "core/train/ranks.h"
+#include "core/simulate/sharding_choice.h"
 
 namespace sluice::cli {
 namespace {
@@ -64,6 +65,7 @@ Status RankRun::take_part(settings::RunConfig& config) const {
       (std::filesystem::path(of_rank(database.parent_path().string(), rank)) / database.filename())
           .string();
   files.output = output;
+  ASSIGN_OR_RETURN(config, simulate::with_sharding(config));
   return ok_status();
 }
 

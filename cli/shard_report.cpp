@@ -9,6 +9,8 @@
 #include "core/plan/run_extent.h"
 #include "core/platform/cluster_mesh.h"
 #include "core/shard/planner.h"
+#include "core/simulate/memory_rank.h"
+#include "core/simulate/simulated_plan.h"
 
 namespace sluice::cli {
 namespace {
@@ -40,9 +42,9 @@ Status check_overrides(const std::vector<std::string>& overrides, bool may_be_on
   return ok_status();
 }
 
-Result<shard::StateTier> parse_state_tier(const std::string& text) {
-  if (text == "memory" || text.empty()) return shard::StateTier::memory;
-  if (text == "drives") return shard::StateTier::drives;
+Result<simulate::StateTier> parse_state_tier(const std::string& text) {
+  if (text == "memory" || text.empty()) return simulate::StateTier::memory;
+  if (text == "drives") return simulate::StateTier::drives;
   return make_error(ErrorCode::config, "--state {}: there are memory and drives", text);
 }
 
@@ -50,12 +52,12 @@ Result<shard::Overlaps> parse_overlaps(const std::vector<std::string>& without) 
   const std::vector<std::string> known(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
   shard::Overlaps overlaps = shard::Overlaps::all();
   for (const std::string& name : without) {
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end()) {
+    const std::optional<shard::Overlap> overlap = shard::overlap_named(name);
+    if (!overlap) {
       return make_error(ErrorCode::config, "--without {}: there are {}{}", name,
                         fmt::join(known, ", "), did_you_mean(name, known));
     }
-    overlaps = overlaps.without(static_cast<shard::Overlap>(found - known.begin()));
+    overlaps = overlaps.without(*overlap);
   }
   return overlaps;
 }
@@ -67,25 +69,24 @@ Result<platform::Cluster> cut_cluster(const platform::Cluster& cluster, const st
 
 Result<shard::Triple> choose_triple(const ShardedRuns& runs, const std::string& sharding,
                                     std::int64_t cap_bytes) {
-  const shard::ShardedRun& run = runs.run;
+  const simulate::ShardedRun& run = runs.run;
   const platform::Cluster& cluster = *run.platform.cluster;
   if (sharding != "auto") return shard::parse_triple(sharding, cluster.mesh);
-  if (run.state_tier == shard::StateTier::drives) {
-    shard::SimulatedPlanRequest request;
+  if (run.state_tier == simulate::StateTier::drives) {
+    simulate::SimulatedPlanRequest request;
     request.run = run;
     request.activations = {run.activations};
     request.state_tiers = {run.state_tier};
     request.drives = &runs.drives;
     request.memory_cap_bytes = cap_bytes;
     request.compared_triples = 0;
-    ASSIGN_OR_RETURN(const shard::SimulatedPlan plan, shard::plan_by_simulation(request));
+    ASSIGN_OR_RETURN(const simulate::SimulatedPlan plan, simulate::plan_by_simulation(request));
     return plan.best.triple;
   }
   shard::PlanProblem problem;
   problem.cluster = &cluster;
-  problem.step = shard::step_shape(run);
-  problem.state_tier = run.state_tier;
-  problem.activation_bytes = shard::run_memory(run).activation_bytes;
+  problem.step = simulate::step_shape(run);
+  problem.activation_bytes = simulate::run_memory(run).activation_bytes;
   problem.memory_cap_bytes = cap_bytes;
   ASSIGN_OR_RETURN(const std::vector<shard::Candidate> candidates, shard::plan_by_formula(problem));
   return candidates.front().triple;
@@ -102,31 +103,31 @@ std::string memory_text(const shard::RankMemory& memory) {
 }
 
 bool is_on_drives(const ShardedRuns& runs) {
-  return runs.run.state_tier == shard::StateTier::drives;
+  return runs.run.state_tier == simulate::StateTier::drives;
 }
 
-Result<shard::ShardedStep> step_of(const ShardedRuns& runs) {
-  return shard::simulate_by(&runs.drives, runs.run);
+Result<simulate::ShardedStep> step_of(const ShardedRuns& runs) {
+  return simulate::step_of(&runs.drives, runs.run);
 }
 
 Result<shard::RankMemory> memory_of(const ShardedRuns& runs) {
-  if (!is_on_drives(runs)) return shard::run_memory(runs.run);
-  ASSIGN_OR_RETURN(const shard::DriveChoice choice, runs.drives.choice(runs.run));
+  if (!is_on_drives(runs)) return simulate::run_memory(runs.run);
+  ASSIGN_OR_RETURN(const simulate::DriveChoice choice, runs.drives.choice(runs.run));
   return choice.memory;
 }
 
 // How much longer a step is without each overlap that is on. A run that trains has not
 // keep_gathered: a layer is computed anew within its backward.
 Result<std::string> worth_text(const ShardedRuns& runs, double seconds) {
-  const shard::ShardedRun& run = runs.run;
+  const simulate::ShardedRun& run = runs.run;
   std::string text;
   for (std::size_t i = 0; i < shard::kOverlapCount; ++i) {
     const auto overlap = static_cast<shard::Overlap>(i);
     if (!run.overlaps.has(overlap)) continue;
     if (is_on_drives(runs) && overlap == shard::Overlap::keep_gathered) continue;
-    shard::ShardedRun without = run;
+    simulate::ShardedRun without = run;
     without.overlaps = run.overlaps.without(overlap);
-    ASSIGN_OR_RETURN(const shard::ShardedStep step, shard::simulate_by(&runs.drives, without));
+    ASSIGN_OR_RETURN(const simulate::ShardedStep step, simulate::step_of(&runs.drives, without));
     text += fmt::format("  {:<15} {:>9.3f} s\n", shard::kOverlapNames[i], step.seconds - seconds);
   }
   return text;
@@ -139,7 +140,7 @@ bool is_setting_of_any_step(std::string_view setting) {
 }
 
 simulate::DriveRank drive_rank(settings::RunConfig config, const ShardArguments& arguments,
-                               const shard::ShardedRun& run) {
+                               const simulate::ShardedRun& run) {
   const auto is_said = [&](std::string_view key) {
     return std::ranges::any_of(arguments.overrides,
                                [&](const std::string& setting) { return key_of(setting) == key; });
@@ -152,9 +153,9 @@ simulate::DriveRank drive_rank(settings::RunConfig config, const ShardArguments&
   return simulate::DriveRank(std::move(config));
 }
 
-Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
-                                        const ShardArguments& arguments) {
-  shard::ShardedRun run;
+Result<simulate::ShardedRun> unsharded_run(const settings::RunConfig& config,
+                                           const ShardArguments& arguments) {
+  simulate::ShardedRun run;
   ASSIGN_OR_RETURN(run.shape, model::load_model_shape(config.files.model));
   ASSIGN_OR_RETURN(run.platform, platform::load_platform(config.files.platform));
   if (!run.platform.cluster) {
@@ -175,9 +176,9 @@ Result<shard::ShardedRun> unsharded_run(const settings::RunConfig& config,
   run.activations = config.arithmetic.activations;
   ASSIGN_OR_RETURN(run.state_tier, parse_state_tier(arguments.state));
   ASSIGN_OR_RETURN(run.overlaps, parse_overlaps(arguments.without));
-  shard::ShardedRun checked = run;
+  simulate::ShardedRun checked = run;
   if (may_be_on_drives) checked.activations = model::Activations::keep;
-  RETURN_IF_ERROR(shard::check_sharded(checked));
+  RETURN_IF_ERROR(simulate::check_sharded(checked));
   return run;
 }
 
@@ -189,7 +190,7 @@ std::int64_t rank_memory_cap_bytes(const settings::RunConfig& config,
 
 Result<ShardedRuns> sharded_run(const settings::RunConfig& config,
                                 const ShardArguments& arguments) {
-  ASSIGN_OR_RETURN(const shard::ShardedRun run, unsharded_run(config, arguments));
+  ASSIGN_OR_RETURN(const simulate::ShardedRun run, unsharded_run(config, arguments));
   ShardedRuns runs{run, drive_rank(config, arguments, run)};
   ASSIGN_OR_RETURN(runs.run.triple,
                    choose_triple(runs, arguments.sharding,
@@ -197,14 +198,14 @@ Result<ShardedRuns> sharded_run(const settings::RunConfig& config,
   return runs;
 }
 
-double tokens_a_second(const shard::ShardedRun& run, const shard::ShardedStep& step) {
+double tokens_a_second(const simulate::ShardedRun& run, const simulate::ShardedStep& step) {
   return static_cast<double>(run.batch * run.sequence * run.micro_batches) / step.seconds;
 }
 
-std::string collectives_text(const shard::ShardedStep& step) {
+std::string collectives_text(const simulate::ShardedStep& step) {
   std::string text;
   for (const Stage stage : kCollectiveStages) {
-    const shard::StageUse& use = step.of(stage);
+    const simulate::StageUse& use = step.of(stage);
     if (use.count == 0) continue;
     text += fmt::format("  {:<15} {:>6} times {:>10} {:>9.3f} s\n", runtime::stage_name(stage),
                         use.count, format_bytes(use.size_bytes), use.seconds);
@@ -212,9 +213,9 @@ std::string collectives_text(const shard::ShardedStep& step) {
   return text.empty() ? "  none\n" : text;
 }
 
-void put_collectives(const shard::ShardedStep& step, nlohmann::ordered_json& report) {
+void put_collectives(const simulate::ShardedStep& step, nlohmann::ordered_json& report) {
   for (const Stage stage : kCollectiveStages) {
-    const shard::StageUse& use = step.of(stage);
+    const simulate::StageUse& use = step.of(stage);
     report["collectives"][std::string(runtime::stage_name(stage))] = {
         {"count", use.count}, {"bytes", use.size_bytes}, {"seconds", use.seconds}};
   }
@@ -227,8 +228,8 @@ nlohmann::ordered_json rank_memory_json(const shard::RankMemory& memory) {
 }
 
 Result<std::string> shard_report_text(const ShardedRuns& runs) {
-  const shard::ShardedRun& run = runs.run;
-  ASSIGN_OR_RETURN(const shard::ShardedStep step, step_of(runs));
+  const simulate::ShardedRun& run = runs.run;
+  ASSIGN_OR_RETURN(const simulate::ShardedStep step, step_of(runs));
   ASSIGN_OR_RETURN(const shard::RankMemory memory, memory_of(runs));
   ASSIGN_OR_RETURN(const std::string worth, worth_text(runs, step.seconds));
   std::string text = fmt::format(
@@ -249,8 +250,8 @@ Result<std::string> shard_report_text(const ShardedRuns& runs) {
 }
 
 Result<std::string> shard_report_json(const ShardedRuns& runs) {
-  const shard::ShardedRun& run = runs.run;
-  ASSIGN_OR_RETURN(const shard::ShardedStep step, step_of(runs));
+  const simulate::ShardedRun& run = runs.run;
+  ASSIGN_OR_RETURN(const simulate::ShardedStep step, step_of(runs));
   ASSIGN_OR_RETURN(const shard::RankMemory memory, memory_of(runs));
   nlohmann::ordered_json report = {{"model", run.shape.name},
                                    {"platform", run.platform.name},

@@ -18,6 +18,7 @@
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
 #include "core/simulate/rank_part.h"
+#include "core/simulate/sharding_choice.h"
 #include "core/tune/like_run.h"
 #include "core/tune/recorded_run.h"
 #include "storage/rundb/reader.h"
@@ -103,17 +104,24 @@ Result<plan::RunPlan> plan_like(const SimulateArguments& arguments,
                                 const settings::RunConfig& config) {
   ASSIGN_OR_RETURN(const tune::RecordedRun run, recorded_run(arguments));
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(run.platform, arguments));
-  return plan::plan_run(config, run.shape, platform);
+  ASSIGN_OR_RETURN(const settings::RunConfig chosen,
+                   simulate::with_sharding(config, run.shape, platform));
+  return plan::plan_run(chosen, run.shape, platform);
 }
 
 Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(arguments));
   if (!arguments.like.empty()) return plan_like(arguments, config);
-  if (arguments.platform_changes.empty()) return plan::plan_run(config);
+  if (arguments.platform_changes.empty()) {
+    ASSIGN_OR_RETURN(const settings::RunConfig chosen, simulate::with_sharding(config));
+    return plan::plan_run(chosen);
+  }
   ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
   ASSIGN_OR_RETURN(const platform::Platform unchanged, platform::load_platform(arguments.platform));
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
-  return plan::plan_run(config, shape, platform);
+  ASSIGN_OR_RETURN(const settings::RunConfig chosen,
+                   simulate::with_sharding(config, shape, platform));
+  return plan::plan_run(chosen, shape, platform);
 }
 
 Result<Simulated> simulated_of(const SimulateArguments& arguments) {

@@ -1,9 +1,20 @@
 #pragma once
-// What one layer's forward and backward cost on the platform's compute engine.
+// How long one layer takes for one micro-batch, on the platform's compute engine.
 //
-// Thread contract: plain data.
+// Thread contract: plain data and free functions.
+
+#include <cstdint>
+#include <vector>
 
 #include "base/units.h"
+
+namespace sluice::platform {
+struct Platform;
+}
+namespace sluice::model {
+struct ModelShape;
+class LayerActivations;
+}  // namespace sluice::model
 
 namespace sluice::plan {
 
@@ -11,5 +22,15 @@ struct LayerCost {
   TimeNs forward_ns = 0;
   TimeNs backward_ns = 0;
 };
+
+// What a micro-batch is, as far as its costs go.
+struct MicroBatch {
+  std::int64_t batch = 1;  // sequences
+  std::int64_t sequence = 0;
+  const model::LayerActivations& activations;
+};
+// By layer.
+std::vector<LayerCost> layer_costs(const platform::Platform& platform,
+                                   const model::ModelShape& shape, const MicroBatch& micro_batch);
 
 }  // namespace sluice::plan

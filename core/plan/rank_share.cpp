@@ -5,9 +5,6 @@
 #include <algorithm>
 
 #include "base/nearest.h"
-#include "base/shell_quoted.h"
-#include "core/platform/cluster_mesh.h"
-#include "core/shard/simulated_plan.h"
 
 namespace sluice::plan {
 namespace {
@@ -18,6 +15,36 @@ Result<Scope> scope_of(const char* key, const std::string& text) {
   const Result<Scope> scope = platform::parse_scope(text);
   if (scope.ok()) return scope;
   return make_error(ErrorCode::config, "{}={}: {}", key, text, scope.error().message());
+}
+
+// One word says all three: auto, or a scheme's name.
+bool is_one_word(const settings::ShardConfig& shards) {
+  return shards.parameters == shards.gradients && shards.gradients == shards.state;
+}
+
+Result<shard::Triple> triple_of(const settings::RunConfig& config, const Scope& mesh) {
+  const settings::ShardConfig& shards = config.shards;
+  if (is_sharding_open(config)) {
+    return make_error(ErrorCode::config,
+                      "shard_state=auto: this command takes scopes; sluice plan --ranks {} finds "
+                      "them",
+                      platform::scope_text(mesh));
+  }
+  if (is_one_word(shards)) {
+    if (shards.state == "auto") return shard::Triple{};
+    if (!platform::parse_scope(shards.state).ok()) return shard::parse_triple(shards.state, mesh);
+  }
+  shard::Triple triple;
+  ASSIGN_OR_RETURN(triple.parameters, scope_of("shard_parameters", shards.parameters));
+  ASSIGN_OR_RETURN(triple.gradients, scope_of("shard_gradients", shards.gradients));
+  ASSIGN_OR_RETURN(triple.state, scope_of("shard_state", shards.state));
+  return triple;
+}
+
+}  // namespace
+
+bool is_sharding_open(const settings::RunConfig& config) {
+  return config.batch.rank_count > 1 && is_one_word(config.shards) && config.shards.state == "auto";
 }
 
 Result<Scope> mesh_of(const settings::RunConfig& config) {
@@ -37,59 +64,11 @@ Result<Scope> mesh_of(const settings::RunConfig& config) {
   return Scope{rank_count, 1};
 }
 
-// The sharding with the shortest simulated step of those that fit under the memory of a rank.
-Result<shard::Triple> choose_triple(const settings::RunConfig& config,
-                                    const model::ModelShape& shape,
-                                    const platform::Platform& platform, const Scope& mesh) {
-  if (!platform.cluster) {
-    return make_error(
-        ErrorCode::config,
-        "shard_state=auto: {} has no [cluster]; mpirun -n {} sluice calibrate --ranks "
-        "-o {} measures it, or name the scopes",
-        platform.source, mesh.size(), shell_quoted(platform.source));
-  }
-  shard::SimulatedPlanRequest request;
-  request.run.shape = shape;
-  request.run.platform = platform;
-  ASSIGN_OR_RETURN(request.run.platform.cluster, platform::with_mesh(*platform.cluster, mesh));
-  request.run.batch = config.batch.batch;
-  request.run.sequence = config.batch.sequence;
-  request.run.micro_batches = config.batch.grad_accum_steps;
-  request.activations = {config.arithmetic.activations};
-  request.state_tiers = {platform.devices.empty() ? shard::StateTier::memory
-                                                  : shard::StateTier::drives};
-  request.memory_cap_bytes = config.resources.host_memory_bytes > 0
-                                 ? config.resources.host_memory_bytes
-                                 : platform.cluster->memory_bytes;
-  const auto plan = shard::plan_by_simulation(request);
-  if (!plan.ok()) return plan.error().with_context("shard_state=auto");
-  return plan->best.triple;
-}
-
-Result<shard::Triple> triple_of(const settings::RunConfig& config, const model::ModelShape& shape,
-                                const platform::Platform& platform, const Scope& mesh) {
-  const settings::ShardConfig& shards = config.shards;
-  // A word for all three: auto, or a scheme's name.
-  if (shards.parameters == shards.gradients && shards.gradients == shards.state) {
-    if (shards.state == "auto") return choose_triple(config, shape, platform, mesh);
-    if (!platform::parse_scope(shards.state).ok()) return shard::parse_triple(shards.state, mesh);
-  }
-  shard::Triple triple;
-  ASSIGN_OR_RETURN(triple.parameters, scope_of("shard_parameters", shards.parameters));
-  ASSIGN_OR_RETURN(triple.gradients, scope_of("shard_gradients", shards.gradients));
-  ASSIGN_OR_RETURN(triple.state, scope_of("shard_state", shards.state));
-  return triple;
-}
-
-}  // namespace
-
 Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
-                                         const model::ModelShape& shape,
-                                         const model::FlatLayout& layout,
-                                         const platform::Platform& platform) {
+                                         const model::FlatLayout& layout) {
   RETURN_IF_ERROR(shard_overlaps(config));
   ASSIGN_OR_RETURN(const Scope mesh, mesh_of(config));
-  ASSIGN_OR_RETURN(const shard::Triple triple, triple_of(config, shape, platform, mesh));
+  ASSIGN_OR_RETURN(const shard::Triple triple, triple_of(config, mesh));
   const bool is_sharded = triple != shard::Triple{};
   if (is_sharded && config.batch.rank_count == 1) {
     return make_error(
@@ -131,24 +110,22 @@ Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config) {
   const std::string& text = config.shards.overlap;
   if (text == "all") return shard::Overlaps::all();
   if (text == "none") return shard::Overlaps::none();
-  // keep_gathered is no choice: a layer is computed anew within its backward.
-  std::vector<std::string> names(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
-  std::erase(names, "keep_gathered");
   shard::Overlaps overlaps = shard::Overlaps::none();
   // An empty text is one empty word; std::views::split would make it none.
   for (std::size_t first = 0; first <= text.size();) {
     const std::size_t comma = std::min(text.find(',', first), text.size());
     const std::string_view word = std::string_view(text).substr(first, comma - first);
     first = comma + 1;
-    const auto found = std::ranges::find(names, word);
-    if (found == names.end()) {
+    const std::optional<shard::Overlap> overlap = shard::overlap_named(word);
+    if (!overlap || overlap == shard::Overlap::keep_gathered) {
+      // keep_gathered is no choice: a layer is computed anew within its backward.
+      std::vector<std::string> names(shard::kOverlapNames.begin(), shard::kOverlapNames.end());
+      std::erase(names, "keep_gathered");
       return make_error(ErrorCode::config,
                         "shard_overlap={}: '{}' is none{}; there are all, none, or some of {}",
                         text, word, did_you_mean(word, names), fmt::join(names, ", "));
     }
-    const auto number =
-        std::ranges::find(shard::kOverlapNames, word) - shard::kOverlapNames.begin();
-    overlaps = overlaps.with(static_cast<shard::Overlap>(number));
+    overlaps = overlaps.with(*overlap);
   }
   return overlaps;
 }

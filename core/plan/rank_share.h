@@ -4,7 +4,7 @@
 //
 // Thread contract: free functions.
 
-#include "core/model/model_shape.h"
+#include "core/model/flat_layout.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
 #include "core/shard/share.h"
@@ -15,14 +15,19 @@ class Overlaps;
 
 namespace sluice::plan {
 
-// The scopes are three, or one word for all: a scheme such as zero1, or auto, the sharding with the
-// shortest simulated step (core/shard/simulated_plan.h) under host_memory, or else the cluster's
-// memory. Errors (ErrorCode::config): scopes that are none or not legal, a mesh that the ranks do
-// not fill, sharding without ranks.
+// Whether several ranks are to choose how they shard: shard_state=auto. Who asks for a plan has
+// chosen before (core/simulate/sharding_choice.h); a run of one rank shares nothing.
+bool is_sharding_open(const settings::RunConfig& config);
+
+// Of all ranks: what the settings say, or as the launcher has placed them. Errors
+// (ErrorCode::config): the ranks do not fill it.
+Result<platform::Scope> mesh_of(const settings::RunConfig& config);
+
+// The scopes are three, or one word for all: a scheme such as zero1. Errors (ErrorCode::config):
+// scopes that are none, not legal or not chosen yet, a mesh that the ranks do not fill, sharding
+// without ranks.
 Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
-                                         const model::ModelShape& shape,
-                                         const model::FlatLayout& layout,
-                                         const platform::Platform& platform);
+                                         const model::FlatLayout& layout);
 
 // Errors (ErrorCode::config): settings that do not go with what is sharded.
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config);

@@ -4,14 +4,12 @@
 
 #include "base/figure_text.h"
 #include "core/model/device_name.h"
-#include "core/model/flop.h"
 #include "core/offload/assembly.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/rank_share.h"
 #include "core/plan/run_extent.h"
-#include "core/runtime/kernel_cost.h"
 
 namespace sluice::plan {
 namespace {
@@ -87,32 +85,6 @@ Status require_engines(const platform::Platform& platform, offload::Method metho
                       device.name, platform.source);
   }
   return ok_status();
-}
-
-std::vector<LayerCost> layer_costs(const RunPlan& plan) {
-  const platform::EngineId id = plan.platform.compute_engine;
-  const platform::Engine& engine = plan.platform.engine(id);
-  // One kernel with two parts; a platform without a rate for the second does not charge it.
-  const auto kernel_ns = [&](double flop, double elements) {
-    return std::min(runtime::kernel_cost(id, engine, "matmul", flop).engine_dur_ns +
-                        runtime::kernel_cost(id, engine, "elementwise", elements).engine_dur_ns -
-                        engine.launch_ns,
-                    runtime::kLongestKernelNs);
-  };
-  const settings::BatchConfig& batch = plan.config.batch;
-  std::vector<LayerCost> costs;
-  for (std::int32_t l = 0; l < plan.layout.layer_count(); ++l) {
-    const LayerId layer{l};
-    const model::Activations activations = plan.config.arithmetic.activations.of(layer);
-    costs.push_back(
-        {kernel_ns(model::forward_flop(plan.shape, layer, batch.batch, batch.sequence),
-                   model::forward_elements(plan.shape, layer, batch.batch, batch.sequence)),
-         kernel_ns(
-             model::backward_flop(plan.shape, layer, batch.batch, batch.sequence, activations),
-             model::backward_elements(plan.shape, layer, batch.batch, batch.sequence,
-                                      activations))});
-  }
-  return costs;
 }
 
 Status check_parameter_buffer(const RunPlan& plan) {
@@ -203,7 +175,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                      platform::with_accelerators(
                          plan.platform, static_cast<std::int32_t>(config.offload.accelerators)));
   }
-  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.shape, plan.layout, plan.platform));
+  ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.layout));
   plan.geometry.parameter_count = plan.share.state.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
@@ -267,7 +239,9 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
     return ok_status();
   }
   RETURN_IF_ERROR(plan_activations(plan));
-  plan.layer_costs = layer_costs(plan);
+  const settings::BatchConfig& batch = config.batch;
+  plan.layer_costs = layer_costs(plan.platform, plan.shape,
+                                 {batch.batch, batch.sequence, config.arithmetic.activations});
   return ok_status();
 }
 

@@ -50,26 +50,6 @@ CollectiveCost measured_cost(const platform::CollectiveCurve& curve, std::int64_
   return cost;
 }
 
-// What `size_bytes` take that are read and written again: by the fullest link.
-double drive_seconds(const platform::Platform& platform, double size_bytes) {
-  std::vector<double> crossing_bytes(platform.links.size());
-  for (const platform::Device& device : platform.devices) {
-    for (const platform::LinkId link : device.host_route) {
-      crossing_bytes[static_cast<std::size_t>(index_of(link))] +=
-          size_bytes / static_cast<double>(platform.devices.size());
-    }
-  }
-  double seconds = 0;
-  for (std::size_t i = 0; i < crossing_bytes.size(); ++i) {
-    const platform::Link& link = platform.links[i];
-    const double read = crossing_bytes[i] / link.read_bytes_per_s;
-    const double write = crossing_bytes[i] / link.write_bytes_per_s;
-    seconds = std::max(
-        seconds, link.duplex == platform::Duplex::full ? std::max(read, write) : read + write);
-  }
-  return seconds;
-}
-
 }  // namespace
 
 double measured_seconds(const platform::CollectiveCurve& curve, std::int64_t size_bytes) {
@@ -131,14 +111,12 @@ CommunicationTime communication_time(const Cluster& cluster, const StepShape& st
   return time;
 }
 
-RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier tier,
-                       std::int64_t activation_bytes) {
+RankMemory rank_memory(const StepShape& step, const Triple& triple, std::int64_t activation_bytes) {
   RankMemory memory;
   const std::int64_t held = held_elements(step, triple);
   memory.parameter_bytes = kParameterBytes * held;
   memory.gradient_bytes = kGradientBytes * divide_up(held, gradient_group(triple).scope.size());
-  const std::int64_t state_bytes = kStateBytes * owned_elements(step, triple);
-  (tier == StateTier::drives ? memory.drive_bytes : memory.state_bytes) = state_bytes;
+  memory.state_bytes = kStateBytes * owned_elements(step, triple);
   memory.activation_bytes = activation_bytes;
   memory.buffer_bytes = std::min(step.bucket_bytes, kGradientBytes * held);
   if (triple.parameters.size() == 1) return memory;
@@ -147,16 +125,11 @@ RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier ti
   return memory;
 }
 
-TimeNs update_ns(const platform::Platform& platform, const StepShape& step, const Triple& triple,
-                 StateTier tier) {
-  const Cluster& cluster = *platform.cluster;
+TimeNs update_ns(const Cluster& cluster, const StepShape& step, const Triple& triple) {
   const std::int64_t owned = owned_elements(step, triple);
   double seconds = 0;
   if (cluster.update_elements_per_s > 0) {
     seconds = static_cast<double>(owned) / cluster.update_elements_per_s;
-  }
-  if (tier == StateTier::drives) {
-    seconds = std::max(seconds, drive_seconds(platform, static_cast<double>(kStateBytes * owned)));
   }
   return saturating_sum(cluster.step_ns, saturating_whole(std::round(seconds * 1e9)));
 }

@@ -42,15 +42,13 @@ struct CommunicationTime {
 CommunicationTime communication_time(const platform::Cluster& cluster, const StepShape& step,
                                      const Triple& triple);
 
-// Where a rank keeps the optimizer state that it owns.
-enum class StateTier : std::uint8_t { memory, drives };
-
-// Bytes of one rank: 2 / s_p + 2 / s_g + 12 / s_os a parameter, what layers keep for backward, and
-// buffers: with s_p above one two gathered modules and one module's gradients, and one bucket.
+// Bytes of one rank that has its state in memory: 2 / s_p + 2 / s_g + 12 / s_os a parameter, what
+// layers keep for backward, and buffers: with s_p above one two gathered modules and one module's
+// gradients, and one bucket.
 struct RankMemory {
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
-  std::int64_t state_bytes = 0;  // 0 with StateTier::drives
+  std::int64_t state_bytes = 0;
   std::int64_t activation_bytes = 0;
   std::int64_t buffer_bytes = 0;
   std::int64_t drive_bytes = 0;  // on the rank's drives instead
@@ -59,14 +57,10 @@ struct RankMemory {
     return parameter_bytes + gradient_bytes + state_bytes + activation_bytes + buffer_bytes;
   }
 };
-RankMemory rank_memory(const StepShape& step, const Triple& triple, StateTier tier,
-                       std::int64_t activation_bytes);
+RankMemory rank_memory(const StepShape& step, const Triple& triple, std::int64_t activation_bytes);
 
 // After the last gradients are there: what a step costs besides, and the update of what a rank
-// owns, in its memory. With the state on drives its 12 bytes an element come from all [[device]]
-// rows of the platform, which are the rank's, evenly, and go back. That goes on beside the update,
-// and the longer of the two counts. The platform has a cluster, and with StateTier::drives devices.
-TimeNs update_ns(const platform::Platform& platform, const StepShape& step, const Triple& triple,
-                 StateTier tier);
+// owns, in its memory.
+TimeNs update_ns(const platform::Cluster& cluster, const StepShape& step, const Triple& triple);
 
 }  // namespace sluice::shard

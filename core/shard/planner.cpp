@@ -12,8 +12,7 @@ Result<std::vector<Candidate>> plan_by_formula(const PlanProblem& problem) {
   std::vector<Candidate> candidates;
   Candidate smallest;
   for (const Triple& triple : all_triples(cluster.mesh)) {
-    const RankMemory memory =
-        rank_memory(problem.step, triple, problem.state_tier, problem.activation_bytes);
+    const RankMemory memory = rank_memory(problem.step, triple, problem.activation_bytes);
     const std::int64_t size_bytes = memory.total_bytes();
     const bool is_first = smallest.memory.total_bytes() == 0;
     if (is_first || size_bytes < smallest.memory.total_bytes()) smallest = {triple, {}, memory};

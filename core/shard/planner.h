@@ -14,7 +14,6 @@ namespace sluice::shard {
 struct PlanProblem {
   const platform::Cluster* cluster = nullptr;
   StepShape step;
-  StateTier state_tier = StateTier::memory;
   std::int64_t activation_bytes = 0;
   std::int64_t memory_cap_bytes = 0;  // of a rank; 0: no cap
 };

@@ -109,7 +109,7 @@ shard::RankMemory memory_of(const plan::RunPlan& plan) {
 
 }  // namespace
 
-Result<plan::RunPlan> DriveRank::plan(const shard::ShardedRun& run) const {
+Result<plan::RunPlan> DriveRank::plan(const ShardedRun& run) const {
   settings::RunConfig config = config_;
   if (config.offload.gradient_work == offload::GradientWork::accelerator) {
     return make_error(ErrorCode::config,
@@ -130,14 +130,14 @@ Result<plan::RunPlan> DriveRank::plan(const shard::ShardedRun& run) const {
   return plan::plan_run(config, run.shape, run.platform);
 }
 
-Result<shard::DriveChoice> DriveRank::choice(const shard::ShardedRun& run) const {
+Result<DriveChoice> DriveRank::choice(const ShardedRun& run) const {
   ASSIGN_OR_RETURN(const plan::RunPlan planned, plan(run));
-  shard::DriveChoice choice = drive_rank_bound(planned);
+  DriveChoice choice = drive_rank_bound(planned);
   choice.memory = memory_of(planned);
   return choice;
 }
 
-Result<shard::ShardedStep> DriveRank::step(const shard::ShardedRun& run) const {
+Result<ShardedStep> DriveRank::step(const ShardedRun& run) const {
   ASSIGN_OR_RETURN(plan::RunPlan planned, plan(run));
   RankTimes times;
   if (planned.config.batch.rank_count == 1) {

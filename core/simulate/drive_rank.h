@@ -1,13 +1,16 @@
 #pragma once
 // Steps over many ranks whose state lies on each rank's drives: the step of a run that trains
 // (train::training_step with train::ShardTraffic, core/offload, core/activation) in simulated time,
-// with this rank's share of the state on its drives. In place of core/shard's step of ranks that
-// have their state in memory.
+// with this rank's share of the state on its drives.
 //
 // Thread contract: one call at a time on one thread; deterministic.
 
 #include "core/settings/run_config.h"
-#include "core/shard/simulated_plan.h"
+#include "core/simulate/sharded_run.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::plan {
 struct RunPlan;
@@ -15,15 +18,16 @@ struct RunPlan;
 
 namespace sluice::simulate {
 
-class DriveRank final : public shard::DriveSteps {
+class DriveRank {
  public:
   // `config`: all that a ShardedRun does not say: method, devices, pipeline, density, ...
   explicit DriveRank(settings::RunConfig config) : config_(std::move(config)) {}
 
   // The run of which the step is one. Errors: those of plan::plan_run().
-  Result<plan::RunPlan> plan(const shard::ShardedRun& run) const;
-  Result<shard::DriveChoice> choice(const shard::ShardedRun& run) const override;
-  Result<shard::ShardedStep> step(const shard::ShardedRun& run) const override;
+  Result<plan::RunPlan> plan(const ShardedRun& run) const;
+  // ErrorCode::memory and config: there can be no such step.
+  Result<DriveChoice> choice(const ShardedRun& run) const;
+  Result<ShardedStep> step(const ShardedRun& run) const;
 
  private:
   settings::RunConfig config_;

@@ -7,7 +7,6 @@
 #include "core/plan/run_plan.h"
 #include "core/shard/collectives.h"
 #include "core/shard/cost.h"
-#include "core/shard/simulated_plan.h"
 
 namespace sluice::simulate {
 namespace {
@@ -172,9 +171,9 @@ double update_chain_seconds(const plan::RunPlan& plan, const ComputeSeconds& com
 
 }  // namespace
 
-shard::DriveChoice drive_rank_bound(const plan::RunPlan& plan) {
+DriveChoice drive_rank_bound(const plan::RunPlan& plan) {
   const ComputeSeconds compute = compute_seconds(plan);
-  shard::DriveChoice choice;
+  DriveChoice choice;
   choice.formula.compute_seconds = compute.forward + compute.backward;
   const double chain = update_chain_seconds(plan, compute);
   choice.formula.update_seconds = std::max(0.0, chain - choice.formula.compute_seconds);

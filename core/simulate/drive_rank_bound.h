@@ -5,16 +5,15 @@
 //
 // Thread contract: free function.
 
+#include "core/simulate/sharded_run.h"
+
 namespace sluice::plan {
 struct RunPlan;
-}
-namespace sluice::shard {
-struct DriveChoice;
 }
 
 namespace sluice::simulate {
 
 // `plan` of several ranks or of one; the memory is left to the caller.
-shard::DriveChoice drive_rank_bound(const plan::RunPlan& plan);
+DriveChoice drive_rank_bound(const plan::RunPlan& plan);
 
 }  // namespace sluice::simulate

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "core/shard/rank_step.h"
+#include "core/shard/overlaps.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::collective {

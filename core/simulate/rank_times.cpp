@@ -52,7 +52,7 @@ RankTimes::Sums RankTimes::sums_within(TimeNs from_ns, TimeNs to_ns) const {
   return sums;
 }
 
-shard::ShardedStep RankTimes::mean_step(const SimulatedStep& shown) const {
+ShardedStep RankTimes::mean_step(const SimulatedStep& shown) const {
   const TimeNs from_ns = shown.steps.front().start_ns;
   const TimeNs to_ns = shown.steps.back().end_ns;
   const std::int64_t count = std::ssize(shown.steps);
@@ -60,7 +60,7 @@ shard::ShardedStep RankTimes::mean_step(const SimulatedStep& shown) const {
     return static_cast<double>(ns) / 1e9 / static_cast<double>(count);
   };
   const Sums sums = sums_within(from_ns, to_ns);
-  shard::ShardedStep step;
+  ShardedStep step;
   step.seconds = shown.total_seconds;
   step.compute_seconds = seconds_of(sums.computing_ns);
   step.update_seconds = step.seconds - step.compute_seconds - seconds_of(sums.exposed_ns);
@@ -69,12 +69,12 @@ shard::ShardedStep RankTimes::mean_step(const SimulatedStep& shown) const {
   }
   for (const Ended& ended : ended_) {
     if (ended.end_ns > to_ns) continue;
-    shard::StageUse& use = step.stages[runtime::index_of(ended.stage)];
+    StageUse& use = step.stages[runtime::index_of(ended.stage)];
     use.count += 1;
     use.size_bytes += ended.size_bytes;
     use.seconds += seconds_of(ended.dur_ns);
   }
-  for (shard::StageUse& use : step.stages) {
+  for (StageUse& use : step.stages) {
     use.count /= count;
     use.size_bytes /= count;
   }

@@ -8,11 +8,8 @@
 #include <vector>
 
 #include "core/runtime/operation.h"
+#include "core/simulate/sharded_run.h"
 #include "core/simulate/simulated_step.h"
-
-namespace sluice::shard {
-struct ShardedStep;
-}
 
 namespace sluice::simulate {
 
@@ -22,7 +19,7 @@ class RankTimes final : public runtime::OperationSink {
   void on_finish(const runtime::OperationState& state) override;
 
   // The mean of the steps that were shown.
-  shard::ShardedStep mean_step(const SimulatedStep& shown) const;
+  ShardedStep mean_step(const SimulatedStep& shown) const;
 
  private:
   enum class What : std::uint8_t { computing, between_ranks, other };

@@ -21,7 +21,7 @@
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
 #include "core/runtime/sync.h"
-#include "core/shard/rank_step.h"
+#include "core/shard/overlaps.h"
 #include "core/train/shard_groups.h"
 
 namespace sluice::offload {

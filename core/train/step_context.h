@@ -15,6 +15,7 @@ class ActivationCarrier;
 }
 namespace sluice::model {
 class ComputeDevice;
+struct FlatLayout;
 class TrainableModel;
 }  // namespace sluice::model
 namespace sluice::offload {

@@ -79,7 +79,7 @@ void look_at(const PlanProblem& problem, const Triple& t, Best& best) {
                   static_cast<double>(problem.activation_bytes) +
                   std::min(bucket, 2 * parameters / p);
   if (p > 1) memory += 6 * widest;
-  if (problem.state_tier == StateTier::memory) memory += 12 * parameters / os;
+  memory += 12 * parameters / os;
   if (best.smallest_bytes < 0 || memory < best.smallest_bytes) best.smallest_bytes = memory;
   const auto cap = static_cast<double>(problem.memory_cap_bytes);
   if (cap > 0 && memory > cap) return;
@@ -130,7 +130,6 @@ PlanProblem random_problem(const Cluster& cluster, std::mt19937_64& random) {
       2 * problem.step.parameter_count() / cluster.mesh.size() / bucket_parts;
   problem.step.micro_batches = between(1, 8);
   problem.activation_bytes = between(0, 1'000'000);
-  problem.state_tier = between(0, 1) == 0 ? StateTier::memory : StateTier::drives;
   const std::int64_t most_bytes = 20 * problem.step.parameter_count() + problem.activation_bytes;
   if (between(0, 4) > 0) problem.memory_cap_bytes = between(most_bytes / 40, most_bytes);
   return problem;
@@ -224,19 +223,16 @@ TEST_CASE("a measured time is exact at its points, rises between them, and goes 
   CHECK(cost.seconds == Approx(3e-6));
 }
 
-TEST_CASE("a rank's memory is 2/s_p + 2/s_g + 12/s_os a parameter, and drives take the state") {
+TEST_CASE("a rank's memory is 2/s_p + 2/s_g + 12/s_os a parameter") {
   StepShape step{.module_elements = {1024 * 12, 2048 * 12}, .bucket_bytes = 1000};
   const double parameters = static_cast<double>(step.parameter_count());
   for (const Scope& mesh : {Scope{2, 4}, Scope{8, 128}}) {
     for (const Triple& t : all_triples(mesh)) {
       INFO(triple_text(t));
-      const RankMemory memory = rank_memory(step, t, StateTier::memory, 77);
+      const RankMemory memory = rank_memory(step, t, 77);
       CHECK(static_cast<double>(memory.parameter_bytes) == 2 * parameters / t.parameters.size());
       CHECK(static_cast<double>(memory.gradient_bytes) == 2 * parameters / t.gradients.size());
       CHECK(static_cast<double>(memory.state_bytes) == 12 * parameters / t.state.size());
-      const RankMemory offloaded = rank_memory(step, t, StateTier::drives, 77);
-      CHECK(offloaded.drive_bytes == memory.state_bytes);
-      CHECK(offloaded.total_bytes() == memory.total_bytes() - memory.state_bytes);
       const std::int64_t held_bytes = 2 * held_elements(step, t);
       const std::int64_t gathered = t.parameters.size() > 1 ? 6 * 2048 * 12 : 0;
       CHECK(memory.buffer_bytes == gathered + std::min<std::int64_t>(1000, held_bytes));

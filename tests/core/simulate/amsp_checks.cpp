@@ -4,7 +4,7 @@
 
 #include "core/settings/run_config.h"
 #include "core/shard/planner.h"
-#include "core/shard/simulated_step.h"
+#include "core/simulate/memory_rank.h"
 #include "tests/core/simulate/published_rows.h"
 #include "tests/core/simulate/sample_plan.h"
 
@@ -73,8 +73,8 @@ T value_of(Result<T> result) {
   return std::move(*result);
 }
 
-shard::ShardedRun run_of(const Row& row) {
-  shard::ShardedRun run;
+ShardedRun run_of(const Row& row) {
+  ShardedRun run;
   run.shape = value_of(model::load_model_shape(sample_model(row.model)));
   run.platform = value_of(platform::load_platform(sample_platform(kCluster)));
   run.triple = value_of(shard::parse_triple(row.triple, run.platform.cluster->mesh));
@@ -83,14 +83,14 @@ shard::ShardedRun run_of(const Row& row) {
   return run;
 }
 
-double tokens_a_second(const shard::ShardedRun& run) {
+double tokens_a_second(const ShardedRun& run) {
   const auto tokens = static_cast<double>(run.batch * run.sequence * run.micro_batches);
-  return tokens / value_of(shard::simulate_sharded(run)).seconds;
+  return tokens / value_of(memory_rank_step(run)).seconds;
 }
 
 Rates simulated_rates(const Row& row) {
   Rates rates{};
-  shard::ShardedRun run = run_of(row);
+  ShardedRun run = run_of(row);
   for (std::size_t s = 0; s < kSettings; ++s) {
     run.overlaps = settings_of_overlap()[s].overlaps;
     for (std::size_t m = 0; m < kAccumulated.size(); ++m) {
@@ -131,7 +131,7 @@ std::vector<PublishedRow> ratio_rows(const Row& row, const Rates& rates) {
 
 // The share of the GPUs' 312 TFLOPS (bf16, dense) in 6 FLOP a parameter and token and 12 a layer,
 // width and token of the sequence: both products of attention over all pairs.
-double mfu(const shard::ShardedRun& run, double tokens_per_s) {
+double mfu(const ShardedRun& run, double tokens_per_s) {
   constexpr double kPeak = 312e12;
   const auto parameters = static_cast<double>(run.shape.flat_layout().parameter_count);
   const double attention =
@@ -140,7 +140,7 @@ double mfu(const shard::ShardedRun& run, double tokens_per_s) {
 }
 
 std::string rates_text(const Row& row, const Rates& rates) {
-  const shard::ShardedRun run = run_of(row);
+  const ShardedRun run = run_of(row);
   std::string text;
   for (std::size_t s = 0; s < kSettings; ++s) {
     text += fmt::format("| {}, {} |", row.model, settings_of_overlap()[s].name);
@@ -178,17 +178,16 @@ std::vector<AtScale> shardings_at_scale(const Row& row) {
 
 // At 1024 GPUs the global batch of 4 M tokens is one sequence each. The paper has the broadcasts
 // before the next forward there.
-shard::ShardedRun run_at_scale(const Row& row, const std::string& triple) {
-  shard::ShardedRun run = run_of(row);
+ShardedRun run_at_scale(const Row& row, const std::string& triple) {
+  ShardedRun run = run_of(row);
   run.platform = with_128_nodes(run.platform);
   run.triple = value_of(shard::parse_triple(triple, run.platform.cluster->mesh));
   run.overlaps = Overlaps::all().without(Overlap::share_forward);
   return run;
 }
 
-double communication_seconds(const shard::ShardedRun& run) {
-  return shard::communication_time(*run.platform.cluster, shard::step_shape(run), run.triple)
-      .total();
+double communication_seconds(const ShardedRun& run) {
+  return shard::communication_time(*run.platform.cluster, step_shape(run), run.triple).total();
 }
 
 std::string scale_text() {
@@ -202,9 +201,9 @@ std::string scale_text() {
   for (const Row& row : kRows) {
     text += fmt::format("| {} |", row.model);
     for (const AtScale& sharding : shardings_at_scale(row)) {
-      const shard::ShardedRun run = run_at_scale(row, sharding.triple);
+      const ShardedRun run = run_at_scale(row, sharding.triple);
       text += fmt::format(" {:.2f} | {:.2f} |", communication_seconds(run),
-                          value_of(shard::simulate_sharded(run)).seconds);
+                          value_of(memory_rank_step(run)).seconds);
     }
     text += "\n";
   }
@@ -270,8 +269,8 @@ TEST_CASE("on 1024 ranks ZeRO-3 takes ten times AMSP's and MiCS's steps for 7B a
     INFO(row.model);
     std::vector<double> seconds;
     for (const AtScale& sharding : shardings_at_scale(row)) {
-      const shard::ShardedRun run = run_at_scale(row, sharding.triple);
-      seconds.push_back(value_of(shard::simulate_sharded(run)).seconds);
+      const ShardedRun run = run_at_scale(row, sharding.triple);
+      seconds.push_back(value_of(memory_rank_step(run)).seconds);
     }
     CHECK(seconds[1] == Approx(seconds[0]).epsilon(0.02));
     CHECK(seconds[2] > 10 * seconds[0]);
@@ -282,9 +281,8 @@ TEST_CASE("AMSP's table IV in bytes: the states that a GPU keeps") {
   constexpr std::array<double, 3> kPublished = {37.1e9, 32.5e9, 28.4e9};
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     INFO(kRows[i].model);
-    const shard::ShardedRun run = run_of(kRows[i]);
-    const shard::RankMemory memory =
-        shard::rank_memory(shard::step_shape(run), run.triple, shard::StateTier::memory, 0);
+    const ShardedRun run = run_of(kRows[i]);
+    const shard::RankMemory memory = shard::rank_memory(step_shape(run), run.triple, 0);
     CHECK(static_cast<double>(memory.total_bytes() - memory.buffer_bytes) ==
           Approx(kPublished[i]).epsilon(0.005));
   }

@@ -7,9 +7,10 @@
 #include <limits>
 
 #include "core/plan/run_plan.h"
-#include "core/shard/simulated_plan.h"
+#include "core/simulate/memory_rank.h"
 #include "core/simulate/rank_part.h"
-#include "tests/core/shard/drawn_run.h"
+#include "core/simulate/simulated_plan.h"
+#include "tests/core/simulate/drawn_run.h"
 #include "tests/core/simulate/sample_plan.h"
 #include "tests/sanitizer.h"
 
@@ -17,9 +18,6 @@ using namespace sluice;
 using namespace sluice::simulate;
 using model::Activations;
 using platform::Scope;
-using shard::Drawn;
-using shard::ShardedRun;
-using shard::StateTier;
 using shard::Triple;
 
 namespace {
@@ -66,7 +64,7 @@ TEST_CASE("a step over one rank is that of one rank, to the nanosecond") {
     const settings::RunConfig config = sample_config("gpt2-0.34b", "smartssd-2x4", settings);
     const SimulatedStep alone = simulated(value_or_fail(plan::plan_run(config)));
     const ShardedRun run = run_of(config, {1, 1});
-    const shard::ShardedStep step = value_or_fail(DriveRank(config).step(run));
+    const ShardedStep step = value_or_fail(DriveRank(config).step(run));
     CHECK(step.seconds == alone.total_seconds);
     CHECK(step.exposed_seconds() == Approx(0).margin(1e-9));
     double waited = 0;
@@ -87,7 +85,7 @@ TEST_CASE("a rank moves its share of the state, and what the table of the shardi
     run.triple = triple;
     const DriveRank drives(config);
     const plan::RunPlan plan = value_or_fail(drives.plan(run));
-    const shard::ShardedStep step = value_or_fail(drives.step(run));
+    const ShardedStep step = value_or_fail(drives.step(run));
     const std::int64_t owned = plan.share.state.parameter_count;
     // Ranks have whole subgroups, and the first has no less than another.
     const std::int64_t even = divide_up(plan.layout.parameter_count, triple.state.size());
@@ -136,7 +134,7 @@ TEST_CASE("activations that leave take memory off a rank, and say what they wait
   CHECK(bytes("offload:1-24,keep") < bytes("keep") / 2);
   CHECK(bytes("offload_inputs:1-24,recompute") < bytes("recompute"));
   run.activations = mix("offload:1-24,keep");
-  const shard::ShardedStep step = value_or_fail(drives.step(run));
+  const ShardedStep step = value_or_fail(drives.step(run));
   CHECK(step.of(runtime::Stage::activation_write).size_bytes > 0);
   CHECK(step.activation_wait_seconds > 0);
   CHECK(step.activation_wait_seconds <= step.update_seconds + step.exposed_seconds() + 1e-9);
@@ -197,9 +195,9 @@ settings::RunConfig drawn_config(Drawn& drawn) {
   return sample_config("tiny", "smartssd-2x4", settings);
 }
 
-shard::SimulatedPlanRequest drawn_request(Drawn& drawn) {
-  shard::SimulatedPlanRequest request;
-  request.run = shard::drawn_run(drawn, [&] { return drawn_platform(drawn); }, 2);
+SimulatedPlanRequest drawn_request(Drawn& drawn) {
+  SimulatedPlanRequest request;
+  request.run = drawn_run(drawn, [&] { return drawn_platform(drawn); }, 2);
   request.activations = {Activations::keep, Activations::recompute, mix("offload:1,keep"),
                          mix("offload_inputs:1,recompute")};
   request.state_tiers = {StateTier::memory, StateTier::drives};
@@ -214,25 +212,24 @@ struct Best {
 };
 
 // All triples, also those that differ in the scope of the gradients alone.
-Best search_all(const shard::SimulatedPlanRequest& request) {
+Best search_all(const SimulatedPlanRequest& request) {
   Best best;
   for (const Triple& triple : shard::all_triples(request.run.platform.cluster->mesh)) {
     for (const auto& activations : request.activations) {
       for (const StateTier tier : request.state_tiers) {
-        if (tier == StateTier::memory && shard::leaves_memory(request.run.shape, activations))
-          continue;
+        if (tier == StateTier::memory && leaves_memory(request.run.shape, activations)) continue;
         ShardedRun run = request.run;
         run.triple = triple;
         run.activations = activations;
         run.state_tier = tier;
-        shard::DriveChoice choice;
+        DriveChoice choice;
         if (tier == StateTier::drives) choice = value_or_fail(request.drives->choice(run));
-        const std::int64_t bytes = tier == StateTier::drives ? choice.memory.total_bytes()
-                                                             : shard::run_memory(run).total_bytes();
+        const std::int64_t bytes =
+            tier == StateTier::drives ? choice.memory.total_bytes() : run_memory(run).total_bytes();
         best.smallest_bytes = std::min(best.smallest_bytes, bytes);
         best.largest_bytes = std::max(best.largest_bytes, bytes);
         if (request.memory_cap_bytes > 0 && bytes > request.memory_cap_bytes) continue;
-        const double seconds = value_or_fail(shard::simulate_by(request.drives, run)).seconds;
+        const double seconds = value_or_fail(step_of(request.drives, run)).seconds;
         if (choice.bound_seconds > seconds) INFO(shard::triple_text(triple));
         CHECK(choice.bound_seconds <= seconds * (1 + 1e-9));
         best.seconds = std::min(best.seconds, seconds);
@@ -253,7 +250,7 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
   int leaving_count = 0;
   for (int i = 0; i < kProblems; ++i) {
     INFO(i);
-    shard::SimulatedPlanRequest request = drawn_request(drawn);
+    SimulatedPlanRequest request = drawn_request(drawn);
     const DriveRank drives(drawn_config(drawn));
     request.drives = &drives;
     const Best uncapped = search_all(request);
@@ -262,7 +259,7 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
           drawn.between(uncapped.smallest_bytes * 9 / 10, uncapped.largest_bytes);
     }
     const Best best = request.memory_cap_bytes > 0 ? search_all(request) : uncapped;
-    const auto plan = shard::plan_by_simulation(request);
+    const auto plan = plan_by_simulation(request);
     REQUIRE(plan.ok() == (best.seconds < std::numeric_limits<double>::infinity()));
     if (!plan.ok()) {
       ++infeasible_count;
@@ -276,7 +273,7 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
     capped_count += plan->fitting_count < plan->candidate_count ? 1 : 0;
     spared_count += plan->simulated_count < plan->fitting_count ? 1 : 0;
     on_drives_count += plan->best.state_tier == StateTier::drives ? 1 : 0;
-    leaving_count += shard::leaves_memory(request.run.shape, plan->best.activations) ? 1 : 0;
+    leaving_count += leaves_memory(request.run.shape, plan->best.activations) ? 1 : 0;
   }
   if (kIsSanitized) return;  // so few need not be of every kind
   CHECK(infeasible_count > 0);
@@ -288,20 +285,20 @@ TEST_CASE("with drives and activations that leave the plan is the best of all, o
 
 TEST_CASE("what cannot be on a rank's drives is refused, or passed over") {
   Drawn drawn(5);
-  shard::SimulatedPlanRequest request = drawn_request(drawn);
+  SimulatedPlanRequest request = drawn_request(drawn);
   request.state_tiers = {StateTier::drives};
   settings::RunConfig config = drawn_config(drawn);
   config.offload.parameters = settings::ParameterTier::storage;
   const DriveRank refusing(config);
   request.drives = &refusing;
   // Ranks that each have the whole model have it there; the others are passed over.
-  const shard::SimulatedPlan plan = value_or_fail(shard::plan_by_simulation(request));
+  const SimulatedPlan plan = value_or_fail(plan_by_simulation(request));
   CHECK(plan.best.triple == Triple{});
   config.offload.parameters = settings::ParameterTier::memory;
   config.offload.gradient_work = offload::GradientWork::accelerator;
   const DriveRank none(config);
   request.drives = &none;
-  const auto refused = shard::plan_by_simulation(request);
+  const auto refused = plan_by_simulation(request);
   REQUIRE_FALSE(refused.ok());
   CHECK_THAT(refused.error().message(), Catch::Contains("gradient_work=accelerator"));
 }

@@ -1,4 +1,4 @@
-#include "core/shard/rank_machine.h"
+#include "core/simulate/rank_machine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,22 +7,29 @@
 #include "base/check.h"
 #include "base/units.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
+
+using shard::Collective;
+using shard::CollectiveCost;
+using shard::CollectiveUse;
+using shard::Purpose;
+using shard::StepShape;
 
 RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepShape& step,
-                         const Triple& triple, StateTier state_tier)
+                         const shard::Triple& triple)
     : platform_(cluster_platform),
       step_(step),
       triple_(triple),
-      update_ns_(shard::update_ns(cluster_platform, step, triple, state_tier)) {
+      update_ns_(shard::update_ns(*cluster_platform.cluster, step, triple)) {
   CHECK(platform_.cluster.has_value());
   const platform::Cluster& cluster = *platform_.cluster;
-  links_ = add_cluster_links(platform_);
-  for (const CollectiveUse& use : step_collectives(step_, triple_, cluster.mesh)) {
+  links_ = shard::add_cluster_links(platform_);
+  for (const CollectiveUse& use : shard::step_collectives(step_, triple_, cluster.mesh)) {
     if (use.collective == Collective::all_gather || use.collective == Collective::reduce_scatter) {
       continue;  // by layer
     }
-    const CollectiveCost cost = collective_cost(cluster, use.collective, use.size_bytes, use.group);
+    const CollectiveCost cost =
+        shard::collective_cost(cluster, use.collective, use.size_bytes, use.group);
     ways_.emplace(std::pair(use.purpose, use.size_bytes),
                   make_way(platform::collective_name(use.collective), cost));
   }
@@ -34,10 +41,11 @@ RankMachine::RankMachine(const platform::Platform& cluster_platform, const StepS
 }
 
 RankMachine::Way RankMachine::make_way(std::string name, const CollectiveCost& cost) {
-  const double bytes_per_s =
-      cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds : kUnboundedBandwidth;
-  const platform::LinkId own = add_link(platform_, std::move(name), bytes_per_s, cost.latency_ns);
-  return {route_over(links_, own, cost), cost.edge_bytes};
+  const double bytes_per_s = cost.is_measured ? static_cast<double>(cost.edge_bytes) / cost.seconds
+                                              : shard::kUnboundedBandwidth;
+  const platform::LinkId own =
+      shard::add_link(platform_, std::move(name), bytes_per_s, cost.latency_ns);
+  return {shard::route_over(links_, own, cost), cost.edge_bytes};
 }
 
 RankMachine::Way RankMachine::layer_way(Collective collective,
@@ -45,8 +53,8 @@ RankMachine::Way RankMachine::layer_way(Collective collective,
   CollectiveCost sum;
   for (const std::int64_t elements : modules) {
     const std::int64_t size_bytes = 2 * round_up(elements, triple_.parameters.size());
-    const CollectiveCost cost =
-        collective_cost(*platform_.cluster, collective, size_bytes, parameter_group(triple_));
+    const CollectiveCost cost = shard::collective_cost(*platform_.cluster, collective, size_bytes,
+                                                       shard::parameter_group(triple_));
     const CollectiveCost before = std::exchange(sum, cost);
     sum.edge_bytes += before.edge_bytes;
     sum.latency_ns += before.latency_ns;
@@ -61,14 +69,14 @@ const RankMachine::Way& RankMachine::way(Purpose purpose, std::int64_t size_byte
   return found->second;
 }
 
-runtime::Operation SimulatedRank::forward(LayerId layer, std::int64_t /*micro_step*/) {
+runtime::Operation SimulatedRank::forward(LayerId layer) {
   return computing(runtime::Stage::forward, layer,
-                   times_.forward_ns[static_cast<std::size_t>(index_of(layer))]);
+                   costs_[static_cast<std::size_t>(index_of(layer))].forward_ns);
 }
 
-runtime::Operation SimulatedRank::backward(LayerId layer, std::int64_t /*micro_step*/) {
+runtime::Operation SimulatedRank::backward(LayerId layer) {
   return computing(runtime::Stage::backward, layer,
-                   times_.backward_ns[static_cast<std::size_t>(index_of(layer))]);
+                   costs_[static_cast<std::size_t>(index_of(layer))].backward_ns);
 }
 
 runtime::Operation SimulatedRank::gather(LayerId layer) {
@@ -81,7 +89,7 @@ runtime::Operation SimulatedRank::reduce_scatter(LayerId layer) {
 
 runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpose) {
   const StepShape& step = machine_.step();
-  const std::int64_t held_bytes = 2 * held_elements(step, machine_.triple());
+  const std::int64_t held_bytes = 2 * shard::held_elements(step, machine_.triple());
   const std::int64_t size_bytes =
       std::min(step.bucket_bytes, held_bytes - bucket * step.bucket_bytes);
   return sending(runtime::Stage::all_reduce, kNoLayer, machine_.way(purpose, size_bytes));
@@ -91,8 +99,8 @@ runtime::Operation SimulatedRank::update() {
   return computing(runtime::Stage::update, kNoLayer, machine_.update_ns());
 }
 
-runtime::Operation SimulatedRank::broadcast(std::int32_t /*owner*/) {
-  const std::int64_t size_bytes = 2 * owned_elements(machine_.step(), machine_.triple());
+runtime::Operation SimulatedRank::broadcast() {
+  const std::int64_t size_bytes = 2 * shard::owned_elements(machine_.step(), machine_.triple());
   return sending(runtime::Stage::broadcast, kNoLayer, machine_.way(Purpose::share, size_bytes));
 }
 
@@ -118,4 +126,4 @@ runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer,
   return operation;
 }
 
-}  // namespace sluice::shard
+}  // namespace sluice::simulate

@@ -1,4 +1,4 @@
-#include "core/shard/rank_step.h"
+#include "core/simulate/rank_step.h"
 
 #include <utility>
 
@@ -6,7 +6,14 @@
 #include "base/id_vector.h"
 #include "base/units.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
+
+using shard::Overlap;
+using shard::Overlaps;
+using shard::Purpose;
+using shard::StepShape;
+using shard::Triple;
+
 namespace {
 
 constexpr LayerId layer_at(std::int64_t index) { return LayerId{static_cast<std::int32_t>(index)}; }
@@ -61,24 +68,24 @@ std::int64_t gathers_of(bool recomputes, const Overlaps& overlaps) {
   return recomputes && !overlaps.has(Overlap::keep_gathered) ? 3 : 2;
 }
 
-RankPlan plan_rank(const StepShape& step, const Triple& triple, const Scope& mesh) {
+RankPlan plan_rank(const StepShape& step, const Triple& triple, const platform::Scope& mesh) {
   RankPlan plan;
   plan.layer_count = static_cast<std::int32_t>(step.layers().size());
   plan.micro_step_count = step.micro_batches;
   plan.is_gathered = triple.parameters.size() > 1;
-  plan.is_accumulated = gradient_group(triple).scope.size() > 1;
-  plan.is_reduced = data_group(triple, mesh).scope.size() > 1;
+  plan.is_accumulated = shard::gradient_group(triple).scope.size() > 1;
+  plan.is_reduced = shard::data_group(triple, mesh).scope.size() > 1;
   plan.backward_gathers = static_cast<std::int32_t>(step.gathers) - 1;
   const std::vector<std::int64_t> ends = held_ends(step, triple);
   if (plan.is_reduced) plan.filled_by = plan_buckets(step, ends);
-  const std::int32_t owners = state_group(triple).scope.size();
+  const std::int32_t owners = shard::state_group(triple).scope.size();
   if (owners == 1) return plan;
   plan.owner_count = owners;
-  plan.owners = plan_owners(ends, owned_elements(step, triple));
+  plan.owners = plan_owners(ends, shard::owned_elements(step, triple));
   return plan;
 }
 
-RankStep::RankStep(runtime::Runtime& runtime, RankOperations& operations, RankPlan plan,
+RankStep::RankStep(runtime::Runtime& runtime, SimulatedRank& operations, RankPlan plan,
                    const Overlaps& overlaps)
     : runtime_(runtime),
       operations_(operations),
@@ -122,7 +129,7 @@ runtime::Task<Status> RankStep::step() {
 
 runtime::Task<Status> RankStep::take() {
   for (std::int64_t m = 0; m < plan_.micro_step_count; ++m) {
-    Status forward = co_await forward_pass(m);
+    Status forward = co_await forward_pass();
     CO_RETURN_IF_ERROR(forward);
     Status backward = co_await backward_pass(m);
     CO_RETURN_IF_ERROR(backward);
@@ -149,12 +156,12 @@ runtime::Task<Status> RankStep::settle() {
   co_return shared;
 }
 
-runtime::Task<Status> RankStep::forward_pass(std::int64_t micro_step) {
+runtime::Task<Status> RankStep::forward_pass() {
   for (std::int32_t l = 0; l < plan_.layer_count; ++l) {
     Status there = co_await wait_for_parameters(layer_at(l), 1);
     CO_RETURN_IF_ERROR(there);
     if (overlaps_.has(Overlap::gather_forward)) begin_gather(layer_at(l + 1), 1);
-    Status computed = co_await operations_.forward(layer_at(l), micro_step);
+    Status computed = co_await operations_.forward(layer_at(l));
     CO_RETURN_IF_ERROR(computed);
   }
   co_return ok_status();
@@ -172,7 +179,7 @@ runtime::Task<Status> RankStep::backward_pass(std::int64_t micro_step) {
     CO_RETURN_IF_ERROR(there);
     const bool is_overlapped = overlaps_.has(Overlap::gather_backward);
     if (is_overlapped) begin_gather(layer_at(l - 1), plan_.backward_gathers);
-    Status computed = co_await operations_.backward(layer_at(l), micro_step);
+    Status computed = co_await operations_.backward(layer_at(l));
     CO_RETURN_IF_ERROR(computed);
     gradients_.spawn(scatter(layer_at(l)));
     if (!is_overlapped) {
@@ -273,11 +280,11 @@ runtime::Task<Status> RankStep::reduce(std::int32_t bucket, Purpose purpose) {
 
 runtime::Task<Status> RankStep::share_all() {
   for (std::int32_t owner = 0; owner < plan_.owner_count; ++owner) {
-    Status shared = co_await operations_.broadcast(owner);
+    Status shared = co_await operations_.broadcast();
     CO_RETURN_IF_ERROR(shared);
     of(shared_, owner).set();
   }
   co_return ok_status();
 }
 
-}  // namespace sluice::shard
+}  // namespace sluice::simulate

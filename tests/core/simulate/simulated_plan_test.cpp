@@ -1,7 +1,7 @@
-// The planner against a search that simulates every sharding with every keeping of activations and
-// every place of the state, and counts memory from the tables alone.
+// The planner of ranks with their state in memory against a search that simulates every sharding
+// with every keeping of activations, and counts memory from the tables alone.
 
-#include "core/shard/simulated_plan.h"
+#include "core/simulate/simulated_plan.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,13 +9,17 @@
 #include <random>
 
 #include "core/shard/activation_memory.h"
-#include "tests/core/shard/drawn_run.h"
+#include "core/simulate/memory_rank.h"
 #include "tests/core/shard/test_cluster.h"
+#include "tests/core/simulate/drawn_run.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
 namespace {
 
 using model::Activations;
+using platform::Scope;
+using shard::StepShape;
+using shard::Triple;
 
 platform::Platform drawn_platform(const Scope& mesh, Drawn& drawn) {
   // One after the other: in what order a call takes its arguments differs between compilers.
@@ -31,7 +35,7 @@ platform::Platform drawn_platform(const Scope& mesh, Drawn& drawn) {
                   matmul, rank_adamw, step_us, drive_read),
       "test.toml");
   REQUIRE(platform.ok());
-  platform::Cluster cluster = measured_cluster(mesh, drawn.random);
+  platform::Cluster cluster = shard::measured_cluster(mesh, drawn.random);
   cluster.update_elements_per_s = platform->cluster->update_elements_per_s;
   cluster.step_ns = platform->cluster->step_ns;
   platform->cluster = cluster;
@@ -47,7 +51,7 @@ SimulatedPlanRequest drawn_request(Drawn& drawn) {
   const auto part = model::LayerActivations::parse("recompute:1,keep");
   REQUIRE(part.ok());
   request.activations.push_back(*part);
-  request.state_tiers = {StateTier::memory, StateTier::drives};
+  request.state_tiers = {StateTier::memory};
   return request;
 }
 
@@ -78,12 +82,12 @@ double activation_bytes(const ShardedRun& run, const model::LayerActivations& ac
 
 std::int64_t memory_bytes(const ShardedRun& run) {
   const StepShape step = step_shape(run);
-  const std::int64_t held = held_elements(step, run.triple);
+  const std::int64_t held = shard::held_elements(step, run.triple);
   const std::int64_t of_gradients = run.triple.gradients.size() / run.triple.parameters.size();
   const std::int64_t of_state = run.triple.state.size() / run.triple.parameters.size();
   std::int64_t bytes = 2 * held + 2 * ((held + of_gradients - 1) / of_gradients);
   bytes += std::min(run.bucket_bytes, 2 * held);
-  if (run.state_tier == StateTier::memory) bytes += 12 * ((held + of_state - 1) / of_state);
+  bytes += 12 * ((held + of_state - 1) / of_state);
   if (run.triple.parameters.size() > 1) bytes += 6 * std::ranges::max(step.module_elements);
   return bytes + static_cast<std::int64_t>(activation_bytes(run, run.activations));
 }
@@ -95,20 +99,17 @@ struct BestSimulated {
 
 BestSimulated search_all(const SimulatedPlanRequest& request) {
   BestSimulated best;
-  for (const Triple& triple : all_triples(request.run.platform.cluster->mesh)) {
+  for (const Triple& triple : shard::all_triples(request.run.platform.cluster->mesh)) {
     for (const auto& activations : request.activations) {
-      for (const StateTier tier : request.state_tiers) {
-        ShardedRun run = request.run;
-        run.triple = triple;
-        run.activations = activations;
-        run.state_tier = tier;
-        const std::int64_t bytes = memory_bytes(run);
-        best.smallest_bytes = std::min(best.smallest_bytes, bytes);
-        if (request.memory_cap_bytes > 0 && bytes > request.memory_cap_bytes) continue;
-        const auto step = simulate_sharded(run);
-        REQUIRE(step.ok());
-        best.seconds = std::min(best.seconds, step->seconds);
-      }
+      ShardedRun run = request.run;
+      run.triple = triple;
+      run.activations = activations;
+      const std::int64_t bytes = memory_bytes(run);
+      best.smallest_bytes = std::min(best.smallest_bytes, bytes);
+      if (request.memory_cap_bytes > 0 && bytes > request.memory_cap_bytes) continue;
+      const auto step = memory_rank_step(run);
+      REQUIRE(step.ok());
+      best.seconds = std::min(best.seconds, step->seconds);
     }
   }
   return best;
@@ -175,25 +176,25 @@ TEST_CASE("a search that is ended says so, and has the best so far") {
   CHECK(plan->best.step->seconds <= plan->others[0].step->seconds);
 }
 
-TEST_CASE("state on drives takes the longer of the update and 24 bytes an owned element") {
+TEST_CASE("an update takes its elements at the cluster's rate, and what a step costs besides") {
   Drawn drawn(117);
-  SimulatedPlanRequest request = drawn_request(drawn);
-  ShardedRun& run = request.run;
-  platform::Platform& platform = run.platform;
-  const std::int64_t owned = owned_elements(step_shape(run), run.triple);
-  const auto seconds_of = [&](StateTier tier) {
-    return static_cast<double>(update_ns(platform, step_shape(run), run.triple, tier) -
-                               platform.cluster->step_ns) /
-           1e9;
-  };
-  const double update = static_cast<double>(owned) / platform.cluster->update_elements_per_s;
-  CHECK(seconds_of(StateTier::memory) == Approx(update).margin(1e-9));
-  for (platform::Link& link : platform.links) link.read_bytes_per_s = link.write_bytes_per_s = 1e8;
-  // Two drives have half of it each, and read and write in turns.
-  CHECK(seconds_of(StateTier::drives) == Approx(24.0 * static_cast<double>(owned) / 2 / 1e8));
-  platform.devices.clear();
+  const ShardedRun run = drawn_request(drawn).run;
+  const platform::Cluster& cluster = *run.platform.cluster;
+  const std::int64_t owned = shard::owned_elements(step_shape(run), run.triple);
+  const double seconds =
+      static_cast<double>(shard::update_ns(cluster, step_shape(run), run.triple) -
+                          cluster.step_ns) /
+      1e9;
+  CHECK(seconds == Approx(static_cast<double>(owned) / cluster.update_elements_per_s).margin(1e-9));
+}
+
+TEST_CASE("state on drives needs drives") {
+  Drawn drawn(117);
+  ShardedRun run = drawn_request(drawn).run;
   run.state_tier = StateTier::drives;
-  const auto refused = simulate_sharded(run);
+  CHECK(check_sharded(run).ok());
+  run.platform.devices.clear();
+  const Status refused = check_sharded(run);
   REQUIRE(!refused.ok());
   CHECK(refused.error().message().find("no [[device]]") != std::string::npos);
 }
@@ -202,7 +203,7 @@ TEST_CASE("activations are all of a layer, its input, or nothing") {
   Drawn drawn(118);
   const ShardedRun run = drawn_request(drawn).run;
   const auto bytes = [&](const model::LayerActivations& activations) {
-    return kept_activation_bytes(run.shape, run.batch, run.sequence, activations);
+    return shard::kept_activation_bytes(run.shape, run.batch, run.sequence, activations);
   };
   for (const char* text : {"keep", "recompute", "recompute:1,keep", "keep:1,recompute"}) {
     const auto activations = model::LayerActivations::parse(text);
@@ -223,4 +224,4 @@ TEST_CASE("what is asked of a platform without ranks is refused") {
 }
 
 }  // namespace
-}  // namespace sluice::shard
+}  // namespace sluice::simulate

@@ -1,16 +1,21 @@
-#include "core/shard/simulated_plan.h"
+#include "core/simulate/simulated_plan.h"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "base/check.h"
 #include "base/units.h"
 #include "core/shard/activation_memory.h"
+#include "core/simulate/drive_rank.h"
+#include "core/simulate/memory_rank.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
+
+using shard::Purpose;
+using shard::Triple;
+
 namespace {
 
 const char* tier_words(StateTier tier) {
@@ -23,35 +28,44 @@ struct KeptRun {
     ShardedRun with = run;
     with.activations = kept;
     step = step_shape(with);
-    times = layer_times(with);
-    activation_bytes = kept_activation_bytes(run.shape, run.batch, run.sequence, kept);
+    for (const plan::LayerCost& layer : layer_costs(with)) {
+      micro_batch_ns += layer.forward_ns + layer.backward_ns;
+    }
+    activation_bytes = shard::kept_activation_bytes(run.shape, run.batch, run.sequence, kept);
   }
   double compute_seconds() const {
-    const auto sum = [](const std::vector<TimeNs>& of) {
-      return std::accumulate(of.begin(), of.end(), TimeNs{0});
-    };
-    const TimeNs micro_batch_ns = sum(times.forward_ns) + sum(times.backward_ns);
     return static_cast<double>(step.micro_batches * micro_batch_ns) / 1e9;
   }
 
   model::LayerActivations activations;
-  StepShape step;
-  LayerTimes times;
+  shard::StepShape step;
+  TimeNs micro_batch_ns = 0;  // forward and backward
   std::int64_t activation_bytes = 0;
 };
 
-PlanCandidate make_candidate(const platform::Platform& platform, const KeptRun& kept,
-                             const Triple& triple, StateTier tier) {
+// A step has at least: its computing and update; and the collectives of each kind of group, which
+// are done one after the other: gathers and scatters take turns, and so do both kinds of buckets
+// (rank_step.h).
+double memory_rank_bound(const FormulaTime& formula) {
+  const auto sum = [&formula](Purpose a, Purpose b) {
+    return formula.communication.of(a) + formula.communication.of(b);
+  };
+  return std::max(
+      {formula.compute_seconds + formula.update_seconds, sum(Purpose::gather, Purpose::scatter),
+       sum(Purpose::accumulate, Purpose::reduce), formula.communication.of(Purpose::share)});
+}
+
+PlanCandidate in_memory(const platform::Cluster& cluster, const KeptRun& kept,
+                        const Triple& triple) {
   PlanCandidate candidate;
   candidate.triple = triple;
   candidate.activations = kept.activations;
-  candidate.state_tier = tier;
-  candidate.memory = rank_memory(kept.step, triple, tier, kept.activation_bytes);
+  candidate.memory = shard::rank_memory(kept.step, triple, kept.activation_bytes);
   candidate.formula.compute_seconds = kept.compute_seconds();
   candidate.formula.update_seconds =
-      static_cast<double>(update_ns(platform, kept.step, triple, tier)) / 1e9;
-  candidate.formula.communication = communication_time(*platform.cluster, kept.step, triple);
-  candidate.bound_seconds = candidate.formula.bound();
+      static_cast<double>(shard::update_ns(cluster, kept.step, triple)) / 1e9;
+  candidate.formula.communication = shard::communication_time(cluster, kept.step, triple);
+  candidate.bound_seconds = memory_rank_bound(candidate.formula);
   return candidate;
 }
 
@@ -59,23 +73,23 @@ PlanCandidate make_candidate(const platform::Platform& platform, const KeptRun& 
 class Candidates {
  public:
   explicit Candidates(const SimulatedPlanRequest& request)
-      : request_(request), triples_(all_triples(request.run.platform.cluster->mesh)) {}
+      : request_(request), triples_(shard::all_triples(request.run.platform.cluster->mesh)) {}
 
   Result<std::vector<PlanCandidate>> all() {
     for (const model::LayerActivations& activations : request_.activations) {
       for (const StateTier tier : request_.state_tiers) {
-        if (tier == StateTier::drives && request_.drives != nullptr) {
+        if (tier == StateTier::drives) {
           RETURN_IF_ERROR(add_on_drives(activations));
         } else if (!leaves_memory(request_.run.shape, activations)) {
-          add(activations, tier);
+          add_in_memory(activations);
         }
       }
     }
     if (!candidates_.empty()) return candidates_;
     if (refused_) return *refused_;
     return make_error(ErrorCode::config,
-                      "activations={}: nothing leaves memory in these steps; plan and simulate "
-                      "have --state drives for it, and with shard_state=auto name the scopes",
+                      "activations={}: nothing leaves memory in these steps; --state drives has "
+                      "steps in which it does",
                       request_.activations.front().text());
   }
 
@@ -87,10 +101,10 @@ class Candidates {
   }
 
  private:
-  void add(const model::LayerActivations& activations, StateTier tier) {
+  void add_in_memory(const model::LayerActivations& activations) {
     const KeptRun kept(request_.run, activations);
     for (const Triple& triple : triples_) {
-      candidates_.push_back(make_candidate(request_.run.platform, kept, triple, tier));
+      candidates_.push_back(in_memory(*request_.run.platform.cluster, kept, triple));
     }
   }
 
@@ -132,8 +146,9 @@ Error nothing_fits(const SimulatedPlanRequest& request,
                     "that works is {} bytes ({}), with {}, activations={}{}",
                     platform::scope_text(request.run.platform.cluster->mesh),
                     format_bytes(request.memory_cap_bytes), smallest->memory.total_bytes(),
-                    format_bytes(smallest->memory.total_bytes()), triple_text(smallest->triple),
-                    smallest->activations.text(), tier_words(smallest->state_tier));
+                    format_bytes(smallest->memory.total_bytes()),
+                    shard::triple_text(smallest->triple), smallest->activations.text(),
+                    tier_words(smallest->state_tier));
 }
 
 bool by_formula(const PlanCandidate& a, const PlanCandidate& b) {
@@ -165,8 +180,7 @@ class Search {
         is_exhaustive_ &= candidate.bound_seconds >= best_seconds;
         continue;
       }
-      Result<ShardedStep> step =
-          simulate_by(request_.drives, with_choices(request_.run, candidate));
+      Result<ShardedStep> step = step_of(request_.drives, with_choices(request_.run, candidate));
       if (!step.ok()) {
         if (!can_be_passed_over(candidate, step.error())) return step.error();
         continue;
@@ -208,15 +222,6 @@ class Search {
 
 }  // namespace
 
-double FormulaTime::bound() const {
-  // Gathers and scatters take turns, and so do both kinds of buckets (rank_step.h).
-  const auto sum = [this](Purpose a, Purpose b) {
-    return communication.of(a) + communication.of(b);
-  };
-  return std::max({compute_seconds + update_seconds, sum(Purpose::gather, Purpose::scatter),
-                   sum(Purpose::accumulate, Purpose::reduce), communication.of(Purpose::share)});
-}
-
 ShardedRun with_choices(const ShardedRun& run, const PlanCandidate& candidate) {
   ShardedRun with = run;
   with.triple = candidate.triple;
@@ -225,9 +230,10 @@ ShardedRun with_choices(const ShardedRun& run, const PlanCandidate& candidate) {
   return with;
 }
 
-Result<ShardedStep> simulate_by(const DriveSteps* drives, const ShardedRun& run) {
-  const bool is_on_drives = run.state_tier == StateTier::drives && drives != nullptr;
-  return is_on_drives ? drives->step(run) : simulate_sharded(run);
+Result<ShardedStep> step_of(const DriveRank* drives, const ShardedRun& run) {
+  if (run.state_tier == StateTier::memory) return memory_rank_step(run);
+  CHECK(drives != nullptr);
+  return drives->step(run);
 }
 
 Result<SimulatedPlan> plan_by_simulation(const SimulatedPlanRequest& request) {
@@ -268,4 +274,4 @@ Result<SimulatedPlan> plan_by_simulation(const SimulatedPlanRequest& request) {
   return plan;
 }
 
-}  // namespace sluice::shard
+}  // namespace sluice::simulate

@@ -4,9 +4,9 @@
 #include <functional>
 #include <random>
 
-#include "core/shard/simulated_step.h"
+#include "core/simulate/sharded_run.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
 
 struct Drawn {
   explicit Drawn(std::uint64_t seed) : random(seed) {}
@@ -33,4 +33,4 @@ inline ShardedRun drawn_run(Drawn& drawn, const std::function<platform::Platform
   return run;
 }
 
-}  // namespace sluice::shard
+}  // namespace sluice::simulate

@@ -1,20 +1,28 @@
-// The schedule of a sharded step in simulated time: what it does is AMSP's table whatever overlaps,
-// and what each overlap is worth.
+// The schedule of ranks with their state in memory, in simulated time: what it does is AMSP's table
+// whatever overlaps, and what each overlap is worth.
 
-#include "core/shard/rank_step.h"
+#include "core/simulate/rank_step.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <numeric>
 
 #include "core/runtime/clocks.h"
-#include "core/shard/simulated_step.h"
+#include "core/simulate/memory_rank.h"
 #include "tests/core/shard/test_cluster.h"
 
-namespace sluice::shard {
+namespace sluice::simulate {
 namespace {
 
+using platform::Scope;
 using runtime::Stage;
+using shard::Collective;
+using shard::CollectiveUse;
+using shard::Overlap;
+using shard::Overlaps;
+using shard::Purpose;
+using shard::StepShape;
+using shard::Triple;
+using LayerCosts = std::vector<plan::LayerCost>;
 
 platform::Platform platform_of_ranks(const platform::Cluster& cluster) {
   auto platform = platform::parse_platform(
@@ -33,18 +41,18 @@ StepShape test_step(std::int64_t micro_batches) {
       .bucket_bytes = 4'000'000};
 }
 
-LayerTimes test_times(const StepShape& step, TimeNs a_million_ns) {
-  LayerTimes times;
+LayerCosts test_times(const StepShape& step, TimeNs a_million_ns) {
+  LayerCosts times;
   for (const std::int64_t elements : step.module_elements) {
-    times.forward_ns.push_back(elements / 1'000'000 * a_million_ns);
-    times.backward_ns.push_back(2 * times.forward_ns.back());
+    const TimeNs forward_ns = elements / 1'000'000 * a_million_ns;
+    times.push_back({forward_ns, 2 * forward_ns});
   }
   return times;
 }
 
 ShardedStep simulated(const platform::Cluster& cluster, const StepShape& step,
-                      const LayerTimes& times, const Triple& triple, const Overlaps& overlaps) {
-  const auto taken = simulate_sharded(platform_of_ranks(cluster), step, times, triple, overlaps);
+                      const LayerCosts& times, const Triple& triple, const Overlaps& overlaps) {
+  const auto taken = memory_rank_step(platform_of_ranks(cluster), step, times, triple, overlaps);
   INFO((taken.ok() ? "" : taken.error().message()));
   REQUIRE(taken.ok());
   return *taken;
@@ -57,11 +65,11 @@ struct StepSum {
 StepSum table_sum(const StepShape& step, const Triple& triple, const Scope& mesh,
                   Collective collective) {
   StepSum sum;
-  for (const CollectiveUse& use : step_collectives(step, triple, mesh)) {
+  for (const CollectiveUse& use : shard::step_collectives(step, triple, mesh)) {
     if (use.collective != collective) continue;
     sum.count += use.count;
     sum.size_bytes +=
-        use.count * ring_edge_bytes(collective, use.size_bytes, use.group.scope.size());
+        use.count * shard::ring_edge_bytes(collective, use.size_bytes, use.group.scope.size());
   }
   return sum;
 }
@@ -74,14 +82,14 @@ constexpr std::pair<Stage, Collective> kStagesOf[] = {
 
 TEST_CASE("a step's collectives are those of the table on all triples, whatever overlaps") {
   const Scope mesh{2, 4};
-  const platform::Cluster cluster = test_cluster(mesh, 2);
-  for (const Triple& triple : all_triples(mesh)) {
+  const platform::Cluster cluster = shard::test_cluster(mesh, 2);
+  for (const Triple& triple : shard::all_triples(mesh)) {
     for (const std::int64_t micro_batches : {1, 4}) {
       for (const Overlaps& overlaps :
            {Overlaps::none(), Overlaps::all(), Overlaps::all().without(Overlap::keep_gathered)}) {
         StepShape step = test_step(micro_batches);
         step.gathers = gathers_of(true, overlaps);
-        INFO(triple_text(triple) << ", " << micro_batches << " micro-batches");
+        INFO(shard::triple_text(triple) << ", " << micro_batches << " micro-batches");
         const ShardedStep taken =
             simulated(cluster, step, test_times(step, 50'000), triple, overlaps);
         for (const auto& [stage, collective] : kStagesOf) {
@@ -103,14 +111,14 @@ TEST_CASE(
   for (const bool is_measured : {false, true}) {
     std::mt19937_64 random(3);
     const platform::Cluster cluster =
-        is_measured ? measured_cluster(mesh, random) : test_cluster(mesh, 4);
-    for (const Triple& triple : all_triples(mesh)) {
-      INFO(triple_text(triple));
+        is_measured ? shard::measured_cluster(mesh, random) : shard::test_cluster(mesh, 4);
+    for (const Triple& triple : shard::all_triples(mesh)) {
+      INFO(shard::triple_text(triple));
       StepShape step = test_step(2);
       step.gathers = gathers_of(true, Overlaps::none());
       const ShardedStep taken =
           simulated(cluster, step, test_times(step, 50'000), triple, Overlaps::none());
-      const double communication = communication_time(cluster, step, triple).total();
+      const double communication = shard::communication_time(cluster, step, triple).total();
       // Each operation ends on a whole nanosecond.
       CHECK(taken.exposed_seconds() == Approx(communication).epsilon(0).margin(1e-9 * 200));
       CHECK(taken.compute_seconds == Approx(2 * 3 * 96 * 50e-6));
@@ -119,7 +127,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a layer of several modules is gathered at once, with the latencies of each") {
-  const platform::Cluster cluster = test_cluster({8, 8}, 4);
+  const platform::Cluster cluster = shard::test_cluster({8, 8}, 4);
   const Triple triple{{8, 2}, {8, 2}, {8, 4}};
   StepShape step = test_step(2);
   step.layer_modules = {1, 3, 2};
@@ -129,22 +137,22 @@ TEST_CASE("a layer of several modules is gathered at once, with the latencies of
   CHECK(taken.of(Stage::all_gather).count == 2 * 2 * 3);
   CHECK(taken.of(Stage::all_gather).size_bytes ==
         table_sum(step, triple, {8, 8}, Collective::all_gather).size_bytes);
-  const double communication = communication_time(cluster, step, triple).total();
+  const double communication = shard::communication_time(cluster, step, triple).total();
   CHECK(taken.exposed_seconds() == Approx(communication).epsilon(0).margin(1e-9 * 200));
 }
 
 TEST_CASE("no overlap makes a step longer, and each is worth something where it can be") {
   const Scope mesh{8, 8};
-  platform::Cluster cluster = test_cluster(mesh, 4);
+  platform::Cluster cluster = shard::test_cluster(mesh, 4);
   const Triple triple{{8, 1}, {8, 1}, {8, 4}};
   const StepShape step = test_step(2);
-  const LayerTimes times = test_times(step, 50'000);
+  const LayerCosts times = test_times(step, 50'000);
   const double with_all = simulated(cluster, step, times, triple, Overlaps::all()).seconds;
   const double with_none = simulated(cluster, step, times, triple, Overlaps::none()).seconds;
   CHECK(with_all < with_none);
-  for (std::size_t i = 0; i < kOverlapCount; ++i) {
+  for (std::size_t i = 0; i < shard::kOverlapCount; ++i) {
     const auto overlap = static_cast<Overlap>(i);
-    INFO(kOverlapNames[i]);
+    INFO(shard::kOverlapNames[i]);
     StepShape other = step;
     const Overlaps others = Overlaps::all().without(overlap);
     other.gathers = gathers_of(true, others);
@@ -156,14 +164,14 @@ TEST_CASE("no overlap makes a step longer, and each is worth something where it 
 
 TEST_CASE("with state in four parts the next forward waits for what it needs only") {
   const Scope mesh{1, 8};
-  platform::Cluster cluster = test_cluster(mesh, 8);
+  platform::Cluster cluster = shard::test_cluster(mesh, 8);
   const Triple zero1{{1, 1}, {1, 1}, {1, 8}};
   const StepShape step = test_step(1);
-  const LayerTimes times = test_times(step, 50'000);
+  const LayerCosts times = test_times(step, 50'000);
   const Overlaps early = Overlaps::all().without(Overlap::share_forward);
   const ShardedStep beside = simulated(cluster, step, times, zero1, Overlaps::all());
   const ShardedStep before = simulated(cluster, step, times, zero1, early);
-  const double sharing = communication_time(cluster, step, zero1).of(Purpose::share);
+  const double sharing = shard::communication_time(cluster, step, zero1).of(Purpose::share);
   CHECK(before.seconds - beside.seconds > 0.3 * sharing);
   CHECK(before.seconds - beside.seconds < sharing);
 }
@@ -171,14 +179,13 @@ TEST_CASE("with state in four parts the next forward waits for what it needs onl
 TEST_CASE(
     "where communication is as long as backward, overlaps leave a tenth of the step at most") {
   const Scope mesh{2, 4};
-  const platform::Cluster cluster = test_cluster(mesh, 4);
+  const platform::Cluster cluster = shard::test_cluster(mesh, 4);
   const Triple triple{{2, 1}, {2, 1}, {2, 4}};
   StepShape step{.module_elements = std::vector<std::int64_t>(24, 12'000'000),
                  .bucket_bytes = 12'000'000};
-  const double communication = communication_time(cluster, step, triple).total();
-  LayerTimes times;
-  times.backward_ns.assign(24, static_cast<TimeNs>(communication / 24 * 1e9));
-  times.forward_ns.assign(24, times.backward_ns.front() / 2);
+  const double communication = shard::communication_time(cluster, step, triple).total();
+  const auto backward_ns = static_cast<TimeNs>(communication / 24 * 1e9);
+  const LayerCosts times(24, {backward_ns / 2, backward_ns});
   const ShardedStep taken = simulated(cluster, step, times, triple, Overlaps::all());
   CHECK(taken.exposed_seconds() <= 0.10 * taken.seconds);
   const ShardedStep bare = simulated(cluster, step, times, triple, Overlaps::none());
@@ -209,9 +216,9 @@ struct Order final : runtime::OperationSink {
 };
 
 Status disturbed_steps(const runtime::Disturbance& disturbance, const Triple& triple) {
-  const platform::Cluster cluster = test_cluster({2, 4}, 2);
+  const platform::Cluster cluster = shard::test_cluster({2, 4}, 2);
   const StepShape step = test_step(2);
-  const LayerTimes times = test_times(step, 20'000);
+  const LayerCosts times = test_times(step, 20'000);
   const RankMachine machine(platform_of_ranks(cluster), step, triple);
   runtime::Runtime runtime(
       std::make_unique<runtime::SimulatedClock>(machine.platform(), disturbance));
@@ -224,9 +231,9 @@ Status disturbed_steps(const runtime::Disturbance& disturbance, const Triple& tr
 }
 
 TEST_CASE("whatever is late, nothing is reduced or updated before it is there") {
-  for (const Triple& triple : all_triples({2, 4})) {
+  for (const Triple& triple : shard::all_triples({2, 4})) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      INFO(triple_text(triple) << ", seed " << seed);
+      INFO(shard::triple_text(triple) << ", seed " << seed);
       CHECK(disturbed_steps({.seed = seed, .delay_max_ns = 20'000'000}, triple).ok());
     }
   }
@@ -246,4 +253,4 @@ TEST_CASE("an operation that fails ends the step with its failure") {
 }
 
 }  // namespace
-}  // namespace sluice::shard
+}  // namespace sluice::simulate
