@@ -12,7 +12,7 @@
 namespace sluice::tune {
 namespace {
 
-constexpr const char* kOption = "predict";
+constexpr const char* kOption = "--set";
 
 // What a recording brings with it: another value would be that of another run.
 constexpr std::array<std::string_view, 4> kRecorded = {"model", "platform", "clock", "time_scale"};

@@ -256,7 +256,7 @@ BREACHES = [
      "memory plan: 'activations' is missing"),
     (composition_problems, "docs/architecture.md", "`open_text`", "`load_files`",
      "load_files is not called"),
-    (command_list_problems, "README.md", "`predict`", "`guess`", "commands: 'predict' is missing"),
+    (command_list_problems, "README.md", "`tune`", "`guess`", "commands: 'tune' is missing"),
     (page_list_problems, "docs/reading_guide.md", "(io.md)", "(oi.md)",
      "pages: 'io.md' is missing"),
     (message_problems, "docs/control.md", "| `subscribe` |", "| `listen` |",

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `sluice plan` plans takes what it says by the emulated clock, in the memory that it says."""
+"""A step planned by `sluice tune --placement` takes what it says by the emulated clock, in the
+memory that it says."""
 # Runs alone: it compares times of the emulated clock with simulated ones.
 
 import shlex
@@ -8,6 +9,7 @@ import sys
 from sluice_run import (DEEP_MODEL, SAMPLES, database, main, require, require_equal,
                         setting_arguments, sluice, test)
 
+PLACEMENT = ("tune", "--placement")
 # Models whose steps the modelled machine sets the pace of, slow as it is made here.
 SLOW = {"clock": "emulated", "batch": 8, "sequence": 128, "subgroup_elements": 65536, "devices": 2,
         "platform": SAMPLES / "platforms/laptop.toml", "steps": 6, "time_scale": 40,
@@ -33,7 +35,7 @@ def smallest_cap(message, setting):
 
 def require_kept_promises(place, name, **settings):
     """A plan under a cap that keeping everything exceeds, and the run that it leads to."""
-    words = ("plan", place.run_file, *setting_arguments({**SLOW, **settings}))
+    words = (*PLACEMENT, place.run_file, *setting_arguments({**SLOW, **settings}))
     free = sluice(*words, "--json", cwd=place.path).json()
     peak = free["memory"]["host"]["peak_bytes"]
     refused = sluice(*words, "--set", "host_memory=100MiB", cwd=place.path).refused(
@@ -64,7 +66,7 @@ def a_step_and_its_memory_are_as_planned_by_the_emulated_clock(place):
 def activations_that_leave_take_the_memory_that_is_planned(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
     for mix in ("offload", "offload_inputs:1-4,offload:5-6,keep"):
-        plan = sluice("plan", place.run_file, "--hold", "activations", *setting_arguments(
+        plan = sluice(*PLACEMENT, place.run_file, "--hold", "activations", *setting_arguments(
             {**SLOW, "model": place / "deep.toml", "activations": mix}),
             "--json", cwd=place.path).json()
         report, _ = ran(place, plan, "out-" + mix[:9])
@@ -78,7 +80,7 @@ def the_next_run_after_a_recorded_one_takes_what_is_planned_for_it(place):
     settings = {**SLOW, "model": SAMPLES / "models/tiny.toml", "steps": 8,
                 "pipeline": "serial", "activations": "recompute"}
     place.train(**settings).done()
-    plan = sluice("plan", "--from", place / "out", "--json", cwd=place.path).json()
+    plan = sluice(*PLACEMENT, place / "out", "--json", cwd=place.path).json()
     require(plan["seconds"]["planned"] < plan["seconds"]["start"], f"{plan['seconds']}")
     sluice(*shlex.split(plan["command"])[1:], cwd=place.path).done()
     seconds = shortest_step(place / "out-planned/run.db")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`sluice plan`: what it plans takes what it says when it is simulated; which caps it keeps to,
-what it refuses, and how it is stopped. By the emulated clock: plan_times_test.py."""
+"""`sluice tune --placement`: what it plans takes what it says when it is simulated; which caps it
+keeps to, what it refuses, and how it is stopped; `plan`, its old name. By the emulated clock:
+placement_times_test.py."""
 
 import shlex
 import signal
@@ -10,10 +11,11 @@ from sluice_run import (SAMPLES, TESTBED, Running, main, require, require_equal,
                         setting_arguments, sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
+PLACEMENT = ("tune", "--placement")
 
 
 def on_testbed(**settings):
-    return ("plan", MODEL, "--platform", TESTBED,
+    return (*PLACEMENT, MODEL, "--platform", TESTBED,
             *setting_arguments({"devices": 4, "batch": 16, **settings}))
 
 
@@ -66,7 +68,7 @@ def a_command_with_a_setting_that_no_line_holds_is_pasted_as_it_stands(place):
 def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
     sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / "sim.db",
            *setting_arguments({"devices": 4, "pipeline": "serial"})).done()
-    plan = sluice("plan", "--from", place / "sim.db", "--json").json()
+    plan = sluice(*PLACEMENT, place / "sim.db", "--json").json()
     require(plan["seconds"]["planned"] < plan["seconds"]["start"], f"{plan['seconds']}")
     words = shlex.split(plan["command"])[1:]
     require_equal(words[:3], ["simulate", "--like", str(place / "sim.db")], "the command")
@@ -76,8 +78,8 @@ def a_recorded_run_is_planned_on_the_machine_that_it_shows(place):
 
 @test
 def ctrl_c_ends_the_search_with_the_best_plan_so_far(place):
-    run = Running(["plan", SAMPLES / "models/gpt3-175b.toml", "--platform", TESTBED, "--set",
-                   "devices=10", "--simulations", "100000", "--json"], place.path)
+    run = Running([*PLACEMENT, SAMPLES / "models/gpt3-175b.toml", "--platform", TESTBED,
+                   "--set", "devices=10", "--simulations", "100000", "--json"], place.path)
     try:
         run.process.wait(3)
     except Exception:  # it is still searching, as it should be
@@ -88,17 +90,50 @@ def ctrl_c_ends_the_search_with_the_best_plan_so_far(place):
 
 
 @test
+def the_old_name_plans_and_says_the_new_one(place):
+    (place / "my model.toml").write_text(MODEL.read_text())
+    words = ("--platform", TESTBED, "--set", "devices=4", "--simulations", 3, "--json")
+    now = sluice(*PLACEMENT, "my model.toml", *words, cwd=place.path)
+    then = sluice("--color", "never", "plan", "my model.toml", *words, cwd=place.path)
+    require_equal(then.json(), now.json(), "the plan")
+    said = then.err.strip().split(": ")
+    require_equal(shlex.split(said[-1]), ["sluice", "--color", "never", *PLACEMENT,
+                                          "my model.toml", *map(str, words)], "the new name")
+    require_equal(len(said), 3, "one line on stderr")
+    sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / "sim.db").done()
+    for run in (("--from", "sim.db"), ("--from=sim.db",)):
+        then = sluice("plan", *run, "--simulations", 3, "--json", cwd=place.path)
+        require_words(then.err, ["sluice tune --placement sim.db --simulations 3"], "the new name")
+        require(then.json()["simulated"], "no plan")
+    require(" plan" not in sluice("--help").done().out, "--help lists the old name")
+
+
+@test
+def what_only_the_other_search_has_is_refused_by_its_name(place):
+    for option in ("--devices=1..2", "--density=0.1", "--apply", "--activations",
+                   "--write-platform=p.toml", "--model=m.toml"):
+        name = option.split("=")[0]
+        sluice(*PLACEMENT, place / "run.db", option).refused(2, [name, "--placement"])
+    for option in ("--ranks=2x1", "--commit-every=2", "--simulations=9"):
+        name = option.split("=")[0]
+        sluice("tune", MODEL, "--platform", TESTBED, option).refused(2, [name, "--placement"])
+    sluice("tune", place.run_file).refused(2, ["run.toml", "--placement"])
+    sluice("tune", MODEL, "--platfrom", TESTBED).refused(2, ["--platfrom", "'--platform'"])
+
+
+@test
 def what_cannot_be_planned_is_refused_with_exit_code_2(place):
     (place / "old.db").write_text("")
     for arguments, words in [
-            ((), ["what shall be planned", "--from"]),
+            ((), ["start is missing", "RUN.db"]),
             ((place.run_file, "--hold", "bufers"), ["bufers", "'buffers'", "activations"]),
             ((place / "none.toml",), ["none.toml"]),
-            ((place / "old.db",), ["--from"]),
+            ((place / "old.db",), ["old.db"]),
+            ((place / "old.db", "--platform", TESTBED), ["--platform", "brings its own"]),
             ((place.run_file, "--set", "host_memory=120MB"), ["no plan fits", "host_memory"]),
             ((place.run_file, "--commit-every", "0"), ["--commit-every"]),
             ((MODEL, "--platform", TESTBED, "--set", "devices=11"), ["11 devices", "has 10"])]:
-        reply = sluice("plan", *arguments, cwd=place.path).refused(2, words)
+        reply = sluice(*PLACEMENT, *arguments, cwd=place.path).refused(2, words)
         require_equal(reply.out, "", "standard output")
 
 
@@ -107,7 +142,7 @@ CLUSTER = ("--platform", SAMPLES / "platforms/a800-64.toml")
 
 
 def plan_of_ranks(*arguments):
-    return sluice("plan", LLAMA, *CLUSTER, *arguments, "--json").json()
+    return sluice(*PLACEMENT, LLAMA, *CLUSTER, *arguments, "--json").json()
 
 
 @test
@@ -133,18 +168,18 @@ def ranks_are_planned_under_a_cap_and_simulated_as_planned(_):
 @test
 def a_cap_that_is_too_small_names_the_smallest_that_works(_):
     words = ("--ranks", "8x4", "--set", "batch=1", "--state", "memory")
-    refused = sluice("plan", LLAMA, *CLUSTER, *words, "--set", "accelerator_memory=1GB").refused(
+    on = (*PLACEMENT, LLAMA, *CLUSTER, *words)
+    refused = sluice(*on, "--set", "accelerator_memory=1GB").refused(
         2, ["no sharding over 8x4 ranks fits", "the smallest cap that works is"])
     least = int(refused.err.split("the smallest cap that works is ")[1].split(" bytes")[0])
     plan = plan_of_ranks(*words, "--set", f"accelerator_memory={least}B")
     require_equal(plan["memory"]["peak_bytes"], least, "memory")
-    sluice("plan", LLAMA, *CLUSTER, *words, "--set", f"accelerator_memory={least - 1}B").refused(
-        2, [f"{least} bytes"])
+    sluice(*on, "--set", f"accelerator_memory={least - 1}B").refused(2, [f"{least} bytes"])
 
 
 @test
 def the_page_of_ranks_is_for_people(_):
-    text = sluice("plan", LLAMA, *CLUSTER, "--ranks", "8x8", "--set", "batch=1").done().out
+    text = sluice(*PLACEMENT, LLAMA, *CLUSTER, "--ranks", "8x8", "--set", "batch=1").done().out
     require_words(text, ["PLANNED by simulated steps: llama-13b", "8x8 ranks (in a node x nodes)",
                          "sharding=", "activations=", "Memory of a rank:", "Why no other:",
                          "no other choice is shorter", "sluice simulate", "--shard"], "the page")
@@ -153,7 +188,7 @@ def the_page_of_ranks_is_for_people(_):
 
 @test
 def ranks_with_their_state_on_drives_are_simulated_as_planned(_):
-    on = ("plan", SAMPLES / "models/gpt2-1.6b.toml", "--platform",
+    on = (*PLACEMENT, SAMPLES / "models/gpt2-1.6b.toml", "--platform",
           SAMPLES / "platforms/smartssd-2x4.toml", "--ranks", "2x4", "--set", "method=csd")
     for cap in ("24GB", "1500MB"):
         plan = sluice(*on, "--state", "drives", "--set", f"accelerator_memory={cap}",
@@ -172,7 +207,7 @@ def ranks_with_their_state_on_drives_are_simulated_as_planned(_):
 
 @test
 def what_ranks_do_not_have_is_refused(_):
-    on = ("plan", LLAMA, *CLUSTER)
+    on = (*PLACEMENT, LLAMA, *CLUSTER)
     for arguments, words in [(("--ranks", "16x8"), "more than the cluster's 8x8"),
                              (("--ranks", "8by8"), "is no scope"),
                              (("--ranks", "8x8", "--set", "buffers=3"), "--set buffers"),
@@ -181,8 +216,9 @@ def what_ranks_do_not_have_is_refused(_):
                              (("--ranks", "8x8", "--state", "cloud"), "memory and drives"),
                              (("--ranks", "8x8", "--commit-every", "4"), "excludes")]:
         sluice(*on, *arguments).refused(2, [words])
-    sluice("plan", LLAMA, "--ranks", "8x8").refused(2, ["--platform"])
-    sluice("plan", MODEL, "--platform", TESTBED, "--ranks", "2x1").refused(2, ["needs [cluster]"])
+    sluice(*PLACEMENT, LLAMA, "--ranks", "8x8").refused(2, ["--platform"])
+    sluice(*PLACEMENT, MODEL, "--platform", TESTBED, "--ranks", "2x1").refused(
+        2, ["needs [cluster]"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`sluice predict` on runs by the emulated clock: live ones, scaled ones, and those of which
-nothing can be predicted."""
+"""`sluice simulate --like RUN.db --fit` on runs by the emulated clock: live ones, scaled ones, and
+those of which nothing can be predicted."""
 # Runs alone: a busy machine holds up what is recorded, and then nothing is predicted.
 
 import json
@@ -9,6 +9,12 @@ import signal
 import sys
 
 from sluice_run import database, main, require, require_equal, require_words, sluice, test
+
+
+def fitted(run, *settings):
+    """`sluice simulate` of a run as its steps show it, with settings."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    return sluice("simulate", "--like", run, "--fit", *words, "--json")
 
 
 def emulated(place, name="out", **settings):
@@ -26,7 +32,7 @@ def a_live_runs_knobs_come_before_what_needs_another_run(place):
     said = {}
 
     def is_predicted():
-        reply = sluice("predict", database, "--json")
+        reply = fitted(database)
         said.update(json.loads(reply.out) if reply.code == 0 else {})
         return said.get("unavailable") == ""
 
@@ -45,7 +51,7 @@ def a_live_runs_knobs_come_before_what_needs_another_run(place):
 @test
 def seconds_are_those_of_the_recording_also_where_its_clock_is_scaled(place):
     serial = emulated(place, pipeline="serial")
-    said = sluice("predict", serial, "pipeline=nbuffer", "--json").json()
+    said = fitted(serial, "pipeline=nbuffer").json()
     with database(serial) as connection:
         recorded = sorted(dur for dur, in connection.execute("SELECT dur FROM step WHERE id >= 2"))
     low, high = recorded[0] / 1e9, recorded[-1] / 1e9
@@ -59,7 +65,7 @@ def a_live_run_is_predicted_while_it_goes_on(place):
     run_database = place / "out/run.db"
 
     def said():
-        reply = sluice("predict", run_database, "buffers=4", "--json")
+        reply = fitted(run_database, "buffers=4")
         return json.loads(reply.out) if reply.code == 0 else {}
 
     run.wait_for(lambda: os.path.exists(f"{run_database}.socket"), "first step")
@@ -75,16 +81,16 @@ def a_live_run_is_predicted_while_it_goes_on(place):
 @test
 def a_run_that_cannot_be_predicted_says_why_and_is_no_error(place):
     short = emulated(place, steps=2)
-    said = sluice("predict", short, "buffers=4", "--json").json()
+    said = fitted(short, "buffers=4").json()
     require_equal((said["run"], said["predictions"]), ("run", []), "what is said")
     require_words(said["unavailable"], ["steady", "record more"], "unavailable")
-    require_words(sluice("predict", short).done().out, ["Nothing is predicted", "record more"],
-                  "predict")
+    text = sluice("simulate", "--like", short, "--fit").done().out
+    require_words(text, ["Nothing is predicted", "record more"], "the fit")
     bare = emulated(place, "bare", record="steps")
-    said = sluice("predict", bare, "--json").json()
+    said = fitted(bare).json()
     require_words(said["unavailable"], ["record=all"], "unavailable")
     # Also then a setting that is none is refused.
-    sluice("predict", short, "bufers=4").refused(2, ["did you mean 'buffers'?"])
+    fitted(short, "bufers=4").refused(2, ["did you mean 'buffers'?"])
 
 
 if __name__ == "__main__":

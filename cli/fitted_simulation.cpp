@@ -1,4 +1,4 @@
-// `sluice predict`: what settings would do to a recorded run, before anybody applies them.
+#include "cli/fitted_simulation.h"
 
 #include <array>
 #include <cmath>
@@ -6,11 +6,9 @@
 
 #include "base/units.h"
 #include "cli/answers_text.h"
-#include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/paint.h"
-#include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "core/tune/predicted_changes.h"
@@ -19,12 +17,6 @@
 
 namespace sluice::cli {
 namespace {
-
-struct PredictArguments {
-  std::string database;
-  std::vector<std::string> settings;
-  bool json = false;
-};
 
 // All that is said.
 struct Predicted {
@@ -42,27 +34,26 @@ Result<std::string> name_of(rundb::Reader& reader) {
   return std::string();
 }
 
-// What cannot be read or set is an error; a run that cannot be predicted yet is an answer.
-Result<Predicted> predict_run(const PredictArguments& arguments) {
-  RETURN_IF_ERROR(tune::check_predictable(arguments.settings));
-  auto opened = rundb::Reader::open(arguments.database);
+Result<Predicted> predict_run(const FittedSimulation& asked) {
+  RETURN_IF_ERROR(tune::check_predictable(asked.settings));
+  auto opened = rundb::Reader::open(asked.database);
   if (!opened.ok()) return wrong_database(opened.error());
   Predicted predicted;
   const auto run = name_of(**opened);
   if (!run.ok()) return wrong_database(run.error());
   predicted.run = *run;
-  const Result<tune::Predictor> predictor = tune::Predictor::open(arguments.database);
+  const Result<tune::Predictor> predictor = tune::Predictor::open(asked.database);
   if (!predictor.ok()) {
     predicted.changes.unavailable = predictor.error().message();
     return predicted;
   }
   predicted.recorded_seconds = predictor->recorded_seconds();
   predicted.simulated_seconds = predictor->simulated_seconds();
-  if (arguments.settings.empty()) {
+  if (asked.settings.empty()) {
     predicted.changes = tune::predicted_changes(*predictor);
     return predicted;
   }
-  ASSIGN_OR_RETURN(predicted.changes, tune::predicted_together(*predictor, arguments.settings));
+  ASSIGN_OR_RETURN(predicted.changes, tune::predicted_together(*predictor, asked.settings));
   return predicted;
 }
 
@@ -163,35 +154,11 @@ void print_json(const Predicted& predicted, bool is_asked) {
 
 }  // namespace
 
-void add_predict_command(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* command = app.add_subcommand(
-      "predict", "What settings would do to a recorded run, by simulating it with them");
-  add_run_argument(*command, "database", arguments->database,
-                   "the run database, or its folder; the run may be live");
-  command->add_option("settings", arguments->settings,
-                      "key=value, as many as you like: predicted together; without any, every "
-                      "setting by itself, and the best of several knobs together");
-  command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
-  command->footer(
-      "The platform is fitted to the run's steady steps first; how far simulation then is from "
-      "what\nwas recorded is said beside the predictions. Nothing of the run is changed.\n"
-      "Examples:\n"
-      "  sluice predict out/tiny/run.db\n"
-      "  sluice predict out/tiny/run.db buffers=6 pipeline=nbuffer\n"
-      "  sluice predict out/tiny/run.db devices=4 --json");
-  command->callback([arguments, &exit_code] {
-    const Result<Predicted> predicted = predict_run(*arguments);
-    if (!predicted.ok()) {
-      exit_code = report_error(predicted.error());
-      return;
-    }
-    if (arguments->json) {
-      print_json(*predicted, !arguments->settings.empty());
-    } else {
-      print_text(*predicted, !arguments->settings.empty());
-    }
-  });
+Status simulate_fitted(const FittedSimulation& asked) {
+  ASSIGN_OR_RETURN(const Predicted predicted, predict_run(asked));
+  const bool is_asked = !asked.settings.empty();
+  asked.json ? print_json(predicted, is_asked) : print_text(predicted, is_asked);
+  return ok_status();
 }
 
 }  // namespace sluice::cli
