@@ -55,8 +55,9 @@ MAY_USE = {
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
+    "core/model/llama": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/library": {"base", "storage/io", "core/model", "core/model/gpt2",
-                           "core/model/torch"},
+                           "core/model/llama", "core/model/torch"},
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
@@ -97,7 +98,8 @@ EXEMPT = ("tests/", "bench/")
 # A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
     ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/gpt2",
-                                         "core/model/library", "soft/accelerator"}),
+                                         "core/model/llama", "core/model/library",
+                                         "soft/accelerator"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
