@@ -378,7 +378,7 @@ class TrainCommand {
            next_rate_line() + resharded_line() + recipe_lines();
   }
 
-  state::StateStore& store() const { return run_->session().store(); }
+  state::StateStore& store() const { return run_->session().state().store(); }
   std::int64_t committed_step() const { return store().committed().position.step; }
 
   // A schedule may go on otherwise than it was begun.

@@ -14,11 +14,10 @@
 #include "core/plan/knob_change.h"
 #include "core/session/recipe_history.h"
 #include "core/session/run_observer.h"
+#include "core/session/start_from.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::session {
-
-enum class StartFrom : std::uint8_t { new_state, last_commit };
 
 class RunState {
  public:

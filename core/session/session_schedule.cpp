@@ -156,7 +156,7 @@ Status Session::Schedule::open_all() {
   RETURN_IF_ERROR(open_record(start));
   if (start == StartFrom::last_commit) {
     if (run_->plan().options.has_feedback()) {
-      RETURN_IF_ERROR(run_->state().load_residual(run_->residual_in_memory(), ""));
+      RETURN_IF_ERROR(run_->state().load_residual(run_->assembly().residual_in_memory(), ""));
     }
     RETURN_IF_ERROR(run_->state().go_on_with_recipe(recipe_, true));
     RETURN_IF_ERROR(run_->load_parameters({}));
@@ -165,7 +165,7 @@ Status Session::Schedule::open_all() {
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
     RETURN_IF_ERROR(run_->begin(recipe_, fill_of(request_, run_->plan().layout), position, {}));
   }
-  position_ = run_->store().committed().position;
+  position_ = run_->state().store().committed().position;
   step_ = position_.step;
   step_end_ns_ = now_ns();
   recording_->add_observers(hooks_);
@@ -427,7 +427,7 @@ Status Session::Schedule::end(Status served) {
   if (served.ok() && !is_within_step) {
     served = commit();
     if (served.ok()) served = run_->state().keep_residual(residual());
-    if (served.ok()) served = run_->store().check_files();
+    if (served.ok()) served = run_->state().store().check_files();
   } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
     static_cast<void>(drained);  // the first failure is the one to tell
@@ -454,7 +454,7 @@ void Session::Schedule::answer_rest(const Status& why) {
 }
 
 offload::ResidualPlace Session::Schedule::residual() {
-  return run_->plan().options.selects_on_host() ? run_->residual_in_memory()
+  return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
                                                 : offload::ResidualPlace();
 }
 
