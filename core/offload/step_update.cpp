@@ -43,7 +43,7 @@ void StepUpdate::on_chunk_down(SubgroupId subgroup) {
 
 optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
   if (clip) return clip->scalars(subgroup);
-  return decided.is_set() ? decision.scalars : speculation.expected();
+  return decided.is_set() ? decision.of(subgroup) : speculation.expected();
 }
 
 void StepUpdate::decide(const StepDecision& made) {

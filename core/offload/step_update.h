@@ -25,12 +25,6 @@
 
 namespace sluice::offload {
 
-// What a step may be updated by before its decision.
-struct UpdateAhead {
-  std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
-  std::optional<ClipRule> clip = {};                      // overlap=local
-};
-
 struct StepUpdate {
   // `check_counts`: how many chunks each subgroup's gradient goes down in.
   StepUpdate(runtime::Runtime& runtime, const IdVector<SubgroupId, std::int32_t>& check_counts);

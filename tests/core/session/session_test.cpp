@@ -14,7 +14,7 @@
 
 #include "core/control/control_client.h"
 #include "core/optimizer/update_rule.h"
-#include "core/session/session_layout.h"
+#include "core/session/tensor_table.h"
 #include "storage/state/state_store.h"
 #include "tests/test_folder.h"
 
