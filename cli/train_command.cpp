@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/model_library.h"
+#include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
 #include "core/session/live_control.h"
 #include "core/session/run_recording.h"

@@ -10,6 +10,7 @@
 #include "core/offload/gradient_route.h"
 #include "core/offload/gradient_store.h"
 #include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
 #include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
 

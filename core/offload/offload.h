@@ -33,9 +33,15 @@
 
 #include <memory>
 
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
 #include "core/offload/initial_state.h"
+#include "core/offload/offload_memory.h"
 #include "core/offload/parameter_carrier.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/state_versions.h"
 #include "core/offload/step_gradients.h"
+#include "core/offload/step_update.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/plan/knob_change.h"
+#include "core/runtime/recording.h"
+
 namespace sluice::session {
 namespace {
 

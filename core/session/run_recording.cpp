@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "core/runtime/clocks.h"
 
 namespace sluice::session {
 namespace {

@@ -11,11 +11,15 @@
 
 #include "base/stops.h"
 #include "core/offload/residual_file.h"
-#include "core/plan/knob_change.h"
 #include "core/session/recipe_history.h"
 #include "core/session/run_observer.h"
 #include "core/session/start_from.h"
 #include "storage/state/state_store.h"
+
+namespace sluice::plan {
+struct PlannedKnobs;
+struct RunPlan;
+}  // namespace sluice::plan
 
 namespace sluice::session {
 

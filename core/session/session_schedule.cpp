@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
 
 namespace sluice::session {

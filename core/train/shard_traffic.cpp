@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/offload/offload.h"
 #include "core/optimizer/gradient_stats.h"
 
 namespace sluice::train {

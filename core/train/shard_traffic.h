@@ -18,11 +18,15 @@
 #include <memory>
 #include <vector>
 
-#include "core/offload/offload.h"
 #include "core/offload/parameter_pages.h"
+#include "core/offload/parameter_source.h"
 #include "core/runtime/sync.h"
 #include "core/shard/rank_step.h"
 #include "core/train/shard_groups.h"
+
+namespace sluice::offload {
+class Offload;
+}
 
 namespace sluice::train {
 

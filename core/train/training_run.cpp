@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
+#include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
+#include "core/runtime/recording.h"
 #include "core/train/run_start.h"
 
 namespace sluice::train {

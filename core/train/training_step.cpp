@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/activation/activation_carrier.h"
+#include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
 #include "core/train/device_work.h"
