@@ -73,16 +73,19 @@ class StepByBatches {
   runtime::Task<Status> backward(int micro_step) {
     train::LayerTraffic traffic(context_, Pass::backward, plan_.micro_step_count);
     traffic.send_loss(micro_step);
+    train::GradientWork work(context_);
     runtime::TaskGroup sums(context_.runtime);
-    Status computed = co_await backward_layers(micro_step, traffic, sums);
+    Status computed = co_await backward_layers(micro_step, traffic, work, sums);
+    Status left = co_await work.finish();
     Status finished = co_await traffic.finish();
     Status summed = co_await sums.join();
     if (computed.ok()) computed = finished;
+    if (computed.ok()) computed = left;
     co_return computed.ok() ? summed : computed;
   }
 
   runtime::Task<Status> backward_layers(int micro_step, train::LayerTraffic& traffic,
-                                        runtime::TaskGroup& sums) {
+                                        train::GradientWork& work, runtime::TaskGroup& sums) {
     for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
       const LayerId layer{index};
       Status there = co_await traffic.next_layer();
@@ -93,7 +96,7 @@ class StepByBatches {
                                                     cost_of(layer).backward_ns);
       CO_RETURN_IF_ERROR(done);
       if (micro_step + 1 == plan_.micro_step_count) {
-        traffic.send_gradient(layer, std::move(*lease));
+        work.send(layer, std::move(*lease));
       } else {
         sums.spawn(take_part(layer, std::move(*lease)));
       }

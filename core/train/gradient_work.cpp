@@ -2,12 +2,51 @@
 
 #include "core/offload/offload.h"
 #include "core/runtime/kernel_cost.h"
+#include "core/train/ranks.h"
+#include "core/train/shard_traffic.h"
 
 namespace sluice::train {
 
 using platform::Direction;
 using runtime::Stage;
 using Kind = DeviceWork::Kind;
+
+runtime::Task<Status> GradientWork::sent() {
+  const bool goes_beside =
+      context_.shards == nullptr || context_.shards->overlaps(shard::Overlap::reduce_backward);
+  if (goes_beside) co_return ok_status();
+  Status left = co_await leaving_.join();
+  co_return left;
+}
+
+runtime::Task<Status> GradientWork::leave(LayerId layer, runtime::Pool::Lease lease) {
+  runtime::Waiting waiting;
+  waiting.what = "the gradients of the layer above to leave the accelerators";
+  waiting.layer = layer;
+  Result<runtime::Pool::Lease> turn = co_await context_.gradient_turn.acquire(waiting);
+  CO_RETURN_IF_ERROR(turn);
+  Status taken = co_await take(layer, lease);
+  CO_RETURN_IF_ERROR(taken);
+  // In the order of the layers, as on the other ranks: the turn is ours.
+  if (context_.ranks != nullptr) {
+    Status summed = co_await add_up_over_ranks(layer, lease);
+    CO_RETURN_IF_ERROR(summed);
+  }
+  context_.offload.gradients().send(layer, std::move(lease));
+  co_return ok_status();
+}
+
+runtime::Task<Status> GradientWork::add_up_over_ranks(LayerId layer,
+                                                      const runtime::Pool::Lease& lease) {
+  const model::LayerGradient gradient = context_.offload.gradients().view(lease, layer);
+  const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
+  if (context_.shards != nullptr) {
+    Status reduced = co_await context_.shards->reduce(layer, values);
+    co_return reduced;
+  }
+  Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
+  co_return summed;
+}
 
 std::int64_t GradientWork::gradient_bytes(LayerId layer) const {
   return context_.layout.layer(layer).count *

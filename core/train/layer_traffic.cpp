@@ -2,9 +2,6 @@
 
 #include "core/model/compute_device.h"
 #include "core/model/trainable_model.h"
-#include "core/offload/offload.h"
-#include "core/train/ranks.h"
-#include "core/train/shard_traffic.h"
 
 namespace sluice::train {
 
@@ -15,7 +12,6 @@ LayerTraffic::LayerTraffic(StepContext& context, Pass pass, int micro_step_count
     : context_(context),
       parameters_(context.parameters()),
       moves_(context),
-      gradient_work_(context),
       step_(pass == Pass::forward ? 1 : -1),
       next_(pass == Pass::forward ? 0 : context.layout.layer_count() - 1),
       coming_(context.runtime),
@@ -45,18 +41,6 @@ runtime::Task<Status> LayerTraffic::next_layer() {
   const bool is_last = next_ < 0 || next_ == context_.layout.layer_count();
   if (!is_last && parameters_.comes_ahead()) coming_.spawn(bring(LayerId{next_}));
   co_return ok_status();
-}
-
-void LayerTraffic::send_gradient(LayerId layer, runtime::Pool::Lease lease) {
-  leaving_.spawn(take_gradient(layer, std::move(lease)));
-}
-
-runtime::Task<Status> LayerTraffic::gradient_sent() {
-  const bool goes_beside =
-      context_.shards == nullptr || context_.shards->overlaps(shard::Overlap::reduce_backward);
-  if (goes_beside) co_return ok_status();
-  Status left = co_await leaving_.join();
-  co_return left;
 }
 
 void LayerTraffic::send_loss(int micro_step) { leaving_.spawn(bring_loss(micro_step)); }
@@ -106,35 +90,6 @@ runtime::Task<Status> LayerTraffic::bring_loss(int micro_step) {
                    .work = {.kind = DeviceWork::Kind::loss_out, .micro_step = micro_step}};
   Status there = co_await moves_.by_one(whole);
   co_return there;
-}
-
-runtime::Task<Status> LayerTraffic::take_gradient(LayerId layer, runtime::Pool::Lease lease) {
-  runtime::Waiting waiting;
-  waiting.what = "the gradients of the layer above to leave the accelerators";
-  waiting.layer = layer;
-  Result<runtime::Pool::Lease> turn = co_await context_.gradient_turn.acquire(waiting);
-  CO_RETURN_IF_ERROR(turn);
-  Status taken = co_await gradient_work_.take(layer, lease);
-  CO_RETURN_IF_ERROR(taken);
-  // In the order of the layers, as on the other ranks: the turn is ours.
-  if (context_.ranks != nullptr) {
-    Status summed = co_await add_up_over_ranks(layer, lease);
-    CO_RETURN_IF_ERROR(summed);
-  }
-  context_.offload.gradients().send(layer, std::move(lease));
-  co_return ok_status();
-}
-
-runtime::Task<Status> LayerTraffic::add_up_over_ranks(LayerId layer,
-                                                      const runtime::Pool::Lease& lease) {
-  const model::LayerGradient gradient = context_.offload.gradients().view(lease, layer);
-  const std::span values(gradient.values_fp32, static_cast<std::size_t>(gradient.element_count));
-  if (context_.shards != nullptr) {
-    Status reduced = co_await context_.shards->reduce(layer, values);
-    co_return reduced;
-  }
-  Status summed = co_await context_.ranks->sum_gradient(context_.runtime, layer, values);
-  co_return summed;
 }
 
 }  // namespace sluice::train

@@ -9,6 +9,7 @@
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
 #include "core/train/device_work.h"
+#include "core/train/gradient_work.h"
 #include "core/train/layer_traffic.h"
 #include "core/train/ranks.h"
 #include "core/train/shard_traffic.h"
@@ -30,7 +31,7 @@ class TrainingStep {
   runtime::Task<Status> forward_layers(LayerTraffic& traffic);
   runtime::Task<Status> forward_one(LayerId layer, int micro_step);
   runtime::Task<Status> backward();
-  runtime::Task<Status> backward_layers(LayerTraffic& traffic);
+  runtime::Task<Status> backward_layers(LayerTraffic& traffic, GradientWork& work);
   runtime::Task<Status> backward_one(LayerId layer, int micro_step,
                                      const model::LayerGradient& into, int gradient);
   offload::UpdateAhead update_ahead() const;
@@ -142,13 +143,16 @@ runtime::Task<Status> TrainingStep::backward() {
   LayerTraffic traffic(context_, offload::Pass::backward, plan_.micro_step_count);
   // Nobody waits for a loss before the step has ended.
   for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
-  Status computed = co_await backward_layers(traffic);
+  GradientWork work(context_);
+  Status computed = co_await backward_layers(traffic, work);
+  Status left = co_await work.finish();
   Status finished = co_await traffic.finish();
-  co_return computed.ok() ? finished : computed;
+  if (computed.ok()) computed = finished;
+  co_return computed.ok() ? left : computed;
 }
 
 // Every layer downwards; a layer's gradients leave while the next is computed.
-runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
+runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic, GradientWork& work) {
   offload::StepGradients& gradients = context_.offload.gradients();
   for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
     const LayerId layer{index};
@@ -161,8 +165,8 @@ runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
       Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
-    traffic.send_gradient(layer, std::move(*lease));
-    Status sent = co_await traffic.gradient_sent();
+    work.send(layer, std::move(*lease));
+    Status sent = co_await work.sent();
     CO_RETURN_IF_ERROR(sent);
   }
   co_return ok_status();

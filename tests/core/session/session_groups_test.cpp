@@ -13,7 +13,7 @@
 #include "base/float16.h"
 #include "core/session/session.h"
 #include "core/session/tensor_table.h"
-#include "storage/state/state_store.h"
+#include "tests/core/session/open_session.h"
 #include "tests/test_folder.h"
 
 using namespace sluice;
@@ -29,31 +29,26 @@ constexpr double kLr = 0.01;
 
 // The groups take turns, and fill subgroups of 4096 exactly, in part, and in part at the end.
 enum : std::size_t { kEmbedding, kBias, kMix, kGain, kHead, kShift, kTensorCount };
-const std::vector<Tensor> kTensors = {
+const std::vector<Tensor> kModelTensors = {
     {.name = "embedding", .shape = {kTokens, kHidden}},
     {.name = "bias", .shape = {kHidden}, .group = 1},
     {.name = "mix", .shape = {kHidden, kHidden}},
     {.name = "gain", .shape = {kHidden}, .is_frozen = true},
     {.name = "head", .shape = {kTokens, kHidden}, .tied_to = "embedding"},
     {.name = "shift", .shape = {kTokens}, .group = 2}};
-const std::vector<GroupRates> kGroups = {
+const std::vector<GroupRates> kModelGroups = {
     {.weight_decay = 0.1}, {.weight_decay = 0}, {.lr = 0.003, .weight_decay = 0.02}};
 
-float initial_value(std::size_t tensor, std::int64_t element) {
+float first_weight(std::size_t tensor, std::int64_t element) {
   if (tensor == kGain) return 1 + 0.1F * static_cast<float>(element % 7);
   const std::int64_t mixed = (element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101;
   return (static_cast<float>(mixed) / 101 - 0.5F) / 4;
 }
 
-template <typename T>
-std::string problem(const Result<T>& result) {
-  return result.ok() ? std::string() : result.error().message();
-}
-
-Session::Request request_in(const std::string& folder, std::vector<std::string> settings = {}) {
-  Session::Request request{.folder = folder, .tensors = kTensors, .groups = kGroups};
+Session::Request model_request(const std::string& folder, std::vector<std::string> settings = {}) {
+  Session::Request request{.folder = folder, .tensors = kModelTensors, .groups = kModelGroups};
   request.initial = [](std::size_t tensor, std::int64_t first, std::span<float> out) {
-    for (float& value : out) value = initial_value(tensor, first++);
+    for (float& value : out) value = first_weight(tensor, first++);
   };
   request.settings = {"platform=sample_models/platforms/smartssd-a5000.toml",
                       "subgroup_elements=4096", "devices=2", "durability=never"};
@@ -61,24 +56,18 @@ Session::Request request_in(const std::string& folder, std::vector<std::string> 
   return request;
 }
 
-std::unique_ptr<Session> opened(const Session::Request& request) {
-  auto session = Session::open(request);
-  REQUIRE(problem(session) == "");
-  return *std::move(session);
-}
-
-float widened(std::uint16_t bf16) {
+float as_float(std::uint16_t bf16) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bf16) << 16);
 }
 
-using Values = std::array<std::vector<float>, kTensorCount>;
+using ModelValues = std::array<std::vector<float>, kTensorCount>;
 
-Values parameters_of(Session& session) {
-  Values values;
+ModelValues model_parameters(Session& session) {
+  ModelValues values;
   for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
     REQUIRE(session.wait(tensor).ok());
     for (const std::uint16_t value : session.parameters(tensor)) {
-      values[tensor].push_back(widened(value));
+      values[tensor].push_back(as_float(value));
     }
   }
   return values;
@@ -86,9 +75,9 @@ Values parameters_of(Session& session) {
 
 // z = embedding[token] x mix + bias, h = gain * z, logits = embedding x h + shift, half the squared
 // distance of these from the next token's row of the unit matrix.
-class Model {
+class SmallModel {
  public:
-  explicit Model(const Values& parameters) : p_(parameters) {
+  explicit SmallModel(const ModelValues& parameters) : p_(parameters) {
     for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
       gradient_[tensor].assign(p_[tensor].size(), 0);
     }
@@ -123,15 +112,15 @@ class Model {
     }
   }
 
-  const Values& gradient() const { return gradient_; }
+  const ModelValues& gradient() const { return gradient_; }
 
  private:
-  const Values& p_;
-  Values gradient_;
+  const ModelValues& p_;
+  ModelValues gradient_;
 };
 
-Values gradients_of(const Values& parameters, std::int64_t step) {
-  Model model(parameters);
+ModelValues model_gradients(const ModelValues& parameters, std::int64_t step) {
+  SmallModel model(parameters);
   for (std::int64_t t = 0; t < 4; ++t) {
     const auto token = static_cast<std::size_t>(step * 17 + t * 5) % kTokens;
     model.learn(token, (token * 3 + 1) % kTokens);
@@ -140,17 +129,18 @@ Values gradients_of(const Values& parameters, std::int64_t step) {
 }
 
 // The head is the embedding, which comes under either name.
-std::vector<std::size_t> in_order(std::int64_t /*step*/) {
+std::vector<std::size_t> in_list_order(std::int64_t /*step*/) {
   return {kEmbedding, kBias, kMix, kShift};
 }
-std::vector<std::size_t> shuffled(std::int64_t step) {
+std::vector<std::size_t> in_any_order(std::int64_t step) {
   std::vector<std::size_t> order = {step % 2 == 0 ? kHead : kEmbedding, kBias, kMix, kShift};
   std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(step)));
   return order;
 }
 
 // By another thread, in that order.
-void send(Session& session, const Values& gradients, const std::vector<std::size_t>& order) {
+void send_all(Session& session, const ModelValues& gradients,
+              const std::vector<std::size_t>& order) {
   std::thread([&] {
     for (const std::size_t tensor : order) {
       const std::size_t of = tensor == kHead ? std::size_t{kEmbedding} : tensor;
@@ -159,30 +149,22 @@ void send(Session& session, const Values& gradients, const std::vector<std::size
   }).join();
 }
 
-void take_steps(Session& session, std::int64_t until,
-                std::vector<std::size_t> (*order)(std::int64_t)) {
+void train_model(Session& session, std::int64_t until,
+                 std::vector<std::size_t> (*order)(std::int64_t)) {
   while (session.step() < until) {
     const std::int64_t step = session.step();
-    send(session, gradients_of(parameters_of(session), step), order(step));
+    send_all(session, model_gradients(model_parameters(session), step), order(step));
     REQUIRE(problem(session.take_step({.lr = kLr})) == "");
   }
-}
-
-std::string digest_in(const std::string& folder) {
-  auto store = state::StateStore::open_read_only({.directory = folder + "/state"});
-  REQUIRE(store.ok());
-  const auto digest = state::digest_state(**store, nullptr, nullptr);
-  REQUIRE(digest.ok());
-  return digest->digest;
 }
 
 // AdamW as its paper has it, in double and written here alone; each tensor by its group's rates.
 struct PlainAdamW {
   PlainAdamW() {
     for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
-      const std::int64_t count = session::element_count(kTensors[tensor]);
+      const std::int64_t count = session::element_count(kModelTensors[tensor]);
       for (std::int64_t i = 0; i < count; ++i) {
-        weights[tensor].push_back(initial_value(tensor, i));
+        weights[tensor].push_back(first_weight(tensor, i));
       }
       exp_avg[tensor].assign(weights[tensor].size(), 0);
       exp_avg_sq[tensor].assign(weights[tensor].size(), 0);
@@ -190,7 +172,7 @@ struct PlainAdamW {
   }
 
   void step(std::size_t tensor, const std::vector<float>& gradient, double t) {
-    const GroupRates& rates = kGroups[kTensors[tensor].group];
+    const GroupRates& rates = kModelGroups[kModelTensors[tensor].group];
     const double lr = rates.lr.value_or(kLr);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       const double g = gradient[i];
@@ -211,24 +193,24 @@ struct PlainAdamW {
 
 TEST_CASE("groups of a model with frozen and tied tensors are updated as plain AdamW does") {
   const TestFolder folder;
-  auto session = opened(request_in(folder.path(), {"max_grad_norm=0"}));
+  auto session = opened(model_request(folder.path(), {"max_grad_norm=0"}));
   PlainAdamW plain;
   for (std::int64_t step = 0; step < 8; ++step) {
-    const Values gradients = gradients_of(parameters_of(*session), step);
+    const ModelValues gradients = model_gradients(model_parameters(*session), step);
     double squares = 0;
-    for (const std::size_t tensor : in_order(step)) {
+    for (const std::size_t tensor : in_list_order(step)) {
       plain.step(tensor, gradients[tensor], static_cast<double>(step + 1));
       for (const double g : gradients[tensor]) squares += g * g;
     }
-    send(*session, gradients, shuffled(step));
+    send_all(*session, gradients, in_any_order(step));
     const auto done = session->take_step({.lr = kLr});
     REQUIRE(problem(done) == "");
     // The tied one counts once.
     CHECK(done->grad_norm == Approx(std::sqrt(squares)));
   }
-  const Values found = parameters_of(*session);
-  for (const std::size_t tensor : in_order(0)) {
-    INFO(kTensors[tensor].name);
+  const ModelValues found = model_parameters(*session);
+  for (const std::size_t tensor : in_list_order(0)) {
+    INFO(kModelTensors[tensor].name);
     for (std::size_t i = 0; i < found[tensor].size(); ++i) {
       const double expected = plain.weights[tensor][i];
       REQUIRE(std::abs(found[tensor][i] - expected) <= 1.0 / 256 * std::abs(expected) + 1e-5);
@@ -236,7 +218,7 @@ TEST_CASE("groups of a model with frozen and tied tensors are updated as plain A
   }
   CHECK(found[kHead] == found[kEmbedding]);
   for (std::size_t i = 0; i < kHidden; ++i) {
-    const float first = initial_value(kGain, static_cast<std::int64_t>(i));
+    const float first = first_weight(kGain, static_cast<std::int64_t>(i));
     REQUIRE(found[kGain][i] == float_from_bf16(bf16_from_float(first)));
   }
   REQUIRE(problem(session->close()) == "");
@@ -251,14 +233,14 @@ TEST_CASE("groups: the order in which another thread sends the gradients changes
       {"method=host", "gradient_tier=memory", "state_cache=1MiB"}};
   for (const std::vector<std::string>& way : ways) {
     const TestFolder one;
-    auto session = opened(request_in(one.path(), way));
-    take_steps(*session, 6, in_order);
+    auto session = opened(model_request(one.path(), way));
+    train_model(*session, 6, in_list_order);
     REQUIRE(problem(session->close()) == "");
     const TestFolder other;
     // Gone on with in between.
     for (const std::int64_t until : {2, 6}) {
-      auto part = opened(request_in(other.path(), way));
-      take_steps(*part, until, shuffled);
+      auto part = opened(model_request(other.path(), way));
+      train_model(*part, until, in_any_order);
       REQUIRE(problem(part->close()) == "");
     }
     CHECK(digest_in(other.path()) == digest_in(one.path()));
@@ -267,14 +249,14 @@ TEST_CASE("groups: the order in which another thread sends the gradients changes
 
 TEST_CASE("rates of a step are those of its groups") {
   const TestFolder folder;
-  auto session = opened(request_in(folder.path()));
-  const Values before = parameters_of(*session);
-  send(*session, gradients_of(before, 0), in_order(0));
+  auto session = opened(model_request(folder.path()));
+  const ModelValues before = model_parameters(*session);
+  send_all(*session, model_gradients(before, 0), in_list_order(0));
   const GroupRates still{.lr = 0, .weight_decay = 0};
   CHECK_THAT(session->take_step({.groups = {still}}).error().message(),
              Catch::Contains("rates of 1 groups, and the session 3"));
   REQUIRE(problem(session->take_step({.groups = {still, {.lr = 0.1}, still}})) == "");
-  const Values after = parameters_of(*session);
+  const ModelValues after = model_parameters(*session);
   CHECK(after[kEmbedding] == before[kEmbedding]);
   CHECK(after[kMix] == before[kMix]);
   CHECK(after[kShift] == before[kShift]);
@@ -282,7 +264,7 @@ TEST_CASE("rates of a step are those of its groups") {
 }
 
 TEST_CASE("no subgroup has tensors of two groups, and small groups are padded by little") {
-  const auto table = session::TensorTable::make(request_in("unused"), 4096);
+  const auto table = session::TensorTable::make(model_request("unused"), 4096);
   REQUIRE(problem(table) == "");
   // Embedding and mix have four pages of 2048 elements, the others one each.
   CHECK(std::vector<std::int32_t>(table->group_ends().begin(), table->group_ends().end()) ==
@@ -293,7 +275,7 @@ TEST_CASE("no subgroup has tensors of two groups, and small groups are padded by
   CHECK(table->layer(kHead) == table->layer(kEmbedding));
   CHECK(table->layer(kGain) == kNoLayer);
   CHECK(table->frozen_bytes() == 2 * kHidden);
-  const auto large = session::TensorTable::make(request_in("unused"), 1 << 20);
+  const auto large = session::TensorTable::make(model_request("unused"), 1 << 20);
   REQUIRE(problem(large) == "");
   CHECK(large->subgroup_elements() == 4 * 2048);
 }
@@ -301,7 +283,7 @@ TEST_CASE("no subgroup has tensors of two groups, and small groups are padded by
 TEST_CASE("tensors whose group, tie or gradient cannot be are refused") {
   const TestFolder folder;
   const auto refusal = [&](std::size_t tensor, const auto& change) {
-    Session::Request request = request_in(folder.path());
+    Session::Request request = model_request(folder.path());
     change(request.tensors[tensor]);
     return problem(Session::open(request));
   };
@@ -313,21 +295,21 @@ TEST_CASE("tensors whose group, tie or gradient cannot be are refused") {
              Catch::Contains("head: tied to embedding, which has another shape"));
   CHECK_THAT(refusal(kHead, [](Tensor& head) { head.is_frozen = true; }),
              Catch::Contains("head: tied to embedding, which says its group"));
-  Session::Request frozen = request_in(folder.path());
+  Session::Request frozen = model_request(folder.path());
   for (Tensor& tensor : frozen.tensors) tensor.is_frozen = tensor.tied_to.empty();
   CHECK_THAT(problem(Session::open(frozen)),
              Catch::Contains("at least one tensor that is trained"));
 
-  auto session = opened(request_in(folder.path()));
+  auto session = opened(model_request(folder.path()));
   CHECK_THAT(session->send(kGain, std::vector<float>(kHidden)).error().message(),
              Catch::Contains("gain is frozen, and has no gradient"));
-  const Values gradients = gradients_of(parameters_of(*session), 0);
+  const ModelValues gradients = model_gradients(model_parameters(*session), 0);
   REQUIRE(session->send(kHead, gradients[kEmbedding]).ok());
   CHECK_THAT(session->send(kEmbedding, gradients[kEmbedding]).error().message(),
              Catch::Contains("embedding has come already for step 1"));
   session.reset();
   // The same tensors in other groups are another state.
-  Session::Request moved = request_in(folder.path());
+  Session::Request moved = model_request(folder.path());
   moved.tensors[kMix].group = 1;
   CHECK_THAT(problem(Session::open(moved)), Catch::Contains("was begun with"));
 }
