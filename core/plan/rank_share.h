@@ -12,11 +12,11 @@
 
 namespace sluice::plan {
 
-// Whether several ranks are to choose how they shard: shard_state=auto. Who asks for a plan has
-// chosen before (core/simulate/sharding_choice.h); a run of one rank shares nothing.
+// Whether several ranks are to choose how they shard (shard_state=auto). The choice is made before
+// a plan is asked for (core/simulate/sharding_choice.h). A run of one rank shares nothing.
 bool is_sharding_open(const settings::RunConfig& config);
 
-// Of all ranks: what the settings say, or as the launcher has placed them. Errors
+// The mesh of all ranks: that of the settings, or as the launcher has placed them. Errors
 // (ErrorCode::config): the ranks do not fill it.
 Result<platform::Scope> mesh_of(const settings::RunConfig& config);
 
