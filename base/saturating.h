@@ -1,7 +1,6 @@
 #pragma once
-// Arithmetic that stays at the end of 64 bits where it would leave them: for products of numbers
-// that are each within their range, and for times that platforms and scales make as long as they
-// like.
+// Arithmetic that stays at the end of 64 bits where it would leave them, for times that platforms
+// and scales make as long as they like.
 //
 // Thread contract: free functions.
 
@@ -15,13 +14,6 @@ constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
   return a < 0 ? std::numeric_limits<std::int64_t>::min()
                : std::numeric_limits<std::int64_t>::max();
-}
-
-constexpr std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  if (!__builtin_mul_overflow(a, b, &product)) return product;
-  return (a < 0) == (b < 0) ? std::numeric_limits<std::int64_t>::max()
-                            : std::numeric_limits<std::int64_t>::min();
 }
 
 // The whole part; of what is no number, 0.

@@ -27,8 +27,6 @@ enum class ErrorCode {
   internal,     // a library failed in a way that has no better name
 };
 
-const char* error_code_name(ErrorCode code);
-
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}

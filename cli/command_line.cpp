@@ -1,14 +1,19 @@
 #include "cli/command_line.h"
 
 #include <array>
+#include <optional>
 
 #include "base/escaped_text.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "base/refusal.h"
+#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
+#include "cli/old_names.h"
 #include "cli/paint.h"
+#include "cli/program.h"
 
 namespace sluice::cli {
 namespace {
@@ -37,6 +42,19 @@ std::string missing_argument(const CLI::App& command, const std::string& what) {
   return fmt::format("{}: {} is missing: {}", command.get_name(), name, option->get_description());
 }
 
+// "--plattform": an option that the command does not have, with the nearest that it has. Empty: the
+// word is no option.
+std::string strange_option(const CLI::App& command, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  if (!name.starts_with('-')) return "";
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+  }
+  return fmt::format("{}: there is no option {}{}", command.get_name(), name,
+                     did_you_mean(name, names));
+}
+
 // For every command, so that it may stand before or behind its name.
 void add_colour_option(CLI::App& app) {
   app.add_option_function<std::string>(
@@ -48,6 +66,10 @@ void add_colour_option(CLI::App& app) {
          },
          "auto, always or never (auto: on a terminal, without NO_COLOR)")
       ->type_name("WHEN");
+}
+
+std::string error_line(const std::string& what) {
+  return "sluice: error: " + escaped_for_terminal(what, LineFeeds::keep) + "; see --help\n";
 }
 
 // One line like any other error of ours.
@@ -62,11 +84,22 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
     what = strange.empty() ? fmt::format("which command? One of {}", fmt::join(commands, ", "))
                            : fmt::format("there is no command '{}'{}", strange.front(),
                                          did_you_mean(strange.front(), commands));
-  } else if (const std::string missing = missing_argument(*app->get_subcommands().front(), what);
-             !missing.empty()) {
-    what = missing;
+    return error_line(what);
   }
-  return "sluice: error: " + escaped_for_terminal(what, LineFeeds::keep) + "; see --help\n";
+  const CLI::App& command = *app->get_subcommands().front();
+  const std::vector<std::string> strange_here = command.remaining();
+  if (!strange_here.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string words = strange_option(command, strange_here.front());
+    if (!words.empty()) what = words;
+  }
+  const std::string missing = missing_argument(command, what);
+  return error_line(missing.empty() ? what : missing);
+}
+
+void say_new_words(const std::vector<std::string>& words) {
+  std::string command = program();
+  for (const std::string& word : words) command += " " + shell_quoted(word);
+  log_info("this command goes by another name now: " + command);
 }
 
 }  // namespace
@@ -96,8 +129,6 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_report_command(app, exit_code);
   add_export_command(app, exit_code);
   add_simulate_command(app, exit_code);
-  add_predict_command(app, exit_code);
-  add_plan_command(app, exit_code);
   add_tune_command(app, exit_code);
   add_calibrate_command(app, exit_code);
   add_doctor_command(app, exit_code);
@@ -109,8 +140,16 @@ int run_command_line(int argc, const char* const* argv) {
   int exit_code = kDone;
   const std::unique_ptr<CLI::App> app = make_command_line(exit_code);
   const Status parsed = at_refusal_border([&] {
+    std::vector<const char*> arguments(argv, argv + argc);
+    const std::optional<std::vector<std::string>> now =
+        in_new_words({arguments.begin() + std::min(argc, 1), arguments.end()});
+    if (now) {
+      say_new_words(*now);
+      arguments.resize(1);
+      for (const std::string& word : *now) arguments.push_back(word.c_str());
+    }
     try {
-      app->parse(argc, argv);
+      app->parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::ParseError& error) {
       exit_code = app->exit(error) == 0 ? kDone : kUsage;
     }

@@ -12,8 +12,6 @@ void add_train_command(CLI::App& app, int& exit_code);
 void add_live_commands(CLI::App& app, int& exit_code);
 void add_state_command(CLI::App& app, int& exit_code);
 void add_simulate_command(CLI::App& app, int& exit_code);
-void add_predict_command(CLI::App& app, int& exit_code);
-void add_plan_command(CLI::App& app, int& exit_code);
 void add_tune_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);

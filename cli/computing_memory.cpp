@@ -5,6 +5,8 @@
 #include "core/model/compute_memory.h"
 #include "core/model/model_library.h"
 #include "core/plan/model_options.h"
+#include "core/plan/run_plan.h"
+#include "core/tune/recorded_run.h"
 
 namespace sluice::cli {
 namespace {

@@ -4,8 +4,14 @@
 //
 // Thread contract: main thread.
 
-#include "core/tune/recorded_run.h"
 #include "core/tune/tier_memory.h"
+
+namespace sluice::settings {
+struct RunConfig;
+}
+namespace sluice::tune {
+struct RecordedRun;
+}
 
 namespace sluice::cli {
 

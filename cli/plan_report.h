@@ -1,5 +1,5 @@
 #pragma once
-// What `sluice plan` prints.
+// The text and JSON of `sluice tune --placement`.
 //
 // Thread contract: free functions.
 

@@ -18,8 +18,6 @@ constexpr int kBarWidth = 30;
 }  // namespace
 
 void Progress::on_step(const session::StepReport& report) {
-  if (seen_count_ == 0) first_loss_ = report.loss;
-  last_loss_ = report.loss;
   const double seconds = static_cast<double>(report.total_ns) / 1e9;
   step_seconds_ = seen_count_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
   seen_count_ += 1;

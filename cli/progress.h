@@ -25,9 +25,6 @@ class Progress final : public session::RunObserver, public session::RunRequests 
   bool wants_stop() override;  // Ctrl-C
   void finish();               // leaves the bar's line
 
-  double first_loss() const { return first_loss_; }
-  double last_loss() const { return last_loss_; }
-
  private:
   void draw(const session::StepReport& report);
   // Not more often than somebody reads it.
@@ -36,8 +33,6 @@ class Progress final : public session::RunObserver, public session::RunRequests 
 
   ProgressStyle style_;
   TimeNs last_draw_ns_ = 0;
-  double first_loss_ = 0;
-  double last_loss_ = 0;
   double step_seconds_ = 0;  // moving average
   std::int64_t seen_count_ = 0;
   bool bar_is_drawn_ = false;

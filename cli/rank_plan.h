@@ -1,6 +1,7 @@
 #pragma once
-// `sluice plan MODEL --platform CLUSTER --ranks 4x2`: over which ranks everything is sharded, what
-// layers keep and where the state lies, found by simulated steps (core/simulate/simulated_plan.h).
+// `sluice tune --placement --ranks 4x2 MODEL --platform CLUSTER`: over which ranks everything is
+// sharded, what layers keep and where the state lies, found by simulated steps
+// (core/simulate/simulated_plan.h).
 //
 // Thread contract: main thread.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `sluice plan --ranks` prints.
+// The text and JSON of `sluice tune --placement --ranks`.
 //
 // Thread contract: free functions.
 

@@ -5,6 +5,9 @@
 
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "core/collective/open_ranks.h"
+#include "core/settings/run_config.h"
+#include "core/train/ranks.h"
 #include "core/simulate/sharding_choice.h"
 
 namespace sluice::cli {
@@ -15,6 +18,13 @@ std::string of_rank(const std::string& folder, int rank) {
 }
 
 }  // namespace
+
+RankRun::RankRun(std::unique_ptr<collective::Communicator> communicator)
+    : communicator_(std::move(communicator)) {}
+RankRun::~RankRun() = default;
+
+bool RankRun::is_first() const { return communicator_->rank() == 0; }
+int RankRun::count() const { return communicator_->rank_count(); }
 
 Result<std::unique_ptr<RankRun>> RankRun::open(TimeNs patience_ns) {
   ASSIGN_OR_RETURN(std::unique_ptr<collective::Communicator> communicator,

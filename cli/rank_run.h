@@ -4,11 +4,22 @@
 //
 // Thread contract: main thread.
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
-#include "core/collective/open_ranks.h"
-#include "core/settings/run_config.h"
-#include "core/train/ranks.h"
+#include "base/status.h"
+#include "base/units.h"
+
+namespace sluice::collective {
+class Communicator;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
+namespace sluice::train {
+class Ranks;
+}
 
 namespace sluice::cli {
 
@@ -17,11 +28,12 @@ class RankRun {
   // Whether a launcher started more than one rank is known from here on. A rank that does not come
   // for so long is named, and ends the run. Collective.
   static Result<std::unique_ptr<RankRun>> open(TimeNs patience_ns);
+  ~RankRun();
 
   // Null: this is the only rank.
   train::Ranks* ranks() { return ranks_.get(); }
-  bool is_first() const { return communicator_->rank() == 0; }
-  int count() const { return communicator_->rank_count(); }
+  bool is_first() const;
+  int count() const;
   // Names the run in the record of each of its several ranks, and no other run. Collective.
   Result<std::string> run_id();
   // This rank's part of a run with these settings. Errors (ErrorCode::config): settings that do not
@@ -35,8 +47,7 @@ class RankRun {
   int close(const Status& outcome);
 
  private:
-  explicit RankRun(std::unique_ptr<collective::Communicator> communicator)
-      : communicator_(std::move(communicator)) {}
+  explicit RankRun(std::unique_ptr<collective::Communicator> communicator);
   std::int32_t node_ranks() const;
 
   std::unique_ptr<collective::Communicator> communicator_;

@@ -6,6 +6,7 @@
 #include "base/setting_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/fitted_simulation.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/run_argument.h"
@@ -17,7 +18,6 @@
 #include "core/platform/platform_text.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
-#include "core/simulate/batch_order.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/sharding_choice.h"
 #include "core/tune/like_run.h"
@@ -28,9 +28,9 @@ namespace sluice::cli {
 namespace {
 
 struct SimulateArguments {
-  std::string like;  // a recorded run's database: in place of the next two
+  std::string like;  // a recorded run's database, in place of a model
   std::string model;
-  std::string platform;
+  std::string platform;  // with `like`: another machine than the run's; empty: the run's
   std::vector<std::string> overrides;
   std::vector<std::string> platform_changes;
   std::string database;
@@ -39,8 +39,17 @@ struct SimulateArguments {
   std::string sharding;              // what they have parts of; empty: each has the whole model
   std::string state = "memory";      // where it lies
   std::vector<std::string> without;  // overlaps of a sharded step
+  bool fit = false;                  // with `like`: on the machine as fitted to the run's steps
   bool json = false;
   bool csv = false;
+
+  // With `like` the platform file of another machine is a setting of the simulated run.
+  std::vector<std::string> settings() const {
+    std::vector<std::string> all;
+    if (!like.empty() && !platform.empty()) all.push_back("platform=" + platform);
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return all;
+  }
 };
 
 // "8", or "4x2" as with --shard.
@@ -67,7 +76,7 @@ Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(
       settings::RunConfig config,
       !arguments.like.empty()
-          ? of_database(tune::config_like(arguments.like, arguments.overrides))
+          ? of_database(tune::config_like(arguments.like, arguments.settings()))
           : simulate::simulation_config(arguments.model, arguments.platform, arguments.overrides));
   ASSIGN_OR_RETURN(config.batch.rank_count, rank_count_of(arguments.ranks));
   const bool is_mesh = arguments.ranks.find('x') != std::string::npos;
@@ -87,7 +96,7 @@ struct Simulated {
   }
 };
 
-// With --like: model and machine as the record has them, whatever has become of the files.
+// With --like: model and machine as the record has them, wherever their files are now.
 Result<tune::RecordedRun> recorded_run(const SimulateArguments& arguments) {
   auto run = tune::open_recorded_run({arguments.like, {}, {}});
   if (!run.ok()) return wrong_database(run.error());
@@ -101,10 +110,17 @@ Result<platform::Platform> changed(const platform::Platform& platform,
   return platform::with_change(platform, change);
 }
 
+Result<platform::Platform> machine_of(const SimulateArguments& arguments,
+                                      const platform::Platform& recorded) {
+  if (arguments.platform.empty()) return recorded;
+  return platform::load_platform(arguments.platform);
+}
+
 Result<plan::RunPlan> plan_like(const SimulateArguments& arguments,
                                 const settings::RunConfig& config) {
   ASSIGN_OR_RETURN(const tune::RecordedRun run, recorded_run(arguments));
-  ASSIGN_OR_RETURN(const platform::Platform platform, changed(run.platform, arguments));
+  ASSIGN_OR_RETURN(const platform::Platform machine, machine_of(arguments, run.platform));
+  ASSIGN_OR_RETURN(const platform::Platform platform, changed(machine, arguments));
   ASSIGN_OR_RETURN(const settings::RunConfig chosen,
                    simulate::with_sharding(config, run.shape, platform));
   return plan::plan_run(chosen, run.shape, platform);
@@ -153,13 +169,13 @@ Status record_simulated_machine(const SimulateArguments& arguments, collect::Run
     if (arguments.platform_changes.empty()) return ok_status();
     ASSIGN_OR_RETURN(unchanged, platform::load_platform(arguments.platform));
   } else {
-    ASSIGN_OR_RETURN(tune::RecordedRun run, recorded_run(arguments));
+    ASSIGN_OR_RETURN(const tune::RecordedRun run, recorded_run(arguments));
     ASSIGN_OR_RETURN(const auto like, rundb::Reader::open(arguments.like));
     ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> recorded, like->meta());
     for (const rundb::MetaRow& row : recorded) {
       if (row.key == "model_text") put(facts, row.key, row.value);
     }
-    unchanged = std::move(run.platform);
+    ASSIGN_OR_RETURN(unchanged, machine_of(arguments, run.platform));
   }
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
   put(facts, "platform_text", platform::platform_text(platform));
@@ -215,14 +231,10 @@ Status simulate_once(const SimulateArguments& arguments) {
   const plan::RunPlan& plan = simulated.plan;
   for (const std::string& warning : plan.config.warnings) log_warning(warning);
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, simulated));
-  std::optional<simulate::SimulatedStep> other_order;
-  if (!simulated.part && simulate::why_no_other_order(plan).empty()) {
-    ASSIGN_OR_RETURN(other_order, simulate::simulate_by_batches(plan));
-  }
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
-  print_lines(arguments.json ? simulate_report_json(plan, step, other_order) + "\n"
-                             : fitted(simulate_report_text(plan, step, other_order, dur_ns),
-                                      terminal_columns()));
+  print_lines(arguments.json
+                  ? simulate_report_json(plan, step) + "\n"
+                  : fitted(simulate_report_text(plan, step, dur_ns), terminal_columns()));
   return ok_status();
 }
 
@@ -261,24 +273,43 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   return ok_status();
 }
 
+Status simulate_asked(const SimulateArguments& arguments) {
+  if (arguments.model.empty() && arguments.like.empty()) {
+    return make_error(ErrorCode::config,
+                      "what shall be simulated? Name MODEL.toml and --platform PLATFORM.toml, or a "
+                      "recorded run with --like RUN.db");
+  }
+  if (arguments.fit) return simulate_fitted({arguments.like, arguments.overrides, arguments.json});
+  if (!arguments.sharding.empty()) return simulate_ranks(arguments);
+  return arguments.sweep.empty() ? simulate_once(arguments) : simulate_sweep(arguments);
+}
+
 }  // namespace
 
 void add_simulate_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = app.add_subcommand(
-      "simulate", "What a step would take on a machine that a platform file describes");
+      "simulate",
+      "What a step would take on another machine or with other settings, also of a recorded run");
   CLI::Option* model =
       command->add_option("model", arguments->model, "the model's shape (MODEL.toml)");
-  CLI::Option* platform =
-      command->add_option("--platform", arguments->platform, "the machine (PLATFORM.toml)");
+  CLI::Option* platform = command->add_option(
+      "--platform", arguments->platform,
+      "the machine (PLATFORM.toml); with --like in place of the one that the run had");
   model->needs(platform);
-  platform->needs(model);
-  take_database_of(
-      *command
-           ->add_option("--like", arguments->like,
-                        "instead of both: model, machine and settings of a recorded run (RUN.db)")
-           ->excludes(model)
-           ->excludes(platform));
+  CLI::Option* like = command
+                          ->add_option("--like", arguments->like,
+                                       "in place of a model: model, machine and settings of a "
+                                       "recorded run (RUN.db), which may be live")
+                          ->excludes(model);
+  take_database_of(*like);
+  CLI::Option* fit =
+      command
+          ->add_flag("--fit", arguments->fit,
+                     "with --like: fit the machine to the run's steady steps first, and say what "
+                     "the settings would change; without --set what each setting would by itself")
+          ->needs(like)
+          ->excludes(platform);
   command
       ->add_option("--set", arguments->overrides,
                    "key=value: any setting of a run (sluice train --settings); may be repeated")
@@ -290,18 +321,23 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "fast as the platform file says) or compute_units (of each engine); may be "
                    "repeated")
       ->take_all()
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(fit);
   CLI::Option* database =
-      command->add_option("--db", arguments->database, "record the step into this run database");
+      command->add_option("--db", arguments->database, "record the step into this run database")
+          ->excludes(fit);
   command
       ->add_option("--sweep", arguments->sweep,
                    "key=1..10 or key=a,b,c, of either --set: one step for each value, as a table")
-      ->excludes(database);
-  command->add_option("--ranks", arguments->ranks,
-                      "with a cluster: a step of one of 8 ranks, or 4x2 (in a node x nodes), each "
-                      "with drives like the platform's, and the whole model or what shard_state "
-                      "and the like say; batch is one rank's. With --shard: as if the cluster had "
-                      "only 4x2 ranks");
+      ->excludes(database)
+      ->excludes(fit);
+  command
+      ->add_option("--ranks", arguments->ranks,
+                   "with a cluster: a step of one of 8 ranks, or 4x2 (in a node x nodes), each "
+                   "with drives like the platform's, and the whole model or what shard_state "
+                   "and the like say; batch is one rank's. With --shard: as if the cluster had "
+                   "only 4x2 ranks")
+      ->excludes(fit);
   CLI::Option* sharding =
       command
           ->add_option("--shard", arguments->sharding,
@@ -349,18 +385,12 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "  sluice simulate sample_models/models/llama-13b.toml \\\n"
       "      --platform sample_models/platforms/a800-64.toml --shard 4x1,4x1,8x1 \\\n"
       "      --set batch=1\n"
-      "  sluice simulate --like sim.db --set wire=native --db sim-2.db");
+      "  sluice simulate --like sim.db --set wire=native --db sim-2.db\n"
+      "  sluice simulate --like out/tiny --fit --set buffers=6 --set pipeline=nbuffer\n"
+      "--like repeats the recorded run as its files describe the machine, --fit as its steps show "
+      "it; how\n"
+      "far that is from what was recorded is said beside the predictions.");
   command->callback([arguments, &exit_code] {
-    if (arguments->model.empty() && arguments->like.empty()) {
-      exit_code = report_error(
-          make_error(ErrorCode::config,
-                     "what shall be simulated? Name MODEL.toml and --platform PLATFORM.toml, or a "
-                     "recorded run with --like RUN.db"));
-      return;
-    }
-    const auto simulate_asked = !arguments->sharding.empty() ? &simulate_ranks
-                                : arguments->sweep.empty()   ? &simulate_once
-                                                             : &simulate_sweep;
     const Status status = simulate_asked(*arguments);
     if (!status.ok()) exit_code = report_error(status.error());
   });

@@ -6,6 +6,7 @@
 #include "base/figure_text.h"
 #include "cli/output.h"
 #include "cli/paint.h"
+#include "core/plan/run_plan.h"
 #include "profiler/analyze/phase.h"
 
 namespace sluice::cli {
@@ -65,18 +66,6 @@ std::string wait_lines(const simulate::SimulatedStep& step) {
   if (out + back <= 0) return "";
   return fmt::format("Waits for activations: {} for them to leave, {} for them to come back.\n",
                      format_seconds(out), format_seconds(back));
-}
-
-std::string other_order_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
-                              const std::optional<simulate::SimulatedStep>& other) {
-  if (!other) return "";
-  const std::int64_t count = plan.config.batch.grad_accum_steps;
-  return fmt::format(
-      "\nIn the other order (each micro-batch through all layers before the next one): {}, "
-      "{:+.0f} %.\nParameters cross to what computes {} times in place of 2, gradients {} times "
-      "in place of one.\n",
-      format_seconds(other->total_seconds), 100 * (other->total_seconds / step.total_seconds - 1),
-      2 * count, count);
 }
 
 std::string byte_lines(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
@@ -179,7 +168,6 @@ std::string varying(const simulate::SimulatedStep& step) {
 }
 
 std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
-                                 const std::optional<simulate::SimulatedStep>& other_order,
                                  TimeNs dur_ns) {
   const auto devices = plan.config.offload.devices;
   const auto ranks = plan.config.batch.rank_count;
@@ -194,14 +182,12 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
       ranks > 1 ? fmt::format(" · one of {} ranks", ranks) : "");
   text += fmt::format("A step takes {}{}:\n", format_seconds(step.total_seconds), varying(step));
   text += phase_lines(plan, step) + "\n" + simulate_verdict(plan, step) + wait_lines(step) + "\n" +
-          byte_lines(plan, step) + wear_text(plan, step) +
-          other_order_lines(plan, step, other_order);
+          byte_lines(plan, step) + wear_text(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
 }
 
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
-                                 const std::optional<simulate::SimulatedStep>& other_order) {
+std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
   nlohmann::ordered_json json;
   json["simulated"] = true;
   if (plan.config.batch.rank_count > 1) json["ranks"] = plan.config.batch.rank_count;
@@ -214,12 +200,6 @@ std::string simulate_report_json(const plan::RunPlan& plan, const simulate::Simu
   }
   json["activation_wait_seconds"] = {{"out", step.activation_wait_seconds[0]},
                                      {"back", step.activation_wait_seconds[1]}};
-  if (other_order) {
-    json["other_order"]["seconds"] = other_order->total_seconds;
-    for (const simulate::LinkUse& link : other_order->links) {
-      json["other_order"]["bytes"][link.name] = phases_json(link);
-    }
-  }
   for (const simulate::LinkUse& link : step.links) {
     json["bytes"][link.name] = phases_json(link);
     json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);

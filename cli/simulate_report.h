@@ -4,25 +4,24 @@
 // Thread contract: free functions.
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "base/units.h"
 #include "core/simulate/drive_wear.h"
-#include "core/simulate/simulation.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::cli {
 
-// `other_order`: core/simulate/batch_order.h; none: it makes no difference.
 std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
-                                 const std::optional<simulate::SimulatedStep>& other_order,
                                  TimeNs dur_ns);
 // What bounds the longest phase, by how much, and what would come next.
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 // The drive that wears out first, among those whose endurance is stated; empty without such.
 std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 nlohmann::ordered_json wear_json(const simulate::DriveWear& wear);
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
-                                 const std::optional<simulate::SimulatedStep>& other_order);
+std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 
 }  // namespace sluice::cli

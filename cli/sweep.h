@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/simulate/simulation.h"
+#include "core/simulate/simulated_step.h"
 
 namespace sluice::cli {
 

@@ -22,6 +22,7 @@
 #include "cli/terminal.h"
 #include "cli/train_report.h"
 #include "core/model/model_library.h"
+#include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
 #include "core/session/live_control.h"
 #include "core/session/run_recording.h"
@@ -29,6 +30,7 @@
 #include "core/train/divergence.h"
 #include "core/train/rank_digest.h"
 #include "core/train/rank_requests.h"
+#include "core/train/trainer.h"
 #include "core/tune/like_run.h"
 #include "core/tune/replanner.h"
 #include "hls/host/xrt_devices.h"
@@ -378,7 +380,7 @@ class TrainCommand {
            next_rate_line() + resharded_line() + recipe_lines();
   }
 
-  state::StateStore& store() const { return run_->session().store(); }
+  state::StateStore& store() const { return run_->session().state().store(); }
   std::int64_t committed_step() const { return store().committed().position.step; }
 
   // A schedule may go on otherwise than it was begun.

@@ -10,9 +10,11 @@
 #include "cli/paint.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "core/runtime/clocks.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
 #include "core/settings/clipping.h"
+#include "core/train/trainer.h"
 #include "profiler/analyze/phase.h"
 #include "storage/rundb/lateness.h"
 

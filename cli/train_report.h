@@ -5,7 +5,12 @@
 
 #include <string>
 
-#include "core/train/trainer.h"
+#include "base/units.h"
+
+namespace sluice::train {
+class TrainingRun;
+struct TrainReport;
+}  // namespace sluice::train
 
 namespace sluice::cli {
 

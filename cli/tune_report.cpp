@@ -7,6 +7,7 @@
 #include "cli/fit_report.h"
 #include "cli/output.h"
 #include "cli/simulate_report.h"
+#include "core/tune/machine_tuning.h"
 
 namespace sluice::cli {
 namespace {

@@ -3,11 +3,15 @@
 //
 // Thread contract: free functions.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "core/tune/machine_tuning.h"
+namespace sluice::tune {
+class MachineTuning;
+struct TunedMachine;
+}  // namespace sluice::tune
 
 namespace sluice::cli {
 

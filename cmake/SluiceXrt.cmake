@@ -23,7 +23,7 @@ endif()
 function(sluice_soft_xclbin)
   cmake_parse_arguments(ARG "" "TARGET;OUTPUT" "" ${ARGN})
   set_target_properties(${ARG_TARGET} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_link_libraries(${ARG_TARGET} PRIVATE hls_compute_unit)
+  target_link_libraries(${ARG_TARGET} PRIVATE soft_compute_unit)
   target_link_options(${ARG_TARGET} PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL)
   add_custom_command(OUTPUT ${ARG_OUTPUT} COMMAND sluice_xclbin pack $<TARGET_FILE:${ARG_TARGET}> ${ARG_OUTPUT}
                      DEPENDS ${ARG_TARGET} sluice_xclbin VERBATIM)

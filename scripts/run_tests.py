@@ -36,7 +36,7 @@ SCRIPT_LIMIT_S = 1800
 PROGRAM_MEMORY_BYTES = 8 << 30  # a test that runs away fails, and not the machine
 MEMORY_FOLDER_BYTES = 4 << 30
 # They read and write as drives are read and written, past the page cache: memory has other rules.
-ON_DISK = ("hls_sim_device_test", "hls_host_device_test")
+ON_DISK = ("soft_smartssd_test", "hls_host_device_test")
 JOBS = os.cpu_count() or 1
 SCRIPT_JOBS = JOBS + 1  # they wait for drives, clocks and other programs now and then
 SLOWEST_SHOWN = 10
@@ -44,7 +44,8 @@ SLOWEST_SHOWN = 10
 BEGIN_FIRST = ("gui_app_test", "gui_pictures_test", "core_train_test", "core_simulate_test",
                "core_tune_test", "core_control_test", "tests/e2e/readme_test.py",
                "tests/e2e/shards_test.py", "tests/e2e/same_numbers_test.py",
-               "tests/e2e/ranks_test.py", "tests/e2e/exports_test.py", "tests/e2e/plan_test.py")
+               "tests/e2e/ranks_test.py", "tests/e2e/exports_test.py",
+               "tests/e2e/placement_test.py")
 ONLY_WITH_ALL = re.compile(r"^# Only with --all: (\S.*)$", re.MULTILINE)
 TIMES = ROOT / "build" / "test_times.json"
 # The difference between two times of one thing that is printed: beyond noise, and worth a look.

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/split_mix.h"
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/library/models.h"
 
 namespace {
 
@@ -75,13 +75,13 @@ struct StepSeconds {
 
 class Bench {
  public:
-  Bench(model::Gpt2& gpt2, const Settings& settings)
-      : gpt2_(gpt2),
+  Bench(model::TrainableModel& model, const Settings& settings)
+      : model_(model),
         settings_(settings),
         gradient_16bit_(
-            static_cast<std::size_t>(several() ? 0 : gpt2.layout().largest_layer_elements())),
+            static_cast<std::size_t>(several() ? 0 : model.layout().largest_layer_elements())),
         gradient_fp32_(
-            static_cast<std::size_t>(several() ? gpt2.layout().largest_layer_elements() : 0)) {}
+            static_cast<std::size_t>(several() ? model.layout().largest_layer_elements() : 0)) {}
 
   std::int64_t gradient_bytes() const {
     return static_cast<std::int64_t>(gradient_16bit_.size() * 2 + gradient_fp32_.size() * 4);
@@ -89,13 +89,13 @@ class Bench {
 
   Result<StepSeconds> step(const model::TokenBatch& batch) {
     const int micro_steps = settings_.options.micro_step_count;
-    const std::int32_t layers = gpt2_.layout().layer_count();
+    const std::int32_t layers = model_.layout().layer_count();
     for (int m = 0; m < micro_steps; ++m)
-      RETURN_IF_ERROR(gpt2_.set_batch(m, batch, model::BatchUse::training));
+      RETURN_IF_ERROR(model_.set_batch(m, batch, model::BatchUse::training));
     StepSeconds seconds;
     for (std::int32_t layer = 0; layer < layers; ++layer) {
       const TimeNs begin = monotonic_now_ns();
-      for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(gpt2_.forward(LayerId{layer}, m));
+      for (int m = 0; m < micro_steps; ++m) RETURN_IF_ERROR(model_.forward(LayerId{layer}, m));
       seconds.forward.push_back(since(begin));
     }
     seconds.backward.resize(seconds.forward.size());
@@ -103,7 +103,7 @@ class Bench {
       const TimeNs begin = monotonic_now_ns();
       std::fill(gradient_fp32_.begin(), gradient_fp32_.end(), 0.0f);
       for (int m = 0; m < micro_steps; ++m) {
-        RETURN_IF_ERROR(gpt2_.backward(LayerId{layer}, m, 1.0 / micro_steps, target(layer)));
+        RETURN_IF_ERROR(model_.backward(LayerId{layer}, m, 1.0 / micro_steps, target(layer)));
       }
       seconds.backward[static_cast<std::size_t>(layer)] = since(begin);
     }
@@ -118,10 +118,10 @@ class Bench {
   model::LayerGradient target(std::int32_t layer) {
     return {.values_16bit = several() ? nullptr : gradient_16bit_.data(),
             .values_fp32 = several() ? gradient_fp32_.data() : nullptr,
-            .element_count = gpt2_.layout().layer(LayerId{layer}).count};
+            .element_count = model_.layout().layer(LayerId{layer}).count};
   }
 
-  model::Gpt2& gpt2_;
+  model::TrainableModel& model_;
   const Settings& settings_;
   std::vector<std::uint16_t> gradient_16bit_;
   std::vector<float> gradient_fp32_;
@@ -152,7 +152,7 @@ void print_phase(std::string_view name, const std::vector<StepSeconds>& steps, P
 
 void print_memory(const Settings& settings, const model::ModelShape& shape,
                   std::int64_t parameter_bytes, std::int64_t gradient_bytes) {
-  const model::ComputeMemory plan = model::gpt2_memory(shape, settings.options);
+  const model::ComputeMemory plan = model::host_compute_memory(shape, settings.options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print(
@@ -170,23 +170,23 @@ Status run(const Settings& settings) {
   const std::int64_t parameter_bytes = static_cast<std::int64_t>(parameters.size()) * 2;
   fmt::print("before libtorch computes: {} resident, {} of it parameters\n",
              format_bytes(process_memory("VmRSS:")), format_bytes(parameter_bytes));
-  ASSIGN_OR_RETURN(const std::unique_ptr<model::Gpt2> gpt2,
-                   model::Gpt2::make(shape, settings.options, parameters));
+  ASSIGN_OR_RETURN(const model::BuiltModel built,
+                   model::host_factory().make(shape, settings.options, parameters));
   const std::int64_t tokens = settings.options.batch * settings.options.sequence;
   const std::vector<std::int32_t> inputs = random_tokens(tokens, shape.vocabulary, settings.seed);
   const std::vector<std::int32_t> targets =
       random_tokens(tokens, shape.vocabulary, settings.seed + 1);
   const model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
 
-  Bench bench(*gpt2, settings);
+  Bench bench(*built.model, settings);
   std::vector<StepSeconds> steps;
   for (int step = -1; step < settings.step_count; ++step) {  // the first one warms up
     ASSIGN_OR_RETURN(StepSeconds seconds, bench.step(batch));
     if (step >= 0) steps.push_back(std::move(seconds));
   }
   fmt::print("{}: {} parameters, {} micro-batch(es) of {} x {} tokens, loss {:.4f}\n", shape.name,
-             gpt2->layout().parameter_count, settings.options.micro_step_count,
-             settings.options.batch, settings.options.sequence, gpt2->loss(0));
+             built.model->layout().parameter_count, settings.options.micro_step_count,
+             settings.options.batch, settings.options.sequence, built.model->loss(0));
   fmt::print("medians of {} steps:\n", settings.step_count);
   print_phase("forward ", steps, &StepSeconds::forward);
   print_phase("backward", steps, &StepSeconds::backward);

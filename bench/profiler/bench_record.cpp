@@ -244,14 +244,19 @@ void bench_zoom(const std::string& path, const std::vector<rundb::TrackRow>& tra
       const auto reader = checked(rundb::Reader::open(path));
       const std::int64_t track = tracks[tracks.size() * (t + 1) / (kTracks + 1)].id;
       is_cold = drop_caches() && is_cold;
-      rundb::TrackView view;
+      rundb::TimelineReader timeline(*reader);
+      const TimeNs column_ns = width / 1000;
+      has_spans = column_ns < rundb::lod_width_ns(0) / 16;
       const double seconds = seconds_of([&] {
-        view =
-            checked(rundb::TimelineReader(*reader).view_of_track(track, from, from + width, 1000));
+        if (has_spans) {
+          rows = checked(timeline.spans_of_track(track, from, from + width)).size();
+          return;
+        }
+        const int level = rundb::lod_level_for(column_ns);
+        rows = checked(timeline.lod(track, level, from, from + width)).size() +
+               checked(timeline.long_spans(track, level, from, from + width)).size();
       });
       slowest = std::max(slowest, seconds);
-      rows = view.spans.size() + view.bins.size() + view.long_spans.size();
-      has_spans = view.level == rundb::TrackView::kAllSpans;
     }
     fmt::print("  {:>12} of a track: {:6.1f} ms, {} {}{}\n", format_duration(width), slowest * 1e3,
                rows, has_spans ? "spans" : "bins and long spans", is_cold ? "" : " (warm)");

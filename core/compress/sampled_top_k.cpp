@@ -203,27 +203,4 @@ SampledSelection sampled_top_k(const FeedbackInput& input, const SampleOptions& 
   return selector.selection();
 }
 
-SampledSelection sampled_top_k_reference(std::span<const float> values,
-                                         const SampleOptions& options, const KeptRoom& room) {
-  SampledSelection selection;
-  const auto element_count = static_cast<std::int64_t>(values.size());
-  if (element_count == 0) return selection;
-  std::vector<std::uint32_t> sample;
-  for (std::int64_t point = 0; point < std::min(element_count, kSampleElements); ++point) {
-    const std::int64_t position = sample_position(options.seed, point, element_count);
-    sample.push_back(magnitude_of(values[static_cast<std::size_t>(position)]));
-  }
-  std::sort(sample.rbegin(), sample.rend());
-  const std::int64_t rank = kept_count(options.density, static_cast<std::int64_t>(sample.size()));
-  selection.threshold = sample[static_cast<std::size_t>(rank - 1)];
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (magnitude_of(values[i]) < selection.threshold) continue;
-    if (selection.kept_count == room.capacity) break;
-    room.indices[selection.kept_count] = static_cast<std::uint32_t>(i);
-    room.values[selection.kept_count] = values[i];
-    ++selection.kept_count;
-  }
-  return selection;
-}
-
 }  // namespace sluice::compress

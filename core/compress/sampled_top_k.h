@@ -98,8 +98,4 @@ SampledSelection sampled_top_k(const FeedbackInput& input, const SampleOptions& 
                                int thread_count, SampledTopKSelector& selector,
                                const KeptRoom& room);
 
-// The definition, element by element.
-SampledSelection sampled_top_k_reference(std::span<const float> values,
-                                         const SampleOptions& options, const KeptRoom& room);
-
 }  // namespace sluice::compress

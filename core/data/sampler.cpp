@@ -96,8 +96,6 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::in
   targets_.resize(options.batch * sequence);
 }
 
-std::int64_t Sampler::windows_per_epoch() const { return windows_per_epoch_; }
-
 std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
   const std::uint64_t random = epoch_key(options_.seed, kOffsetStream, epoch);
   return static_cast<std::int64_t>(random % static_cast<std::uint64_t>(largest_offset_ + 1));

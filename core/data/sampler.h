@@ -40,7 +40,6 @@ class Sampler {
   // holds less than one batch for validation gives one smaller batch.
   std::int64_t validation_batch_count() const;
   Result<model::TokenBatch> validation_batch(std::int64_t index);
-  std::int64_t windows_per_epoch() const;
 
  private:
   Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,

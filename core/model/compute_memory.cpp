@@ -1,7 +1,7 @@
-// The memory plan of the model. The counts of values a token are core/model/block_tensors.h's, of
-// any family, since plans and simulations ask for other families' memory, too; the two measured
-// numbers say how. tests/core/model/gpt2/gpt2_memory_test.cpp holds all of it against the process's
-// peak, from both sides.
+// The memory plan of the model, of any family: plans and simulations ask for families that nothing
+// here computes, too. Values a token are those of the table (core/model/architecture.h); the two
+// measured numbers say how they were measured. tests/core/model/gpt2/gpt2_memory_test.cpp holds all
+// of it against the process's peak, from both sides.
 
 #include "core/model/compute_memory.h"
 
@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/id_vector.h"
-#include "core/model/block_tensors.h"
+#include "core/model/architecture.h"
 #include "core/model/compute_device.h"
 #include "core/model/head_chunk.h"
 #include "core/model/kept_bytes.h"
@@ -36,13 +36,8 @@ constexpr std::int64_t kSmallBytes = 8 << 20;
 // MLP keeps: attention's, in fp32 too, and the norms'.
 constexpr std::int64_t kBackwardWidths = 16;
 
-// Before and after gelu; a gate, its silu, what it is multiplied with, and the product.
-std::int64_t mlp_widths(const ModelShape& shape) {
-  return shape.ffn > 0 ? 4 * shape.ffn : 2 * 4 * shape.hidden;
-}
-
 std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
-  return tokens * memory_bytes(block_tensors(shape));
+  return tokens * memory_bytes(architecture_of(shape).block.made(shape));
 }
 
 bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
@@ -60,7 +55,8 @@ std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& option
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * kValueBytes;
   if (is_recomputed(options.activations.of(head_of(shape)))) return row;
-  const std::int64_t values = made_widths(head_tensors(shape)) + shape.vocabulary;
+  const std::int64_t values =
+      made_widths(architecture_of(shape).head.made(shape)) + shape.vocabulary;
   return row + tokens * values * kValueBytes;
 }
 
@@ -90,7 +86,8 @@ std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& optio
     if (choice == Activations::keep) layers += block_kept_bytes(shape, tokens);
     if (choice == Activations::recompute) layers += row;
   }
-  const std::int64_t embedding = tokens * memory_bytes(embedding_tensors(shape));
+  const std::int64_t embedding =
+      tokens * memory_bytes(architecture_of(shape).embedding.made(shape));
   return options.micro_step_count * (embedding + layers + numbers) +
          offloaded_bytes(shape, options);
 }
@@ -127,7 +124,8 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
   const std::int64_t recomputed =
       is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
   const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kWideValueBytes : 0;
-  const std::int64_t widths = kBackwardWidths * shape.hidden + mlp_widths(shape);
+  const std::int64_t widths =
+      kBackwardWidths * shape.hidden + architecture_of(shape).mlp_tensors * shape.mlp_width();
   return block.all * kValueBytes + widened + recomputed +
          attention_bytes(shape, options, products) + tokens * widths * kValueBytes;
 }

@@ -1,6 +1,6 @@
 #include "core/model/kept_bytes.h"
 
-#include "core/model/block_tensors.h"
+#include "core/model/architecture.h"
 
 namespace sluice::model {
 namespace {
@@ -31,11 +31,10 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice) {
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
-  const bool is_block = index_of(layer) <= shape.layers;
   Blocks blocks;
-  for (const MadeTensor& tensor : is_block ? block_tensors(shape) : head_tensors(shape)) {
+  for (const MadeTensor& tensor : layer_kind(shape, layer).made(shape)) {
     if (!is_needed(tensor.use)) continue;
-    if (is_recomputed(choice) && tensor.use != BlockUse::input) continue;
+    if (is_recomputed(choice) && tensor.use != MadeUse::input) continue;
     blocks.add(batch * sequence * tensor.width * tensor.value_bytes);
   }
   return blocks.all();

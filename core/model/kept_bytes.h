@@ -1,7 +1,7 @@
 #pragma once
 // The sizes of the blocks that KeptBlocks::kept() gives, from the shape alone: what a run is
 // planned with, and what moves in simulated time. Which tensors those are is said in
-// core/model/block_tensors.h. tests/core/model/gpt2/saved_blocks_test.cpp holds core/model/gpt2 to
+// core/model/made_tensors.h. tests/core/model/gpt2/saved_blocks_test.cpp holds GPT-2 to
 // it, byte by byte, and a block of a llama in libtorch, too.
 //
 // Thread contract: free functions.

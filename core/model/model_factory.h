@@ -1,5 +1,5 @@
 #pragma once
-// Who makes the model of a run: core/model/gpt2, or the arithmetic of tests, which needs no
+// Who makes the model of a run: core/model/library, or the arithmetic of tests, which needs no
 // libtorch.
 //
 // Thread contract: make() and memory() from one thread; what they make has TrainableModel's.
@@ -56,8 +56,6 @@ struct BuiltModel {
   // set_batch() and loss() of the model. Null: in host memory.
   std::unique_ptr<ComputeDevice> device = {};
   // Text that the model writes, on its compute thread between steps. Empty: it writes none.
-  std::function<Result<std::string>(const SampleOptions&)> sample = {};
-  // The same text where not all layers are in memory at once. Empty: it writes none.
   std::function<Result<std::unique_ptr<TextWriter>>(const SampleOptions&)> write_text = {};
 };
 

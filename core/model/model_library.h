@@ -19,7 +19,7 @@
 namespace sluice::model {
 
 struct ModelLibrary {
-  // GPT-2's models (core/model/gpt2/gpt2.h).
+  // Models of every family that trains (core/model/library/models.h).
   Result<ModelFactory> (*factory)(const std::string& device, std::int64_t memory_cap_bytes,
                                   int thread_count, const LaunchRegion& region);
   ModelFactory (*host_factory)();

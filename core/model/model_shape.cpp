@@ -1,50 +1,67 @@
 #include "core/model/model_shape.h"
 
-#include "core/model/family_layouts.h"
+#include "core/model/architecture.h"
 
 namespace sluice::model {
 
-std::vector<std::string> family_names() { return {"gpt2", "bert", "bloom", "vit", "llama"}; }
-
-std::string family_name(Family family) { return family_names()[static_cast<std::size_t>(family)]; }
-
-FlatLayout ModelShape::flat_layout() const {
-  switch (family) {
-    case Family::bert:
-      return bert_layout(*this);
-    case Family::bloom:
-      return bloom_layout(*this);
-    case Family::vit:
-      return vit_layout(*this);
-    case Family::llama:
-      return llama_layout(*this);
-    case Family::gpt2:
-      break;
-  }
-  return gpt2_layout(*this);
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Architecture* architecture : architectures()) names.emplace_back(architecture->name);
+  return names;
 }
 
-bool ModelShape::is_causal() const { return family != Family::bert && family != Family::vit; }
+std::string family_name(Family family) {
+  return architectures()[static_cast<std::size_t>(family)]->name;
+}
+
+FlatLayout ModelShape::flat_layout() const {
+  const Architecture& architecture = architecture_of(*this);
+  LayoutBuilder builder;
+  builder.begin_layer("embedding");
+  architecture.embedding.add_tensors(builder, "embedding", *this);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const std::string block = fmt::format("{}.{}", architecture.block_name, i);
+    builder.begin_layer(block);
+    architecture.block.add_tensors(builder, block, *this);
+  }
+  builder.begin_layer("head");
+  architecture.head.add_tensors(builder, "head", *this);
+  return builder.take();
+}
+
+bool ModelShape::is_causal() const { return architecture_of(*this).is_causal; }
+
+bool ModelShape::has_own_output_table() const {
+  return architecture_of(*this).output_table == OutputTable::own_unless_tied && !tied_tables;
+}
 
 Status ModelShape::check_sequence(std::int64_t asked) const {
-  if (family == Family::vit && asked != sequence) {
-    return make_error(ErrorCode::config,
-                      "sequence={} contradicts model {}: an image of {} x {} pixels in patches of "
-                      "{} x {} is always {} tokens; leave 'sequence' out",
-                      asked, name, image, image, patch, patch, sequence);
+  switch (architecture_of(*this).positions) {
+    case Positions::any:
+      return ok_status();
+    case Positions::table:
+      if (asked <= sequence) return ok_status();
+      return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})", asked,
+                        name, sequence);
+    case Positions::patches:
+      break;
   }
-  // ALiBi and rotary positions have no table that could end.
-  const bool has_table = family != Family::bloom && family != Family::llama;
-  if (!has_table || asked <= sequence) return ok_status();
-  return make_error(ErrorCode::config, "sequence={} is longer than model {} allows ({})", asked,
-                    name, sequence);
+  if (asked == sequence) return ok_status();
+  return make_error(ErrorCode::config,
+                    "sequence={} contradicts model {}: an image of {} x {} pixels in patches of "
+                    "{} x {} is always {} tokens; leave 'sequence' out",
+                    asked, name, image, image, patch, patch, sequence);
 }
 
 Status check_trainable(const ModelShape& shape) {
-  if (shape.family == Family::gpt2) return ok_status();
+  if (architecture_of(shape).is_trainable) return ok_status();
+  std::vector<std::string> trainable;
+  for (const Architecture* architecture : architectures()) {
+    if (architecture->is_trainable) trainable.emplace_back(architecture->name);
+  }
   return make_error(ErrorCode::config,
-                    "model {}: {} models can be simulated and tuned; training knows gpt2",
-                    shape.name, family_name(shape.family));
+                    "model {}: {} models can be simulated and tuned; training knows {}", shape.name,
+                    family_name(shape.family), fmt::join(trainable, ", "));
 }
 
 }  // namespace sluice::model

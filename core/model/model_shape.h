@@ -15,7 +15,9 @@
 
 namespace sluice::model {
 
+// A row of the table of architectures (core/model/architecture.h).
 enum class Family : std::uint8_t { gpt2, bert, bloom, vit, llama };
+inline constexpr std::size_t kFamilyCount = 5;
 
 std::string family_name(Family family);
 std::vector<std::string> family_names();  // in the order of the enum
@@ -49,19 +51,19 @@ struct ModelShape {
   std::int64_t attention_width() const { return head_dim > 0 ? head_dim * heads : hidden; }
   std::int64_t kv_width() const { return kv_heads > 0 ? head_width() * kv_heads : hidden; }
 
-  // Whether the head's matrix is a table of the head alone; all other families have the token table
-  // there, and vit a few classes.
-  bool has_own_output_table() const { return family == Family::llama && !tied_tables; }
+  std::int64_t mlp_width() const { return ffn > 0 ? ffn : 4 * hidden; }
 
-  FlatLayout flat_layout() const;  // core/model/family_layouts.h
-  bool is_causal() const;          // attention looks back only
+  // Whether the head's matrix is a table of the head alone, and not the token table or classes.
+  bool has_own_output_table() const;
+
+  FlatLayout flat_layout() const;
+  bool is_causal() const;  // attention looks back only
 
   // Errors (ErrorCode::config): that many tokens in a sequence this model cannot take.
   Status check_sequence(std::int64_t asked) const;
 };
 
-// ErrorCode::config for the families that have no implementation that computes (core/model/gpt2 is
-// the only one).
+// ErrorCode::config for the families that have no implementation that computes.
 Status check_trainable(const ModelShape& shape);
 
 // Errors name file, line and key, with the nearest right key.

@@ -1,7 +1,7 @@
 #pragma once
 // The seam between the training step and whatever computes forward and backward: layer by layer,
-// micro-batch by micro-batch. Implementations: core/model/gpt2 (libtorch) and the tests' arithmetic
-// model. Needs no libtorch itself.
+// micro-batch by micro-batch. Implementations: core/model/torch/stack_model.h (libtorch) and the
+// tests' arithmetic model. Needs no libtorch itself.
 //
 // Order of calls in a step of M micro-batches: set_batch(m) for each; then for each layer upwards,
 // forward(layer, m) for each m; then for each layer downwards, backward(layer, m) for each m.

@@ -93,6 +93,10 @@ void Assembly::make_offload(std::unique_ptr<StateVersions> versions) {
                      drives_, sites_, *versions_, cache_, parameters_});
 }
 
+ResidualPlace Assembly::residual_in_memory() {
+  return offload::residual_in_memory(memory_->compress().residual());
+}
+
 std::vector<std::span<std::byte>> Assembly::transfer_regions() {
   std::vector<std::span<std::byte>> regions = memory_->transfer_regions();
   for (const auto& site : sites_) {

@@ -13,6 +13,7 @@
 
 #include "core/csd/device_factory.h"
 #include "core/offload/offload.h"
+#include "core/offload/residual_file.h"
 
 namespace sluice::offload {
 
@@ -51,6 +52,8 @@ class Assembly {
 
   Offload& offload() { return *offload_; }
   OffloadMemory& memory() { return *memory_; }
+  // The residual of error feedback, where the host selects.
+  ResidualPlace residual_in_memory();
   const UpdateSites& sites() const { return sites_; }
   Drives& drives() { return drives_; }
   const AssemblyPlan& plan() const { return plan_; }

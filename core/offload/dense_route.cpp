@@ -4,7 +4,14 @@
 
 #include <cstring>
 
-#include "core/offload/gradient_sender.h"
+#include "core/model/flat_layout.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/gradient_plan.h"
+#include "core/offload/gradient_route.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
 
 namespace sluice::offload {
@@ -37,8 +44,9 @@ class DenseRoute final : public GradientRoute {
     return parts_.layout.layer(layer).count;
   }
 
-  runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient, StepUpdate& update,
+  runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient, KnownGradients& known,
                              runtime::TaskGroup& writes) override {
+    StepUpdate& update = *known.update;
     const LayerGradientPlan& plan = plan_.layers[layer];
     for (const GradientChunk& chunk : plan.chunks) {
       if (parts_.store.is_in_memory()) {
@@ -64,7 +72,9 @@ class DenseRoute final : public GradientRoute {
   }
 
   // Nothing is kept of a dense gradient.
-  runtime::Task<Status> take_back(const StepUpdate& /*update*/) override { co_return ok_status(); }
+  runtime::Task<Status> take_back(const KnownGradients& /*known*/) override {
+    co_return ok_status();
+  }
 
  private:
   runtime::Operation stage(LayerId layer, const GradientChunk& chunk, std::span<std::byte> gradient,

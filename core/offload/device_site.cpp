@@ -10,7 +10,13 @@
 
 #include <algorithm>
 
+#include "core/csd/csd_device.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/state_cache.h"
 #include "core/offload/update_site.h"
+#include "core/optimizer/gradient_stats.h"
 
 namespace sluice::offload {
 namespace {

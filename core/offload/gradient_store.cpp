@@ -1,5 +1,9 @@
 #include "core/offload/gradient_store.h"
 
+#include "core/csd/drive.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/state_versions.h"
+
 namespace sluice::offload {
 
 GradientStore::GradientStore(const GradientFormat& format, const StateVersions& versions,
@@ -12,6 +16,10 @@ GradientStore::GradientStore(const GradientFormat& format, const StateVersions& 
     offset_bytes_.push_back(used);
     used += round_up(format.size_bytes(subgroup), kPageBytes);
   }
+}
+
+std::span<std::byte> GradientStore::memory(SubgroupId subgroup) const {
+  return memory_.gradient(subgroup);
 }
 
 runtime::Operation GradientStore::write(SubgroupId subgroup, std::int64_t first_bytes,

@@ -4,12 +4,22 @@
 //
 // Thread contract: the schedule's thread.
 
-#include "core/csd/csd_device.h"
+#include <memory>
+
+#include "base/id_vector.h"
 #include "core/offload/gradient_format.h"
-#include "core/offload/offload_memory.h"
-#include "core/offload/state_versions.h"
+
+namespace sluice::csd {
+class Drive;
+}
+namespace sluice::runtime {
+struct Operation;
+}
 
 namespace sluice::offload {
+
+class OffloadMemory;
+class StateVersions;
 
 class GradientStore {
  public:
@@ -19,7 +29,7 @@ class GradientStore {
 
   bool is_in_memory() const { return tier_ == GradientTier::memory; }
   // In memory: the subgroup's gradient. Empty without payload.
-  std::span<std::byte> memory(SubgroupId subgroup) const { return memory_.gradient(subgroup); }
+  std::span<std::byte> memory(SubgroupId subgroup) const;
   // On the drive: where the subgroup's gradient begins in its device's scratch file.
   std::int64_t offset_bytes(SubgroupId subgroup) const { return offset_bytes_[subgroup]; }
   // On the drive: `size_bytes` of the subgroup's gradient, `first_bytes` behind its beginning.

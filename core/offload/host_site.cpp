@@ -4,6 +4,10 @@
 // copy into memory of the buffer set, from where it goes to the drive.
 
 #include "core/csd/update_kernel.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/state_cache.h"
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {

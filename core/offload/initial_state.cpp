@@ -4,6 +4,10 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/state_versions.h"
+#include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
 
 namespace sluice::offload {

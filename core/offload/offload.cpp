@@ -1,7 +1,5 @@
 #include "core/offload/offload.h"
 
-#include <cmath>
-
 namespace sluice::offload {
 namespace {
 
@@ -23,9 +21,9 @@ Offload::Offload(const Parts& parts)
       subgroups_of_(subgroups_by_device(parts.versions)),
       store_(parts.format, parts.versions, parts.drives, parts.memory, parts.options.gradient_tier),
       norm_plan_(norm_plan(parts.options, parts.layout, parts.versions.geometry())),
-      sender_({parts.options, parts.layout, parts.versions.geometry(), parts.format, store_,
-               parts.memory, parts.kernels},
-              parts.bounces),
+      gradients_({parts.options, parts.layout, parts.versions.geometry(), parts.format, store_,
+                  parts.memory, parts.kernels, norm_plan_ ? &*norm_plan_ : nullptr},
+                 parts.bounces),
       arrival_(parts.runtime, parts.layout, parts.versions.geometry()),
       parameter_store_(parts.layout, parts.versions.geometry(), parts.versions.device_map(),
                        parts.options),
@@ -38,8 +36,8 @@ Offload::Offload(const Parts& parts)
                   parts.cache, parameter_store_}),
       pipeline_(make_pipeline({parts.runtime, parts.options, parts.versions.geometry(), subgroups_,
                                parts.sites, arrival_, subgroups_of_})),
-      updates_{StepUpdate(parts.runtime, parts.layout.layer_count(), sender_.check_counts()),
-               StepUpdate(parts.runtime, parts.layout.layer_count(), sender_.check_counts())},
+      updates_{StepUpdate(parts.runtime, gradients_.check_counts()),
+               StepUpdate(parts.runtime, gradients_.check_counts())},
       tail_(parts.runtime) {
   updates_[0].before = &updates_[1];
   updates_[1].before = &updates_[0];
@@ -59,7 +57,8 @@ runtime::Task<Status> Offload::create_state(const FillInitial& fill,
 void Offload::begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead) {
   this_ = 1 - this_;
   StepUpdate& update = this_update();
-  update.begin(step, loss_scale, parts_.options.commits(step), ahead);
+  update.begin(step, parts_.options.commits(step), ahead);
+  gradients_.begin(update, loss_scale);
   // Which state moves is known only once the step before has ended.
   const bool reads_ahead = pipeline_->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
@@ -77,16 +76,6 @@ runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead
   co_return ok_status();
 }
 
-runtime::Task<Status> Offload::gradients_sent() {
-  Status status = co_await this_update().sends.join();
-  co_return status;
-}
-
-std::int32_t Offload::clipped_count() const {
-  const std::optional<SubgroupClip>& clip = updates_[this_].clip;
-  return clip ? clip->clipped_count() : 0;
-}
-
 runtime::Task<Status> Offload::refuse_step() {
   Status started = co_await this_update().starts.join();
   CO_RETURN_IF_ERROR(started);
@@ -99,44 +88,6 @@ runtime::Task<Status> Offload::refuse_step() {
             : "");
   parts_.runtime.fail(error);
   co_return error;
-}
-
-std::int64_t Offload::block_sum_count(LayerId layer) const {
-  if (norm_plan_) return norm_plan_->sum_count(layer);
-  return optimizer::norm_block_count(parts_.layout.layer(layer).layer_elements());
-}
-
-std::int64_t Offload::summed_elements(LayerId layer) const {
-  return parts_.layout.layer(layer).count + (norm_plan_ ? norm_plan_->part_elements(layer) : 0);
-}
-
-void Offload::note_block_sums(LayerId layer) {
-  optimizer::GradientStats& stats = this_update().layer_stats[layer];
-  const std::span<const double> sums = parts_.memory.block_sums();
-  if (sums.empty()) return;  // no payload
-  if (norm_plan_) {
-    stats = this_update().clip->note_sums(layer, sums);
-    return;
-  }
-  const std::int64_t count = block_sum_count(layer);
-  for (const double sum : sums.first(static_cast<std::size_t>(count))) {
-    stats = optimizer::add_block(stats, {sum, std::isfinite(sum)});
-  }
-}
-
-runtime::Operation Offload::gradient_check(LayerId layer, std::int64_t elements,
-                                           const runtime::InlineFunction& work) const {
-  runtime::OperationLabel label;
-  label.stage = runtime::Stage::gradient;
-  label.layer = layer;
-  return parts_.kernels.stage(label, elements, work);
-}
-
-model::KeptPlace Offload::kept_place(LayerId layer) {
-  if (!parts_.memory.has_compress()) return {};
-  const compress::KeptRoom room = parts_.memory.compress().kept_room(
-      parts_.format.kept_first(layer), parts_.format.kept_count(layer));
-  return {room.indices, room.values};
 }
 
 runtime::Task<Status> Offload::update(const StepDecision& decision) {
@@ -169,7 +120,7 @@ runtime::Task<Status> Offload::skip(StepUpdate& update) {
   }
   Status restored = co_await initial_state_.load(refuted);
   CO_RETURN_IF_ERROR(restored);
-  Status taken_back = co_await sender_.take_back(update);
+  Status taken_back = co_await gradients_.take_back();
   co_return taken_back;
 }
 
@@ -226,11 +177,10 @@ runtime::Task<Status> Offload::commit() {
 
 runtime::Task<Status> Offload::drain() {
   parts_.runtime.fail(make_error(ErrorCode::cancelled, "the step was given up"));
-  Status first;
+  Status first = co_await gradients_.sent();
   for (StepUpdate* update : {&this_update(), this_update().before}) {
-    Status sent = co_await update->sends.join();
     Status started = co_await update->starts.join();  // it waits for the tail
-    if (first.ok()) first = sent.ok() ? started : sent;
+    if (first.ok()) first = started;
   }
   Status settled = co_await tail_.join();
   if (first.ok()) first = settled;

@@ -5,7 +5,7 @@
 // its rooms are
 //
 //   step_update.h      all state of one step's update
-//   gradient_sender.h  gradients down, dense or sparse
+//   step_gradients.h   gradients down, dense or sparse, and what is known of them
 //   update_site.h      where subgroups are updated: the host, or a CSD
 //   subgroup_update.h  one subgroup on its site
 //   speculation.h      what of an update comes before the decision (overlap=exact)
@@ -18,8 +18,8 @@
 // A step, in order (core/train/training_step.cpp):
 //   begin_step(step, ...)   from here on state may be read ahead (prefetch)
 //   parameters().bring(layer)  before the layer's forward, and before its backward
-//   send_gradient(layer)    once a layer, from the last to the first
-//   gradients_sent()        all of them are on the drives; norm and overflow are known
+//   gradients().send(layer)    once a layer, from the last to the first
+//   gradients().sent()      all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
 //   end_step(position)      when all is written; commits if the step's number says so
 //
@@ -33,10 +33,15 @@
 
 #include <memory>
 
-#include "core/model/gradient_device.h"
-#include "core/offload/gradient_sender.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
 #include "core/offload/initial_state.h"
+#include "core/offload/offload_memory.h"
 #include "core/offload/parameter_carrier.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/state_versions.h"
+#include "core/offload/step_gradients.h"
+#include "core/offload/step_update.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {
@@ -67,66 +72,19 @@ class Offload {
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters() { return initial_state_.load(); }
 
-  // The loss scale is that of the gradients to come; the residual is kept without it. `ahead`: what
-  // the decision will nearly surely be, with overlap=exact, which is used right after a commit; or,
-  // with overlap=local always, what the subgroups are clipped by.
+  // `loss_scale`: that of the gradients to come. `ahead`: what the decision will nearly surely be,
+  // with overlap=exact, which is used right after a commit; or, with overlap=local always, what the
+  // subgroups are clipped by.
   void begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead = {});
   // Brings the layers' parameters of the last update.
   ParameterCarrier& parameters() { return carrier_; }
   const ParameterArrival& arrival() const { return arrival_; }
-  // Until all that the last update has changed are up.
-  runtime::Event::Awaiter parameters_updated() {
-    return arrival_.wait(LayerId{parts_.layout.layer_count() - 1});
-  }
-  // Waits for one of the two layer gradients to be free.
-  runtime::Pool::Awaiter acquire_layer_gradient(LayerId layer) { return sender_.acquire(layer); }
-  model::LayerGradient layer_gradient(const runtime::Pool::Lease& lease, LayerId layer) {
-    return sender_.view(lease, layer);
-  }
-  // Starts sending; the lease is given back as soon as the gradients have left it.
-  void send_gradient(LayerId layer, runtime::Pool::Lease lease) {
-    sender_.send(this_update(), layer, std::move(lease));
-  }
-  runtime::Task<Status> gradients_sent();
-  // Sum of squares over all layers in order, and whether all are finite. After gradients_sent().
-  optimizer::GradientStats gradient_stats() const { return updates_[this_].gradient_stats(); }
-  // overlap=local, after gradients_sent(): subgroups that are clipped.
-  std::int32_t clipped_count() const;
-  // Where gradients are not finite and no step can be skipped: waits for the step before to be
+  // Those of the step that has begun.
+  StepGradients& gradients() { return gradients_; }
+  // Where they are not finite and no step can be skipped: waits for the step before to be
   // committed, if it was to be, and fails with ErrorCode::diverged; with overlap=local it names the
   // layer and the subgroup.
   runtime::Task<Status> refuse_step();
-  // With gradient_work=accelerator, before a layer's send_gradient(): what the accelerator has
-  // found (core/train/gradient_work.h). Its block sums, or those of the ranks that have them
-  // (core/train/shard_traffic.h), have come into block_sums(),
-  // block_sum_count() of them, with overlap=local those of a layer's parts behind them
-  // (norm_plan.h); a step is skipped where they are not finite. What it keeps of a layer goes to
-  // kept_place().
-  double* block_sums() { return parts_.memory.block_sums().data(); }
-  std::int64_t block_sum_count(LayerId layer) const;
-  // Elements that are summed for them.
-  std::int64_t summed_elements(LayerId layer) const;
-  void note_block_sums(LayerId layer);
-  // A pass over `elements` of a layer's gradients that sums them, by whoever has added them up.
-  runtime::Operation gradient_check(LayerId layer, std::int64_t elements,
-                                    const runtime::InlineFunction& work) const;
-  bool are_gradients_finite() const { return gradient_stats().finite; }
-  std::int64_t kept_count(LayerId layer) const { return parts_.format.kept_count(layer); }
-  std::span<const GradientSegment> segments(LayerId layer) const {
-    return parts_.format.segments(layer);
-  }
-  model::KeptPlace kept_place(LayerId layer);
-  void note_selected(LayerId layer) { this_update().is_selected_from[layer] = 1; }
-  bool is_selected_from(LayerId layer) const {
-    return updates_[this_].is_selected_from[layer] != 0;
-  }
-  // The gradients of this step contain it.
-  double loss_scale() const { return updates_[this_].loss_scale; }
-  // The part of this loss scale that is still contained in the gradients on the drives; 1 with
-  // error feedback, which divides it out.
-  double remaining_loss_scale(double loss_scale) const {
-    return parts_.options.has_feedback() ? 1 : loss_scale;
-  }
   // What of the step under way was updated before its decision; after update().
   const Speculation& speculation() const { return updates_[this_].speculation; }
   runtime::Task<Status> update(const StepDecision& decision);
@@ -138,7 +96,6 @@ class Offload {
   // After a failure: waits until nothing of the step is left, so that buffers and files may go.
   runtime::Task<Status> drain();
 
-  const state::CommitRecord& record() const { return parts_.versions.record(); }
   const OffloadOptions& options() const { return parts_.options; }
 
  private:
@@ -153,7 +110,7 @@ class Offload {
   IdVector<DeviceId, std::vector<SubgroupId>> subgroups_of_;
   GradientStore store_;
   std::optional<NormPlan> norm_plan_;  // overlap=local
-  GradientSender sender_;
+  StepGradients gradients_;
   ParameterArrival arrival_;
   ParameterStore parameter_store_;
   ParameterCarrier carrier_;

@@ -43,43 +43,54 @@ enum class Overlap : std::uint8_t {
   local,  // and so, clipped by its own norm: other numbers than `off` where anything is clipped
 };
 
-struct OffloadOptions {
+// What a person sets of it, under "offload" of docs/settings.md. The settings of a run contain
+// these, so a new one is a row of core/settings/setting_table.cpp, a member here, and its use.
+struct OffloadSettings {
   Method method = Method::csd;
   Pipeline pipeline = Pipeline::nbuffer;
   Wire wire = Wire::fp32;
-  std::int32_t buffers = 2;  // nbuffer: subgroups in flight on a device
+  std::int64_t buffers = 3;  // nbuffer: subgroups in flight on a device
   GradientTier gradient_tier = GradientTier::storage;
   double density = 1;  // part of the gradient's elements that is sent; 1: all, uncompressed
   bool error_feedback = false;  // density < 1: what is not sent is added to the next gradient
   GradientWork gradient_work = GradientWork::host;
   Overlap overlap = Overlap::off;
   bool prefetch = true;  // nbuffer: read state during forward and backward, as buffers allow
-  optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
-  Float16Kind parameter_kind = Float16Kind::bf16;
-  std::int32_t commit_every = 1;  // steps from one commit to the next
+  std::int64_t commit_every = 1;  // steps from one commit to the next
   // Memory for state that stays between steps: the host's in all (method=host), or each device's
-  // (method=csd).
+  // (method=csd). In settings also kAutomatic, what the memory plan leaves.
   std::int64_t state_cache_bytes = 0;
   ParameterTier parameters = ParameterTier::memory;
   std::int64_t parameter_buffer_bytes = 0;  // ParameterTier::storage; 0: twice the widest layer
+
+  bool operator==(const OffloadSettings&) const = default;
+
+  // Buffer sets a device.
+  std::int32_t set_count() const {
+    return pipeline == Pipeline::nbuffer ? static_cast<std::int32_t>(buffers) : 1;
+  }
+  // Whether the step with this number (0 = the very first) ends with a commit.
+  bool commits(std::int32_t step) const { return (step + 1) % commit_every == 0; }
+  bool is_sparse() const { return density < 1; }
+  bool has_feedback() const { return is_sparse() && error_feedback; }
+  bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
+  bool streams_parameters() const { return parameters == ParameterTier::storage; }
+  // The residual, and the memory to select with, are the host's.
+  bool selects_on_host() const { return is_sparse() && !works_on_accelerator(); }
+};
+
+// And what follows from the other settings of a run (core/plan/run_plan.cpp).
+struct OffloadOptions : OffloadSettings {
+  optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
+  Float16Kind parameter_kind = Float16Kind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
   bool ranks_sum_squares = false;  // gradients are added up over ranks, each of which has a part
 
   bool operator==(const OffloadOptions&) const = default;
 
-  // Buffer sets a device.
-  std::int32_t set_count() const { return pipeline == Pipeline::nbuffer ? buffers : 1; }
-  // Whether the step with this number (0 = the very first) ends with a commit.
-  bool commits(std::int32_t step) const { return (step + 1) % commit_every == 0; }
-  bool is_sparse() const { return density < 1; }
-  bool has_feedback() const { return is_sparse() && error_feedback; }
-  // The sums of squares of a layer's blocks come with its gradients (Offload::block_sums()).
+  // The sums of squares of a layer's blocks come with its gradients (StepGradients::block_sums()).
   bool sums_come() const { return works_on_accelerator() || ranks_sum_squares; }
-  bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
-  bool streams_parameters() const { return parameters == ParameterTier::storage; }
-  // The residual, and the memory to select with, are the host's.
-  bool selects_on_host() const { return is_sparse() && !works_on_accelerator(); }
   // With feedback the values are sums, which 16 bits would round.
   optimizer::GradientKind wire_gradient_kind() const {
     return wire == Wire::fp32 || has_feedback() ? optimizer::GradientKind::fp32 : gradient_kind;

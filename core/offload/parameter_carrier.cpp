@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/offload/offload_options.h"
 #include "storage/state/checksum.h"
 
 namespace sluice::offload {

@@ -1,13 +1,8 @@
 #pragma once
 // Brings the layers' 16-bit parameters to where they are computed with. With parameter_tier=memory
 // they are there as soon as they are up. With parameter_tier=storage they come from the drives, as
-// far ahead as the window has room, in the order in which a pass needs them:
-//
-//   begin_pass(forward)     layers upwards; each is read once the last update of it is written
-//   bring(layer)            it is in memory
-//   done(layer)             computed with, or copied to an accelerator: its memory may go
-//   finish_pass()           nothing is under way; also after a failure
-//   begin_pass(backward)    layers downwards
+// far ahead as the window has room, in the order in which a pass needs them; in forward each is
+// read once the last update of it is written.
 //
 // The embedding stays from its forward to its backward, since the head may use its tables. Forward
 // leaves the window as full as it was: what backward needs first is still there, and is not read
@@ -21,14 +16,14 @@
 #include "core/offload/host_kernels.h"
 #include "core/offload/parameter_arrival.h"
 #include "core/offload/parameter_pages.h"
+#include "core/offload/parameter_source.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {
 
-class ParameterCarrier {
+class ParameterCarrier final : public ParameterSource {
  public:
-  enum class Pass : std::uint8_t { forward, backward };
   struct Parts {  // all outlive the carrier
     runtime::Runtime& runtime;
     const model::FlatLayout& layout;
@@ -43,11 +38,17 @@ class ParameterCarrier {
   };
   explicit ParameterCarrier(const Parts& parts);
 
-  void begin_pass(Pass pass);
-  runtime::Task<Status> bring(LayerId layer);
-  void done(LayerId layer);
-  runtime::Task<Status> finish_pass();
+  void begin_pass(Pass pass) override;
+  runtime::Task<Status> bring(LayerId layer) override;
+  void done(LayerId layer) override;
+  runtime::Task<Status> finish_pass() override;
+  bool comes_ahead() const override { return true; }
+  TimeNs completed_ns() const override { return parts_.arrival.completed_ns(); }
 
+  // Until all that the last update has changed are up.
+  runtime::Event::Awaiter updated() {
+    return parts_.arrival.wait(LayerId{parts_.layout.layer_count() - 1});
+  }
   // In memory at most so far, beside the embedding: whole pages.
   std::int64_t resident_peak_bytes() const { return resident_peak_bytes_; }
 

@@ -8,6 +8,8 @@
 // As in the paper's program the devices go in rounds, a subgroup of each at a time: a round begins
 // when all parameters of the one before are up.
 
+#include "core/offload/buffer_pool.h"
+#include "core/offload/step_update.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {

@@ -13,6 +13,8 @@
 // With overlap=exact subgroups are taken from the last on while backward runs, each updated when
 // its own gradients are final; from the decision on the rest is taken from the first.
 
+#include "core/offload/buffer_pool.h"
+#include "core/offload/step_update.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "core/offload/buffer_pool.h"
+#include "core/offload/step_update.h"
 #include "core/offload/update_pipeline.h"
 
 namespace sluice::offload {

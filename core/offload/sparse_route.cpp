@@ -5,7 +5,13 @@
 // residual is there too.
 
 #include "core/compress/sparse_gradient.h"
-#include "core/offload/gradient_sender.h"
+#include "core/model/flat_layout.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/gradient_route.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
 
 namespace sluice::offload {
@@ -31,33 +37,33 @@ class SparseRoute final : public GradientRoute {
   // The pass that selects sees every element and is charged for it.
   std::int64_t checked_elements(LayerId /*layer*/) const override { return 0; }
 
-  runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient, StepUpdate& update,
+  runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient, KnownGradients& known,
                              runtime::TaskGroup& writes) override {
     // After an overflow the step is skipped, and what overflowed must not enter the residual.
-    if (!update.gradient_stats().finite) co_return ok_status();
+    if (!known.stats().finite) co_return ok_status();
     for (const GradientSegment& segment : parts_.format.segments(layer)) {
       if (parts_.options.selects_on_host()) {
-        Status selected = co_await select(layer, segment, gradient, update.loss_scale);
+        Status selected = co_await select(layer, segment, gradient, known.loss_scale);
         CO_RETURN_IF_ERROR(selected);
       }
       if (--segments_to_come_[segment.subgroup] > 0) continue;
       segments_to_come_[segment.subgroup] = segment_count_[segment.subgroup];
-      Status sent = co_await send_subgroup(segment.subgroup, update, writes);
+      Status sent = co_await send_subgroup(segment.subgroup, *known.update, writes);
       CO_RETURN_IF_ERROR(sent);
     }
-    if (parts_.options.selects_on_host()) update.is_selected_from[layer] = 1;
+    if (parts_.options.selects_on_host()) known.is_selected_from[layer] = 1;
     co_return ok_status();
   }
 
-  runtime::Task<Status> take_back(const StepUpdate& update) override {
+  runtime::Task<Status> take_back(const KnownGradients& known) override {
     segments_to_come_ = segment_count_;  // the skipped step's layers were not all selected from
     if (!parts_.options.has_feedback() || !parts_.options.selects_on_host()) co_return ok_status();
     runtime::OperationLabel label;
     label.stage = runtime::Stage::compress;
     const runtime::Operation put_back =
-        parts_.kernels.stage(label, parts_.format.kept_count(), [this, &update] {
-          for (const LayerId layer : ids_of(update.is_selected_from)) {
-            if (update.is_selected_from[layer] == 0) continue;
+        parts_.kernels.stage(label, parts_.format.kept_count(), [this, &known] {
+          for (const LayerId layer : ids_of(known.is_selected_from)) {
+            if (known.is_selected_from[layer] == 0) continue;
             for (const GradientSegment& segment : parts_.format.segments(layer)) {
               parts_.memory.compress().put_back(segment, flat_first(segment));
             }

@@ -18,16 +18,10 @@
 
 #include "base/id_vector.h"
 #include "base/ids.h"
-#include "core/optimizer/update_rule.h"
+#include "core/offload/step_decision.h"
 #include "core/runtime/sync.h"
 
 namespace sluice::offload {
-
-// What the update does with the gradients that have gone down.
-struct StepDecision {
-  bool apply = true;  // false: overflow, nothing is updated
-  optimizer::UpdateScalars scalars;
-};
 
 class Speculation {
  public:

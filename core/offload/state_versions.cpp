@@ -1,6 +1,8 @@
 #include "core/offload/state_versions.h"
 
 #include "base/check.h"
+#include "core/offload/step_update.h"
+#include "core/runtime/runtime.h"
 
 namespace sluice::offload {
 namespace {

@@ -18,11 +18,13 @@
 #include <functional>
 #include <memory>
 
-#include "core/offload/step_update.h"
 #include "core/runtime/operation.h"
+#include "core/runtime/task.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::offload {
+
+struct StepUpdate;
 
 class StateVersions {
  public:

@@ -1,15 +1,10 @@
 #include "core/offload/step_update.h"
 
-#include <algorithm>
-
 namespace sluice::offload {
 
-StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
+StepUpdate::StepUpdate(runtime::Runtime& runtime,
                        const IdVector<SubgroupId, std::int32_t>& check_counts)
-    : layer_stats(layer_count),
-      is_selected_from(layer_count),
-      sends(runtime),
-      decided(runtime),
+    : decided(runtime),
       speculation(runtime, check_counts),
       starts(runtime),
       started(runtime),
@@ -23,13 +18,9 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
   all_read.set();  // no step has begun, so none is being read
 }
 
-void StepUpdate::begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit,
-                       const UpdateAhead& ahead) {
+void StepUpdate::begin(std::int32_t new_step, bool is_to_commit, const UpdateAhead& ahead) {
   step = new_step;
   commits = is_to_commit;
-  loss_scale = new_loss_scale;
-  std::ranges::fill(layer_stats, optimizer::GradientStats{});
-  std::ranges::fill(is_selected_from, 0);
   decided.reset();
   started.reset();
   unread_count = next_slot.count();
@@ -52,7 +43,7 @@ void StepUpdate::on_chunk_down(SubgroupId subgroup) {
 
 optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
   if (clip) return clip->scalars(subgroup);
-  return decided.is_set() ? decision.scalars : speculation.expected();
+  return decided.is_set() ? decision.of(subgroup) : speculation.expected();
 }
 
 void StepUpdate::decide(const StepDecision& made) {
@@ -66,15 +57,6 @@ void StepUpdate::decide(const StepDecision& made) {
 void StepUpdate::on_read() {
   unread_count -= 1;
   if (unread_count == 0 && decided.is_set()) all_read.set();
-}
-
-optimizer::GradientStats StepUpdate::gradient_stats() const {
-  optimizer::GradientStats total;
-  for (const optimizer::GradientStats& layer : layer_stats) {
-    total.sum_of_squares += layer.sum_of_squares;
-    total.finite = total.finite && layer.finite;
-  }
-  return total;
 }
 
 }  // namespace sluice::offload

@@ -1,6 +1,6 @@
 #pragma once
-// All state of one step's update: its gradients' checks and statistics, the decision, the next
-// version, who waits for what. Two alternate, because with pipeline=nbuffer a step begins while the
+// All state of one step's update: its gradients' checks, the decision, the next version, who waits
+// for what. Two alternate, because with pipeline=nbuffer a step begins while the
 // one before it is still being updated; each knows the one before it and nothing else of it.
 //
 // The events of a step, in order:
@@ -10,8 +10,8 @@
 //   all_read    every subgroup's state and gradient are read, for good: the next step's reads are
 //               not in their way
 //
-// Thread contract: the schedule's thread, but for layer_stats, clip, gradient_checks and
-// next_checksums, whose elements workers write while the operation that writes them is awaited.
+// Thread contract: the schedule's thread, but for clip, gradient_checks and next_checksums,
+// whose elements workers write while the operation that writes them is awaited.
 
 #include <optional>
 #include <vector>
@@ -21,25 +21,16 @@
 #include "core/csd/update_task.h"
 #include "core/offload/speculation.h"
 #include "core/offload/subgroup_clip.h"
-#include "core/optimizer/gradient_stats.h"
 #include "storage/state/state_layout.h"
 
 namespace sluice::offload {
 
-// What a step may be updated by before its decision.
-struct UpdateAhead {
-  std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
-  std::optional<ClipRule> clip = {};                      // overlap=local
-};
-
 struct StepUpdate {
   // `check_counts`: how many chunks each subgroup's gradient goes down in.
-  StepUpdate(runtime::Runtime& runtime, std::int32_t layer_count,
-             const IdVector<SubgroupId, std::int32_t>& check_counts);
+  StepUpdate(runtime::Runtime& runtime, const IdVector<SubgroupId, std::int32_t>& check_counts);
 
   // For a step that is to come. The one that had this object has ended.
-  void begin(std::int32_t new_step, double new_loss_scale, bool is_to_commit,
-             const UpdateAhead& ahead);
+  void begin(std::int32_t new_step, bool is_to_commit, const UpdateAhead& ahead);
   // One more chunk of the subgroup's gradient waits for its update.
   void on_chunk_down(SubgroupId subgroup);
   // The gradients are known: wakes who waits for that.
@@ -50,18 +41,12 @@ struct StepUpdate {
   // What a subgroup's kernel is to be given now: with overlap=local its own scalars, else the
   // decision, or what is expected.
   optimizer::UpdateScalars scalars(SubgroupId subgroup) const;
-  // Sum of squares over all layers in order, and whether all are finite; of the layers so far.
-  optimizer::GradientStats gradient_stats() const;
 
   StepUpdate* before = nullptr;  // the other one, whose step was the one before
   std::int32_t step = 0;
 
-  // Gradients down.
-  double loss_scale = 1;
-  IdVector<LayerId, optimizer::GradientStats> layer_stats;
+  // What the gradients were as they went down (step_gradients.h).
   IdVector<SubgroupId, std::vector<csd::GradientChunkCheck>> gradient_checks;
-  IdVector<LayerId, char> is_selected_from;  // compressed: its largest elements are taken out
-  runtime::TaskGroup sends;
 
   // The decision.
   runtime::Event decided;

@@ -17,19 +17,9 @@
 #include <vector>
 
 #include "core/offload/norm_plan.h"
-#include "core/optimizer/update_rule.h"
+#include "core/offload/step_decision.h"
 
 namespace sluice::offload {
-
-// What a step updates its subgroups by, but for their norms. A loss scale that may overflow needs
-// one decision for all, so settings refuse fp16 with overlap=local.
-struct ClipRule {
-  optimizer::UpdateOptions update;  // with the step's learning rate
-  std::int64_t optimizer_step = 1;  // from 1
-  double loss_scale = 1;            // that the gradients contain as backward gives them,
-  double remaining_loss_scale = 1;  // and as the update reads them
-  double max_grad_norm = 0;         // 0: no clipping
-};
 
 class SubgroupClip {
  public:

@@ -1,8 +1,28 @@
 #include "core/offload/subgroup_update.h"
 
 #include "base/check.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/state_versions.h"
+#include "core/offload/step_update.h"
 
 namespace sluice::offload {
+namespace {
+
+csd::TransferLabel label_of(const StepUpdate& update, runtime::Stage stage, SubgroupId subgroup) {
+  return {stage, subgroup, kNoLayer, update.step};
+}
+
+}  // namespace
+
+bool SubgroupUpdate::is_written_by(const StepUpdate& update, SubgroupId subgroup) const {
+  return update.commits || !parts_.cache.keeps(subgroup);
+}
+
+UpdateSite& SubgroupUpdate::site_of(SubgroupId subgroup) const {
+  return *parts_.sites[parts_.versions.device_of(subgroup)];
+}
 namespace {
 
 constexpr std::int32_t kNoSet = -1;  // of a subgroup that stays in memory, between two steps

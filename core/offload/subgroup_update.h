@@ -11,6 +11,10 @@
 
 namespace sluice::offload {
 
+class GradientStore;
+class StateVersions;
+struct StepUpdate;
+
 class SubgroupUpdate {
  public:
   struct Parts {
@@ -49,16 +53,8 @@ class SubgroupUpdate {
   runtime::Task<Status> parameters_up(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
 
  private:
-  static csd::TransferLabel label_of(const StepUpdate& update, runtime::Stage stage,
-                                     SubgroupId subgroup) {
-    return {stage, subgroup, kNoLayer, update.step};
-  }
-  bool is_written_by(const StepUpdate& update, SubgroupId subgroup) const {
-    return update.commits || !parts_.cache.keeps(subgroup);
-  }
-  UpdateSite& site_of(SubgroupId subgroup) const {
-    return *parts_.sites[parts_.versions.device_of(subgroup)];
-  }
+  bool is_written_by(const StepUpdate& update, SubgroupId subgroup) const;
+  UpdateSite& site_of(SubgroupId subgroup) const;
   StateTransfer transfer_of(const csd::TransferLabel& label, state::SlotId slot,
                             std::int32_t variable, std::int32_t set) const;
   runtime::Task<Status> write_all(csd::TransferLabel label, state::SlotId slot, std::int32_t set);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/offload/buffer_pool.h"
+#include "core/offload/step_update.h"
+
 namespace sluice::offload {
 
 Rounds::Rounds(const PipelineParts& parts)

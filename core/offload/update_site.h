@@ -9,16 +9,28 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
-#include "core/csd/csd_device.h"
-#include "core/csd/device_factory.h"
-#include "core/offload/buffer_pool.h"
-#include "core/offload/gradient_store.h"
-#include "core/offload/host_kernels.h"
-#include "core/offload/offload_memory.h"
-#include "core/offload/state_cache.h"
+#include "base/id_vector.h"
+#include "core/csd/drive.h"
+#include "core/csd/update_task.h"
+#include "core/offload/update_sites.h"
+#include "core/runtime/sync.h"
+
+namespace sluice::csd {
+class CsdDevice;
+}
+namespace sluice::state {
+struct Geometry;
+}
 
 namespace sluice::offload {
+
+class BufferPool;
+class HostKernels;
+class OffloadMemory;
+class StateCache;
+struct OffloadOptions;
 
 // A variable's whole array between a slot and the buffer set `set`.
 struct StateTransfer {
@@ -80,7 +92,6 @@ class UpdateSite {
   runtime::Pool reader_;
 };
 
-using UpdateSites = IdVector<DeviceId, std::unique_ptr<UpdateSite>>;
 using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
 
 // What sites use besides their own memory.

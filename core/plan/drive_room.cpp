@@ -9,6 +9,7 @@
 
 #include "core/offload/offload.h"
 #include "core/offload/parameter_store.h"
+#include "core/plan/run_plan.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::plan {

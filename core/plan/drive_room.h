@@ -10,9 +10,11 @@
 
 #include "base/id_vector.h"
 #include "base/ids.h"
-#include "core/plan/run_plan.h"
+#include "base/status.h"
 
 namespace sluice::plan {
+
+struct RunPlan;
 
 // What a plan puts on one device's drive.
 struct DriveNeed {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
 
 namespace sluice::plan {
 

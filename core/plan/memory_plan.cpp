@@ -5,11 +5,14 @@
 
 #include "base/cgroups.h"
 #include "base/figure_text.h"
+#include "base/process_limits.h"
+#include "core/model/model_factory.h"
 #include "core/offload/accelerator_work.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/model_options.h"
+#include "core/plan/run_plan.h"
 #include "core/shard/message_memory.h"
 
 namespace sluice::plan {
@@ -242,14 +245,11 @@ std::string describe(const MemoryPlan& plan) {
   return text;
 }
 
-void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
-                   const offload::UpdateSites& sites, TimeNs now_ns) {
-  std::vector<std::int64_t> device_bytes;
-  for (const auto& site : sites) device_bytes.push_back(site->device_memory_used_bytes());
-  std::int64_t host_bytes =
+std::int64_t offload_host_bytes(const RunPlan& run) {
+  const std::int64_t buffer_bytes =
       offload::plan_offload_memory(run.options, run.geometry, run.share.state).host_bytes();
-  if (run.options.method == offload::Method::host) host_bytes += cache_of(run).size_bytes;
-  recording.record_memory(host_bytes, device_bytes, now_ns);
+  return run.options.method == offload::Method::host ? buffer_bytes + cache_of(run).size_bytes
+                                                     : buffer_bytes;
 }
 
 }  // namespace sluice::plan

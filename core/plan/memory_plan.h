@@ -13,14 +13,23 @@
 #include <vector>
 
 #include "base/memory_item.h"
-#include "base/process_limits.h"
 #include "base/status.h"
-#include "core/model/model_factory.h"
-#include "core/offload/assembly.h"
-#include "core/plan/run_plan.h"
-#include "core/runtime/recording.h"
+
+namespace sluice {
+struct ProcessFacts;
+}
+namespace sluice::model {
+struct DeviceSelection;
+struct FlatLayout;
+struct ModelFactory;
+}  // namespace sluice::model
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::plan {
+
+struct RunPlan;
 
 // What of a plan state_cache may take, in whole subgroups: of the host's memory, or of that of each
 // emulated device, which is the host's.
@@ -95,9 +104,8 @@ Status check_plan(const MemoryPlan& plan);
 // A table, a line an item.
 std::string describe(const MemoryPlan& plan);
 
-// What the offload's buffers take from now on, as counters of the recording.
-void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
-                   const offload::UpdateSites& sites, TimeNs now_ns);
+// What the offload takes of the host's memory, state that stays included.
+std::int64_t offload_host_bytes(const RunPlan& run);
 
 std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM
 

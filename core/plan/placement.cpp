@@ -6,6 +6,8 @@
 
 #include "base/units.h"
 #include "core/offload/parameter_store.h"
+#include "core/offload/state_cache.h"
+#include "core/plan/run_plan.h"
 
 namespace sluice::plan {
 namespace {

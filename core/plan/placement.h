@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "core/plan/run_plan.h"
-
 namespace sluice::plan {
+
+struct RunPlan;
 
 // "16-bit parameters: drives, 404 MB, 13.5 MB of them in host memory at a time; gradients: ...".
 // Optimizer state is one version of it; the drives have room for two.

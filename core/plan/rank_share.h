@@ -7,8 +7,11 @@
 #include "core/model/flat_layout.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
-#include "core/shard/overlaps.h"
 #include "core/shard/share.h"
+
+namespace sluice::shard {
+class Overlaps;
+}
 
 namespace sluice::plan {
 
@@ -29,7 +32,8 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
 // Errors (ErrorCode::config): settings that do not go with what is sharded.
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config);
 
-// What shard_overlap asks for. Errors (ErrorCode::config): a word that is none.
+// What shard_overlap asks for (core/shard/overlaps.h). Errors (ErrorCode::config): a word that is
+// none.
 Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config);
 
 }  // namespace sluice::plan

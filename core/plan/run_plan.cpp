@@ -4,6 +4,7 @@
 
 #include "base/figure_text.h"
 #include "core/model/device_name.h"
+#include "core/offload/assembly.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
@@ -14,22 +15,9 @@ namespace sluice::plan {
 namespace {
 
 offload::OffloadOptions options_of(const settings::RunConfig& config, bool is_sharded) {
-  offload::OffloadOptions options;
-  options.method = config.offload.method;
-  options.pipeline = config.offload.pipeline;
-  options.wire = config.offload.wire;
-  options.buffers = static_cast<std::int32_t>(config.offload.buffers);
-  options.gradient_tier = config.offload.gradient_tier;
-  options.parameters = config.offload.parameters;
-  options.parameter_buffer_bytes = config.offload.parameter_buffer_bytes;
-  options.density = config.offload.density;
-  options.error_feedback = config.offload.error_feedback;
-  options.gradient_work = config.offload.gradient_work;
-  options.prefetch = config.offload.prefetch;
-  options.overlap = config.offload.overlap;
-  options.commit_every = static_cast<std::int32_t>(config.offload.commit_every);
+  offload::OffloadOptions options{config.offload};
   // fill_state_cache() sets it where it is what the memory plan leaves.
-  options.state_cache_bytes = std::max<std::int64_t>(0, config.offload.state_cache_bytes);
+  options.state_cache_bytes = std::max<std::int64_t>(0, options.state_cache_bytes);
   options.parameter_kind = config.arithmetic.precision;
   // Several micro-batches, of one rank or of many, are added up in fp32, and then 16 bits would
   // lose what was added.

@@ -5,16 +5,24 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <cstdint>
 #include <vector>
 
 #include "core/activation/activation_plan.h"
 #include "core/model/model_shape.h"
-#include "core/offload/assembly.h"
+#include "core/offload/offload_options.h"
 #include "core/plan/layer_cost.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
 #include "core/shard/share.h"
 #include "storage/state/state_layout.h"
+
+namespace sluice::csd {
+enum class Payload : std::uint8_t;
+}
+namespace sluice::offload {
+struct AssemblyPlan;
+}
 
 namespace sluice::plan {
 
@@ -35,7 +43,7 @@ struct RunPlan {
   std::int64_t device_budget_bytes(const platform::Device& device) const;
 };
 
-// What the offload of the run is made of.
+// What the offload of the run is made of (core/offload/assembly.h).
 offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload);
 
 // Reads the model and the platform file. Errors: theirs, and what the settings ask of them that

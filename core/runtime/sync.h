@@ -70,7 +70,6 @@ class Pool {
  public:
   // Where the pool holds buffers of a device, sinks are told how many are in use.
   Pool(Runtime& runtime, std::int32_t count, DeviceId device = kNoDevice);
-  std::int32_t free_count() const { return static_cast<std::int32_t>(free_.size()); }
   std::int32_t count() const { return count_; }
 
   // Returns its number to the pool when it goes.

@@ -6,8 +6,14 @@
 #include "base/setting_text.h"
 #include "core/control/messages.h"
 #include "core/control/superseded.h"
+#include "core/plan/knob_change.h"
 
 namespace sluice::session {
+
+struct KnobChanges::Planned {
+  KnobSchedule::Wanted wanted;
+  plan::PlannedKnobs knobs;
+};
 
 Status KnobChanges::before_step(std::int64_t step, const Around& around) {
   step_ = step;

@@ -37,10 +37,7 @@ class KnobChanges {
   bool any_after(std::int64_t first_step) const { return last_changed_step_ > first_step; }
 
  private:
-  struct Planned {
-    KnobSchedule::Wanted wanted;
-    plan::PlannedKnobs knobs;
-  };
+  struct Planned;
   Status change_as_planned();
   std::vector<AskedChange> take_asked();
   Status change_as_asked(std::span<const AskedChange> asked);

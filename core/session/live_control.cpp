@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "core/control/superseded.h"
+#include "core/plan/knob_change.h"
 #include "core/session/run_state.h"
 
 namespace sluice::session {

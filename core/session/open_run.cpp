@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "core/plan/knob_change.h"
+#include "core/plan/memory_counters.h"
+#include "core/runtime/recording.h"
+
 namespace sluice::session {
 namespace {
 
@@ -70,7 +74,7 @@ std::span<std::uint16_t> OpenRun::parameter_part() {
 }
 
 Status OpenRun::attach() {
-  RETURN_IF_ERROR(assembly_->attach(store(), plan().config.storage.caching));
+  RETURN_IF_ERROR(assembly_->attach(state_.store(), plan().config.storage.caching));
   if (runtime::RecordingSink* const recording = clock_->recording(); recording != nullptr) {
     plan::record_memory(*recording, plan(), assembly_->sites(), runtime().now_ns());
   }
@@ -107,10 +111,6 @@ Status OpenRun::commit() {
   return committed;
 }
 
-offload::ResidualPlace OpenRun::residual_in_memory() {
-  return offload::residual_in_memory(assembly_->memory().compress().residual());
-}
-
 // The platform stays where it is: the clock refers to it.
 void OpenRun::set_plan(const plan::PlannedKnobs& planned) {
   plan::RunPlan& plan = request_.plan;
@@ -136,7 +136,7 @@ void OpenRun::turn(const plan::PlannedKnobs& planned) {
 }
 
 Status OpenRun::apply(const plan::PlannedKnobs& planned, const std::function<Status()>& between) {
-  RETURN_IF_ERROR(store().reserve(planned.run.device_map));
+  RETURN_IF_ERROR(state_.store().reserve(planned.run.device_map));
   // The old offload is given back before the new one is taken: both at once may not fit.
   std::vector<float> residual;
   if (assembly_->memory().has_compress()) {

@@ -46,11 +46,8 @@ class OpenRun {
   std::string device_description() const { return request_.devices->description(); }
   io::PinnedMemory& pinned_memory() const { return *request_.pinned_memory; }
   RunClock& clock() { return *clock_; }
-  const RunClock& clock() const { return *clock_; }
   runtime::Runtime& runtime() { return clock_->runtime(); }
   RunState& state() { return state_; }
-  const RunState& state() const { return state_; }
-  state::StateStore& store() const { return state_.store(); }
   // False after a change of knobs that failed halfway: nothing can follow.
   bool has_offload() const { return assembly_ != nullptr; }
   offload::Assembly& assembly() { return *assembly_; }
@@ -72,8 +69,6 @@ class OpenRun {
   Status settle();
   Status commit();
 
-  // The residual of error feedback, where the host selects.
-  offload::ResidualPlace residual_in_memory();
   // Other knobs, between two steps that are committed: on the offload that there is
   // (!plan::needs_new_offload); or on a new one, where the old one is gone before `between` is
   // called and the new one is attached after it. An error ends the run.

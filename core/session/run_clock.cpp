@@ -2,6 +2,10 @@
 
 #include "base/log.h"
 #include "base/process_limits.h"
+#include "core/runtime/byte_counters.h"
+#include "core/runtime/clocks.h"
+#include "core/runtime/recording.h"
+#include "core/runtime/work_executor.h"
 
 namespace sluice::session {
 namespace {
@@ -17,6 +21,11 @@ runtime::IoLanes::Options lanes_of(const settings::StorageConfig& storage) {
 }
 
 }  // namespace
+
+RunClock::RunClock() = default;
+RunClock::RunClock(RunClock&&) noexcept = default;
+RunClock& RunClock::operator=(RunClock&&) noexcept = default;
+RunClock::~RunClock() = default;
 
 Result<RunClock> RunClock::open(const settings::RunConfig& config,
                                 const platform::Platform& platform, record::Recorder* recorder,

@@ -7,12 +7,19 @@
 #include <functional>
 #include <memory>
 
-#include "core/runtime/byte_counters.h"
-#include "core/runtime/clocks.h"
-#include "core/runtime/recording.h"
 #include "core/runtime/runtime.h"
 #include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
+
+namespace sluice::record {
+class Recorder;
+}
+namespace sluice::runtime {
+class ByteCounters;
+class EmulatedClock;
+class RecordingSink;
+class WorkExecutor;
+}  // namespace sluice::runtime
 
 namespace sluice::session {
 
@@ -25,6 +32,10 @@ class RunClock {
   static Result<RunClock> open(const settings::RunConfig& config,
                                const platform::Platform& platform, record::Recorder* recorder,
                                const WrapEngine& wrap_engine);
+
+  RunClock(RunClock&&) noexcept;
+  RunClock& operator=(RunClock&&) noexcept;
+  ~RunClock();
 
   runtime::Runtime& runtime() { return *runtime_; }
   runtime::ByteCounters& bytes() { return *bytes_; }
@@ -41,7 +52,7 @@ class RunClock {
   void register_buffers(std::span<const std::span<std::byte>> regions);
 
  private:
-  RunClock() = default;
+  RunClock();
 
   io::IoEngine* engine_ = nullptr;  // the runtime's, as are the next two
   runtime::WorkExecutor* executor_ = nullptr;

@@ -8,6 +8,7 @@
 #include "base/process_limits.h"
 #include "base/utc_time.h"
 #include "core/plan/placement.h"
+#include "core/plan/run_plan.h"
 #include "core/session/run_record.h"
 #include "core/settings/clipping.h"
 

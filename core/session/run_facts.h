@@ -6,9 +6,18 @@
 
 #include <string>
 
-#include "core/plan/run_plan.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/recorder.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
+namespace sluice::state {
+class Layout;
+}
 
 namespace sluice::session {
 

@@ -1,5 +1,7 @@
 #include "core/session/run_memory.h"
 
+#include "core/plan/run_plan.h"
+
 namespace sluice::session {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "core/control/knob.h"
+#include "core/plan/run_plan.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "core/runtime/clocks.h"
 
 namespace sluice::session {
 namespace {
@@ -59,7 +60,7 @@ Status RunRecording::open(OpenRun& run, const Facts& facts) {
                    open_database(database_, facts.start, first_step_));
   writer->set_retention({config.record_steps, config.record_size_bytes});
   collect::RunFacts rows =
-      run_facts(run.plan(), ModeClock::of_settings, recorder_, run.store().layout());
+      run_facts(run.plan(), ModeClock::of_settings, recorder_, run.state().store().layout());
   add_memory(run.memory().host, rows.meta);
   rows.meta.insert(rows.meta.end(), facts.meta.begin(), facts.meta.end());
   add_resume_knobs(changes, rows.knobs);

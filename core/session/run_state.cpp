@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "core/plan/drive_room.h"
+#include "core/plan/knob_change.h"
 
 namespace sluice::session {
 namespace {

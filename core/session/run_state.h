@@ -11,14 +11,17 @@
 
 #include "base/stops.h"
 #include "core/offload/residual_file.h"
-#include "core/plan/knob_change.h"
 #include "core/session/recipe_history.h"
 #include "core/session/run_observer.h"
+#include "core/session/start_from.h"
 #include "storage/state/state_store.h"
 
-namespace sluice::session {
+namespace sluice::plan {
+struct PlannedKnobs;
+struct RunPlan;
+}  // namespace sluice::plan
 
-enum class StartFrom : std::uint8_t { new_state, last_commit };
+namespace sluice::session {
 
 class RunState {
  public:

@@ -32,7 +32,7 @@ Status Session::send(std::size_t tensor, std::span<const float> gradient) {
 
 Result<StepDone> Session::take_step(const StepRequest& request) {
   StepDone done;
-  RETURN_IF_ERROR(schedule_->ask({.kind = Note::Kind::step, .step = request, .done = &done}));
+  RETURN_IF_ERROR(schedule_->ask({.kind = Note::Kind::step, .step = &request, .done = &done}));
   return done;
 }
 

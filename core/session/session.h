@@ -35,13 +35,27 @@
 
 namespace sluice::session {
 
+// How the tensors of a group are updated, where that is not as all the others are.
+struct GroupRates {
+  std::optional<double> lr = {};            // none: that of the step
+  std::optional<double> weight_decay = {};  // none: that of the settings
+};
+
 struct Tensor {
   std::string name;  // another one for each
   std::vector<std::int64_t> shape;
+  std::size_t group = 0;  // of Session::Request::groups
+  // It has no gradient and no state, and its parameters are its first values, to 16 bits.
+  bool is_frozen = false;
+  // Another tensor's name, of the same shape: this one has its parameters, and their gradient is
+  // sent once, as that of either.
+  std::string tied_to = {};
 };
 
 struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
+  // In this step, one for each group; empty: those that the session was opened with.
+  std::vector<GroupRates> groups = {};
   // For the record, and for whoever watches; none: the session does not know it.
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
@@ -58,6 +72,9 @@ class Session {
   struct Request {
     std::string folder;
     std::vector<Tensor> tensors;
+    // Groups of tensors, and their rates where a step does not say others; empty: one group, by the
+    // settings. Each takes whole subgroups of the state (setting `subgroup_elements`).
+    std::vector<GroupRates> groups = {};
     // Fills `out` with the first values of a tensor, from element `first` on. Called by several
     // threads; the same values whenever it is asked.
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
@@ -77,14 +94,15 @@ class Session {
   // Until the last step's update of a tensor is among its parameters.
   Status wait(std::size_t tensor);
   // The gradient of a tensor for the step to come, which may be used again when the call returns.
-  // A tensor that comes twice before a step, or has another number of elements, is an error
-  // (ErrorCode::config) of this call alone.
+  // A tensor that comes twice before a step, has another number of elements, or is frozen is an
+  // error (ErrorCode::config) of this call alone.
   Status send(std::size_t tensor, std::span<const float> gradient);
 
-  // Once each tensor has been sent: decides and begins the update, which goes on beside the caller
-  // (pipeline=nbuffer). Errors: ErrorCode::config while tensors are missing, which changes nothing;
-  // ErrorCode::diverged for gradients that are not finite, and those of the drives, after which the
-  // session is over and the last commit stands.
+  // Once each tensor that is trained has been sent: decides and begins the update, which goes on
+  // beside the caller (pipeline=nbuffer). Errors: ErrorCode::config while tensors are missing, or
+  // for rates of another number of groups, which changes nothing; ErrorCode::diverged for gradients
+  // that are not finite, and those of the drives, after which the session is over and the last
+  // commit stands.
   Result<StepDone> take_step(const StepRequest& request = {});
 
   // Commits, and ends the recording. Nothing else may be called after it.

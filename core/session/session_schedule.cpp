@@ -5,19 +5,11 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
-#include "core/session/session_layout.h"
 
 namespace sluice::session {
 namespace {
-
-// Notes of a few threads; whoever sends more waits for the schedule anyhow.
-constexpr std::size_t kNotes = 64;
-constexpr const char* kProgram = "the program that computes";
-
-Error over() {
-  return make_error(ErrorCode::cancelled, "the session is over; open it again to go on");
-}
 
 Result<settings::RunConfig> config_of(const Session::Request& request) {
   settings::RunConfig start;
@@ -63,37 +55,49 @@ Result<StartFrom> start_of(const std::string& directory) {
   return found.error();
 }
 
-Recipe recipe_of(const settings::RunConfig& config, const model::FlatLayout& layout) {
+std::string rates_text(std::span<const GroupRates> groups) {
+  std::string text;
+  const auto rate = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string("-");
+  };
+  for (const GroupRates& group : groups) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", rate(group.lr), rate(group.weight_decay));
+  }
+  return text;
+}
+
+Recipe recipe_of(const settings::RunConfig& config, const TensorTable& tensors,
+                 std::span<const GroupRates> groups) {
   Recipe recipe = recipe_of_settings(config, [&](const std::string& key) {
     if (key != "model") return Recipe();
-    return Recipe{
-        {"tensors", fmt::format("{:016x}", layout.fingerprint()), settings::Decides::origin}};
+    return Recipe{{"tensors", fmt::format("{:016x}", tensors.layout().fingerprint()),
+                   settings::Decides::origin}};
   });
+  if (!tensors.groups_text().empty()) {
+    recipe.push_back({"groups", tensors.groups_text(), settings::Decides::origin});
+  }
+  if (!groups.empty()) {
+    recipe.push_back({"group_rates", rates_text(groups), settings::Decides::numbers});
+  }
   recipe.push_back({"program", "sluice " SLUICE_VERSION, settings::Decides::numbers});
   return recipe;
 }
 
+optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const GroupRates& rates) {
+  update.lr = rates.lr.value_or(update.lr);
+  update.weight_decay = rates.weight_decay.value_or(update.weight_decay);
+  return update;
+}
+
 }  // namespace
-
-void Ticket::answer(Status outcome) {
-  MutexLock lock(mutex_);
-  outcome_ = std::move(outcome);
-  // Under the lock: who waits may destroy the ticket as soon as it has the outcome.
-  answered_.notify_one();
-}
-
-Status Ticket::wait() {
-  MutexLock lock(mutex_);
-  while (!outcome_) answered_.wait(mutex_);
-  return *std::move(outcome_);
-}
 
 // The gradients of the step to come, and who waits for parameters of the one before.
 struct Session::Schedule::Step {
-  Step(runtime::Runtime& runtime, std::size_t tensor_count)
-      : is_sent(tensor_count, false), gradients(runtime), waits(runtime) {}
+  Step(runtime::Runtime& runtime, const model::FlatLayout& layout)
+      : is_sent(layout.layers.size(), false), gradients(runtime), waits(runtime) {}
 
-  std::vector<bool> is_sent;
+  std::vector<bool> is_sent;  // by layer
   bool has_begun = false;
   TimeNs begin_ns = 0;  // its first gradient
   runtime::TaskGroup gradients;
@@ -108,6 +112,8 @@ Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request
   return schedule;
 }
 
+Session::Schedule::Schedule(const Request& request) : request_(request) {}
+
 Session::Schedule::~Schedule() {
   const Status closed = close();
   static_cast<void>(closed);
@@ -115,7 +121,7 @@ Session::Schedule::~Schedule() {
 
 Status Session::Schedule::close() {
   if (!thread_.joinable()) return ended_;
-  if (inbox_ != nullptr) inbox_->close();
+  if (notes_ != nullptr) notes_->close();
   thread_.join();
   return ended_;
 }
@@ -125,14 +131,13 @@ Status Session::Schedule::ask(Note note) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
   }
-  Ticket ticket;
-  note.ticket = &ticket;
-  if (inbox_ == nullptr || !inbox_->send(note)) return over();
-  return ticket.wait();
+  return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
 }
 
 std::span<const std::uint16_t> Session::Schedule::parameters(std::size_t tensor) const {
-  const model::TensorInfo& info = run_->plan().layout.tensors.at(tensor);
+  const LayerId layer = tensors_.layer(tensor);
+  if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
+  const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
   return run_->parameters().subspan(static_cast<std::size_t>(info.first),
                                     static_cast<std::size_t>(info.count));
 }
@@ -156,16 +161,20 @@ Status Session::Schedule::open_all() {
   RETURN_IF_ERROR(open_record(start));
   if (start == StartFrom::last_commit) {
     if (run_->plan().options.has_feedback()) {
-      RETURN_IF_ERROR(run_->state().load_residual(run_->residual_in_memory(), ""));
+      RETURN_IF_ERROR(run_->state().load_residual(run_->assembly().residual_in_memory(), ""));
     }
     RETURN_IF_ERROR(run_->state().go_on_with_recipe(recipe_, true));
     RETURN_IF_ERROR(run_->load_parameters({}));
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
-    RETURN_IF_ERROR(run_->begin(recipe_, fill_of(request_, run_->plan().layout), position, {}));
+    const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
+      tensors_.fill(first, out);
+    };
+    RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));
   }
-  position_ = run_->store().committed().position;
+  tensors_.fill_frozen(run_->plan().options.parameter_kind);
+  position_ = run_->state().store().committed().position;
   step_ = position_.step;
   step_end_ns_ = now_ns();
   recording_->add_observers(hooks_);
@@ -175,20 +184,21 @@ Status Session::Schedule::open_all() {
   }
   knobs_.emplace(static_cast<Tunable&>(*this), run_->plan().config, hooks_,
                  std::span<const PlannedChange>());
-  under_way_ = std::make_unique<Step>(run_->runtime(), request_.tensors.size());
-  ASSIGN_OR_RETURN(inbox_, runtime::Inbox<Note>::make(run_->runtime(), kNotes));
+  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  ASSIGN_OR_RETURN(notes_, NoteBox::make(run_->runtime()));
   return ok_status();
 }
 
 Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
-  ASSIGN_OR_RETURN(const settings::RunConfig config, config_of(request_));
+  ASSIGN_OR_RETURN(settings::RunConfig config, config_of(request_));
   RETURN_IF_ERROR(check_goes_with_session(config));
-  ASSIGN_OR_RETURN(model::FlatLayout layout, layout_of(request_.tensors));
+  ASSIGN_OR_RETURN(tensors_, TensorTable::make(request_, config.offload.subgroup_elements));
+  config.offload.subgroup_elements = tensors_.subgroup_elements();
   ASSIGN_OR_RETURN(const platform::Platform platform,
                    platform::load_platform(config.files.platform));
-  recipe_ = recipe_of(config, layout);
+  recipe_ = recipe_of(config, tensors_, request_.groups);
   OpenRun::Request planned;
-  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, std::move(layout), platform));
+  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
   if (start == StartFrom::last_commit) {
@@ -196,8 +206,11 @@ Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [](const plan::RunPlan&) {
-                     return plan::ModelMemory();
+  const std::int64_t frozen_bytes = tensors_.frozen_bytes();
+  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
+                     plan::ModelMemory memory;
+                     if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});
+                     return memory;
                    }));
   ASSIGN_OR_RETURN(recording_, RunRecording::prepare(config));
   planned.recorder = recording_->recorder();
@@ -232,7 +245,7 @@ Status Session::Schedule::take_steps() {
     RETURN_IF_ERROR(run_->runtime().run(collect(*first, asked)));
     if (!asked) return ok_status();
     const Status taken = take_step(*asked);
-    answer(*asked, taken);
+    notes_->answer(*asked, taken);
     RETURN_IF_ERROR(taken);
   }
 }
@@ -248,10 +261,9 @@ Result<std::optional<Note>> Session::Schedule::first_gradient() {
 runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>& first) {
   std::optional<Note> too_early;
   while (!first) {
-    Result<std::optional<Note>> next = co_await inbox_->next(kProgram);
+    Result<std::optional<Note>> next = co_await notes_->next();
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
-    unanswered_.push_back((*next)->ticket);
     if ((*next)->kind == Note::Kind::gradient && check_gradient(**next).ok()) {
       first = **next;
     } else {
@@ -260,7 +272,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
   }
   Status waited = co_await under_way_->waits.join();
   CO_RETURN_IF_ERROR(waited);
-  Status updated = co_await run_->offload().parameters_updated();
+  Status updated = co_await run_->offload().parameters().updated();
   co_return updated;
 }
 
@@ -278,9 +290,8 @@ Status Session::Schedule::between_steps() {
 runtime::Task<Status> Session::Schedule::collect(Note first, std::optional<Note>& asked) {
   take_note(first, asked);
   while (!asked) {
-    Result<std::optional<Note>> next = co_await inbox_->next(kProgram);
+    Result<std::optional<Note>> next = co_await notes_->next();
     if (!next.ok() || !*next) break;
-    unanswered_.push_back((*next)->ticket);
     take_note(**next, asked);
   }
   Status sent = co_await under_way_->gradients.join();
@@ -295,36 +306,47 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       return under_way_->waits.spawn(wait_for(note));
     case Note::Kind::gradient: {
       const Status good = check_gradient(note);
-      if (!good.ok()) return answer(note, good);
-      under_way_->is_sent[note.tensor] = true;
+      if (!good.ok()) return notes_->answer(note, good);
+      under_way_->is_sent[static_cast<std::size_t>(index_of(tensors_.layer(note.tensor)))] = true;
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
     case Note::Kind::step: {
-      const Status all = check_all_sent();
-      if (!all.ok()) return answer(note, all);
+      const Status good = check_step(note);
+      if (!good.ok()) return notes_->answer(note, good);
       asked = note;
     }
   }
 }
 
 Status Session::Schedule::check_gradient(const Note& note) const {
-  const model::TensorInfo& tensor = run_->plan().layout.tensors[note.tensor];
+  const LayerId layer = tensors_.layer(note.tensor);
+  if (layer == kNoLayer) {
+    return make_error(ErrorCode::config, "{} is frozen, and has no gradient",
+                      request_.tensors[note.tensor].name);
+  }
+  const auto number = static_cast<std::size_t>(index_of(layer));
+  const model::TensorInfo& tensor = tensors_.layout().tensors[number];
   if (std::ssize(note.gradient) != tensor.count) {
     return make_error(ErrorCode::config, "the gradient of {} has {} elements, and the tensor {}",
                       tensor.name, note.gradient.size(), tensor.count);
   }
-  if (!under_way_->is_sent[note.tensor]) return ok_status();
+  if (!under_way_->is_sent[number]) return ok_status();
   return make_error(ErrorCode::config, "the gradient of {} has come already for step {}",
                     tensor.name, position_.step + 1);
 }
 
-Status Session::Schedule::check_all_sent() const {
+Status Session::Schedule::check_step(const Note& note) const {
+  const std::size_t rates = note.step->groups.size();
+  if (rates != 0 && rates != std::max<std::size_t>(1, request_.groups.size())) {
+    return make_error(ErrorCode::config, "the step has rates of {} groups, and the session {}",
+                      rates, std::max<std::size_t>(1, request_.groups.size()));
+  }
   const auto missing = std::ranges::find(under_way_->is_sent, false);
   if (missing == under_way_->is_sent.end()) return ok_status();
-  const auto tensor = static_cast<std::size_t>(missing - under_way_->is_sent.begin());
+  const auto layer = static_cast<std::size_t>(missing - under_way_->is_sent.begin());
   return make_error(ErrorCode::config, "step {} has no gradient of {} yet", position_.step + 1,
-                    request_.tensors[tensor].name);
+                    tensors_.layout().tensors[layer].name);
 }
 
 void Session::Schedule::begin_step() {
@@ -336,10 +358,11 @@ void Session::Schedule::begin_step() {
 
 // The program may use its memory again as soon as the copy is made.
 runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
-  const LayerId layer{static_cast<std::int32_t>(note.tensor)};
-  Result<runtime::Pool::Lease> lease = co_await run_->offload().acquire_layer_gradient(layer);
+  offload::StepGradients& gradients = run_->offload().gradients();
+  const LayerId layer = tensors_.layer(note.tensor);
+  Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
   CO_RETURN_IF_ERROR(lease);
-  const model::LayerGradient into = run_->offload().layer_gradient(*lease, layer);
+  const model::LayerGradient into = gradients.view(*lease, layer);
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
   copy.label.stage = runtime::Stage::backward;
@@ -353,16 +376,18 @@ runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
   };
   Status copied = co_await copy;
   CO_RETURN_IF_ERROR(copied);
-  answer(note, ok_status());
-  run_->offload().send_gradient(layer, std::move(*lease));
+  notes_->answer(note, ok_status());
+  gradients.send(layer, std::move(*lease));
   co_return ok_status();
 }
 
 runtime::Task<Status> Session::Schedule::wait_for(Note note) {
-  Status up =
-      co_await run_->offload().parameters().bring(LayerId{static_cast<std::int32_t>(note.tensor)});
-  CO_RETURN_IF_ERROR(up);
-  answer(note, ok_status());
+  const LayerId layer = tensors_.layer(note.tensor);
+  if (layer != kNoLayer) {
+    Status up = co_await run_->offload().parameters().bring(layer);
+    CO_RETURN_IF_ERROR(up);
+  }
+  notes_->answer(note, ok_status());
   co_return ok_status();
 }
 
@@ -374,15 +399,21 @@ StepPlan Session::Schedule::step_plan(const StepRequest& request) const {
   plan.update.lr =
       request.lr.value_or(plan::learning_rate(plan::lr_schedule_of(config), position_.step));
   plan.max_grad_norm = config.arithmetic.max_grad_norm;
+  const std::vector<GroupRates>& rates = request.groups.empty() ? request_.groups : request.groups;
+  // A single group is all subgroups.
+  if (rates.size() == 1) plan.update = with_rates(plan.update, rates.front());
+  for (std::size_t group = 0; group < tensors_.group_ends().size(); ++group) {
+    plan.groups.push_back({tensors_.group_ends()[group], with_rates(plan.update, rates[group])});
+  }
   return plan;
 }
 
 runtime::Task<Status> Session::Schedule::finish_step(const StepPlan& plan,
                                                      GradientSummary& gradients) {
   offload::Offload& offload = run_->offload();
-  Status sent = co_await offload.gradients_sent();
+  Status sent = co_await offload.gradients().sent();
   CO_RETURN_IF_ERROR(sent);
-  const optimizer::GradientStats stats = offload.gradient_stats();
+  const optimizer::GradientStats stats = offload.gradients().stats();
   gradients = {std::sqrt(stats.sum_of_squares), stats.finite};
   if (!gradients.finite) {
     Status refused = co_await offload.refuse_step();
@@ -395,7 +426,7 @@ runtime::Task<Status> Session::Schedule::finish_step(const StepPlan& plan,
 }
 
 Status Session::Schedule::take_step(const Note& note) {
-  const StepPlan plan = step_plan(note.step);
+  const StepPlan plan = step_plan(*note.step);
   GradientSummary gradients;
   const TimeNs sent_ns = now_ns();
   RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
@@ -403,7 +434,7 @@ Status Session::Schedule::take_step(const Note& note) {
   StepReport report;
   report.step = position_.step;
   report.steps = run_->plan().config.schedule.steps;
-  report.loss = note.step.loss;
+  report.loss = note.step->loss;
   report.grad_norm = gradients.norm;
   report.lr = plan.update.lr;
   const TimeNs end_ns = now_ns();
@@ -416,7 +447,7 @@ Status Session::Schedule::take_step(const Note& note) {
   step_end_ns_ = end_ns;
   step_ = position_.step;
   *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
-  under_way_ = std::make_unique<Step>(run_->runtime(), request_.tensors.size());
+  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
   return ok_status();
 }
 
@@ -426,7 +457,7 @@ Status Session::Schedule::end(Status served) {
   if (served.ok() && !is_within_step) {
     served = commit();
     if (served.ok()) served = run_->state().keep_residual(residual());
-    if (served.ok()) served = run_->store().check_files();
+    if (served.ok()) served = run_->state().store().check_files();
   } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
     static_cast<void>(drained);  // the first failure is the one to tell
@@ -435,25 +466,12 @@ Status Session::Schedule::end(Status served) {
   recording_->record_rest();
   if (live_) live_->close(served.ok() ? "the session has ended" : served.error().message());
   recording_->close();
-  answer_rest(served);
+  notes_->answer_rest(served);
   return served;
 }
 
-void Session::Schedule::answer(const Note& note, Status outcome) {
-  std::erase(unanswered_, note.ticket);
-  note.ticket->answer(std::move(outcome));
-}
-
-// Nobody is left waiting for a session that is over.
-void Session::Schedule::answer_rest(const Status& why) {
-  const Status outcome = why.ok() ? Status(over()) : why;
-  for (Ticket* ticket : std::exchange(unanswered_, {})) ticket->answer(outcome);
-  inbox_->close();
-  for (const Note& note : inbox_->take_rest()) note.ticket->answer(outcome);
-}
-
 offload::ResidualPlace Session::Schedule::residual() {
-  return run_->plan().options.selects_on_host() ? run_->residual_in_memory()
+  return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
                                                 : offload::ResidualPlace();
 }
 
@@ -477,7 +495,7 @@ Status Session::Schedule::apply(const plan::PlannedKnobs& planned) {
 }
 
 Status Session::Schedule::keep_recipe(const settings::RunConfig& in_force) {
-  recipe_ = recipe_of(in_force, run_->plan().layout);
+  recipe_ = recipe_of(in_force, tensors_, request_.groups);
   return run_->state().keep_recipe(recipe_);
 }
 

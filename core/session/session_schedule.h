@@ -9,38 +9,16 @@
 #include <memory>
 #include <thread>
 
-#include "base/mutex.h"
-#include "core/runtime/inbox.h"
 #include "core/session/knob_changes.h"
 #include "core/session/live_control.h"
+#include "core/session/note_box.h"
 #include "core/session/open_run.h"
 #include "core/session/run_recording.h"
 #include "core/session/session.h"
 #include "core/session/step_decision.h"
+#include "core/session/tensor_table.h"
 
 namespace sluice::session {
-
-// What the program that sent a note waits on.
-class Ticket {
- public:
-  void answer(Status outcome);
-  Status wait();
-
- private:
-  Mutex mutex_;
-  CondVar answered_;
-  std::optional<Status> outcome_ GUARDED_BY(mutex_);
-};
-
-struct Note {
-  enum class Kind : std::uint8_t { gradient, wait, step };
-  Kind kind = Kind::gradient;
-  std::size_t tensor = 0;
-  std::span<const float> gradient = {};
-  StepRequest step = {};
-  StepDone* done = nullptr;
-  Ticket* ticket = nullptr;
-};
 
 class Session::Schedule final : private Tunable {
  public:
@@ -56,7 +34,7 @@ class Session::Schedule final : private Tunable {
  private:
   struct Step;
 
-  explicit Schedule(const Request& request) : request_(request) {}
+  explicit Schedule(const Request& request);
 
   void run(Ticket& opened);
   Status open_all();
@@ -71,7 +49,7 @@ class Session::Schedule final : private Tunable {
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);
   Status check_gradient(const Note& note) const;
-  Status check_all_sent() const;
+  Status check_step(const Note& note) const;
   void begin_step();
   runtime::Task<Status> take_gradient(Note note);
   runtime::Task<Status> wait_for(Note note);
@@ -80,8 +58,6 @@ class Session::Schedule final : private Tunable {
   Status take_step(const Note& note);
 
   Status end(Status served);
-  void answer(const Note& note, Status outcome);
-  void answer_rest(const Status& why);
   offload::ResidualPlace residual();
 
   plan::LivePlan live_plan() const override;
@@ -94,20 +70,20 @@ class Session::Schedule final : private Tunable {
 
   // The program's threads read these.
   const Request request_;
+  TensorTable tensors_;  // made before the session is open
   std::atomic<std::int64_t> step_{0};
   std::thread thread_;
   Status ended_;  // after the thread
 
-  // The schedule's thread alone uses these, but for the inbox.
+  // The schedule's thread alone uses these, but for the notes.
   Recipe recipe_;
   std::unique_ptr<RunRecording> recording_;
   std::unique_ptr<OpenRun> run_;
   std::unique_ptr<LiveControl> live_;
   RunHooks hooks_;
   std::optional<KnobChanges> knobs_;
-  std::unique_ptr<runtime::Inbox<Note>> inbox_;
+  std::unique_ptr<NoteBox> notes_;
   std::unique_ptr<Step> under_way_;
-  std::vector<Ticket*> unanswered_;
   state::TrainingPosition position_;
   TimeNs step_end_ns_ = 0;
 };

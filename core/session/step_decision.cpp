@@ -6,9 +6,14 @@ offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradie
                              double remaining_loss_scale) {
   const double grad_scale =
       optimizer::grad_scale(remaining_loss_scale, gradients.norm, plan.max_grad_norm);
-  return {.apply = gradients.finite,
-          .scalars =
-              optimizer::update_scalars(plan.update, plan.position.optimizer_step + 1, grad_scale)};
+  const auto scalars = [&](const optimizer::UpdateOptions& update) {
+    return optimizer::update_scalars(update, plan.position.optimizer_step + 1, grad_scale);
+  };
+  offload::StepDecision decision{.apply = gradients.finite, .scalars = scalars(plan.update)};
+  for (const GroupUpdate& group : plan.groups) {
+    decision.groups.push_back({group.end, scalars(group.update)});
+  }
+  return decision;
 }
 
 offload::StepDecision expected_decision(const StepPlan& plan, double remaining_loss_scale) {

@@ -6,10 +6,11 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
+#include <vector>
 
 #include "base/float16.h"
 #include "core/offload/offload_options.h"
-#include "core/offload/step_update.h"
+#include "core/offload/step_decision.h"
 #include "core/optimizer/loss_scale.h"
 #include "core/optimizer/update_rule.h"
 #include "storage/state/commit_record.h"
@@ -22,9 +23,16 @@ struct GradientSummary {
   bool finite = true;
 };
 
+// The subgroups below `end` that are in no group before it.
+struct GroupUpdate {
+  std::int32_t end = 0;
+  optimizer::UpdateOptions update;
+};
+
 struct StepPlan {
   state::TrainingPosition position;  // before the step
   optimizer::UpdateOptions update;   // with the step's learning rate
+  std::vector<GroupUpdate> groups;   // of all subgroups, where some have rates of their own
   double max_grad_norm = 0;          // 0: no clipping
   Float16Kind precision = Float16Kind::bf16;
   optimizer::LossScaleOptions loss_scale;  // fp16

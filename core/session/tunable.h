@@ -4,7 +4,16 @@
 //
 // Thread contract: the schedule's thread, between steps.
 
-#include "core/plan/knob_change.h"
+#include "base/status.h"
+#include "base/units.h"
+
+namespace sluice::plan {
+struct LivePlan;
+struct PlannedKnobs;
+}  // namespace sluice::plan
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::session {
 

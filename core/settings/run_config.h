@@ -17,7 +17,6 @@
 #include "base/float16.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "core/control/knob.h"
 #include "core/model/activations.h"
 #include "core/offload/offload_options.h"
 #include "core/optimizer/loss_scale.h"
@@ -25,7 +24,11 @@
 #include "profiler/record/record.h"
 #include "storage/io/file.h"
 #include "storage/io/io_engine.h"
-#include "storage/state/state_store.h"
+#include "storage/state/durability.h"
+
+namespace sluice::control {
+struct Knob;
+}
 
 namespace sluice::settings {
 
@@ -116,31 +119,17 @@ struct SampleConfig {
   double temperature = 0.8;  // 0: always the likeliest token
 };
 
-struct OffloadConfig {
-  Method method = Method::csd;
+// What of the offload is the run's to know, and no schedule's; the rest is core/offload's own.
+struct OffloadConfig : offload::OffloadSettings {
   Backend backend = Backend::emulated;
   std::string xclbin;           // what the cards are programmed with (backend=xrt)
   double device_patience = 30;  // seconds (backend=xrt)
-  Pipeline pipeline = Pipeline::nbuffer;
-  std::int64_t buffers = 3;  // a device
   std::int64_t devices = 1;
   std::int64_t accelerators = 0;      // 0: all of the platform's
   std::vector<double> device_shares;  // empty: even; else one a device
   std::int64_t subgroup_elements = 4 << 20;
-  Wire wire = Wire::fp32;
-  GradientTier gradient_tier = GradientTier::storage;
-  ParameterTier parameters = ParameterTier::memory;
-  std::int64_t parameter_buffer_bytes = 0;  // 0: twice the widest layer
-  double density = 1;
   std::int64_t density_warmup_steps = 0;
-  bool error_feedback = false;
-  offload::GradientWork gradient_work = offload::GradientWork::host;
-  bool prefetch = true;
   bool replan = false;
-  offload::Overlap overlap = offload::Overlap::off;
-  std::int64_t commit_every = 1;  // steps
-  // kAutomatic: what the memory plan leaves. All in all (method=host), or for each device (csd).
-  std::int64_t state_cache_bytes = 0;
   std::int64_t bounce_memory_bytes = 32 << 20;
 };
 

@@ -225,7 +225,7 @@ const Setting kSettings[] = {
     {"replan", "offload", own, boolean, AT(offload.replan), kNone, "",
      "Plan again when the drives have become slower or faster by a quarter, and turn the knobs "
      "that "
-     "the plan turns; no plan changes a training result (docs/planning.md)."},
+     "the plan turns; no plan changes a training result (docs/tuning.md)."},
     {"overlap", "offload", numbers, word,
      WORDS(offload.overlap, WORD("off", offload::Overlap::off),
            WORD("exact", offload::Overlap::exact), WORD("local", offload::Overlap::local)),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "core/control/knob.h"
 #include "core/settings/detail/setting_table.h"
 
 namespace sluice::settings {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/model/block_tensors.h"
+#include "core/model/architecture.h"
 #include "core/model/kept_bytes.h"
 
 namespace sluice::shard {
@@ -16,7 +16,8 @@ constexpr std::int64_t kLogitBytes = 2;
 std::int64_t kept_activation_bytes(const model::ModelShape& shape, std::int64_t batch,
                                    std::int64_t sequence,
                                    const model::LayerActivations& activations) {
-  std::int64_t kept_bytes = batch * sequence * needed_bytes(model::embedding_tensors(shape));
+  std::int64_t kept_bytes =
+      batch * sequence * needed_bytes(model::architecture_of(shape).embedding.made(shape));
   std::int64_t widest_anew_bytes = 0;
   const std::int32_t layer_count = shape.flat_layout().layer_count();
   for (std::int32_t l = 0; l < layer_count; ++l) {

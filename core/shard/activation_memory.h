@@ -2,7 +2,7 @@
 // What the layers of a rank keep of one micro-batch between forward and backward. Layers are whole
 // on every rank while they are computed, so no scope makes it less.
 //
-// Counted as each family's blocks keep it (core/model/block_tensors.h).
+// Counted as each family's blocks keep it (core/model/architecture.h).
 //
 // Thread contract: free function.
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -42,30 +41,6 @@ void add_buckets(std::vector<CollectiveUse>& uses, Purpose purpose, const GroupS
   add(uses,
       {purpose, Collective::all_reduce, group, bucket_bytes, held_bytes / bucket_bytes * times});
   add(uses, {purpose, Collective::all_reduce, group, held_bytes % bucket_bytes, times});
-}
-
-// The ranks of one group of each kind, for all groups.
-std::set<RankList> all_groups(const Triple& triple, const Scope& mesh, Purpose purpose) {
-  std::set<RankList> groups;
-  for (std::int32_t rank = 0; rank < mesh.size(); ++rank) {
-    RankGroups of_rank = groups_of(rank, triple, mesh);
-    switch (purpose) {
-      case Purpose::gather:
-      case Purpose::scatter:
-        groups.insert(std::move(of_rank.parameters));
-        break;
-      case Purpose::accumulate:
-        groups.insert(std::move(of_rank.gradients));
-        break;
-      case Purpose::reduce:
-        groups.insert(std::move(of_rank.data));
-        break;
-      case Purpose::share:
-        groups.insert(std::move(of_rank.state));
-        break;
-    }
-  }
-  return groups;
 }
 
 }  // namespace
@@ -124,20 +99,6 @@ std::int64_t ring_edge_bytes(Collective collective, std::int64_t size_bytes, std
       return size_bytes;
   }
   return 0;
-}
-
-std::int64_t step_spine_bytes(const StepShape& step, const Triple& triple, const Scope& mesh,
-                              std::span<const std::int32_t> leaf_of_node) {
-  CHECK_EQ(std::ssize(leaf_of_node), mesh.nodes);
-  std::int64_t sum = 0;
-  for (const CollectiveUse& use : step_collectives(step, triple, mesh)) {
-    const std::int64_t edge_bytes =
-        use.count * ring_edge_bytes(use.collective, use.size_bytes, use.group.scope.size());
-    for (const RankList& group : all_groups(triple, mesh, use.purpose)) {
-      sum += spine_bytes(group, edge_bytes, leaf_of_node, mesh);
-    }
-  }
-  return sum;
 }
 
 }  // namespace sluice::shard

@@ -63,9 +63,4 @@ std::int64_t owned_elements(const StepShape& step, const Triple& triple);
 // is counted as if it did.
 std::int64_t ring_edge_bytes(Collective collective, std::int64_t size_bytes, std::int32_t ranks);
 
-// Bytes of all ranks that go from one leaf switch to another in a step; leaf_of_node[i] is that of
-// node i of the mesh.
-std::int64_t step_spine_bytes(const StepShape& step, const Triple& triple, const Scope& mesh,
-                              std::span<const std::int32_t> leaf_of_node);
-
 }  // namespace sluice::shard

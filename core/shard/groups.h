@@ -38,15 +38,4 @@ GroupShape gradient_group(const Triple& triple);
 GroupShape state_group(const Triple& triple);
 GroupShape data_group(const Triple& triple, const Scope& mesh);
 
-// Places for the nodes that a launcher lists, leaf_of_node[i] being the leaf switch of the i-th:
-// the result says which of them is node 0, 1, ... of the mesh. As many groups of parameters as can
-// lie under one leaf switch do, and then as many of gradients and of state.
-std::vector<std::int32_t> order_by_leaf(std::span<const std::int32_t> leaf_of_node,
-                                        const Triple& triple);
-
-// Bytes that one group's ring sends from one leaf switch to another, where each rank sends
-// `edge_bytes` to the next and leaf_of_node[i] is that of node i of the mesh.
-std::int64_t spine_bytes(const RankList& group, std::int64_t edge_bytes,
-                         std::span<const std::int32_t> leaf_of_node, const Scope& mesh);
-
 }  // namespace sluice::shard

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/model/block_tensors.h"
+#include "core/model/architecture.h"
 #include "core/model/kept_bytes.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/memory_plan.h"
@@ -56,7 +56,8 @@ LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
 std::int64_t activation_bytes(const plan::RunPlan& plan) {
   const settings::BatchConfig& batch = plan.config.batch;
   std::int64_t kept_bytes =
-      batch.batch * batch.sequence * needed_bytes(model::embedding_tensors(plan.shape));
+      batch.batch * batch.sequence *
+      needed_bytes(model::architecture_of(plan.shape).embedding.made(plan.shape));
   std::int64_t widest_bytes = 0;
   for (const LayerId layer : all_ids<LayerId>(plan.layout.layer_count())) {
     const LayerBytes bytes = layer_bytes(plan, layer);

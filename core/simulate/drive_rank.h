@@ -12,6 +12,10 @@ namespace sluice::plan {
 struct RunPlan;
 }
 
+namespace sluice::plan {
+struct RunPlan;
+}
+
 namespace sluice::simulate {
 
 class DriveRank {

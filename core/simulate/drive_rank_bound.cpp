@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/optimizer/gradient_stats.h"
+#include "core/plan/layer_cost.h"
 #include "core/plan/run_plan.h"
+#include "core/shard/collectives.h"
+#include "core/shard/cost.h"
 
 namespace sluice::simulate {
 namespace {

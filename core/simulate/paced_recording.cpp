@@ -2,7 +2,11 @@
 
 #include <limits>
 
-#include "core/plan/memory_plan.h"
+#include "core/plan/memory_counters.h"
+#include "core/plan/run_plan.h"
+#include "core/simulate/simulation.h"
+#include "core/train/training_step.h"
+#include "profiler/record/recorder.h"
 
 namespace sluice::simulate {
 namespace {

@@ -6,13 +6,19 @@
 
 #include <cstdint>
 
-#include "core/offload/assembly.h"
-#include "core/plan/run_plan.h"
+#include "core/offload/update_sites.h"
 #include "core/runtime/recording.h"
-#include "core/simulate/simulation.h"
-#include "core/train/training_step.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
+namespace sluice::train {
+struct StepOutcome;
+}
 
 namespace sluice::simulate {
+
+struct SimulationRecording;
 
 class PacedRecording final : public runtime::OperationSink {
  public:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/train/training_step.h"
+
 namespace sluice::simulate {
 namespace {
 

@@ -10,7 +10,10 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "core/train/training_step.h"
+
+namespace sluice::train {
+struct StepOutcome;
+}
 
 namespace sluice::simulate {
 

@@ -1,9 +1,19 @@
 #include "core/simulate/rank_part.h"
 
+#include "core/collective/communicator.h"
 #include "core/collective/open_ranks.h"
 #include "core/plan/rank_share.h"
+#include "core/plan/run_plan.h"
+#include "core/train/ranks.h"
 
 namespace sluice::simulate {
+
+RankPart::RankPart() = default;
+RankPart::RankPart(RankPart&& other) noexcept = default;
+RankPart& RankPart::operator=(RankPart&& other) noexcept = default;
+RankPart::~RankPart() = default;
+
+std::string RankPart::mesh() const { return platform::scope_text(ranks_->costs()->mesh()); }
 
 Result<RankPart> RankPart::take(plan::RunPlan& plan) {
   if (!plan.platform.cluster) {

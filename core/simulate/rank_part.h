@@ -9,11 +9,18 @@
 // Thread contract: one call on one thread; deterministic.
 
 #include <memory>
+#include <string>
 
-#include "core/collective/communicator.h"
 #include "core/shard/overlaps.h"
 #include "core/simulate/simulation.h"
-#include "core/train/ranks.h"
+
+namespace sluice::collective {
+class Communicator;
+}
+namespace sluice::train {
+class Ranks;
+class ShardGroups;
+}  // namespace sluice::train
 
 namespace sluice::simulate {
 
@@ -23,15 +30,18 @@ class RankPart {
   // Errors (ErrorCode::config): the platform has no cluster, or that has no such part; a word of
   // shard_overlap that is none.
   static Result<RankPart> take(plan::RunPlan& plan);
+  RankPart(RankPart&& other) noexcept;
+  RankPart& operator=(RankPart&& other) noexcept;
+  ~RankPart();
 
   train::Ranks& ranks() const { return *ranks_; }
   // Null: each rank has the whole model.
   train::ShardGroups* groups() const { return groups_.get(); }
   const shard::Overlaps& overlaps() const { return overlaps_; }
-  std::string mesh() const { return platform::scope_text(ranks_->costs()->mesh()); }
+  std::string mesh() const;
 
  private:
-  RankPart() = default;
+  RankPart();
   // The end of a rank that is alone: nothing is sent in simulated time.
   std::unique_ptr<collective::Communicator> alone_;
   std::unique_ptr<train::Ranks> ranks_;

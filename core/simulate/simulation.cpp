@@ -10,10 +10,10 @@
 #include "core/offload/assembly.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
+#include "core/plan/run_plan.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/message_memory.h"
-#include "core/simulate/batch_order.h"
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/usage.h"
@@ -113,12 +113,9 @@ session::StepPlan step_plan(const plan::RunPlan& plan) {
 // A plan's machine in virtual time, which takes steps.
 class Machine {
  public:
-  using TakeStep = decltype(&train::training_step);
-
   // `part`: null, it is the only rank.
-  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, TakeStep how,
-                                               const RankPart* part) {
-    std::unique_ptr<Machine> machine(new Machine(plan, how));
+  static Result<std::unique_ptr<Machine>> make(const plan::RunPlan& plan, const RankPart* part) {
+    std::unique_ptr<Machine> machine(new Machine(plan));
     ASSIGN_OR_RETURN(machine->assembly_,
                      offload::Assembly::take(plan::assembly_plan(plan, csd::Payload::none),
                                              machine->runtime_, machine->factory_, {}));
@@ -145,9 +142,10 @@ class Machine {
   const offload::UpdateSites& sites() const { return assembly_->sites(); }
 
   Status take_step(train::StepOutcome& outcome) {
-    RETURN_IF_ERROR(runtime_.run(take_step_(*context_, step_, outcome)));
+    RETURN_IF_ERROR(runtime_.run(train::training_step(*context_, step_, outcome)));
     RETURN_IF_ERROR(check_time());
-    step_.position.step = (step_.position.step + 1) % offload().options().commit_every;
+    const std::int64_t step = (step_.position.step + 1) % offload().options().commit_every;
+    step_.position.step = static_cast<std::int32_t>(step);
     return ok_status();
   }
   Status settle() {
@@ -157,9 +155,8 @@ class Machine {
   }
 
  private:
-  Machine(const plan::RunPlan& plan, TakeStep how)
-      : take_step_(how),
-        layout_(plan.geometry, plan.device_map),
+  explicit Machine(const plan::RunPlan& plan)
+      : layout_(plan.geometry, plan.device_map),
         runtime_(std::make_unique<runtime::SimulatedClock>(plan.platform, runtime::Disturbance{})),
         factory_(csd::Payload::none),
         step_(step_plan(plan)) {}
@@ -184,7 +181,6 @@ class Machine {
         sized(plan.layout.parameter_count), sized(plan.share.parameters.parameter_count)});
   }
 
-  TakeStep take_step_;
   state::Layout layout_;
   runtime::Runtime runtime_;
   csd::EmulatedFactory factory_;
@@ -203,7 +199,7 @@ struct Rounds {
 };
 Rounds rounds_of(const plan::RunPlan& plan) {
   const bool is_overlapped = plan.options.pipeline == offload::Pipeline::nbuffer;
-  const int round = plan.options.commit_every;
+  const std::int64_t round = plan.options.commit_every;
   return {static_cast<int>(round_up(is_overlapped ? kWarmUpsMax : 1, round)),
           static_cast<int>(round_up(is_overlapped ? kShownOfVarying : 1, round))};
 }
@@ -282,7 +278,7 @@ Status take_shown(const plan::RunPlan& plan, Machine& machine, ShownSteps& shown
   return ok_status();
 }
 
-Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeStep how,
+Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked,
                                      const SimulationRecording* recording,
                                      runtime::OperationSink* listener, const RankPart* part) {
   RETURN_IF_ERROR(check_effort(asked));
@@ -290,7 +286,7 @@ Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked, Machine::TakeSt
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
   RETURN_IF_ERROR(plan::check_capacity(plan));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, how, part));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, part));
   ShownSteps shown(plan, *machine);
   const Status taken = take_shown(plan, *machine, shown, recording, listener);
   // A step that is not shown is under way still, also where nothing could be recorded.
@@ -331,21 +327,13 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
 Result<SimulatedStep> simulate_step(const plan::RunPlan& asked,
                                     const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
-  return simulate_steps(asked, &train::training_step, recording, listener, nullptr);
+  return simulate_steps(asked, recording, listener, nullptr);
 }
 
 Result<SimulatedStep> simulate_rank(const plan::RunPlan& plan, const RankPart& part,
                                     const SimulationRecording* recording,
                                     runtime::OperationSink* listener) {
-  return simulate_steps(plan, &train::training_step, recording, listener, &part);
-}
-
-Result<SimulatedStep> simulate_by_batches(const plan::RunPlan& plan) {
-  const std::string why = why_no_other_order(plan);
-  if (!why.empty()) {
-    return make_error(ErrorCode::unsupported, "the other order of micro-batches: {}", why);
-  }
-  return simulate_steps(plan, &step_by_batches, nullptr, nullptr, nullptr);
+  return simulate_steps(plan, recording, listener, &part);
 }
 
 }  // namespace sluice::simulate

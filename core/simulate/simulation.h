@@ -9,10 +9,21 @@
 #include <span>
 #include <string>
 
-#include "core/plan/run_plan.h"
-#include "core/runtime/operation.h"
+#include "base/status.h"
 #include "core/simulate/simulated_step.h"
-#include "profiler/record/recorder.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
+namespace sluice::record {
+class Recorder;
+}
+namespace sluice::runtime {
+class OperationSink;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::simulate {
 

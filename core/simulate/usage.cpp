@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/offload/offload.h"
+#include "core/train/training_step.h"
+
 namespace sluice::simulate {
 namespace {
 

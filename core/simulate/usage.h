@@ -7,12 +7,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/offload/offload.h"
 #include "core/platform/platform.h"
 #include "core/runtime/operation.h"
-#include "core/runtime/runtime.h"
 #include "core/simulate/simulated_step.h"
-#include "core/train/training_step.h"
+
+namespace sluice::offload {
+class Offload;
+}
+namespace sluice::train {
+struct StepOutcome;
+}
 
 namespace sluice::simulate {
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "core/train/ranks.h"
+
 namespace sluice::train {
 namespace {
 

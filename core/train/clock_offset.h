@@ -13,9 +13,10 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "core/train/ranks.h"
 
 namespace sluice::train {
+
+class Ranks;
 
 // A time t of this rank is t + offset_ns of rank 0, give or take bound_ns.
 struct ClockOffset {

@@ -1,7 +1,8 @@
 #pragma once
-// A layer's gradients on their way out of the accelerators. With gradient_work=host all of them
-// come. With gradient_work=accelerator they are checked there, their largest elements are selected
-// there (density below 1), and what is sent comes.
+// The gradients of a backward, each layer's on its way from where it was computed to the offload,
+// beside the backward of the next one: out of the accelerators, then added up over the ranks. With
+// gradient_work=host all of them come. With gradient_work=accelerator they are checked there, their
+// largest elements are selected there (density below 1), and what is sent comes.
 //
 // Thread contract: the schedule's thread.
 
@@ -11,7 +12,17 @@ namespace sluice::train {
 
 class GradientWork {
  public:
-  explicit GradientWork(const StepContext& context) : context_(context), moves_(context) {}
+  explicit GradientWork(StepContext& context)
+      : context_(context), moves_(context), leaving_(context.runtime) {}
+
+  // Has a layer's gradients leave, in the order of the calls.
+  void send(LayerId layer, runtime::Pool::Lease lease) {
+    leaving_.spawn(leave(layer, std::move(lease)));
+  }
+  // Where they are not to go beside what is computed next (shard_overlap): waits for them.
+  runtime::Task<Status> sent();
+  // Waits for all that are under way; to be awaited before this object goes, also after a failure.
+  runtime::TaskGroup::Joiner finish() { return leaving_.join(); }
 
   // Until what is sent of the layer lies in host memory. One layer after the other.
   runtime::Task<Status> take(LayerId layer, const runtime::Pool::Lease& lease) const;
@@ -19,6 +30,8 @@ class GradientWork {
   runtime::Task<Status> put_back() const;
 
  private:
+  runtime::Task<Status> leave(LayerId layer, runtime::Pool::Lease lease);
+  runtime::Task<Status> add_up_over_ranks(LayerId layer, const runtime::Pool::Lease& lease);
   runtime::Task<Status> take_all(LayerId layer, const runtime::Pool::Lease& lease,
                                  AmongPeers among_peers) const;
   runtime::Task<Status> check(LayerId layer, std::int8_t gradient) const;
@@ -30,8 +43,9 @@ class GradientWork {
                  LayerId layer) const;
   std::int64_t gradient_bytes(LayerId layer) const;
 
-  const StepContext& context_;
+  StepContext& context_;
   AcceleratorMoves moves_;
+  runtime::TaskGroup leaving_;
 };
 
 // The residual of the whole model between an accelerator and the host, whole or from an element on

@@ -1,7 +1,8 @@
 #pragma once
 // What goes between host memory and whoever computes, in one pass over the layers: a step's tokens
 // before the first, each layer's 16-bit parameters before its forward and again before its
-// backward, a layer ahead of it, its gradients after its backward, the loss beside backward.
+// backward, a layer ahead of it, the loss beside backward. Its gradients leave by themselves
+// (gradient_work.h).
 // Where forward and backward run in host memory nothing crosses, and a layer's parameters are there
 // as soon as they are up. With parameter_tier=storage they come from the drives before that
 // (core/offload/parameter_carrier.h).
@@ -10,23 +11,19 @@
 //
 // Thread contract: the schedule's thread.
 
-#include "core/train/gradient_work.h"
+#include "core/offload/parameter_source.h"
+#include "core/train/accelerator_moves.h"
 
 namespace sluice::train {
 
 class LayerTraffic {
  public:
-  enum class Pass : std::uint8_t { forward, backward };
+  using Pass = offload::Pass;
   // `micro_step_count`: whose tokens are brought with a pass forward.
   LayerTraffic(StepContext& context, Pass pass, int micro_step_count);
 
   // The pass's next layer may be computed with; the one after it is on its way. Once a layer.
   runtime::Task<Status> next_layer();
-  // Has the layer's gradients brought to host memory, added up over the ranks and sent on, in the
-  // order of the calls.
-  void send_gradient(LayerId layer, runtime::Pool::Lease lease);
-  // Where they are not to go beside what is computed next (shard_overlap): waits for them.
-  runtime::Task<Status> gradient_sent();
   // Brings the micro-batch's loss, which the last layer's forward has made.
   void send_loss(int micro_step);
   // Waits for all that is under way; to be awaited before this object goes, also after a failure.
@@ -34,28 +31,19 @@ class LayerTraffic {
 
  private:
   runtime::Task<Status> bring(LayerId layer);
-  bool comes_ahead() const;
   bool are_parameters_copied() const;
   void end_computing();
   runtime::Task<Status> bring_batch(int micro_step);
   runtime::Task<Status> bring_loss(int micro_step);
-  runtime::Task<Status> take_gradient(LayerId layer, runtime::Pool::Lease lease);
-  runtime::Task<Status> add_up_over_ranks(LayerId layer, const runtime::Pool::Lease& lease);
 
   StepContext& context_;
+  offload::ParameterSource& parameters_;
   AcceleratorMoves moves_;
-  GradientWork gradient_work_;
-  Pass pass_;
   std::int32_t step_;             // to the layer after: 1 or -1
   std::int32_t next_;             // layer
   LayerId computing_ = kNoLayer;  // from host memory, which its parameters leave after that
   runtime::TaskGroup coming_;
   runtime::TaskGroup leaving_;
 };
-
-// The layers' parameters, wherever they come from: memory, drives or other ranks.
-void begin_pass(StepContext& context, LayerTraffic::Pass pass);
-runtime::Task<Status> bring_parameters(StepContext& context, LayerId layer);
-void parameters_done(StepContext& context, LayerId layer);
 
 }  // namespace sluice::train

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/train/ranks.h"
 #include "storage/state/flat_digest.h"
 
 namespace sluice::train {

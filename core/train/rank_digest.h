@@ -6,10 +6,11 @@
 #include <string>
 
 #include "core/shard/share.h"
-#include "core/train/ranks.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::train {
+
+class Ranks;
 
 // Every rank's own part is checked against its checksums first. Errors: ErrorCode::corrupt for a
 // part that is damaged, ErrorCode::internal where ranks with the same part differ.

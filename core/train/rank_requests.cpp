@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "core/train/ranks.h"
+
 namespace sluice::train {
 namespace {
 

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "core/session/run_observer.h"
-#include "core/train/ranks.h"
 
 namespace sluice::train {
+
+class Ranks;
 
 class RankRequests final : public session::RunObserver, public session::RunRequests {
  public:

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "core/collective/communicator.h"
-#include "core/model/trainable_model.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/collective_links.h"
 #include "core/train/shard_groups.h"

@@ -10,6 +10,8 @@
 #include <tuple>
 
 #include "core/offload/residual_file.h"
+#include "core/plan/run_plan.h"
+#include "core/train/ranks.h"
 #include "core/train/state_pieces.h"
 #include "storage/state/checksum.h"
 #include "storage/state/replacement.h"

@@ -12,11 +12,15 @@
 #include <memory>
 
 #include "base/stops.h"
-#include "core/plan/run_plan.h"
-#include "core/train/ranks.h"
 #include "storage/state/state_store.h"
 
+namespace sluice::plan {
+struct RunPlan;
+}
+
 namespace sluice::train {
+
+class Ranks;
 
 struct Resharded {
   bool has_changed = false;

@@ -1,10 +1,14 @@
 #include "core/train/shard_traffic.h"
 
+#include <algorithm>
+
+#include "core/offload/offload.h"
 #include "core/optimizer/gradient_stats.h"
 
 namespace sluice::train {
 namespace {
 
+using offload::Pass;
 using optimizer::kNormBlockElements;
 using shard::Stretch;
 
@@ -27,6 +31,15 @@ void ShardTraffic::begin_pass(Pass pass) {
   pass_ = pass;
   if (pass == Pass::backward) return;
   for (const LayerId layer : all_ids<LayerId>(parts_.layout.layer_count())) give_back(layer);
+}
+
+bool ShardTraffic::comes_ahead() const {
+  return overlaps(pass_ == Pass::forward ? shard::Overlap::gather_forward
+                                         : shard::Overlap::gather_backward);
+}
+
+TimeNs ShardTraffic::completed_ns() const {
+  return std::max(completed_ns_, parts_.offload.parameters().completed_ns());
 }
 
 runtime::Task<Status> ShardTraffic::bring(LayerId layer) {
@@ -61,6 +74,7 @@ void ShardTraffic::give_back(LayerId layer) {
 }
 
 runtime::Task<Status> ShardTraffic::reduce(LayerId layer, std::span<float> whole) {
+  offload::StepGradients& gradients = parts_.offload.gradients();
   const model::LayerRange& range = parts_.share.parameters.layer(layer);
   if (parts_.share.is_gathered()) {
     Status scattered =
@@ -77,19 +91,21 @@ runtime::Task<Status> ShardTraffic::reduce(LayerId layer, std::span<float> whole
   if (parts_.share.is_gathered()) {
     const std::int64_t block_count = optimizer::norm_block_count(range.layer_elements());
     Status gathered = co_await parts_.groups.gather_sums(
-        parts_.runtime, layer, {parts_.offload.block_sums(), static_cast<std::size_t>(block_count)},
+        parts_.runtime, layer,
+        {gradients.block_sums(layer).into, static_cast<std::size_t>(block_count)},
         {divide_up(range.before, kNormBlockElements), optimizer::norm_block_count(range.count)});
     CO_RETURN_IF_ERROR(gathered);
   }
-  parts_.offload.note_block_sums(layer);
+  gradients.note_block_sums(layer);
   co_return ok_status();
 }
 
 // Parts begin with a block, unless they are empty.
 runtime::Operation ShardTraffic::sum_squares(LayerId layer, std::span<float> part) {
   const std::int64_t before = parts_.share.parameters.layer(layer).before;
-  double* const sums = parts_.offload.block_sums() + divide_up(before, kNormBlockElements);
-  return parts_.offload.gradient_check(layer, std::ssize(part), [part, sums] {
+  offload::StepGradients& gradients = parts_.offload.gradients();
+  double* const sums = gradients.block_sums(layer).into + divide_up(before, kNormBlockElements);
+  return gradients.check(layer, std::ssize(part), [part, sums] {
     double* into = sums;
     const auto* bytes = reinterpret_cast<const std::byte*>(part.data());
     for (std::int64_t first = 0; first < std::ssize(part); first += kNormBlockElements) {
@@ -111,7 +127,7 @@ runtime::Task<Status> ShardTraffic::share_all() {
   for (std::int32_t part = 0; part < std::ssize(shared_); ++part) {
     const auto at = static_cast<std::size_t>(part);
     if (part == parts_.share.share.state_part) {
-      Status updated = co_await parts_.offload.parameters_updated();
+      Status updated = co_await parts_.offload.parameters().updated();
       CO_RETURN_IF_ERROR(updated);
     }
     const Stretch& stretch = parts_.share.owners[at];

@@ -18,17 +18,20 @@
 #include <memory>
 #include <vector>
 
-#include "core/offload/offload.h"
 #include "core/offload/parameter_pages.h"
+#include "core/offload/parameter_source.h"
 #include "core/runtime/sync.h"
 #include "core/shard/overlaps.h"
 #include "core/train/shard_groups.h"
 
+namespace sluice::offload {
+class Offload;
+}
+
 namespace sluice::train {
 
-class ShardTraffic {
+class ShardTraffic final : public offload::ParameterSource {
  public:
-  enum class Pass : std::uint8_t { forward, backward };
   struct Parts {  // all outlive it
     runtime::Runtime& runtime;
     ShardGroups& groups;
@@ -43,9 +46,15 @@ class ShardTraffic {
   };
   explicit ShardTraffic(const Parts& parts);
 
-  void begin_pass(Pass pass);
-  runtime::Task<Status> bring(LayerId layer);
-  void done(LayerId layer);
+  void begin_pass(offload::Pass pass) override;
+  runtime::Task<Status> bring(LayerId layer) override;
+  void done(LayerId layer) override;
+  // Whoever brings a layer waits for it.
+  runtime::Task<Status> finish_pass() override { co_return ok_status(); }
+  bool comes_ahead() const override;
+  // When the parameters of all owners were last there.
+  TimeNs completed_ns() const override;
+
   // `whole`: the layer's gradients of this rank. Before the offload sends what it owns.
   runtime::Task<Status> reduce(LayerId layer, std::span<float> whole);
   // After an update that was applied, or a state that was loaded.
@@ -54,8 +63,6 @@ class ShardTraffic {
   runtime::Task<Status> settle();
 
   bool overlaps(shard::Overlap overlap) const { return parts_.overlaps.has(overlap); }
-  // When the parameters of all owners were last there.
-  TimeNs completed_ns() const { return completed_ns_; }
 
  private:
   runtime::Task<Status> share_all();
@@ -67,7 +74,7 @@ class ShardTraffic {
   Parts parts_;
   std::unique_ptr<offload::ParameterPages> pages_;  // where layers are gathered
   std::vector<char> is_here_;                       // by layer
-  Pass pass_ = Pass::forward;
+  offload::Pass pass_ = offload::Pass::forward;
   std::deque<runtime::Event> shared_;  // by state part
   TimeNs completed_ns_ = 0;
   runtime::TaskGroup shares_;

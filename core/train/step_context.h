@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/model/flat_layout.h"
 #include "core/plan/layer_cost.h"
 #include "core/runtime/sync.h"
 #include "core/train/speculation_policy.h"
@@ -19,7 +20,8 @@ class TrainableModel;
 }  // namespace sluice::model
 namespace sluice::offload {
 class Offload;
-}
+class ParameterSource;
+}  // namespace sluice::offload
 
 namespace sluice::train {
 
@@ -48,6 +50,9 @@ struct StepContext {
   SpeculationPolicy speculation = SpeculationPolicy();
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};
+
+  // Where the layers' parameters come from: the ranks that have parts of them, or the offload.
+  offload::ParameterSource& parameters() const;
 };
 
 }  // namespace sluice::train

@@ -49,7 +49,7 @@ Status StepParts::make_activation_files() {
   const auto bytes = activation::drive_bytes(plan.activations, plan.geometry.device_count);
   for (const DeviceId device : ids_of(drives)) {
     const std::string folder =
-        std::filesystem::path(run_.store().file(device).path()).parent_path().string();
+        std::filesystem::path(run_.state().store().file(device).path()).parent_path().string();
     RETURN_IF_ERROR(drives[device]->files().make_unnamed(
         runtime::DriveFile::activations, folder, plan.config.storage.caching, bytes[device]));
   }
@@ -99,7 +99,7 @@ Status StepParts::settle() {
 }
 
 offload::ResidualPlace StepParts::residual() {
-  if (run_.plan().options.selects_on_host()) return run_.residual_in_memory();
+  if (run_.plan().options.selects_on_host()) return run_.assembly().residual_in_memory();
   const auto staging = std::make_shared<io::PinnedBuffer>();
   const auto staged = [this, staging](std::size_t count) -> Result<std::span<float>> {
     if (staging->bytes().empty()) {

@@ -26,7 +26,7 @@ class Trainer {
         config_(run.config()),
         hooks_(hooks),
         knobs_(run, config_, hooks, changes),
-        position_(run.session().store().committed().position),
+        position_(run.session().state().store().committed().position),
         skipped_(config_, position_.step),
         lr_schedule_(plan::lr_schedule_of(config_)) {}
 
@@ -54,6 +54,7 @@ class Trainer {
   Status on_compute_thread(runtime::Stage stage, Work work);
   bool wants_stop();
   void finish_report();
+  model::TrainableModel& model() const { return *run_.built().model; }
   runtime::Runtime& runtime() { return run_.session().runtime(); }
   runtime::ByteCounters& bytes() { return run_.session().clock().bytes(); }
 
@@ -87,7 +88,7 @@ Result<TrainReport> Trainer::train() {
   knobs_.refuse_the_rest(position_.step);
   RETURN_IF_ERROR(keep_snapshot());
   finish_report();
-  RETURN_IF_ERROR(run_.keep_residual());
+  RETURN_IF_ERROR(run_.session().state().keep_residual(run_.step().residual()));
   if (!report_.stopped && config_.sample.tokens > 0) RETURN_IF_ERROR(sample());
   return std::move(report_);
 }
@@ -136,7 +137,7 @@ Status Trainer::set_batches() {
     const std::uint64_t position =
         position_.data_position + static_cast<std::uint64_t>((first + m) * config_.batch.batch);
     ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().train_batch(position));
-    RETURN_IF_ERROR(run_.model().set_batch(static_cast<int>(m), batch, model::BatchUse::training));
+    RETURN_IF_ERROR(model().set_batch(static_cast<int>(m), batch, model::BatchUse::training));
   }
   return ok_status();
 }
@@ -146,13 +147,13 @@ Result<double> Trainer::mean_loss() const {
   const auto count = static_cast<int>(config_.batch.grad_accum_steps);
   if (run_.ranks() != nullptr) {
     std::vector<double> losses;
-    for (int m = 0; m < count; ++m) losses.push_back(run_.model().loss(m));
+    for (int m = 0; m < count; ++m) losses.push_back(model().loss(m));
     ASSIGN_OR_RETURN(losses, run_.ranks()->gather(losses, "losses"));
     const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
     return sum / static_cast<double>(losses.size());
   }
   double sum = 0;
-  for (int m = 0; m < count; ++m) sum += run_.model().loss(m);
+  for (int m = 0; m < count; ++m) sum += model().loss(m);
   return sum / count;
 }
 
@@ -198,7 +199,7 @@ Error Trainer::given_up(const std::string& why, std::int64_t weights_step, doubl
                    .loss = loss,
                    .precision = config_.arithmetic.precision,
                    .weights_step = weights_step,
-                   .committed_step = run_.session().store().committed().position.step,
+                   .committed_step = run_.session().state().store().committed().position.step,
                    .snapshot = newest_snapshot_before(config_.files.output, weights_step)});
 }
 
@@ -297,7 +298,7 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
   double loss = 0;
   RETURN_IF_ERROR(on_compute_thread(runtime::Stage::validate, [&]() -> Status {
     ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
-    ASSIGN_OR_RETURN(loss, model::evaluate(run_.model(), tokens));
+    ASSIGN_OR_RETURN(loss, model::evaluate(model(), tokens));
     return ok_status();
   }));
   return loss;
@@ -307,10 +308,10 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
 Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
   runtime::add(bytes_before_, bytes().links(), -1);
   ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
-  RETURN_IF_ERROR(run_.model().set_batch(0, tokens, model::BatchUse::validation));
+  RETURN_IF_ERROR(model().set_batch(0, tokens, model::BatchUse::validation));
   RETURN_IF_ERROR(runtime().run(validation_pass(run_.step().context())));
   runtime::add(bytes_before_, bytes().links(), 1);
-  return run_.model().loss(0);
+  return model().loss(0);
 }
 
 Status Trainer::sample() {

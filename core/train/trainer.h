@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/runtime/byte_counters.h"
 #include "core/session/knob_changes.h"
 #include "core/session/run_observer.h"
 #include "core/train/training_run.h"

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/fnv.h"
+#include "core/train/ranks.h"
 
 namespace sluice::train {
 namespace {

@@ -12,9 +12,10 @@
 #include "core/data/text_facts.h"
 #include "core/model/model_shape.h"
 #include "core/session/recipe_history.h"
-#include "core/train/ranks.h"
 
 namespace sluice::train {
+
+class Ranks;
 
 // `config` is a run's after planning, with scopes for the ranks' shards.
 session::Recipe recipe_of(const settings::RunConfig& config, const model::ModelShape& shape,

@@ -2,7 +2,10 @@
 
 #include <filesystem>
 
+#include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
+#include "core/runtime/recording.h"
+#include "core/train/run_start.h"
 
 namespace sluice::train {
 namespace {
@@ -72,7 +75,7 @@ Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
   }
   ASSIGN_OR_RETURN(text_, TrainingText::look_at(plan.config, plan.shape));
   recipe_ = recipe_of(plan.config, plan.shape, text_.facts());
-  RETURN_IF_ERROR(check_start(plan, request.start));
+  RETURN_IF_ERROR(check_start(plan.config.files, request.start, ranks_ == nullptr));
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
                    session::plan_run_memory(plan, [factory](const plan::RunPlan& run) {
@@ -94,46 +97,10 @@ Status TrainingRun::agreed_to_begin(const Status& mine) {
   return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
 }
 
-Status TrainingRun::check_start(const plan::RunPlan& plan, StartFrom start) const {
-  const std::string& directory = plan.config.files.state_directory;
-  if (start == StartFrom::last_commit && state::StateStore::exists(directory)) return ok_status();
-  // A state kept by another number of ranks can be resumed (it is resharded); a new run must not
-  // overwrite it.
-  const settings::StatePlaces& places = plan.config.files.state_places;
-  const std::string of_others = ranks_ == nullptr ? places.of_rank(0) : places.alone;
-  const bool is_there = state::StateStore::exists(of_others);
-  if (start == StartFrom::new_state && is_there) {
-    return make_error(ErrorCode::config,
-                      "{}: there is the state of a run of {}: go on from it with --resume, or move "
-                      "it away, or choose another output",
-                      of_others, ranks_ == nullptr ? "several ranks" : "one rank");
-  }
-  if (start == StartFrom::new_state || is_there) return ok_status();
-  if (ranks_ != nullptr && state::StateStore::exists(places.of_rank(0))) return ok_status();
-  return make_error(ErrorCode::not_found,
-                    "there is no state in {} to go on from; leave out --resume to begin",
-                    directory);
-}
-
 Result<std::optional<session::RecipeHistory>> TrainingRun::load_history(const plan::RunPlan& plan) {
-  auto history = found_history(plan.config.files);
+  auto history = found_history(plan.config.files, recipe_);
   RETURN_IF_ERROR(agreed_to_begin(status_of(history)));
   return history;
-}
-
-// Other ranks may have kept the state; what it was made with is the same for all of them.
-Result<std::optional<session::RecipeHistory>> TrainingRun::found_history(
-    const settings::RunFiles& files) const {
-  for (const std::string& place :
-       {files.state_directory, files.state_places.alone, files.state_places.of_rank(0)}) {
-    if (!state::StateStore::exists(place)) continue;
-    ASSIGN_OR_RETURN(std::optional<session::RecipeHistory> history,
-                     session::RecipeHistory::load(place));
-    if (!history) continue;
-    RETURN_IF_ERROR(check_origin(*history, recipe_, place, files.text));
-    return history;
-  }
-  return std::optional<session::RecipeHistory>();
 }
 
 Status TrainingRun::open_text() {

@@ -43,11 +43,9 @@ class TrainingRun final : public session::Tunable {
   ~TrainingRun() override;
 
   session::OpenRun& session() { return *session_; }
-  const session::OpenRun& session() const { return *session_; }
   const plan::RunPlan& plan() const { return session_->plan(); }
   const settings::RunConfig& config() const { return plan().config; }
   model::BuiltModel& built() { return built_; }
-  model::TrainableModel& model() { return *built_.model; }
   data::Sampler& sampler() { return text_.sampler(); }
   StepParts& step() { return *step_; }
   // Null: this is the only rank.
@@ -63,8 +61,6 @@ class TrainingRun final : public session::Tunable {
   Status settle();
   // Between two steps that are committed (RunState::save_snapshot).
   Result<session::KeptSnapshot> save_snapshot();
-  // After the last commit, for a resume that goes on to the bit.
-  Status keep_residual() { return session_->state().keep_residual(step_->residual()); }
 
   plan::LivePlan live_plan() const override;
   TimeNs now_ns() override { return session_->runtime().now_ns(); }
@@ -79,10 +75,7 @@ class TrainingRun final : public session::Tunable {
   Result<session::OpenRun::Request> plan_all(const Request& request);
   Result<session::OpenRun::Request> plan_own(const Request& request);
   Status agreed_to_begin(const Status& mine);
-  Status check_start(const plan::RunPlan& plan, session::StartFrom start) const;
   Result<std::optional<session::RecipeHistory>> load_history(const plan::RunPlan& plan);
-  Result<std::optional<session::RecipeHistory>> found_history(
-      const settings::RunFiles& files) const;
   Status open_text();
   Status open_state(session::StartFrom start);
   Status go_on_with_state();

@@ -5,9 +5,11 @@
 #include <cstring>
 
 #include "core/activation/activation_carrier.h"
+#include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
 #include "core/train/device_work.h"
+#include "core/train/gradient_work.h"
 #include "core/train/layer_traffic.h"
 #include "core/train/ranks.h"
 #include "core/train/shard_traffic.h"
@@ -29,7 +31,7 @@ class TrainingStep {
   runtime::Task<Status> forward_layers(LayerTraffic& traffic);
   runtime::Task<Status> forward_one(LayerId layer, int micro_step);
   runtime::Task<Status> backward();
-  runtime::Task<Status> backward_layers(LayerTraffic& traffic);
+  runtime::Task<Status> backward_layers(LayerTraffic& traffic, GradientWork& work);
   runtime::Task<Status> backward_one(LayerId layer, int micro_step,
                                      const model::LayerGradient& into, int gradient);
   offload::UpdateAhead update_ahead() const;
@@ -59,15 +61,13 @@ runtime::Task<Status> TrainingStep::run() {
   // model: each layer as its parameters come up.
   Status forwarded = co_await forward();
   CO_RETURN_IF_ERROR(forwarded);
-  const TimeNs shared_ns = context_.shards != nullptr ? context_.shards->completed_ns() : 0;
-  outcome_.parameters_up_ns =
-      std::max({outcome_.start_ns, offload.arrival().completed_ns(), shared_ns});
+  outcome_.parameters_up_ns = std::max(outcome_.start_ns, context_.parameters().completed_ns());
   outcome_.forward_end_ns = now_ns();
 
   // gradient -> compress -> transfer: each layer's while the next one is computed.
   Status backwarded = co_await backward();
   CO_RETURN_IF_ERROR(backwarded);
-  Status sent = co_await offload.gradients_sent();
+  Status sent = co_await offload.gradients().sent();
   CO_RETURN_IF_ERROR(sent);
   outcome_.backward_end_ns = outcome_.end_ns = now_ns();
   outcome_.gradients = summary();
@@ -77,7 +77,7 @@ runtime::Task<Status> TrainingStep::run() {
   }
 
   const offload::StepDecision decision = session::decide(
-      plan_, outcome_.gradients, offload.remaining_loss_scale(plan_.position.loss_scale));
+      plan_, outcome_.gradients, offload.options().remaining_loss_scale(plan_.position.loss_scale));
   outcome_.position = session::position_after(plan_, outcome_.gradients);
   if (!decision.apply) {
     Status back = co_await GradientWork(context_).put_back();
@@ -107,7 +107,7 @@ runtime::Task<Status> TrainingStep::share_parameters() {
 }
 
 runtime::Task<Status> TrainingStep::forward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::forward, plan_.micro_step_count);
+  LayerTraffic traffic(context_, offload::Pass::forward, plan_.micro_step_count);
   Status computed = co_await forward_layers(traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;
@@ -140,29 +140,33 @@ runtime::Task<Status> TrainingStep::forward_one(LayerId layer, int micro_step) {
 }
 
 runtime::Task<Status> TrainingStep::backward() {
-  LayerTraffic traffic(context_, LayerTraffic::Pass::backward, plan_.micro_step_count);
+  LayerTraffic traffic(context_, offload::Pass::backward, plan_.micro_step_count);
   // Nobody waits for a loss before the step has ended.
   for (int m = 0; m < plan_.micro_step_count; ++m) traffic.send_loss(m);
-  Status computed = co_await backward_layers(traffic);
+  GradientWork work(context_);
+  Status computed = co_await backward_layers(traffic, work);
+  Status left = co_await work.finish();
   Status finished = co_await traffic.finish();
-  co_return computed.ok() ? finished : computed;
+  if (computed.ok()) computed = finished;
+  co_return computed.ok() ? left : computed;
 }
 
 // Every layer downwards; a layer's gradients leave while the next is computed.
-runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic) {
+runtime::Task<Status> TrainingStep::backward_layers(LayerTraffic& traffic, GradientWork& work) {
+  offload::StepGradients& gradients = context_.offload.gradients();
   for (std::int32_t index = context_.layout.layer_count(); index-- > 0;) {
     const LayerId layer{index};
     Status there = co_await traffic.next_layer();
     CO_RETURN_IF_ERROR(there);
-    Result<runtime::Pool::Lease> lease = co_await context_.offload.acquire_layer_gradient(layer);
+    Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
     CO_RETURN_IF_ERROR(lease);
-    const model::LayerGradient into = context_.offload.layer_gradient(*lease, layer);
+    const model::LayerGradient into = gradients.view(*lease, layer);
     for (int micro_step = 0; micro_step < plan_.micro_step_count; ++micro_step) {
       Status status = co_await backward_one(layer, micro_step, into, lease->index());
       CO_RETURN_IF_ERROR(status);
     }
-    traffic.send_gradient(layer, std::move(*lease));
-    Status sent = co_await traffic.gradient_sent();
+    work.send(layer, std::move(*lease));
+    Status sent = co_await work.sent();
     CO_RETURN_IF_ERROR(sent);
   }
   co_return ok_status();
@@ -183,24 +187,25 @@ runtime::Task<Status> TrainingStep::backward_one(LayerId layer, int micro_step,
 
 offload::UpdateAhead TrainingStep::update_ahead() const {
   const offload::Offload& offload = context_.offload;
-  offload::UpdateAhead ahead = session::update_ahead(
-      plan_, offload.options().overlap, offload.remaining_loss_scale(plan_.position.loss_scale));
+  offload::UpdateAhead ahead =
+      session::update_ahead(plan_, offload.options().overlap,
+                            offload.options().remaining_loss_scale(plan_.position.loss_scale));
   if (!context_.speculation.speculates()) ahead.expected.reset();
   return ahead;
 }
 
 void TrainingStep::note_speculation(const offload::StepDecision& decision) {
-  const offload::Offload& offload = context_.offload;
-  const offload::StepDecision expected =
-      session::expected_decision(plan_, offload.remaining_loss_scale(plan_.position.loss_scale));
+  offload::Offload& offload = context_.offload;
+  const offload::StepDecision expected = session::expected_decision(
+      plan_, offload.options().remaining_loss_scale(plan_.position.loss_scale));
   context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
   outcome_.ahead_count = offload.speculation().ahead_count();
   outcome_.refuted_count = offload.speculation().refuted_count();
-  outcome_.clipped_count = offload.clipped_count();
+  outcome_.clipped_count = offload.gradients().clipped_count();
 }
 
 session::GradientSummary TrainingStep::summary() const {
-  const optimizer::GradientStats stats = context_.offload.gradient_stats();
+  const optimizer::GradientStats stats = context_.offload.gradients().stats();
   return {std::sqrt(stats.sum_of_squares) / plan_.position.loss_scale, stats.finite};
 }
 
@@ -276,7 +281,7 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
 
 runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text) {
   for (const LayerId layer : all_ids<LayerId>(context.layout.layer_count())) {
-    Status there = co_await bring_parameters(context, layer);
+    Status there = co_await context.parameters().bring(layer);
     CO_RETURN_IF_ERROR(there);
     runtime::Operation operation;
     operation.runtime = &context.runtime;
@@ -287,7 +292,7 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
     operation.work.function = [&text, layer] { return text.forward(layer); };
     Status computed = co_await operation;
     CO_RETURN_IF_ERROR(computed);
-    parameters_done(context, layer);
+    context.parameters().done(layer);
   }
   co_return ok_status();
 }
@@ -306,14 +311,14 @@ runtime::Operation layer_operation(const StepContext& context, runtime::Stage st
 }
 
 runtime::Task<Status> text_pass(StepContext& context, model::TextWriter& text) {
-  begin_pass(context, LayerTraffic::Pass::forward);
+  context.parameters().begin_pass(offload::Pass::forward);
   Status written = co_await write_layers(context, text);
-  Status finished = co_await context.offload.parameters().finish_pass();
+  Status finished = co_await context.parameters().finish_pass();
   co_return written.ok() ? finished : written;
 }
 
 runtime::Task<Status> validation_pass(StepContext& context) {
-  LayerTraffic traffic(context, LayerTraffic::Pass::forward, 1);
+  LayerTraffic traffic(context, offload::Pass::forward, 1);
   Status computed = co_await validate_layers(context, traffic);
   Status finished = co_await traffic.finish();
   co_return computed.ok() ? finished : computed;

@@ -3,10 +3,13 @@
 //
 // Thread contract: the schedule's thread.
 
-#include "core/model/model_factory.h"
 #include "core/runtime/runtime.h"
 #include "core/session/step_decision.h"
 #include "core/train/step_context.h"
+
+namespace sluice::model {
+class TextWriter;
+}
 
 namespace sluice::train {
 

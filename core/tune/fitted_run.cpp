@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/plan/run_plan.h"
+
 namespace sluice::tune {
 
 Result<FittedRun> fitted_to(RecordedRun run, const Stops& stops) {

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/run_plan.h"
 #include "core/tune/platform_fit.h"
 #include "core/tune/recorded_run.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::tune {
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "core/plan/run_plan.h"
 #include "core/tune/layer_problem.h"
 #include "core/tune/lower_bound.h"
 

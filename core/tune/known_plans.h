@@ -5,8 +5,11 @@
 
 #include <vector>
 
-#include "core/plan/run_plan.h"
 #include "core/tune/layer_choices.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::tune {
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/layer_cost.h"
+#include "core/plan/run_plan.h"
+
 namespace sluice::tune {
 namespace {
 

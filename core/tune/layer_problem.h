@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/run_plan.h"
 #include "core/tune/layer_choices.h"
 #include "core/tune/tier_memory.h"
 

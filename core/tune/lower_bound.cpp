@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::tune {

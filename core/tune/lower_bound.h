@@ -17,8 +17,12 @@
 
 #include <string>
 
-#include "core/plan/run_plan.h"
+#include "core/platform/platform.h"
 #include "core/tune/layer_choices.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::tune {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "core/simulate/simulation.h"
 #include "core/tune/plan_knobs.h"
 #include "core/tune/tier_plan.h"
 

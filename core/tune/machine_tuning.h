@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/simulate/simulation.h"
+#include "core/plan/run_plan.h"
+#include "core/simulate/simulated_step.h"
 #include "core/tune/fitted_run.h"
 #include "core/tune/tier_memory.h"
 #include "core/tune/tuning.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/model/kept_bytes.h"
+#include "core/plan/run_plan.h"
 #include "core/settings/clipping.h"
 
 namespace sluice::tune {

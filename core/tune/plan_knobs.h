@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/run_plan.h"
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::tune {
 

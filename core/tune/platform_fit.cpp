@@ -22,6 +22,7 @@
 #include <limits>
 #include <set>
 
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/kernel_fit.h"
 #include "core/tune/detail/link_fit.h"

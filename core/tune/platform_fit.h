@@ -37,9 +37,16 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/run_plan.h"
+#include "core/platform/platform.h"
 #include "core/tune/recorded_steps.h"
 #include "core/tune/stops.h"
+
+namespace sluice::model {
+struct ModelShape;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::tune {
 

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/setting_text.h"
+#include "core/control/knob.h"
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::tune {
 namespace {
 
-constexpr const char* kOption = "predict";
+constexpr const char* kOption = "--set";
 
 // What a recording brings with it: another value would be that of another run.
 constexpr std::array<std::string_view, 4> kRecorded = {"model", "platform", "clock", "time_scale"};

@@ -37,7 +37,6 @@ class Predictor {
   // steps; once it stops, ErrorCode::cancelled of this and of all predictions.
   static Result<Predictor> open(const std::string& database, Stops stops = {});
 
-  const std::string& run_name() const { return fitted_.run.name; }
   // Seconds of a step, by the recording's clock: the recorded median, and what simulation makes of
   // it.
   double recorded_seconds() const { return fitted_.fit.step.recorded * fitted_.run.time_scale; }

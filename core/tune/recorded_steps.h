@@ -13,7 +13,10 @@
 #include <tuple>
 #include <vector>
 
-#include "core/runtime/operation.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "core/platform/platform.h"
+#include "core/runtime/stage.h"
 #include "core/simulate/simulated_step.h"
 
 namespace sluice::tune {

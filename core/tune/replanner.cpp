@@ -5,13 +5,15 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "core/control/knob.h"
 #include "core/platform/platform_change.h"
 #include "core/tune/plan_knobs.h"
+#include "core/tune/tier_plan.h"
 
 namespace sluice::tune {
 namespace {
 
-// A search that a run waits for must be short; `sluice plan` takes twice as many.
+// A search that a run waits for must be short; `sluice tune --placement` takes twice as many.
 constexpr int kSimulationsMax = 300;
 // A plan that gains less of a step is not worth the change.
 constexpr double kWorthChanging = 0.02;

@@ -1,8 +1,8 @@
 #pragma once
 // Plans a live run again when its drives have become slower or faster (replan=true): the plan of
-// `sluice plan` on a platform whose drives are changed by what was measured, found beside the
-// training, and asked of the run as any change of knobs is. So it is recorded with its reason, and
-// can be refused.
+// `sluice tune --placement` on a platform whose drives are changed by what was measured, found
+// beside the training, and asked of the run as any change of knobs is. So it is recorded with its
+// reason, and can be refused.
 //
 // Only knobs are turned (settings::with_knobs), and no plan changes a training result.
 //
@@ -15,9 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/run_plan.h"
 #include "core/session/run_observer.h"
 #include "core/tune/drive_watch.h"
-#include "core/tune/tier_plan.h"
+#include "core/tune/tier_memory.h"
 
 namespace sluice::tune {
 

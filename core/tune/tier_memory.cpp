@@ -5,6 +5,7 @@
 
 #include "core/offload/offload_memory.h"
 #include "core/offload/state_cache.h"
+#include "core/plan/run_plan.h"
 
 namespace sluice::tune {
 namespace {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/plan/memory_plan.h"
-#include "core/plan/run_plan.h"
 
 namespace sluice::tune {
 

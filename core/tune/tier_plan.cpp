@@ -9,6 +9,7 @@
 
 #include "base/figure_text.h"
 #include "base/nearest.h"
+#include "core/simulate/simulation.h"
 #include "core/tune/known_plans.h"
 #include "core/tune/layer_problem.h"
 #include "core/tune/plan_knobs.h"

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/simulate/simulation.h"
+#include "core/plan/run_plan.h"
+#include "core/simulate/simulated_step.h"
 #include "core/tune/layer_choices.h"
 #include "core/tune/lower_bound.h"
 #include "core/tune/tier_memory.h"

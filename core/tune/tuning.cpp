@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "core/plan/run_plan.h"
 #include "core/settings/clipping.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/layer_choices.h"

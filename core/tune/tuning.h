@@ -13,8 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/run_plan.h"
+#include "base/status.h"
 #include "core/platform/platform.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::tune {
 

@@ -37,7 +37,6 @@ class TimelineState {
   void show_middle_step();
   // What is selected: the chosen span, else the measured range.
   void fit_selection();
-  bool has_selection() const { return chosen_span_ != 0 || measured_.has_value(); }
   // A stretch and some room on both sides.
   void fit(TimeRange range);
   void pan(TimeNs by);

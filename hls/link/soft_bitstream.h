@@ -1,6 +1,6 @@
 #pragma once
 // What a software xclbin has in place of a bitstream: a shared object that exports
-// `sluice_soft_kernels()`. hls/sim/device/compute_unit.h makes its table from the top functions;
+// `sluice_soft_kernels()`. soft/smartssd/compute_unit.h makes its table from the top functions;
 // here is the table's C form, and how the object is loaded from memory.
 //
 // Thread contract: a SoftBitstream may be used by any thread; two of the same bytes share nothing,

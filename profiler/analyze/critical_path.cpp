@@ -300,10 +300,6 @@ std::vector<PathPiece> with_recorder(const StepData& step, std::vector<PathPiece
 
 }  // namespace
 
-Cause StepVerdict::main_cause() const {
-  return static_cast<Cause>(std::ranges::max_element(share) - share.begin());
-}
-
 StepVerdict verdict_of(const StepData& step) {
   StepVerdict verdict{
       .step = step.row.id, .ts = step.row.ts, .dur = step.row.dur, .share = {}, .path = {}};

@@ -26,6 +26,7 @@
 #include "storage/io/file.h"
 #include "storage/state/checksum.h"
 #include "storage/state/commit_record.h"
+#include "storage/state/durability.h"
 #include "storage/state/share.h"
 #include "storage/state/state_layout.h"
 
@@ -39,10 +40,6 @@ struct StateIdentity {
   std::vector<std::string> variable_names;  // as many as the geometry's variable_count
   Share share = {};                         // what of the model it is, where many ranks have parts
 };
-
-// never: no fsync or fdatasync at all, so a crash of the machine may lose or mix commits (the
-// checksums tell); for benchmarks of the rest.
-enum class Durability { every_commit, never };
 
 // What creation reserves: two to train with, or one to keep (storage/state/snapshot.h).
 enum class Versions { two, one };

@@ -27,6 +27,7 @@ TEST_CASE("what is recorded is shown, compared, reported, exported and predicted
     CHECK(run({"export", database, "--format", form, "-o", folder.file(form)}) == kDone);
     CHECK(fs::exists(folder.file(form)));
   }
+  CHECK(run({"simulate", "--like", database, "--fit", "--set", "buffers=2", "--json"}) == kDone);
   CHECK(run({"predict", database, "buffers=2", "--json"}) == kDone);
   CHECK(run({"tune", database}) == kDone);
 }
@@ -41,7 +42,9 @@ TEST_CASE("a step is simulated, swept and planned") {
   };
   CHECK(run(with({"simulate"}, {"--json"})) == kDone);
   CHECK(run(with({"simulate"}, {"--sweep", "devices=1..2"})) == kDone);
-  CHECK(run(with({"plan"}, {"--set", "devices=2", "--simulations", "3"})) == kDone);
+  const std::vector<std::string> few = {"--set", "devices=2", "--simulations", "3"};
+  CHECK(run(with({"tune", "--placement"}, few)) == kDone);
+  CHECK(run(with({"plan"}, few)) == kDone);
 }
 
 TEST_CASE("files that are not there are refused") {
@@ -53,6 +56,7 @@ TEST_CASE("files that are not there are refused") {
   CHECK(run({"set", folder.file("none.db"), "buffers=2"}) == kUsage);
   CHECK(run({"merge", folder.path(), "-o", folder.file("all.db")}) == kUsage);
   CHECK(run({"calibrate", folder.file("none"), "-o", folder.file("mine.toml")}) == kUsage);
+  CHECK(run({"tune"}) == kUsage);
   CHECK(run({"plan"}) == kUsage);
   CHECK_FALSE(fs::exists(folder.file("mine.toml")));
 }

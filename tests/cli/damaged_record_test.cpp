@@ -51,7 +51,7 @@ TEST_CASE("a damaged database is read or refused by every command that takes one
              {"compare", whole, path},
              {"report", path, "-o", folder.file("page.html"), "--force"},
              {"export", path, "--format", "chrome", "-o", folder.file("trace"), "--force"},
-             {"predict", path}}) {
+             {"simulate", "--like", path, "--fit"}}) {
       const int code = run(words);
       INFO(words.front() << " ended with " << code);
       CHECK((code == kDone || code == kFailed || code == kUsage));

@@ -226,7 +226,8 @@ def a_recorded_run_is_fitted_and_predicted(place):
         name = f"{clock}-{work}"
         train(place, "--steps", 8, output=name, clock=clock, device="in_rate=5e7;out_rate=5e7",
               density=0.1, gradient_work=work).done()
-        said = sluice("predict", place / f"{name}/run.db", "--json", cwd=place.path).json()
+        said = sluice("simulate", "--fit", "--like", place / f"{name}/run.db", "--json",
+                      cwd=place.path).json()
         require(said["simulated_seconds"] > 0, f"{said}")
         page = place / f"{name}.html"
         sluice("report", place / f"{name}/run.db", "-o", page, cwd=place.path).done()

@@ -179,9 +179,10 @@ def what_cannot_be_simulated_is_not_predicted(place):
                  "span WHERE track_id IN (SELECT track_id FROM track_link)", "span_run"):
         damaged = changed(run, f"DELETE FROM {what}")
         require_equal(answers(damaged)["what to turn next"], BLIND, f"without {what}")
-        said = sluice("predict", damaged, "--json").json()
-        require_equal(said["answers"][0]["outcome"], BLIND, f"predict without {what}")
-        require(said["unavailable"] and not said["predictions"], f"predict without {what}: {said}")
+        said = sluice("simulate", "--fit", "--like", damaged, "--json").json()
+        require_equal(said["answers"][0]["outcome"], BLIND, f"predicted without {what}")
+        require(said["unavailable"] and not said["predictions"],
+                f"predicted without {what}: {said}")
 
 
 @test

@@ -59,7 +59,8 @@ def require_read(place, count):
     require(step["seconds"]["total"] > step["seconds"]["compute"] > 0, f"{step}")
     require(step["collectives"]["all_gather"]["seconds"] > 0, f"{step['collectives']}")
     for ranks in (f"{count}x1", "1x1"):
-        plan = sluice("plan", TINY, *on, "--ranks", ranks, "--json", cwd=place.path).json()
+        plan = sluice("tune", "--placement", TINY, *on, "--ranks", ranks, "--json",
+                      cwd=place.path).json()
         require_equal((plan["ranks"], plan["exhaustive"]), (ranks, True), "the plan")
         # What it would cost is what the command that it prints says.
         again = sluice(*plan["command"].split()[1:], "--json", cwd=place.path).json()

@@ -68,6 +68,21 @@ def a_simulated_run_is_simulated_again_without_its_files(place):
 
 
 @test
+def a_recorded_run_is_simulated_on_another_machine(place):
+    words = setting_arguments({"devices": 4})
+    sluice("simulate", MODEL, "--platform", TESTBED, "--db", place / "sim.db", *words).done()
+    for name in ("smartssd-a100.toml", "smartssd-a4000-switch.toml"):
+        other = SAMPLES / "platforms" / name
+        said = sluice("simulate", "--like", place / "sim.db", "--platform", other, "--db",
+                      place / "other.db", "--json").json()
+        then = sluice("simulate", MODEL, "--platform", other, *words, "--json").json()
+        require_equal(said["seconds"], then["seconds"], f"seconds on {name}")
+        require_equal(said["settings"]["platform"], str(other), "its platform")
+        again = sluice("simulate", "--like", place / "other.db", "--json").json()
+        require_equal(again["seconds"], then["seconds"], "of the one like it")
+
+
+@test
 def the_knobs_of_a_run_that_is_over_are_listed(place):
     place.train("--at", "2:pipeline=serial", steps=3).done()
     db = place / "out/run.db"

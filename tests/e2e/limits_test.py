@@ -86,8 +86,9 @@ def names_may_be_in_any_alphabet(place):
     for command in (("report", "-o", strange / "p\n.html"),
                     ("export", "--format", "csv", "-o", strange / "c\n層"),
                     ("export", "--format", "nsys", "-o", strange / "n\n.sqlite"),
-                    ("predict",), ("tune",)):
+                    ("tune",)):
         sluice(command[0], recorded, *command[1:], cwd=place.path).done()
+    sluice("simulate", "--fit", "--like", recorded, cwd=place.path).done()
     page = (strange / "p\n.html").read_text()
     require("<b>" not in page.split("<style")[0], "the page's title holds the name as markup")
 

@@ -11,7 +11,8 @@ from sluice_run import SAMPLES, SLUICE, main, require, require_equal, require_wo
 
 PLATFORM = SAMPLES / "platforms/smartssd-a5000.toml"
 # For a machine that is modelled: what a model takes on this computer is not asked.
-PLAN = ("plan", SAMPLES / "models/gpt2-1.7b.toml", "--platform", PLATFORM, "--simulations", "3")
+PLAN = ("tune", "--placement", SAMPLES / "models/gpt2-1.7b.toml", "--platform", PLATFORM,
+        "--simulations", "3")
 
 
 def program_elsewhere(place, library=None):
@@ -66,7 +67,7 @@ def what_needs_no_model_works_without_the_library(place):
 def what_needs_a_model_says_what_is_missing_and_makes_nothing(place):
     program = program_elsewhere(place)
     for words in (("train", place / "run.toml", "--set", f"output={place / 'made'}"),
-                  ("plan", place / "run.toml")):
+                  ("tune", "--placement", place / "run.toml")):
         done = called(program, *words)
         require_equal(done.returncode, 2, f"exit code of {words[0]}")
         require_words(done.stderr, ["lib/libsluice_models.so", "built with libtorch"], words[0])

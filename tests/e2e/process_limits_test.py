@@ -80,9 +80,10 @@ def the_memory_of_a_control_group_caps_plan_cache_and_record(place):
         require_words(facts["host_memory_limit"], ["MB (cgroup memory.", str(folder)], "the record")
         said = run_with(["doctor", place.path], place.path, enter).done()
         require_words("".join(said.out.split()), ["(cgroupmemory.", str(folder)], "doctor")
-        planned = run_with(["plan", place.run_file, "--json"], place.path, enter).json()
+        planned = run_with(["tune", "--placement", place.run_file, "--json"], place.path,
+                           enter).json()
         require(planned["memory"]["host"]["cap_bytes"] <= SMALL_BYTES, f"{planned['memory']}")
-        require_words(planned["memory"]["host"]["limit"], [str(folder)], "sluice plan")
+        require_words(planned["memory"]["host"]["limit"], [str(folder)], "sluice tune --placement")
 
 
 @test

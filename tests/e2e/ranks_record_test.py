@@ -192,9 +192,9 @@ def what_is_no_whole_run_is_refused_in_words(place):
     sluice("merge", place / "out").refused(2, ["--force"])
     sluice("merge", place / "out", "--force").done()
     sluice("merge", place / "out/run.db", "-o", place / "again.db").refused(2, ["already"])
-    reply = sluice("predict", place / "other")
+    reply = sluice("simulate", "--fit", "--like", place / "other")
     require_equal(reply.code, 2, "exit code of predict")
-    require_words(reply.err, ["sluice merge"], "predict of a folder of ranks")
+    require_words(reply.err, ["sluice merge"], "a fit to a folder of ranks")
     sluice("report", place / "other", others[0], "-o", place / "x.html").refused(
         2, ["rank-0/run.db"])
     sluice("report", place / "other", "-o", others[1], "--force").refused(2, ["is read"])

@@ -17,7 +17,7 @@ from sluice_run import (LIMIT_S, SAMPLES, SLUICE, TESTBED, Skip, main, require, 
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
 COMMANDS = ("train", "knobs", "set", "snapshot", "stop", "state", "show", "merge", "compare",
-            "report", "export", "simulate", "predict", "tune", "calibrate", "doctor")
+            "report", "export", "simulate", "tune", "calibrate", "doctor")
 SEQUENCE = re.compile(r"\x1b\[(38;2;\d+;\d+;\d+|38;5;\d+|39)m")
 
 
@@ -77,8 +77,10 @@ def what_commands_print_fits(place):
     more = place.arguments("--resume", output=run, steps=16, clock="emulated", time_scale=30,
                            model=place / "nano.toml", text=place / "text.txt")
     check_width(in_a_terminal(*more), "train")
-    for words in (["show", run], ["show", sim], ["compare", run, other], ["predict", run],
-                  ["predict", run, "buffers=4", "pipeline=nbuffer"], ["tune", run],
+    for words in (["show", run], ["show", sim], ["compare", run, other],
+                  ["simulate", "--like", run, "--fit"],
+                  ["simulate", "--like", run, "--fit", "--set", "buffers=4", "--set",
+                   "pipeline=nbuffer"], ["tune", run],
                   ["state", run / "state", "--verify"], ["doctor", place.path],
                   ["report", run, "-o", place / "page.html"],
                   ["export", run, "--format", "chrome", "-o", place / "trace.json"],
@@ -165,8 +167,9 @@ def colours_open_no_door_for_escapes_in_names(place):
 @test
 def a_folder_stands_for_the_run_in_it(place):
     run = trained(place)
-    for words in (["show", "--no-predict"], ["predict"], ["report", "-o", place / "page.html"]):
+    for words in (["show", "--no-predict"], ["report", "-o", place / "page.html"]):
         sluice(words[0], run, *words[1:]).done()
+    sluice("simulate", "--fit", "--like", run).done()
     require_equal(sluice("show", run, "--json", "--no-predict").done().out,
                   sluice("show", run / "run.db", "--json", "--no-predict").done().out, "show")
     sluice("show", place.path).refused(2, ["is a folder"])

@@ -46,7 +46,7 @@ def activations_are_chosen_where_they_may_be_and_keep_to_the_cap(place):
     require("activations" in changes, f"{report}")
     require("activations" not in [change["key"] for change in plain["changes"]], f"{plain}")
     require(report["seconds"]["after"] < plain["seconds"]["after"], f"{report} {plain}")
-    held = sluice("plan", MODEL, *words, "--hold", "activations", "--set",
+    held = sluice("tune", "--placement", MODEL, *words, "--hold", "activations", "--set",
                   f"activations={changes['activations']}", "--json").json()
     require(held["memory"]["accelerator"]["peak_bytes"] <= 24e9, f"{held['memory']}")
     sluice("tune", place / "run.db", "--activations", "--apply").refused(2, ["--activations"])

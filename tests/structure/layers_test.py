@@ -42,8 +42,10 @@ MAY_USE = {
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
-    "hls/sim/device": {"base", "core/platform", "hls/sim", "hls/link"},
-    "hls/sim/kernels": {"hls/kernels", "hls/sim/device"},
+    # Software that stands in for hardware, behind the libraries of the hardware's vendors.
+    "soft/accelerator": {"base"},
+    "soft/smartssd": {"base", "core/platform", "hls/sim", "hls/link"},
+    "soft/smartssd/kernels": {"hls/kernels", "soft/smartssd"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
@@ -53,7 +55,8 @@ MAY_USE = {
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
-    "core/model/library": {"core/model", "core/model/gpt2", "core/model/torch"},
+    "core/model/library": {"base", "storage/io", "core/model", "core/model/gpt2",
+                           "core/model/torch"},
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
@@ -93,7 +96,8 @@ EXEMPT = ("tests/", "bench/")
 
 # A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
-    ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/gpt2"}),
+    ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/gpt2",
+                                         "core/model/library", "soft/accelerator"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
@@ -109,10 +113,10 @@ FOREIGN_OWNERS = [
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),
     ("XRT", r"(xrt/|experimental/xrt|(ert|xclbin|xrt|xrt_mem|version)\.h|uuid/|boost/)",
-     {"hls/host", "hls/sim/device", "hls/link"}),
+     {"hls/host", "soft/smartssd", "hls/link"}),
     ("MPI", r"mpi\.h", {"core/collective"}),
     ("fmt, tl::expected", r"(fmt|tl)/",
-     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "hls/sim/kernels"}),
+     set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "soft/smartssd/kernels"}),
 ]
 # The C++ library has no dot in its names; these are the kernel's and the C library's.
 SYSTEM_HEADERS = re.compile(
@@ -121,8 +125,8 @@ SYSTEM_HEADERS = re.compile(
     r"dlfcn|cxxabi|link|elf)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
-TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "cli", "examples", "tests",
-               "bench"}
+TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "cli", "examples",
+               "tests", "bench"}
 
 # CMake target -> the include that it stands for, or None where there is nothing to own.
 FOREIGN_TARGETS = {

@@ -90,7 +90,7 @@ def library_table_problems(text):
 
 
 # Who contributes items to a run's memory plan.
-MEMORY_ITEMS = ("core/model/compute_memory.cpp", "core/model/gpt2/gpt2_factory.cpp",
+MEMORY_ITEMS = ("core/model/compute_memory.cpp", "core/model/library/models.cpp",
                 "core/offload/offload_memory.cpp", "core/plan/memory_plan.cpp")
 
 
@@ -187,9 +187,11 @@ def link_problems(text, folder=pathlib.PurePosixPath("docs")):
 
 FILE_NAME = re.compile(
     r"(?<![\w./*<-])[\w*-][\w./*-]*\.(?:h|cpp|inl|py|js|sql|sh|md|toml)\b(?![\w/])")
-# Headers and pages of libraries, and names that stand for others.
+# Headers and pages of libraries, headers that the build makes, and names that stand for others.
 NOT_OURS = re.compile(
-    r"(linux|ATen|c10|doc)/.*|imgui\.h|xrt_mem\.h|(RUN|MODEL|X_conformance|f)\..*")
+    r"(linux|ATen|c10|doc)/.*|imgui\.h|xrt_mem\.h|(.*/)?(page|sql)_text\.h|-inl\.h|"
+    r"(RUN|MODEL|X_conformance|f)\..*")
+SCRIPT = re.compile(r"(^|/)(CMakeLists\.txt|run|test|\w+\.(cmake|py|sh)|scripts/\w+)$")
 ENDS_OF_FILES = {"/".join(parts[first:]) for parts in (name.split("/") for name in FILES)
                  for first in range(len(parts))}
 
@@ -203,6 +205,11 @@ def comment_path_problems(text):
     problems += [path for path in set(PATH.findall(comments)) - named if "." not in path
                  and not fnmatch.filter([*FILES, *FOLDERS], path)]
     return [f"there is no {word}" for word in sorted(problems)]
+
+
+def script_comment_path_problems(text):
+    """The same of comments that begin with #: those of CMake, Python and bash."""
+    return comment_path_problems(re.sub(r"(^|\s)#(?=\s)", r"\1//", text, flags=re.MULTILINE))
 
 
 # Single pages -------------------------------------------------------------------------------------
@@ -249,7 +256,7 @@ BREACHES = [
      "memory plan: 'activations' is missing"),
     (composition_problems, "docs/architecture.md", "`open_text`", "`load_files`",
      "load_files is not called"),
-    (command_list_problems, "README.md", "`predict`", "`guess`", "commands: 'predict' is missing"),
+    (command_list_problems, "README.md", "`tune`", "`guess`", "commands: 'tune' is missing"),
     (page_list_problems, "docs/reading_guide.md", "(io.md)", "(oi.md)",
      "pages: 'io.md' is missing"),
     (message_problems, "docs/control.md", "| `subscribe` |", "| `listen` |",
@@ -266,6 +273,8 @@ BREACHES = [
      "core/train/bands.h", "there is no core/train/bands.h"),
     (comment_path_problems, "core/settings/run_config.h", "RUN.toml says", "detail/run.toml says",
      "there is no detail/run.toml"),
+    (script_comment_path_problems, "cmake/SluiceFolder.cmake", "tests/catch_main.cpp",
+     "tests/patch_main.cpp", "there is no tests/patch_main.cpp"),
     (link_problems, "docs/architecture.md", "(decisions.md)", "(indecision.md)",
      "a link to indecision.md"),
 ]
@@ -293,7 +302,9 @@ def main():
                      [f"{page}: {problem}" for page in PAGES for problem in rule(text_of(page))])
     report.check("paths that comments name are there",
                  [f"{name}: {problem}" for name in cpp_files(ROOT)
-                  for problem in comment_path_problems(text_of(name))])
+                  for problem in comment_path_problems(text_of(name))] +
+                 [f"{name}: {problem}" for name in FILES if SCRIPT.search(name)
+                  for problem in script_comment_path_problems(text_of(name))])
     report.check("links of pages lead somewhere",
                  [f"{page}: {problem}" for page in PAGES for problem in
                   link_problems(text_of(page), pathlib.PurePosixPath(page).parent)])

@@ -20,7 +20,7 @@ namespace {
 
 // ---- the software accelerator
 
-// What libsluice_soft_accelerator.so offers (tests/soft_accelerator/soft_accelerator.h).
+// What libsluice_soft_accelerator.so offers (soft/accelerator/soft_accelerator.h).
 struct SoftLibrary {
   const char* (*open)(const char* settings) = nullptr;
   void (*set_cap)(int device, std::int64_t bytes) = nullptr;

@@ -1,5 +1,7 @@
 #include "core/tune/detail/fit_simulation.h"
 
+#include "core/plan/run_plan.h"
+#include "core/runtime/operation.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::tune::detail {

@@ -7,8 +7,12 @@
 #include <string>
 #include <tuple>
 
-#include "core/plan/run_plan.h"
+#include "core/platform/platform.h"
 #include "core/tune/recorded_steps.h"
+
+namespace sluice::plan {
+struct RunPlan;
+}
 
 namespace sluice::tune::detail {
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/model/flop.h"
+#include "core/plan/run_plan.h"
 #include "core/tune/detail/transfer_tolls.h"
 
 namespace sluice::tune::detail {

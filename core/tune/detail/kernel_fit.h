@@ -3,7 +3,6 @@
 //
 // Thread contract: free function.
 
-#include "core/plan/run_plan.h"
 #include "core/tune/detail/fit_simulation.h"
 
 namespace sluice::tune::detail {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/plan/run_plan.h"
+
 namespace sluice::tune::detail {
 namespace {
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/library/models.h"
 #include "core/model/torch/tensor_memory.h"
 #include "tests/core/train/small_run.h"
 
@@ -35,7 +35,7 @@ TEST_CASE("measure one run", "[.child]") {
       train_small(files,
                   {"batch=8", "sequence=128", "steps=3", "subgroup_elements=1000000",
                    std::string("activations=") + activations},
-                  session::StartFrom::new_state, {}, {}, nullptr, model::gpt2_factory());
+                  session::StartFrom::new_state, {}, {}, nullptr, model::host_factory());
   INFO((trained.ok() ? std::string() : trained.error().message()));
   REQUIRE(trained.ok());
   fmt::print("peak={}\n", model::tensor_memory_use().peak_in_use_bytes);

@@ -6,6 +6,7 @@
 #include "core/compress/sampled_top_k.h"
 #include "core/compress/top_k.h"
 #include "tests/core/compress/gradients.h"
+#include "tests/core/compress/sampled_reference.h"
 #include "tests/core/optimizer/inputs.h"
 
 namespace sluice::compress {

@@ -6,6 +6,7 @@
 #include "core/compress/top_k.h"
 #include "tests/allocation_count.h"
 #include "tests/core/compress/gradients.h"
+#include "tests/core/compress/sampled_reference.h"
 #include "tests/core/optimizer/inputs.h"
 
 namespace sluice::compress {

@@ -20,6 +20,7 @@
 
 #include "core/offload/assembly.h"
 #include "core/runtime/clocks.h"
+#include "core/train/gradient_work.h"
 #include "core/train/layer_traffic.h"
 #include "core/train/training_step.h"
 #include "tests/core/offload/schedule_watch.h"
@@ -165,16 +166,17 @@ runtime::Task<Status> forward_layers(train::StepContext& context, Traffic& traff
   co_return ok_status();
 }
 
-runtime::Task<Status> backward_layers(train::StepContext& context, Traffic& traffic) {
+runtime::Task<Status> backward_layers(train::StepContext& context, Traffic& traffic,
+                                      train::GradientWork& work) {
   for (std::int32_t index = context.layout.layer_count(); index-- > 0;) {
     const LayerId layer{index};
     Status there = co_await traffic.next_layer();
     CO_RETURN_IF_ERROR(there);
-    Result<runtime::Pool::Lease> lease = co_await context.offload.acquire_layer_gradient(layer);
+    Result<runtime::Pool::Lease> lease = co_await context.offload.gradients().acquire(layer);
     CO_RETURN_IF_ERROR(lease);
     Status computed = co_await train::layer_operation(context, Stage::backward, layer, 40'000);
     CO_RETURN_IF_ERROR(computed);
-    traffic.send_gradient(layer, std::move(*lease));
+    work.send(layer, std::move(*lease));
   }
   co_return ok_status();
 }
@@ -188,9 +190,12 @@ runtime::Task<Status> forward_pass(train::StepContext& context) {
 
 runtime::Task<Status> backward_pass(train::StepContext& context) {
   Traffic traffic(context, Traffic::Pass::backward, 1);
-  Status computed = co_await backward_layers(context, traffic);
+  train::GradientWork work(context);
+  Status computed = co_await backward_layers(context, traffic, work);
+  Status left = co_await work.finish();
   Status finished = co_await traffic.finish();
-  co_return computed.ok() ? finished : computed;
+  if (computed.ok()) computed = finished;
+  co_return computed.ok() ? left : computed;
 }
 
 runtime::Task<Status> forward_and_backward(train::StepContext& context) {
@@ -198,7 +203,7 @@ runtime::Task<Status> forward_and_backward(train::StepContext& context) {
   CO_RETURN_IF_ERROR(forward);
   Status backward = co_await backward_pass(context);
   CO_RETURN_IF_ERROR(backward);
-  Status sent = co_await context.offload.gradients_sent();
+  Status sent = co_await context.offload.gradients().sent();
   co_return sent;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/offload/gradient_format.h"
+#include "core/plan/run_plan.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::plan {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/plan/memory_plan.h"
+#include "core/settings/run_config.h"
 #include "tests/base/made_system.h"
 
 namespace sluice::plan {

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/plan/run_plan.h"
+
 namespace sluice::plan {
 namespace {
 

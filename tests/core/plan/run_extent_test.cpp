@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/csd/device_memory.h"
+#include "core/offload/offload_memory.h"
 #include "core/plan/run_plan.h"
 
 namespace sluice::plan {

@@ -8,8 +8,8 @@
 
 #include "core/runtime/clocks.h"
 #include "core/runtime/sync.h"
-#include "storage/io/faulty_engine.h"
 #include "storage/io/page_aligned_buffer.h"
+#include "tests/storage/io/faulty_engine.h"
 
 using namespace sluice;
 using namespace sluice::runtime;

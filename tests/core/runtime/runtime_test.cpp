@@ -122,7 +122,6 @@ TEST_CASE("a pool serves in the order asked and never the same number twice") {
   };
   REQUIRE(runtime->run(all()).ok());
   CHECK(started == std::vector<int>{0, 1, 2, 3, 4, 5});
-  CHECK(pool.free_count() == 2);
 }
 
 TEST_CASE("the first failure stops the schedule: waiters are woken, what is in flight ends") {

@@ -14,8 +14,9 @@
 
 #include "core/control/control_client.h"
 #include "core/optimizer/update_rule.h"
-#include "core/session/session_layout.h"
+#include "core/session/tensor_table.h"
 #include "storage/state/state_store.h"
+#include "tests/core/session/open_session.h"
 #include "tests/test_folder.h"
 
 using namespace sluice;
@@ -30,12 +31,6 @@ const std::vector<Tensor> kTensors = {
 
 float initial_value(std::size_t tensor, std::int64_t element) {
   return static_cast<float>((element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101) / 101;
-}
-
-// "": all is well.
-template <typename T>
-std::string problem(const Result<T>& result) {
-  return result.ok() ? std::string() : result.error().message();
 }
 
 // Follows from the step alone, so that a resumed program sends the same.
@@ -75,20 +70,6 @@ void take_steps(Session& session, std::int64_t until) {
     REQUIRE(done.ok());
     REQUIRE(done->step == step + 1);
   }
-}
-
-std::unique_ptr<Session> opened(const Session::Request& request) {
-  auto session = Session::open(request);
-  REQUIRE(problem(session) == "");
-  return *std::move(session);
-}
-
-std::string digest_in(const std::string& folder) {
-  auto store = state::StateStore::open_read_only({.directory = folder + "/state"});
-  REQUIRE(store.ok());
-  const auto digest = state::digest_state(**store, nullptr, nullptr);
-  REQUIRE(digest.ok());
-  return digest->digest;
 }
 
 // AdamW as its paper has it, in double and written here alone.

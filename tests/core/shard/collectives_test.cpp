@@ -82,20 +82,5 @@ TEST_CASE("a third gather of a module is counted where backward does not keep th
   CHECK(sums_of(all, {2, 4}, step)[Purpose::gather].count == 3 * 4 * 4);
 }
 
-TEST_CASE("placed by leaf switch a step of every triple sends less across the spine") {
-  const Scope mesh{8, 8};
-  const std::vector<std::int32_t> in_turn = {0, 1, 0, 1, 0, 1, 0, 1};
-  for (const Triple& triple : all_triples(mesh)) {
-    INFO(triple_text(triple));
-    std::vector<std::int32_t> placed;
-    for (const std::int32_t node : order_by_leaf(in_turn, triple)) {
-      placed.push_back(in_turn[static_cast<std::size_t>(node)]);
-    }
-    const std::int64_t listed_bytes = step_spine_bytes(kStep, triple, mesh, in_turn);
-    CHECK(listed_bytes > 0);
-    CHECK(step_spine_bytes(kStep, triple, mesh, placed) < listed_bytes);
-  }
-}
-
 }  // namespace
 }  // namespace sluice::shard

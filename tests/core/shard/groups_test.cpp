@@ -52,51 +52,5 @@ TEST_CASE("on every legal triple each rank is in one group of each kind, as larg
   }
 }
 
-// Bytes across the spine of all groups of parameters and of state, each rank sending 1000 on.
-std::int64_t crossing(const std::vector<std::int32_t>& leaf_of_node, const Triple& triple,
-                      const Scope& mesh) {
-  std::set<RankList> rings;
-  for (std::int32_t rank = 0; rank < mesh.size(); ++rank) {
-    const RankGroups groups = groups_of(rank, triple, mesh);
-    for (const RankList& ring : {groups.parameters, groups.state, groups.data}) rings.insert(ring);
-  }
-  std::int64_t sum = 0;
-  for (const RankList& ring : rings) sum += spine_bytes(ring, 1000, leaf_of_node, mesh);
-  return sum;
-}
-
-std::vector<std::int32_t> placed(const std::vector<std::int32_t>& leaves, const Triple& triple) {
-  std::vector<std::int32_t> leaf_of_node;
-  std::set<std::int32_t> seen;
-  for (const std::int32_t node : order_by_leaf(leaves, triple)) {
-    seen.insert(node);
-    leaf_of_node.push_back(leaves[static_cast<std::size_t>(node)]);
-  }
-  CHECK(seen.size() == leaves.size());
-  return leaf_of_node;
-}
-
-TEST_CASE("nodes placed by leaf switch send less across the spine than as they were listed") {
-  const Scope mesh{8, 8};
-  const std::vector<std::int32_t> in_turn = {0, 1, 0, 1, 0, 1, 0, 1};
-  const Triple amsp_30b{{8, 1}, {8, 1}, {8, 4}};
-  const std::vector<std::int32_t> by_leaf = placed(in_turn, amsp_30b);
-  CHECK(by_leaf == std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 1});
-  // As listed every hop between nodes crosses: of 16 rings of state 4, of 8 rings of all nodes 8.
-  CHECK(crossing(in_turn, amsp_30b, mesh) == (16 * 4 + 8 * 8) * 1000);
-  // Placed, only the rings through all nodes cross, once there and once back.
-  CHECK(crossing(by_leaf, amsp_30b, mesh) == 8 * 2 * 1000);
-}
-
-TEST_CASE("of leaf switches with odd numbers of nodes as many groups as fit stay whole") {
-  const Triple triple{{1, 1}, {1, 1}, {1, 4}};
-  const std::vector<std::int32_t> leaves = {0, 0, 0, 1, 1, 1, 1, 1};
-  CHECK(placed(leaves, triple) == std::vector<std::int32_t>{0, 0, 0, 1, 1, 1, 1, 1});
-  const std::vector<std::int32_t> order = order_by_leaf(leaves, triple);
-  // One group of four lies under the second switch; the other has its fifth node.
-  CHECK(crossing(placed(leaves, triple), triple, {1, 8}) <= crossing(leaves, triple, {1, 8}));
-  CHECK(order.size() == 8);
-}
-
 }  // namespace
 }  // namespace sluice::shard

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/model/compute_device.h"
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

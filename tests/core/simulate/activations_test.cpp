@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/activation/activation_plan.h"
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

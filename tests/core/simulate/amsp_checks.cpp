@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/settings/run_config.h"
 #include "core/shard/planner.h"
 #include "core/simulate/memory_rank.h"
 #include "tests/core/simulate/published_rows.h"

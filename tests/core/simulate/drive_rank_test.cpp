@@ -8,6 +8,7 @@
 
 #include "core/plan/run_plan.h"
 #include "core/simulate/memory_rank.h"
+#include "core/simulate/rank_part.h"
 #include "core/simulate/simulated_plan.h"
 #include "tests/core/simulate/drawn_run.h"
 #include "tests/core/simulate/sample_plan.h"

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 namespace sluice::simulate {

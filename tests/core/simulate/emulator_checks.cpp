@@ -1,5 +1,6 @@
 #include "tests/core/simulate/emulator_checks.h"
 
+#include "core/plan/run_plan.h"
 #include "core/platform/platform_change.h"
 #include "tests/core/simulate/sample_plan.h"
 

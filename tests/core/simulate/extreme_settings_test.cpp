@@ -9,6 +9,7 @@
 
 #include "core/data/sampler.h"
 #include "core/plan/lr_schedule.h"
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

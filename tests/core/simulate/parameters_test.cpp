@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/offload/parameter_store.h"
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

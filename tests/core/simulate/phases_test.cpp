@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/train/training_step.h"
+
 namespace sluice::simulate {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/amsp_checks.h"
 #include "tests/core/simulate/emulator_checks.h"
 #include "tests/core/simulate/lohan_checks.h"

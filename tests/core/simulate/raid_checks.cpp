@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/published_rows.h"
 #include "tests/core/simulate/sample_plan.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/simulate/rank_part.h"
 
+#include "core/plan/run_plan.h"
 #include "core/shard/collectives.h"
 #include "tests/core/simulate/sample_plan.h"
 

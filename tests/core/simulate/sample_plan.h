@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 
 namespace sluice::simulate {

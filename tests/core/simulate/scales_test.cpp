@@ -1,6 +1,7 @@
 // What would be with a faster engine, more compute units, faster media or links: each helps where
 // it binds, does nothing where something else does, and moves no byte elsewhere.
 
+#include "core/plan/run_plan.h"
 #include "core/platform/platform_change.h"
 #include "tests/core/simulate/sample_plan.h"
 

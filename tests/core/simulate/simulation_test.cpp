@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "core/plan/run_plan.h"
+#include "profiler/record/recorder.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

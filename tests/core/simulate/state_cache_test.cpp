@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/plan/run_plan.h"
 #include "tests/core/simulate/sample_plan.h"
 
 using namespace sluice;

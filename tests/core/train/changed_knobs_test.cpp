@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/control/knob.h"
 #include "tests/core/train/small_run.h"
 
 using namespace sluice;

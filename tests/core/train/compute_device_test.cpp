@@ -227,8 +227,9 @@ TEST_CASE("only what is sent crosses where an accelerator selects") {
   for (const LayerId layer : all_ids<LayerId>(ran.run->plan().layout.layer_count())) {
     const std::int64_t count = ran.run->plan().layout.layer(layer).count;
     sent += 8 * optimizer::norm_block_count(count);
-    sent += config->offload.density < 1 ? 8 * ran.run->session().offload().kept_count(layer)
-                                        : 2 * count;
+    sent += config->offload.density < 1
+                ? 8 * ran.run->session().offload().gradients().format().kept_count(layer)
+                : 2 * count;
   }
   const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
   CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::read) == steps * sent);

@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "storage/io/faulty_engine.h"
 #include "tests/core/train/small_run.h"
 #include "tests/sanitizer.h"
+#include "tests/storage/io/faulty_engine.h"
 
 namespace sluice {
 

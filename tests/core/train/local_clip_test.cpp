@@ -54,7 +54,7 @@ Result<Run> run_of(const SmallRun& files, const std::vector<std::string>& settin
   Quiet observer;
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {{&observer}, {}}, changes));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run->session().store(), nullptr, nullptr));
+                   state::digest_state(run->session().state().store(), nullptr, nullptr));
   Run result;
   result.trained.losses = report.losses;
   result.trained.digest = digest.digest;
@@ -64,7 +64,7 @@ Result<Run> run_of(const SmallRun& files, const std::vector<std::string>& settin
   result.clipped_count = report.clipped_count;
   result.subgroup_count = run->plan().geometry.subgroup_count();
   for (std::int32_t v = 0; v < run->plan().geometry.variable_count; ++v) {
-    result.state.push_back(array_of(run->session().store(), v));
+    result.state.push_back(array_of(run->session().state().store(), v));
   }
   return result;
 }

@@ -53,7 +53,7 @@ Result<Overlapped> train_overlapped(const SmallRun& files, const std::vector<std
   run->step().context().speculation = train::SpeculationPolicy(0);
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {}));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run->session().store(), nullptr, nullptr));
+                   state::digest_state(run->session().state().store(), nullptr, nullptr));
   Overlapped result;
   result.trained.losses = report.losses;
   result.trained.digest = digest.digest;

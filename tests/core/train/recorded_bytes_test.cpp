@@ -97,7 +97,7 @@ Status train_recorded(const SmallRun& files, const std::vector<std::string>& set
   run->session().runtime().add_sink(&operations);
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                    open_database(files.folder.file("run.db"), start,
-                                 run->session().store().committed().position.step));
+                                 run->session().state().store().committed().position.step));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<collect::Collector> collector,
       collect::Collector::start(recorder, std::move(writer), facts_of(run->plan().platform), {}));

@@ -93,7 +93,7 @@ Result<Counted> train_and_count(const SmallRun& files, const std::vector<std::st
   }
   counted.first_pinned = pinned->sizes.front();
   counted.geometry = run->plan().geometry;
-  counted.drive_bytes = run->session().store().layout().data_bytes(DeviceId{0});
+  counted.drive_bytes = run->session().state().store().layout().data_bytes(DeviceId{0});
   return counted;
 }
 

@@ -73,10 +73,10 @@ using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<i
 inline Result<std::string> digest_of(train::TrainingRun& run) {
   if (run.ranks() != nullptr) {
     return train::digest_of_ranks(*run.ranks(), run.plan().share, run.plan().layout,
-                                  run.session().store());
+                                  run.session().state().store());
   }
   ASSIGN_OR_RETURN(const state::StateDigest digest,
-                   state::digest_state(run.session().store(), nullptr, nullptr));
+                   state::digest_state(run.session().state().store(), nullptr, nullptr));
   return digest.digest;
 }
 

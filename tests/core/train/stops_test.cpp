@@ -168,7 +168,7 @@ TEST_CASE("the initial state that is asked to stop is not committed, and a run c
     SmallTraining training;
     check_stopped(training.begin(files, {}, session::StartFrom::new_state, stop.stops(), &stop),
                   "writing the initial state");
-    CHECK(training.run->session().store().committed().subgroups.empty());
+    CHECK(training.run->session().state().store().committed().subgroups.empty());
     CHECK(stop.polls < 10);  // each device's loop asks once more
   }
   CHECK(train_small(files, {}).ok());

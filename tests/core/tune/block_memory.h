@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/model/kept_bytes.h"
+#include "core/plan/run_plan.h"
 #include "core/tune/tier_memory.h"
 
 namespace sluice::tune {

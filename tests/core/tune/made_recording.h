@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/control/knob.h"
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/fit_simulation.h"
 #include "storage/rundb/writer.h"

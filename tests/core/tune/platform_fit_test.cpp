@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/fit_simulation.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "core/simulate/simulation.h"
 #include "core/tune/layer_problem.h"
 #include "core/tune/plan_knobs.h"
 #include "tests/core/tune/block_memory.h"

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 #include "tests/sanitizer.h"
 #include "tests/test_all.h"

@@ -6,7 +6,7 @@
 #include "core/compress/sparse_gradient.h"
 #include "core/optimizer/update_rule.h"
 #include "hls/kernels/gradient.h"
-#include "hls/sim/device/rates.h"
+#include "soft/smartssd/rates.h"
 #include "storage/state/commit_record.h"
 
 using namespace sluice;
@@ -18,7 +18,7 @@ TEST_CASE("kernels and host mean the same by formats, tiles and headers") {
   CHECK(static_cast<int>(k::kGradientFp32) == static_cast<int>(optimizer::GradientKind::fp32));
   CHECK(static_cast<int>(k::kGradientBf16) == static_cast<int>(optimizer::GradientKind::bf16));
   CHECK(static_cast<int>(k::kGradientFp16) == static_cast<int>(optimizer::GradientKind::fp16));
-  CHECK(std::uint64_t{k::kGradientSparse} == hls_device::kSparseGradient);
+  CHECK(std::uint64_t{k::kGradientSparse} == soft_smartssd::kSparseGradient);
   CHECK(k::kSparseVersion == compress::kSparseVersion);
   std::uint32_t magic[2];
   std::memcpy(magic, compress::kSparseMagic.data(), sizeof magic);

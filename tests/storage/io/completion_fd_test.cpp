@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "storage/io/detail/attempt_hook.h"
-#include "storage/io/faulty_engine.h"
+#include "tests/storage/io/faulty_engine.h"
 #include "tests/storage/io/io_engine_conformance.h"
 
 namespace sluice::io::testing {

@@ -1,6 +1,6 @@
 // The engines' own continuation, retries and messages, reached by faults at the kernel border.
 
-#include "storage/io/faulty_engine.h"
+#include "tests/storage/io/faulty_engine.h"
 
 #include <bit>
 #include <catch2/catch.hpp>

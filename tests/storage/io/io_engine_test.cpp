@@ -6,8 +6,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "storage/io/faulty_engine.h"
 #include "tests/skip.h"
+#include "tests/storage/io/faulty_engine.h"
 #include "tests/storage/io/io_engine_conformance.h"
 
 namespace sluice::io::testing {

@@ -163,7 +163,6 @@ int refusals(Reader& reader) {
   ask(SpanReader(reader).each_span_between(kLeast, kMost, [](const SpanRow&) {}));
   ask(TimelineReader(reader).spans_of_track(1, kLeast, kMost));
   ask(SpanReader(reader).spans_ended(kLeast, kMost));
-  ask(TimelineReader(reader).view_of_track(1, 0, TimeNs{1} << 40, 1000));
   ask(SpanReader(reader).counters_between(kLeast, kMost));
   ask(reader.span_totals());
   ask(reader.link_totals());

@@ -39,11 +39,18 @@ std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind 
   return parameters;
 }
 
+BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
+                        std::span<std::uint16_t> parameters) {
+  Result<BuiltModel> built = host_factory().make(shape, options, parameters);
+  REQUIRE(built.ok());
+  return std::move(*built);
+}
+
 Gpt2Run::Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale)
     : parameters(make_parameters(shape, options.compute, weight_scale)) {
-  Result<std::unique_ptr<Gpt2>> made = Gpt2::make(shape, options, parameters);
-  REQUIRE(made.ok());
-  model = std::move(*made);
+  BuiltModel built = make_on_host(shape, options, parameters);
+  model = std::move(built.model);
+  write_text = std::move(built.write_text);
 }
 
 void Gpt2Run::forward(const std::vector<Batch>& micro_batches) {
@@ -86,6 +93,16 @@ std::vector<float> Gpt2Run::step_16bit(const Batch& batch, double gradient_scale
     wide.push_back(float_from_float16(model->parameter_kind(), value));
   }
   return wide;
+}
+
+Result<std::string> Gpt2Run::text(const SampleOptions& options) const {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TextWriter> writer, write_text(options));
+  while (!writer->is_done()) {
+    for (std::int32_t layer = 0; layer < model->layout().layer_count(); ++layer) {
+      RETURN_IF_ERROR(writer->forward(LayerId{layer}));
+    }
+  }
+  return writer->text();
 }
 
 }  // namespace sluice::model

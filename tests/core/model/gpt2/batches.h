@@ -2,10 +2,11 @@
 // What the tests of GPT-2 share: parameters, batches, and whole steps through the seam.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/library/models.h"
 
 namespace sluice::model {
 
@@ -28,15 +29,22 @@ inline const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,
                                            double weight_scale = 1);
 
+// In host memory. Made with REQUIRE.
+BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
+                        std::span<std::uint16_t> parameters);
+
 struct Gpt2Run {
   Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale = 1);
 
   // All micro-batches through all layers; into fp32 (from zero), or into 16 bits, widened.
   std::vector<float> step(const std::vector<Batch>& micro_batches, double gradient_scale);
   std::vector<float> step_16bit(const Batch& batch, double gradient_scale);
+  // All that write_text's writer writes.
+  Result<std::string> text(const SampleOptions& options) const;
 
   std::vector<std::uint16_t> parameters;
-  std::unique_ptr<Gpt2> model;
+  std::unique_ptr<TrainableModel> model;
+  std::function<Result<std::unique_ptr<TextWriter>>(const SampleOptions&)> write_text;
 
  private:
   void forward(const std::vector<Batch>& micro_batches);

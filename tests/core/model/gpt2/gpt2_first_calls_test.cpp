@@ -82,7 +82,7 @@ std::uint64_t first_bits() {
   for (const float value : run.step_16bit(kBatch, 1)) add(std::bit_cast<std::uint32_t>(value));
   add(std::bit_cast<std::uint64_t>(run.model->loss(0)));
   add(std::bit_cast<std::uint64_t>(evaluate(*run.model, kBatch.view()).value()));
-  const Result<std::string> text = run.model->sample_text({.token_count = 3});
+  const Result<std::string> text = run.text({.token_count = 3});
   for (const char c : text.value()) add(static_cast<unsigned char>(c));
   return bits;
 }

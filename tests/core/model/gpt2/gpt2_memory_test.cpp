@@ -45,28 +45,28 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
       static_cast<std::int64_t>(parameters.size() * 2 + narrow.size() * 2 + wide.size() * 4);
   REQUIRE(reset_peak());
 
-  Result<std::unique_ptr<Gpt2>> model = Gpt2::make(shape, options, parameters);
-  REQUIRE(model.ok());
+  const BuiltModel built = make_on_host(shape, options, parameters);
+  TrainableModel* const model = built.model.get();
   const Batch batch(options.batch, options.sequence, shape.vocabulary, 1);
-  const std::int32_t layers = (*model)->layout().layer_count();
+  const std::int32_t layers = model->layout().layer_count();
   for (int step = 0; step < 8; ++step) {
     for (int m = 0; m < options.micro_step_count; ++m) {
-      REQUIRE((*model)->set_batch(m, batch.view(), BatchUse::training).ok());
+      REQUIRE(model->set_batch(m, batch.view(), BatchUse::training).ok());
     }
     for (std::int32_t i = 0; i < layers; ++i) {
       for (int m = 0; m < options.micro_step_count; ++m) {
-        REQUIRE((*model)->forward(LayerId{i}, m).ok());
+        REQUIRE(model->forward(LayerId{i}, m).ok());
       }
     }
     for (std::int32_t i = layers - 1; i >= 0; --i) {
       for (int m = 0; m < options.micro_step_count; ++m) {
         const LayerGradient into{.values_16bit = several ? nullptr : narrow.data(),
                                  .values_fp32 = several ? wide.data() : nullptr,
-                                 .element_count = (*model)->layout().layer(LayerId{i}).count};
-        REQUIRE((*model)->backward(LayerId{i}, m, 1, into).ok());
+                                 .element_count = model->layout().layer(LayerId{i}).count};
+        REQUIRE(model->backward(LayerId{i}, m, 1, into).ok());
       }
     }
-    REQUIRE(evaluate(**model, batch.view()).ok());
+    REQUIRE(evaluate(*model, batch.view()).ok());
   }
   return peak_bytes() - callers;
 }
@@ -126,7 +126,7 @@ std::int64_t measure_in_child(std::size_t which) {
 void check_plan(std::size_t which) {
   const auto& [shape, options] = kCases[which];
   const std::int64_t measured = measure_in_child(which);
-  const ComputeMemory plan = gpt2_memory(shape, options);
+  const ComputeMemory plan = host_compute_memory(shape, options);
   const std::int64_t planned =
       plan.library_bytes + plan.activation_bytes + plan.temporary_bytes + plan.tied_gradient_bytes;
   fmt::print("{} {} x {} x {} {}: planned {} = {} + {} + {} + {}, measured {}\n", shape.name,

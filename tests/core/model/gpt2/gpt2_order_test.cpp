@@ -67,7 +67,7 @@ TEST_CASE("parameters are read where the offload writes them") {
 TEST_CASE("options that cannot be are errors that say what can") {
   std::vector<std::uint16_t> parameters = make_parameters(kSmall, Float16Kind::bf16);
   const auto message = [&](const ModelOptions& options) {
-    const auto made = Gpt2::make(kSmall, options, parameters);
+    const auto made = host_factory().make(kSmall, options, parameters);
     REQUIRE_FALSE(made.ok());
     CHECK(made.error().code() == ErrorCode::config);
     return made.error().message();

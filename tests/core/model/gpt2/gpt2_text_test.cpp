@@ -50,7 +50,7 @@ TEST_CASE("a model learns a text by heart and says it again") {
 
   // Longer than the context, so that the window slides.
   const Result<std::string> text =
-      learner.run.model->sample_text({.prompt = "sluice sl", .token_count = 40, .temperature = 0});
+      learner.run.text({.prompt = "sluice sl", .token_count = 40, .temperature = 0});
   REQUIRE(text.ok());
   CHECK(*text == "sluice sluice sluice sluice sluice sluice sluice ");
 }
@@ -58,8 +58,8 @@ TEST_CASE("a model learns a text by heart and says it again") {
 TEST_CASE("a sample is a function of its seed") {
   Gpt2Run run(kBytes, {.batch = 1, .sequence = 16});
   const auto sample = [&](std::uint64_t seed, double temperature) {
-    const Result<std::string> text = run.model->sample_text(
-        {.prompt = "In ", .token_count = 30, .temperature = temperature, .seed = seed});
+    const Result<std::string> text =
+        run.text({.prompt = "In ", .token_count = 30, .temperature = temperature, .seed = seed});
     REQUIRE(text.ok());
     CHECK(text->size() == 33);
     CHECK(text->starts_with("In "));
@@ -73,20 +73,17 @@ TEST_CASE("a sample is a function of its seed") {
 
 TEST_CASE("an empty prompt and a prompt longer than the context are fine") {
   Gpt2Run run(kBytes, {.batch = 1, .sequence = 16});
-  CHECK(run.model->sample_text({.token_count = 5})->size() == 5);
-  CHECK(run.model->sample_text({.prompt = std::string(40, 'x'), .token_count = 5})->size() == 45);
-  CHECK(run.model->sample_text({.prompt = "x", .token_count = 0}).value() == "x");
+  CHECK(run.text({.token_count = 5})->size() == 5);
+  CHECK(run.text({.prompt = std::string(40, 'x'), .token_count = 5})->size() == 45);
+  CHECK(run.text({.prompt = "x", .token_count = 0}).value() == "x");
 }
 
 TEST_CASE("what cannot be sampled is an error") {
-  Gpt2Run words(ModelShape{"words", 1, 16, 2, 8, 300}, {.batch = 1, .sequence = 8});
-  const auto refused = words.model->sample_text({});
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().code() == ErrorCode::unsupported);
-  CHECK_THAT(refused.error().message(), Contains("300"));
-  Gpt2Run bytes(kBytes, {.batch = 1, .sequence = 16});
-  CHECK_FALSE(bytes.model->sample_text({.temperature = -1}).ok());
-  CHECK_FALSE(bytes.model->sample_text({.token_count = -1}).ok());
+  const Gpt2Run words(ModelShape{"words", 1, 16, 2, 8, 300}, {.batch = 1, .sequence = 8});
+  CHECK(words.write_text == nullptr);  // its tokens are no bytes
+  const Gpt2Run bytes(kBytes, {.batch = 1, .sequence = 16});
+  CHECK_FALSE(bytes.text({.temperature = -1}).ok());
+  CHECK_FALSE(bytes.text({.token_count = -1}).ok());
 }
 
 }  // namespace

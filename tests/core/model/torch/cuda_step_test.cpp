@@ -27,7 +27,7 @@ std::string test_device() {
 
 // Opened once in a process; null where there is none.
 const ModelFactory* device_factory() {
-  static const Result<ModelFactory> factory = gpt2_factory(test_device(), 0, 2);
+  static const Result<ModelFactory> factory = model_factory(test_device(), 0, 2);
   if (factory.ok()) return &*factory;
   // Asked for by name and absent is a failure.
   INFO(factory.error().message());

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "tests/soft_accelerator/soft_accelerator.h"
+#include "soft/accelerator/soft_accelerator.h"
 
 namespace sluice::model {
 
@@ -235,7 +235,7 @@ void set_soft_region(const LaunchRegion& region) { soft_region = region; }
 ModelFactory soft_factory(const std::string& settings, std::int64_t cap_bytes) {
   constexpr int kThreads = 2;
   static const ModelFactory opened = [] {
-    Result<ModelFactory> factory = gpt2_factory("soft", 0, kThreads, [](LayerId layer) {
+    Result<ModelFactory> factory = model_factory("soft", 0, kThreads, [](LayerId layer) {
       return soft_region ? soft_region(layer) : std::shared_ptr<void>();
     });
     INFO((factory.ok() ? std::string() : factory.error().message()));

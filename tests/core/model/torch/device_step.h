@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/gpt2/gpt2.h"
+#include "core/model/library/models.h"
 #include "tests/core/model/gpt2/batches.h"
 
 namespace sluice::model {

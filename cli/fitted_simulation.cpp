@@ -1,0 +1,164 @@
+#include "cli/fitted_simulation.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/answers_text.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/paint.h"
+#include "cli/terminal.h"
+#include "cli/verdict_text.h"
+#include "core/tune/predicted_changes.h"
+#include "profiler/analyze/answers.h"
+#include "storage/rundb/reader.h"
+
+namespace sluice::cli {
+namespace {
+
+// All that is said.
+struct Predicted {
+  std::string run;
+  double recorded_seconds = 0;
+  double simulated_seconds = 0;
+  analyze::PredictedChanges changes;  // where settings were named, those alone, in `each`
+};
+
+Result<std::string> name_of(rundb::Reader& reader) {
+  ASSIGN_OR_RETURN(const auto meta, reader.meta());
+  for (const rundb::MetaRow& row : meta) {
+    if (row.key == "name") return row.value;
+  }
+  return std::string();
+}
+
+Result<Predicted> predict_run(const FittedSimulation& asked) {
+  RETURN_IF_ERROR(tune::check_predictable(asked.settings));
+  auto opened = rundb::Reader::open(asked.database);
+  if (!opened.ok()) return wrong_database(opened.error());
+  Predicted predicted;
+  const auto run = name_of(**opened);
+  if (!run.ok()) return wrong_database(run.error());
+  predicted.run = *run;
+  const Result<tune::Predictor> predictor = tune::Predictor::open(asked.database);
+  if (!predictor.ok()) {
+    predicted.changes.unavailable = predictor.error().message();
+    return predicted;
+  }
+  predicted.recorded_seconds = predictor->recorded_seconds();
+  predicted.simulated_seconds = predictor->simulated_seconds();
+  if (asked.settings.empty()) {
+    predicted.changes = tune::predicted_changes(*predictor);
+    return predicted;
+  }
+  ASSIGN_OR_RETURN(predicted.changes, tune::predicted_together(*predictor, asked.settings));
+  return predicted;
+}
+
+std::string percent(double share) { return fmt::format("{:+.0f} %", share * 100); }
+
+std::string joined(const std::vector<std::string>& settings) {
+  return fmt::format("{}", fmt::join(settings, " "));
+}
+
+// Where they do not fit beside one another, a line for each part.
+void print_list(const std::vector<analyze::PredictedChange>& predictions, int columns) {
+  for (const analyze::PredictedChange& one : predictions) {
+    print_lines("  " + wrapped(joined(one.settings), columns - 2, "    "));
+    print_lines("    " + wrapped("from " + joined(one.from), columns - 4, "      "));
+    print("    a step {}, {}\n", format_seconds(one.seconds), percent(one.change));
+  }
+}
+
+void print_table(const std::vector<analyze::PredictedChange>& predictions, int columns) {
+  std::size_t settings_width = std::string_view("settings").size();
+  std::size_t from_width = std::string_view("from").size();
+  for (const analyze::PredictedChange& one : predictions) {
+    settings_width = std::max(settings_width, joined(one.settings).size());
+    from_width = std::max(from_width, joined(one.from).size());
+  }
+  constexpr std::size_t kOtherColumns = 24;
+  if (settings_width + from_width + kOtherColumns > static_cast<std::size_t>(columns)) {
+    return print_list(predictions, columns);
+  }
+  print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", "settings", settings_width, "from", from_width,
+        "a step", "change");
+  for (const analyze::PredictedChange& one : predictions) {
+    print("  {:<{}}  {:<{}}  {:>9}  {:>7}\n", joined(one.settings), settings_width,
+          joined(one.from), from_width, format_seconds(one.seconds), percent(one.change));
+  }
+}
+
+// A change that may be none is not passed off as one.
+void print_within_error(const analyze::PredictedChanges& changes, int columns) {
+  if (changes.each.empty() || !analyze::is_within_error(changes.each.front(), changes.fit_error))
+    return;
+  print_lines(wrapped(fmt::format("That is within the simulation's own error of {:.1f} %: nobody "
+                                  "knows what it does.",
+                                  std::abs(changes.fit_error) * 100),
+                      columns, "  "));
+}
+
+void print_text(const Predicted& predicted, bool is_asked) {
+  const analyze::PredictedChanges& changes = predicted.changes;
+  if (!changes.unavailable.empty()) {
+    print_lines(wrapped("Nothing is predicted: " + changes.unavailable, terminal_columns(), "  "));
+    return;
+  }
+  const int columns = terminal_columns();
+  print_lines(
+      wrapped(fmt::format("PREDICTED by simulation, on the platform fitted to {}:", predicted.run),
+              columns, "  "));
+  print_lines(
+      wrapped(fmt::format("recorded {} a step; simulated {}, {}",
+                          format_seconds(predicted.recorded_seconds),
+                          format_seconds(predicted.simulated_seconds), percent(changes.fit_error)),
+              columns, "  ") +
+      "\n");
+  if (is_asked) {
+    print_table(changes.each, columns);
+    print_within_error(changes, columns);
+    if (!changes.caution.empty()) print_lines(amber(wrapped(changes.caution, columns, "  ")));
+    return;
+  }
+  print_lines(turn_next_text(changes, columns));
+}
+
+nlohmann::ordered_json change_json(const analyze::PredictedChange& change) {
+  return {{"settings", change.settings}, {"from", change.from},
+          {"seconds", change.seconds},   {"change", change.change},
+          {"why", change.why},           {"needs_new_run", change.needs_new_run}};
+}
+
+void print_json(const Predicted& predicted, bool is_asked) {
+  const analyze::PredictedChanges& changes = predicted.changes;
+  nlohmann::ordered_json json;
+  json["run"] = predicted.run;
+  if (changes.unavailable.empty()) {
+    json["fit_error"] = changes.fit_error;
+    json["recorded_seconds"] = predicted.recorded_seconds;
+    json["simulated_seconds"] = predicted.simulated_seconds;
+    json["simulated_count"] = changes.simulated_count;
+    json["caution"] = changes.caution;
+  }
+  json["predictions"] = nlohmann::ordered_json::array();
+  for (const auto& one : changes.each) json["predictions"].push_back(change_json(one));
+  if (!is_asked) json["together"] = nullptr;
+  if (changes.together) json["together"] = change_json(*changes.together);
+  json["unavailable"] = changes.unavailable;
+  json["answers"] = answers_json(std::array{analyze::turn_next_answer(changes)});
+  print_lines(json_text(json, -1) + "\n");
+}
+
+}  // namespace
+
+Status simulate_fitted(const FittedSimulation& asked) {
+  ASSIGN_OR_RETURN(const Predicted predicted, predict_run(asked));
+  const bool is_asked = !asked.settings.empty();
+  asked.json ? print_json(predicted, is_asked) : print_text(predicted, is_asked);
+  return ok_status();
+}
+
+}  // namespace sluice::cli

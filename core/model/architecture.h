@@ -1,0 +1,113 @@
+#pragma once
+// The architectures as one table: a row for each family, and in it all that a plan, a simulation or
+// a calibration asks of one. Layout, FLOP, kept bytes, memory and the model file read the rows;
+// nothing else asks which family a model is of. The rows stand in core/model/architectures;
+// tests/core/model holds them to libtorch's own saved tensors and to counts written apart.
+//
+// Thread contract: constants and free functions.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/model/layout_builder.h"
+#include "core/model/made_tensors.h"
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+
+// Rows that a product with a weight has in a micro-batch of batch x sequence tokens.
+enum class Rows : std::uint8_t {
+  tokens,     // batch x sequence
+  patches,    // batch x (sequence - 1): an image's, without the class token
+  sequences,  // batch: one token of each
+};
+
+// A product with a weight of [in, out] or its transpose.
+struct Product {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  Rows rows = Rows::tokens;
+};
+
+// Queries `width` wide over all heads, with keys of the same sequence: scores, and values weighted
+// by them.
+struct Attention {
+  std::int64_t width = 0;
+  std::int64_t heads = 0;
+  bool looks_back_only = false;  // half of the pairs
+};
+
+// A kind of layer. The functions ask the shape alone.
+struct LayerKind {
+  // Its tensors in flat order, as Hugging Face's modules hold them. `layer` begins their names.
+  void (*add_tensors)(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape);
+  // What its forward makes, in the order in which forward saves it, without logits.
+  std::vector<MadeTensor> (*made)(const ModelShape& shape);
+  std::vector<Product> (*products)(const ModelShape& shape);
+  std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none
+  // Values that it makes once a sequence, not once a token; null: none.
+  std::int64_t (*sequence_values)(const ModelShape& shape) = nullptr;
+};
+
+// The table that logits are made with.
+enum class OutputTable : std::uint8_t {
+  tied,             // the token table
+  own_unless_tied,  // of the head, unless ModelShape::tied_tables
+  none,             // there is no vocabulary
+};
+
+// How many tokens a sequence may have.
+enum class Positions : std::uint8_t {
+  table,    // at most a table's rows
+  any,      // ALiBi and rotary positions do not end
+  patches,  // always an image's patches and the class token
+};
+
+// Keys of a model file (docs/model_format.md), beside `name` and `family`.
+struct NumberKey {
+  const char* key = "";
+  std::int64_t ModelShape::* field = nullptr;
+  std::int64_t largest = 0;      // generous; keeps products of extents inside 64 bits
+  bool may_be_left_out = false;  // then 0, which stands for a number that follows from the others
+};
+struct FlagKey {  // left out: false
+  const char* key = "";
+  bool ModelShape::* field = nullptr;
+};
+
+// A number of a model file that contradicts the others.
+struct ShapeFault {
+  const char* key = "";
+  std::string message;
+};
+
+struct Architecture {
+  const char* name = "";
+  const char* block_name = "";  // its layers are "BLOCK_NAME.0", "BLOCK_NAME.1", ...
+  bool is_causal = true;        // attention looks back only
+  bool is_trainable = false;    // core/model/library makes a model of it
+  OutputTable output_table = OutputTable::tied;
+  Positions positions = Positions::table;
+  // Tensors of the MLP's width that a block keeps: before and after gelu; or a gate, its silu,
+  // what it is multiplied with, and the product.
+  std::int64_t mlp_tensors = 2;
+  LayerKind embedding;
+  LayerKind block;
+  LayerKind head;
+  std::span<const NumberKey> number_keys;
+  std::span<const FlagKey> flag_keys = {};
+  // Contradictions of the family's own keys, and what follows from them; null: none.
+  std::optional<ShapeFault> (*find_fault)(const ModelShape& shape) = nullptr;
+  void (*derive)(ModelShape& shape) = nullptr;
+};
+
+// In the order of Family.
+std::span<const Architecture* const> architectures();
+const Architecture& architecture_of(const ModelShape& shape);
+// Layer 0 is the embedding, `shape.layers` blocks follow, and the head is last.
+const LayerKind& layer_kind(const ModelShape& shape, LayerId layer);
+
+}  // namespace sluice::model

@@ -1,0 +1,53 @@
+#include "core/model/architectures/plain_block.h"
+
+namespace sluice::model {
+
+std::vector<MadeTensor> plain_block_made(const ModelShape& shape) {
+  const std::int64_t hidden = shape.hidden;
+  MadeTensors made(hidden);
+  made.layer_norm(hidden);
+  made.kept("query, key and value", 3 * hidden);
+  made.fused_attention(shape.heads, hidden);
+  made.kept("residual stream in the middle", hidden);
+  made.layer_norm(hidden);
+  made.kept("before gelu", 4 * hidden);
+  made.kept("after gelu", 4 * hidden);
+  made.in_memory("output", hidden);
+  return made.take();
+}
+
+std::vector<Product> plain_block_products(const ModelShape& shape) {
+  const std::int64_t hidden = shape.hidden;
+  return {{hidden, 3 * hidden}, {hidden, hidden}, {hidden, 4 * hidden}, {4 * hidden, hidden}};
+}
+
+std::vector<Attention> plain_block_attentions(const ModelShape& shape) {
+  return {{shape.hidden, shape.heads, shape.is_causal()}};
+}
+
+std::vector<MadeTensor> looked_up_made(const ModelShape& shape) {
+  return {{"sum of what was looked up", shape.hidden, MadeUse::in_memory}};
+}
+
+std::vector<MadeTensor> looked_up_and_normed_made(const ModelShape& shape) {
+  MadeTensors made;
+  made.kept("sum of what was looked up", shape.hidden);
+  made.layer_norm(shape.hidden);
+  std::vector<MadeTensor> tensors = made.take();
+  tensors.back().use = MadeUse::in_memory;  // the first block's input
+  return tensors;
+}
+
+std::vector<Product> no_products(const ModelShape& /*shape*/) { return {}; }
+
+std::vector<MadeTensor> normed_head_made(const ModelShape& shape) {
+  MadeTensors made(shape.hidden);
+  made.layer_norm(shape.hidden);
+  return made.take();
+}
+
+std::vector<Product> token_logits(const ModelShape& shape) {
+  return {{shape.hidden, shape.vocabulary}};
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,28 @@
+#pragma once
+// The rows of the table (core/model/architecture.h), and the keys that several of them have.
+//
+// Thread contract: constants.
+
+#include <array>
+
+#include "core/model/architecture.h"
+
+namespace sluice::model {
+
+extern const Architecture kGpt2;
+extern const Architecture kBert;
+extern const Architecture kBloom;
+extern const Architecture kVit;
+extern const Architecture kLlama;
+
+inline constexpr NumberKey kLayersKey = {"layers", &ModelShape::layers, 100'000};
+inline constexpr NumberKey kHiddenKey = {"hidden", &ModelShape::hidden, 1'000'000};
+inline constexpr NumberKey kHeadsKey = {"heads", &ModelShape::heads, 1'000'000};
+inline constexpr NumberKey kSequenceKey = {"sequence", &ModelShape::sequence, 100'000'000};
+inline constexpr NumberKey kVocabularyKey = {"vocabulary", &ModelShape::vocabulary, 100'000'000};
+
+// All that a plain family of texts says of itself.
+inline constexpr std::array kTextKeys = {kLayersKey, kHiddenKey, kHeadsKey, kSequenceKey,
+                                         kVocabularyKey};
+
+}  // namespace sluice::model

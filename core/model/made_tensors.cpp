@@ -1,0 +1,76 @@
+#include "core/model/made_tensors.h"
+
+namespace sluice::model {
+namespace {
+
+constexpr std::int64_t kFp32Bytes = 4;
+
+}  // namespace
+
+MadeTensors::MadeTensors(std::int64_t input_width)
+    : tensors_{{"input", input_width, MadeUse::input}} {}
+
+void MadeTensors::kept(const char* what, std::int64_t width) { tensors_.push_back({what, width}); }
+
+void MadeTensors::in_memory(const char* what, std::int64_t width) {
+  tensors_.push_back({what, width, MadeUse::in_memory});
+}
+
+void MadeTensors::passing(const char* what, std::int64_t width) {
+  tensors_.push_back({what, width, MadeUse::passing});
+}
+
+void MadeTensors::statistic(const char* what, std::int64_t count) {
+  tensors_.push_back({what, count, MadeUse::statistic});
+}
+
+void MadeTensors::layer_norm(std::int64_t width) {
+  statistic("mean of a row", 1);
+  statistic("reciprocal deviation of a row", 1);
+  kept("normalised", width);
+  kept("with weight and bias", width);
+}
+
+void MadeTensors::rms_norm(std::int64_t width) {
+  statistic("reciprocal root mean square of a row", 1);
+  kept("normalised", width);
+  kept("with weight", width);
+}
+
+void MadeTensors::fused_attention(std::int64_t heads, std::int64_t width) {
+  kept("attention's result", width);
+  in_memory("its result as rows", width);
+  tensors_.push_back({"sums of its rows", heads, MadeUse::statistic, kFp32Bytes});
+}
+
+bool is_needed(MadeUse use) {
+  return use == MadeUse::input || use == MadeUse::kept || use == MadeUse::statistic;
+}
+
+std::int64_t made_widths(const std::vector<MadeTensor>& tensors) {
+  std::int64_t widths = 0;
+  for (const MadeTensor& tensor : tensors) {
+    if (tensor.use != MadeUse::input && tensor.use != MadeUse::statistic) widths += tensor.width;
+  }
+  return widths;
+}
+
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const MadeTensor& tensor : tensors) {
+    if (is_needed(tensor.use)) bytes += tensor.width * tensor.value_bytes;
+  }
+  return bytes;
+}
+
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const MadeTensor& tensor : tensors) {
+    if (tensor.use == MadeUse::statistic) bytes += tensor.width * kFp32Bytes;
+    if (tensor.use == MadeUse::kept || tensor.use == MadeUse::in_memory)
+      bytes += tensor.width * tensor.value_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace sluice::model

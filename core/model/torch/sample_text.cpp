@@ -1,0 +1,121 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mv.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/split_mix.h"
+#include "core/model/torch/stack_model.h"
+#include "core/model/torch/torch_border.h"
+
+namespace sluice::model {
+namespace {
+
+// A token drawn from softmax(logits / temperature) by a number in (0, 1]; temperature 0 takes the
+// most probable. In double and in order, so that a seed gives the same text on any thread count.
+std::int64_t choose_token(std::span<const float> logits, double temperature, double random) {
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  if (temperature == 0) return largest - logits.begin();
+  std::vector<double> weights;
+  double total = 0;
+  for (const float logit : logits) {
+    weights.push_back(std::exp((double{logit} - double{*largest}) / temperature));
+    total += weights.back();
+  }
+  double rest = random * total;
+  for (std::size_t token = 0; token < weights.size(); ++token) {
+    rest -= weights[token];
+    if (rest <= 0) return static_cast<std::int64_t>(token);
+  }
+  return largest - logits.begin();  // rounding left a little over
+}
+
+Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
+  if (shape.vocabulary != kByteVocabulary) {
+    return make_error(ErrorCode::unsupported,
+                      "text can be sampled from models of bytes (vocabulary 256) only; '{}' has a "
+                      "vocabulary of {}",
+                      shape.name, shape.vocabulary);
+  }
+  if (options.token_count < 0 || !(options.temperature >= 0)) {
+    return make_error(ErrorCode::config,
+                      "{} tokens at temperature {} were asked for; neither may be negative",
+                      options.token_count, options.temperature);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+// Always a whole window: attention is causal, so what follows the context cannot reach its last
+// token, and libtorch keeps the kernels of one shape only, not of every length up to the sequence.
+class StackModel::Text final : public TextWriter {
+ public:
+  Text(StackModel& model, const SampleOptions& options)
+      : model_(model), options_(options), text_(options.prompt) {
+    // Without a prompt the text begins as a new line does.
+    const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
+    for (const char c : prompt) tokens_.push_back(static_cast<unsigned char>(c));
+  }
+
+  bool is_done() const override { return written_count_ == options_.token_count; }
+  const std::string& text() const override { return text_; }
+
+  Status forward(LayerId layer) override {
+    return at_torch_border("sampling text", [&] {
+      model_.threads_.apply();
+      const at::NoGradGuard no_grad;
+      const WindowShape window{1, model_.options_.sequence};
+      if (index_of(layer) == 0) {
+        x_ = embed(window);
+      } else {
+        x_ = model_.run_layer(layer, x_, window, model_.host_views_);
+      }
+      if (layer == model_.head()) add_token();
+      return ok_status();
+    });
+  }
+
+ private:
+  // The context slides: positions beyond the trained sequence were never learned.
+  std::size_t context_size() const {
+    return std::min(tokens_.size(), static_cast<std::size_t>(model_.options_.sequence));
+  }
+
+  at::Tensor embed(WindowShape window) const {
+    const std::span<const std::int64_t> context = std::span(tokens_).last(context_size());
+    std::vector<std::int64_t> padded(context.begin(), context.end());
+    padded.resize(static_cast<std::size_t>(window.sequence));
+    return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
+                                      model_.host_views_.of(LayerId{0}), window);
+  }
+
+  void add_token() {
+    const auto last = static_cast<std::int64_t>(context_size()) - 1;
+    const at::Tensor x = std::exchange(x_, at::Tensor());
+    const at::Tensor logits = at::mv(model_.host_views_.token_table(), x[last]).to(at::kFloat);
+    const double random =
+        unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
+    tokens_.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},
+                                   options_.temperature, random));
+    text_.push_back(static_cast<char>(tokens_.back()));
+    written_count_ += 1;
+  }
+
+  StackModel& model_;
+  SampleOptions options_;
+  std::vector<std::int64_t> tokens_;
+  std::string text_;
+  std::int64_t written_count_ = 0;
+  at::Tensor x_;  // the last layer's output
+};
+
+Result<std::unique_ptr<TextWriter>> StackModel::write_text(const SampleOptions& options) {
+  RETURN_IF_ERROR(check_sampling(options, shape_));
+  return std::unique_ptr<TextWriter>(std::make_unique<Text>(*this, options));
+}
+
+}  // namespace sluice::model

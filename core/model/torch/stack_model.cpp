@@ -1,0 +1,431 @@
+#include "core/model/torch/stack_model.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/model/head_chunk.h"
+#include "core/model/torch/autograd.h"
+#include "core/model/torch/check.h"
+#include "core/model/torch/dtype.h"
+#include "core/model/torch/first_calls.h"
+#include "core/model/torch/gradient_writer.h"
+#include "core/model/torch/head_loss.h"
+#include "core/model/torch/products.h"
+#include "core/model/torch/saved_tensors.h"
+#include "core/model/torch/tensor_memory.h"
+#include "core/model/torch/torch_border.h"
+
+namespace sluice::model {
+
+namespace {
+
+// The views are known by their places alone; a family whose row says another order is a mistake.
+void check_names(const FlatLayout& layout, LayerId layer, std::span<const char* const> ends) {
+  std::size_t next = 0;
+  for (const TensorInfo& tensor : layout.tensors) {
+    if (tensor.layer != layer) continue;
+    CHECK_LT(next, ends.size());
+    CHECK(tensor.name.ends_with(ends[next++]));
+  }
+  CHECK_EQ(next, ends.size());
+}
+
+}  // namespace
+
+StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
+                       const ModelOptions& options, std::span<std::uint16_t> parameters,
+                       at::Device device, io::PinnedMemory* pinned)
+    : architecture_(architecture),
+      shape_(shape),
+      options_(options),
+      layout_(shape.flat_layout()),
+      parameters_(parameters),
+      device_(device),
+      block_memory_{device, nullptr, std::as_bytes(parameters), {}},
+      host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
+      threads_(options.thread_count),
+      tied_gradient_(
+          shape.vocabulary, shape.hidden,
+          at::TensorOptions(device).dtype(dtype_of(options.compute)),
+          head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
+      micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
+  check_names(layout_, LayerId{0}, architecture.embedding_names);
+  check_names(layout_, LayerId{1}, architecture.block_names);
+  check_names(layout_, head(), architecture.head_names);
+  if (device.is_cpu()) views_ = host_views_;
+  if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
+  for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
+}
+
+StackModel::Room StackModel::make_room() const {
+  const std::int64_t tokens = options_.batch * options_.sequence;
+  const at::TensorOptions on_device(device_);
+  const at::TensorOptions in_host_memory = at::TensorOptions().pinned_memory(!device_.is_cpu());
+  const auto place = [&](std::int64_t count, at::ScalarType dtype) {
+    const at::Tensor host = at::empty({count}, in_host_memory.dtype(dtype));
+    return NumbersPlaces{host,
+                         device_.is_cpu() ? host : at::empty({count}, on_device.dtype(dtype))};
+  };
+  Room room;
+  room.numbers = place(kBatchNumbers * tokens, at::kLong);
+  const NumbersPlaces loss = place(1, at::kDouble);
+  room.loss_in_host_memory = loss.in_host_memory;
+  room.loss_sum = loss.on_device;
+  make_room_for_logits(room);
+  return room;
+}
+
+void StackModel::make_room_for_logits(Room& room) const {
+  if (!keeps_logits()) {
+    room.logits = at::Tensor();
+  } else if (!room.logits.defined()) {
+    room.logits = at::empty({options_.batch * options_.sequence, shape_.vocabulary},
+                            at::TensorOptions(device_).dtype(dtype_of(options_.compute)));
+  }
+}
+
+// What the last step has left of it goes first: it may be large.
+Status StackModel::choose_activations(const LayerActivations& activations) {
+  return at_torch_border("making room for activations", [&] {
+    options_.activations = activations;
+    for (MicroBatch& micro : micro_batches_) micro = {};
+    if (staging_) staging_->free_unused();
+    for (Room& room : rooms_) make_room_for_logits(room);
+    return ok_status();
+  });
+}
+
+void StackModel::bind(LayerId layer, const at::Tensor& flat) {
+  view_layer(layout_, layer, flat, views_);
+  block_memory_.parameters_there.push_back(flat.storage().unsafeGetStorageImpl());
+}
+
+StackModel::MicroBatch& StackModel::micro_batch(int micro_step) {
+  CHECK_GE(micro_step, 0);
+  CHECK_LT(micro_step, options_.micro_step_count);
+  return micro_batches_[static_cast<std::size_t>(micro_step)];
+}
+
+const StackModel::Room& StackModel::room(int micro_step) const {
+  return rooms_[static_cast<std::size_t>(micro_step)];
+}
+
+const StackModel::NumbersPlaces& StackModel::numbers_places(int micro_step) const {
+  return room(micro_step).numbers;
+}
+const at::Tensor& StackModel::loss_sum(int micro_step) const { return room(micro_step).loss_sum; }
+const at::Tensor& StackModel::loss_sum_in_host_memory(int micro_step) const {
+  return room(micro_step).loss_in_host_memory;
+}
+
+double StackModel::loss(int micro_step) const {
+  const MicroBatch& micro = micro_batches_[static_cast<std::size_t>(micro_step)];
+  CHECK_EQ(micro.next_layer, layout_.layer_count());
+  return *room(micro_step).loss_in_host_memory.const_data_ptr<double>() /
+         static_cast<double>(micro.window.tokens());
+}
+
+Status StackModel::check_batch(const TokenBatch& batch) const {
+  if (batch.batch < 1 || batch.batch > options_.batch || batch.sequence < 1 ||
+      batch.sequence > options_.sequence) {
+    return make_error(ErrorCode::config,
+                      "a batch of {} x {} tokens came to a model that was made for {} x {}",
+                      batch.batch, batch.sequence, options_.batch, options_.sequence);
+  }
+  const auto tokens = static_cast<std::size_t>(batch.batch * batch.sequence);
+  CHECK_EQ(batch.inputs.size(), tokens);
+  CHECK_EQ(batch.targets.size(), tokens);
+  for (const std::span<const std::int32_t> part : {batch.inputs, batch.targets}) {
+    for (const std::int32_t token : part) {
+      if (token < 0 || token >= shape_.vocabulary) {
+        return make_error(ErrorCode::config,
+                          "token {} came to model '{}', whose vocabulary is {}; the data and the "
+                          "model do not belong together",
+                          token, shape_.name, shape_.vocabulary);
+      }
+    }
+  }
+  return ok_status();
+}
+
+Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
+  RETURN_IF_ERROR(check_batch(batch));
+  MicroBatch micro;
+  micro.window = {batch.batch, batch.sequence};
+  micro.use = use;
+  micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
+  micro.numbers.look_at(room(micro_step).numbers.on_device);
+  micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
+  for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
+  for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
+    const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
+    micro.head_chunks.push_back({first, count});
+  }
+  micro.logits = room(micro_step).logits;
+  // A step that was given up may have left something; it goes.
+  micro_batch(micro_step) = std::move(micro);
+  tied_gradient_.drop();
+  return ok_status();
+}
+
+at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
+                                 const FlatViews& views) const {
+  if (layer == head()) return architecture_.head(x, views.of(layer));
+  return architecture_.block(x, views.of(layer), window, shape_);
+}
+
+at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+                                 const at::Tensor& normed) const {
+  at::Tensor logits = micro.logits.defined()
+                          ? micro.logits.narrow(0, chunk.first, chunk.count)
+                          : at::empty({chunk.count, shape_.vocabulary}, normed.options());
+  product_into(logits, normed.narrow(0, chunk.first, chunk.count), views_.token_table().t());
+  return logits;
+}
+
+// ---- forward
+
+Status StackModel::forward(LayerId layer, int micro_step) {
+  return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name), [&] {
+    threads_.apply();
+    launch_forward(layer, micro_step);
+    return ok_status();
+  });
+}
+
+void StackModel::launch_forward(LayerId layer, int micro_step) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(index_of(layer), micro.next_layer);
+  if (index_of(layer) == 0) {
+    forward_embedding(micro);
+  } else {
+    forward_block(layer, micro);
+  }
+  if (layer == head()) forward_head(micro, rooms_[static_cast<std::size_t>(micro_step)].loss_sum);
+  ++micro.next_layer;
+}
+
+void StackModel::forward_embedding(MicroBatch& micro) const {
+  const at::NoGradGuard no_grad;
+  micro.stream = architecture_.embed(micro.numbers.inputs(), views_.of(LayerId{0}), micro.window);
+}
+
+void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
+  const Activations choice = choice_of(layer);
+  const bool is_training = micro.use == BatchUse::training;
+  const bool keeps = is_training && !is_recomputed(choice);
+  const at::AutoGradMode watch(keeps);
+  const at::Tensor input = micro.stream.detach().set_requires_grad(keeps);
+  const bool leaves = is_training && is_offloaded(choice);
+  const at::Tensor output =
+      leaves ? run_watched(layer, input, micro) : run_layer(layer, input, micro.window, views_);
+  if (is_training) {
+    KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
+    kept.input = input;
+    if (keeps) kept.output = output;
+  }
+  micro.stream = output.detach();
+}
+
+// The input is the layer's even where its graph does not save it. The output is the next layer's
+// input, and none of this one's; but the head's is what its backward makes logits of.
+at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
+                                   MicroBatch& micro) const {
+  SavedBlocks& saved = micro.saved[static_cast<std::size_t>(index_of(layer))];
+  saved.note(input);
+  at::Tensor output;
+  {
+    const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
+    output = run_layer(layer, input, micro.window, views_);
+  }
+  if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
+  CHECK(layer == head() || !saved.has(output));
+  return output;
+}
+
+void StackModel::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
+  sum_loss(micro, normed, loss_sum);
+}
+
+void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
+  micro.log_sums = at::empty({micro.window.tokens()}, normed.options().dtype(at::kFloat));
+  const at::Tensor targets = micro.numbers.targets();
+  loss_sum.zero_();
+  for (const HeadChunk& chunk : micro.head_chunks) {
+    const at::Tensor logits = logits_of(micro, chunk, normed);
+    loss_sum.add_(cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
+                                    micro.log_sums.narrow(0, chunk.first, chunk.count)));
+  }
+}
+
+// ---- backward
+
+Status StackModel::backward(LayerId layer, int micro_step, double gradient_scale,
+                            const LayerGradient& into) {
+  CHECK_EQ(into.element_count, layout_.layer(layer).count);
+  return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name), [&] {
+    threads_.apply();
+    launch_backward(layer, micro_step, gradient_scale,
+                    flat_tensor(into, dtype_of(options_.compute)));
+    return ok_status();
+  });
+}
+
+void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_scale,
+                                 const at::Tensor& into) {
+  MicroBatch& micro = micro_batch(micro_step);
+  CHECK_EQ(micro.next_layer, layout_.layer_count());
+  CHECK(micro.use == BatchUse::training);
+  GradientWriter writer(into);
+  if (layer == head()) {
+    backward_head(micro, gradient_scale, writer);
+  } else if (index_of(layer) > 0) {
+    backward_block(layer, micro, writer);
+  } else {
+    backward_embedding(micro, writer);
+  }
+  writer.finish();
+}
+
+// What forward kept, no longer held by the micro-batch; with recompute, the layer is run again.
+StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) const {
+  KeptLayer kept =
+      std::exchange(micro.layers[static_cast<std::size_t>(index_of(layer))], KeptLayer{});
+  CHECK(kept.input.defined());
+  if (is_recomputed(choice_of(layer))) {
+    const at::AutoGradMode watch(true);
+    kept.input.set_requires_grad(true);
+    kept.output = run_layer(layer, kept.input, micro.window, views_);
+  }
+  return kept;
+}
+
+// Walks one layer's graph: its parameters' gradients to the caller, its input's to the layer below.
+void StackModel::propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+                           const at::Tensor& output_gradient, MicroBatch& micro,
+                           GradientWriter& writer) const {
+  std::vector<at::Tensor> wanted = {layer.input};
+  wanted.insert(wanted.end(), parameters.begin(), parameters.end());
+  const std::vector<at::Tensor> gradients = differentiate(layer.output, wanted, output_gradient);
+  const at::NoGradGuard no_grad;
+  micro.stream_gradient = gradients[0];
+  for (std::size_t i = 1; i < gradients.size(); ++i) writer.put(gradients[i]);
+}
+
+void StackModel::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
+  const KeptLayer kept = take_layer(head(), micro);
+  const at::Tensor normed = kept.output.detach();
+  const at::Tensor normed_gradient = at::empty_like(normed);
+  const double scale = gradient_scale / static_cast<double>(micro.window.tokens());
+  {
+    const at::NoGradGuard no_grad;
+    const at::Tensor targets = micro.numbers.targets();
+    for (const HeadChunk& chunk : micro.head_chunks) {
+      const at::Tensor logits = keeps_logits() ? micro.logits.narrow(0, chunk.first, chunk.count)
+                                               : logits_of(micro, chunk, normed);
+      cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
+                              micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
+      at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
+      product_into(chunk_gradient, logits, views_.token_table());
+      tied_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
+    }
+  }
+  propagate(kept, views_.of(head()), normed_gradient, micro, writer);
+}
+
+void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
+  CHECK(micro.stream_gradient.defined());
+  const KeptLayer kept = take_layer(layer, micro);
+  const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  propagate(kept, views_.of(layer), output_gradient, micro, writer);
+}
+
+void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
+  CHECK(micro.stream_gradient.defined());
+  const at::NoGradGuard no_grad;
+  const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  tied_gradient_.put(micro.numbers, x_gradient, writer);
+  architecture_.embed_backward(x_gradient, views_.of(LayerId{0}), micro.window, writer);
+}
+
+// ---- what leaves memory
+
+template <typename Function>
+auto StackModel::at_blocks(LayerId layer, int micro_step, Function&& function) {
+  return at_torch_border(fmt::format("activations of layer {}", layout_.layer(layer).name), [&] {
+    auto done = function(saved_blocks(layer, micro_step));
+    using Done = decltype(done);
+    if (done.ok()) return done;
+    return Done(done.error().with_context(
+        fmt::format("activations of layer {}", layout_.layer(layer).name)));
+  });
+}
+
+SavedBlocks& StackModel::saved_blocks(LayerId layer, int micro_step) {
+  return micro_batch(micro_step).saved[static_cast<std::size_t>(index_of(layer))];
+}
+
+Result<std::span<const KeptBlock>> StackModel::kept(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.kept(); });
+}
+
+Status StackModel::release(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release(); });
+}
+
+Status StackModel::release_device(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.release_device(); });
+}
+
+Result<std::span<const KeptBlock>> StackModel::make_room(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.make_room(); });
+}
+
+Status StackModel::restore(LayerId layer, int micro_step) {
+  return at_blocks(layer, micro_step, [](SavedBlocks& saved) { return saved.restore(); });
+}
+
+void StackModel::forget(LayerId layer, int micro_step) { saved_blocks(layer, micro_step).forget(); }
+
+namespace {
+
+Status check_options(const ModelShape& shape, const ModelOptions& options) {
+  RETURN_IF_ERROR(check_trainable(shape));
+  if (options.batch < 1 || options.sequence < 1 || options.micro_step_count < 1 ||
+      options.thread_count < 0) {
+    return make_error(ErrorCode::config,
+                      "batch = {}, sequence = {}, {} micro-batches, {} threads were asked for; the "
+                      "first three must be at least 1, threads at least 0 (= all)",
+                      options.batch, options.sequence, options.micro_step_count,
+                      options.thread_count);
+  }
+  return shape.check_sequence(options.sequence);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
+                                                     const ModelShape& shape,
+                                                     const ModelOptions& options,
+                                                     std::span<std::uint16_t> parameters,
+                                                     at::Device device, io::PinnedMemory* pinned) {
+  RETURN_IF_ERROR(check_options(shape, options));
+  RETURN_IF_ERROR(ComputeThreads(options.thread_count).check_startable());
+  return at_torch_border(fmt::format("setting up model '{}'", shape.name),
+                         [&]() -> Result<std::unique_ptr<StackModel>> {
+                           use_tensor_memory();
+                           settle_first_calls();
+                           watch_saved_tensors();
+                           return std::make_unique<StackModel>(architecture, shape, options,
+                                                               parameters, device, pinned);
+                         });
+}
+
+}  // namespace sluice::model

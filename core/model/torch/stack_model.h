@@ -1,0 +1,165 @@
+#pragma once
+// A model in libtorch: an embedding, a stack of blocks, and a head whose output table is the token
+// table. Its family's functions (torch_architecture.h) compute the layers; micro-batches, kept
+// tensors, recomputation, logits and the loss are made here, the same for each family.
+//
+// Blocks and head go through autograd, one layer's graph at a time: its input is cut off from the
+// layer below, so a layer's backward walks that layer only. Embedding, loss and the tied table are
+// differentiated by hand.
+//
+// Thread contract: as TrainableModel.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/model/model_factory.h"
+#include "core/model/torch/batch_numbers.h"
+#include "core/model/torch/compute_threads.h"
+#include "core/model/torch/flat_views.h"
+#include "core/model/torch/saved_blocks.h"
+#include "core/model/torch/tied_gradient.h"
+#include "core/model/torch/torch_architecture.h"
+#include "core/model/torch/torch_layers.h"
+
+namespace sluice::model {
+
+// Values of a byte, which tokens have to be to be written as text.
+inline constexpr std::int64_t kByteVocabulary = 256;
+
+class StackModel final : public TrainableModel, public TorchLayers, private KeptBlocks {
+ public:
+  // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
+  StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
+             const ModelOptions& options, std::span<std::uint16_t> parameters, at::Device device,
+             io::PinnedMemory* pinned);
+
+  const FlatLayout& layout() const override { return layout_; }
+  Float16Kind parameter_kind() const override { return options_.compute; }
+  std::span<std::uint16_t> parameters() override { return parameters_; }
+
+  Status set_batch(int micro_step, const TokenBatch& batch, BatchUse use) override;
+  Status forward(LayerId layer, int micro_step) override;
+  Status backward(LayerId layer, int micro_step, double gradient_scale,
+                  const LayerGradient& into) override;
+  double loss(int micro_step) const override;
+  Status choose_activations(const LayerActivations& activations) override;
+  KeptBlocks* kept_blocks() override { return this; }
+
+  void bind(LayerId layer, const at::Tensor& flat) override;
+  void launch_forward(LayerId layer, int micro_step) override;
+  void launch_backward(LayerId layer, int micro_step, double gradient_scale,
+                       const at::Tensor& into) override;
+  const NumbersPlaces& numbers_places(int micro_step) const override;
+  const at::Tensor& loss_sum(int micro_step) const override;
+  const at::Tensor& loss_sum_in_host_memory(int micro_step) const override;
+  SavedBlocks& saved_blocks(LayerId layer, int micro_step) override;
+
+  // Always computed in host memory; only the layer that is computed, and the first, need be there.
+  // Errors: ErrorCode::unsupported for a vocabulary that is not of bytes.
+  Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options);
+
+ private:
+  Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) override;
+  Status release(LayerId layer, int micro_step) override;
+  Status release_device(LayerId layer, int micro_step) override;
+  Result<std::span<const KeptBlock>> make_room(LayerId layer, int micro_step) override;
+  Status restore(LayerId layer, int micro_step) override;
+  void forget(LayerId layer, int micro_step) override;
+
+  // What a layer keeps from forward to backward; no `output` where it is recomputed.
+  struct KeptLayer {
+    at::Tensor input;
+    at::Tensor output;
+  };
+  struct HeadChunk {  // of at most kHeadChunkTokens tokens
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+  };
+  // What a micro-batch has for all of the run.
+  struct Room {
+    NumbersPlaces numbers;
+    // All tokens' logits; undefined where the head is recomputed.
+    at::Tensor logits;
+    at::Tensor loss_in_host_memory;  // fp64, as the next
+    at::Tensor loss_sum;
+  };
+  struct MicroBatch {
+    WindowShape window;
+    BatchUse use = BatchUse::training;
+    BatchNumbers numbers;
+    std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
+    // What of it leaves memory. Outlives the layer's KeptLayer where a write of it does.
+    std::vector<SavedBlocks> saved;
+    std::vector<HeadChunk> head_chunks;
+    // In the room for them. From forward to backward of the head the logits, then their gradient.
+    at::Tensor logits;
+    at::Tensor log_sums;          // of the logits, one a token
+    at::Tensor stream;            // the last layer's output, cut off from its graph
+    at::Tensor stream_gradient;   // of the last layer that went backward, with respect to its input
+    std::int32_t next_layer = 0;  // that may go forward; layer count once all have
+  };
+
+  Activations choice_of(LayerId layer) const { return options_.activations.of(layer); }
+  bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
+  LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
+  Status check_batch(const TokenBatch& batch) const;
+  MicroBatch& micro_batch(int micro_step);
+  const Room& room(int micro_step) const;
+  Room make_room() const;
+  void make_room_for_logits(Room& room) const;
+
+  at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
+                       const FlatViews& views) const;
+  at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+                       const at::Tensor& normed) const;
+
+  // Loss of the head's rows, summed over the tokens.
+  void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
+  void forward_embedding(MicroBatch& micro) const;
+  void forward_block(LayerId layer, MicroBatch& micro) const;
+  at::Tensor run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const;
+  template <typename Function>
+  auto at_blocks(LayerId layer, int micro_step, Function&& function);
+  void forward_head(MicroBatch& micro, at::Tensor& loss_sum) const;
+  void backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer);
+  void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const;
+  void backward_embedding(MicroBatch& micro, GradientWriter& writer);
+  KeptLayer take_layer(LayerId layer, MicroBatch& micro) const;
+  void propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+                 const at::Tensor& output_gradient, MicroBatch& micro,
+                 GradientWriter& writer) const;
+
+  class Text;
+
+  const TorchArchitecture& architecture_;
+  ModelShape shape_;
+  ModelOptions options_;
+  FlatLayout layout_;
+  std::span<std::uint16_t> parameters_;
+  at::Device device_;
+  std::optional<StagingMemory> staging_;  // beside a device
+  BlockMemory block_memory_;
+  FlatViews host_views_;
+  FlatViews views_;  // where it computes: the same in host memory
+  ComputeThreads threads_;
+  TiedGradient tied_gradient_;
+  std::vector<Room> rooms_;
+  std::vector<MicroBatch> micro_batches_;
+};
+
+// `parameters` is the caller's flat 16-bit array, which outlives the model; so does `pinned`, the
+// host's memory beside a device, null in host memory. Errors: ErrorCode::config for what the shape
+// does not have; those of libtorch.
+Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
+                                                     const ModelShape& shape,
+                                                     const ModelOptions& options,
+                                                     std::span<std::uint16_t> parameters,
+                                                     at::Device device, io::PinnedMemory* pinned);
+
+}  // namespace sluice::model

@@ -1,0 +1,53 @@
+#pragma once
+// What a step's update does with the gradients that have gone down, once they are all known, and
+// before.
+//
+// Thread contract: plain data.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/optimizer/update_rule.h"
+
+namespace sluice::offload {
+
+// What the subgroups of one group are updated by: those below `end` that are in no group before it.
+struct GroupScalars {
+  std::int32_t end = 0;
+  optimizer::UpdateScalars scalars;
+};
+
+struct StepDecision {
+  bool apply = true;  // false: overflow, nothing is updated
+  optimizer::UpdateScalars scalars;
+  // Upwards, over all subgroups; empty: all are updated by `scalars`.
+  std::vector<GroupScalars> groups = {};
+
+  const optimizer::UpdateScalars& of(SubgroupId subgroup) const {
+    for (const GroupScalars& group : groups) {
+      if (index_of(subgroup) < group.end) return group.scalars;
+    }
+    return scalars;
+  }
+};
+
+// What a step with overlap=local updates its subgroups by, but for their norms
+// (core/offload/subgroup_clip.h). A loss scale that may overflow needs one decision for all, so
+// settings refuse fp16 with overlap=local.
+struct ClipRule {
+  optimizer::UpdateOptions update;  // with the step's learning rate
+  std::int64_t optimizer_step = 1;  // from 1
+  double loss_scale = 1;            // that the gradients contain as backward gives them,
+  double remaining_loss_scale = 1;  // and as the update reads them
+  double max_grad_norm = 0;         // 0: no clipping
+};
+
+// What a step may be updated by before its decision.
+struct UpdateAhead {
+  std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
+  std::optional<ClipRule> clip = {};                      // overlap=local
+};
+
+}  // namespace sluice::offload

@@ -1,0 +1,66 @@
+#pragma once
+// What the program that computes asks of a session's schedule: notes from its threads, each of
+// which waits for an answer.
+//
+// Thread contract: ask() and close() from any thread; the rest on the schedule's thread.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "core/runtime/inbox.h"
+#include "core/session/session.h"
+
+namespace sluice::session {
+
+// What who sent a note waits on.
+class Ticket {
+ public:
+  void answer(Status outcome);
+  Status wait();
+
+ private:
+  Mutex mutex_;
+  CondVar answered_;
+  std::optional<Status> outcome_ GUARDED_BY(mutex_);
+};
+
+struct Note {
+  enum class Kind : std::uint8_t { gradient, wait, step };
+  Kind kind = Kind::gradient;
+  std::size_t tensor = 0;
+  std::span<const float> gradient = {};
+  const StepRequest* step = nullptr;
+  StepDone* done = nullptr;
+  Ticket* ticket = nullptr;
+};
+
+class NoteBox {
+ public:
+  // Errors: those of Inbox::make().
+  static Result<std::unique_ptr<NoteBox>> make(runtime::Runtime& runtime);
+
+  // Sends the note and waits for its answer.
+  Status ask(Note note);
+  // No more notes: ask() is answered by an error.
+  void close() { inbox_->close(); }
+
+  // None: the box is closed, and all that was in it has been handed out.
+  runtime::Task<Result<std::optional<Note>>> next();
+  void answer(const Note& note, Status outcome);
+  // Nobody is left waiting for a session that is over. `why`: ok, or what it failed with.
+  void answer_rest(const Status& why);
+
+ private:
+  explicit NoteBox(std::unique_ptr<runtime::Inbox<Note>> inbox) : inbox_(std::move(inbox)) {}
+
+  std::unique_ptr<runtime::Inbox<Note>> inbox_;
+  std::vector<Ticket*> unanswered_;  // handed out
+};
+
+// What a call gets once the session is over.
+Error session_is_over();
+
+}  // namespace sluice::session

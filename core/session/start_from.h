@@ -1,0 +1,12 @@
+#pragma once
+// What a run begins from.
+//
+// Thread contract: plain data.
+
+#include <cstdint>
+
+namespace sluice::session {
+
+enum class StartFrom : std::uint8_t { new_state, last_commit };
+
+}  // namespace sluice::session

@@ -1,0 +1,22 @@
+#pragma once
+// Whether there is what a run is to begin from: nothing, or a state that goes with its settings.
+//
+// Thread contract: free functions.
+
+#include <optional>
+
+#include "core/session/recipe_history.h"
+#include "core/session/start_from.h"
+
+namespace sluice::train {
+
+// Errors: ErrorCode::config where a new state would stand beside that of another number of ranks,
+// ErrorCode::not_found where there is none to go on from.
+Status check_start(const settings::RunFiles& files, session::StartFrom start, bool is_only_rank);
+
+// What the state to go on from was made with, by whatever number of ranks; none: it has no record.
+// ErrorCode::config: with another origin than `recipe`.
+Result<std::optional<session::RecipeHistory>> found_history(const settings::RunFiles& files,
+                                                            const session::Recipe& recipe);
+
+}  // namespace sluice::train

@@ -1,0 +1,13 @@
+#include "core/train/step_context.h"
+
+#include "core/offload/offload.h"
+#include "core/train/shard_traffic.h"
+
+namespace sluice::train {
+
+offload::ParameterSource& StepContext::parameters() const {
+  if (shards != nullptr) return *shards;
+  return offload.parameters();
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,53 @@
+#pragma once
+// What the recorder records of itself, on a track of its own: a span for each pass that wrote
+// something, an instant where a recording level begins, and as counters the processor time that it
+// takes and the memory that the process has.
+//
+// Thread contract: one thread at a time.
+
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "profiler/collect/process_memory.h"
+#include "profiler/record/recorder.h"
+
+namespace sluice::collect {
+
+class OwnRecords {
+ public:
+  // The recorder lives longer. `records_itself`: CollectorOptions.
+  OwnRecords(record::Recorder& recorder, bool records_itself);
+
+  void note_pass(TimeNs begin_ts);
+  // Takes the changes from the recorder. At every level, `off` too: a file says when what was
+  // recorded.
+  void note_levels();
+  // Of a processor. At most one waits to be written: while nothing else is recorded nothing is
+  // written, so samples would pile up.
+  void note_share(double share, TimeNs ts);
+
+  // Not yet written.
+  const std::vector<record::SpanRecord>& spans() const { return spans_; }
+  const std::vector<record::CounterRecord>& counters() const { return counters_; }
+  bool is_empty() const { return spans_.empty() && counters_.empty(); }
+  bool has_level_change() const { return has_level_change_; }
+  void clear();
+
+ private:
+  void add_level(const std::string& text, TimeNs ts);
+
+  record::Recorder& recorder_;
+  const bool records_itself_;
+  record::TrackId track_;
+  record::TrackId share_track_;
+  record::TrackId resident_track_;
+  record::NameId collect_name_;
+  ProcessMemory process_memory_;
+  std::vector<record::SpanRecord> spans_;
+  std::vector<record::CounterRecord> counters_;
+  bool has_share_ = false;  // among counters_
+  bool has_level_change_ = false;
+};
+
+}  // namespace sluice::collect

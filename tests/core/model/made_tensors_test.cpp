@@ -1,0 +1,106 @@
+// What blocks keep, against numbers worked out by hand from each family's architecture.
+
+#include "core/model/made_tensors.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "core/model/architecture.h"
+#include "core/model/flop.h"
+#include "core/model/kept_bytes.h"
+#include "tests/core/model/small_shapes.h"
+
+namespace sluice::model {
+namespace {
+
+// LLaMA 13B: as many heads of keys and values as of queries.
+ModelShape llama_13b() {
+  ModelShape shape{"llama-13b", 40, 5120, 40, 4096, 32000, Family::llama};
+  shape.kv_heads = 40;
+  shape.ffn = 13824;
+  return shape;
+}
+
+std::vector<MadeTensor> embedding_made(const ModelShape& shape) {
+  return architecture_of(shape).embedding.made(shape);
+}
+std::vector<MadeTensor> block_made(const ModelShape& shape) {
+  return architecture_of(shape).block.made(shape);
+}
+std::vector<MadeTensor> head_made(const ModelShape& shape) {
+  return architecture_of(shape).head.made(shape);
+}
+
+std::int64_t kept_bytes(const ModelShape& shape, std::int32_t layer, std::int64_t tokens,
+                        Activations choice = Activations::offload) {
+  const auto blocks = kept_block_bytes(shape, LayerId{layer}, 1, tokens, choice);
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+}
+
+TEST_CASE("a block of GPT-2 keeps 18 widths, 4 numbers a row, and a sum a row and head") {
+  const ModelShape shape{"gpt2", 2, 768, 12, 1024, 50257};
+  CHECK(needed_bytes(block_made(shape)) == 18 * 768 * 2 + 4 * 2 + 12 * 4);
+  CHECK(needed_bytes(head_made(shape)) == 3 * 768 * 2 + 2 * 2);
+  CHECK(needed_bytes(embedding_made(shape)) == 0);
+  CHECK(made_widths(block_made(shape)) == 19 * 768);
+  CHECK(memory_bytes(block_made(shape)) == 19 * 768 * 2 + 4 * 4 + 12 * 4);
+  CHECK(kept_bytes(shape, 1, 64) == 64 * needed_bytes(block_made(shape)));
+}
+
+TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") {
+  // The model's width have the input; the first norm's normalised row, and that with its weight;
+  // query and key as they are turned, and value; attention's result; the residual stream in the
+  // middle; the second norm's two. The MLP's have gate, its silu, up, and their product.
+  const ModelShape shape = llama_13b();
+  const std::int64_t token_bytes = (10 * 5120 + 4 * 13824) * 2 + 2 * 2 + 40 * 4;
+  CHECK(token_bytes == 213'156);
+  CHECK(needed_bytes(block_made(shape)) == token_bytes);
+  CHECK(kept_bytes(shape, 1, 4096) == 4096 * token_bytes);
+  CHECK(kept_bytes(shape, 40, 4096) == 4096 * token_bytes);
+  CHECK(kept_bytes(shape, 1, 4096, Activations::offload_inputs) == 4096 * 5120 * 2);
+  // The last norm: its input, the normalised row, and that with the weight.
+  CHECK(kept_bytes(shape, 41, 4096) == 4096 * (3 * 5120 * 2 + 2));
+  CHECK(kept_bytes(shape, 0, 4096) == 0);
+  // In memory the output stands for the input, and attention's result is there as rows, too.
+  CHECK(memory_bytes(block_made(shape)) == (11 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
+}
+
+TEST_CASE("fewer heads of keys and values keep less, wide heads and their norms more") {
+  ModelShape shape = llama_13b();
+  shape.kv_heads = 8;
+  CHECK(needed_bytes(block_made(shape)) == (8 * 5120 + 2 * 1024 + 4 * 13824) * 2 + 2 * 2 + 40 * 4);
+  shape.head_dim = 256;  // queries and attention's result are 10240 wide, keys and values 2048
+  CHECK(needed_bytes(block_made(shape)) ==
+        (6 * 5120 + 2 * 10240 + 2 * 2048 + 4 * 13824) * 2 + 2 * 2 + 40 * 4);
+  shape.qk_norm = true;  // what goes into the norms of heads, and what is normalised
+  CHECK(needed_bytes(block_made(shape)) ==
+        (6 * 5120 + 4 * 10240 + 4 * 2048 + 4 * 13824) * 2 + (2 + 40 + 8) * 2 + 40 * 4);
+}
+
+TEST_CASE("bert, bloom and vit keep GPT-2's widths; bert's head and the embeddings' norms more") {
+  for (const ModelShape& shape : small_shapes()) {
+    if (shape.family == Family::llama) continue;
+    INFO(family_name(shape.family));
+    CHECK(needed_bytes(block_made(shape)) == 18 * 8 * 2 + 4 * 2 + 2 * 4);
+    const bool is_bert = shape.family == Family::bert;
+    CHECK(needed_bytes(head_made(shape)) == (is_bert ? 5 : 3) * 8 * 2 + 2 * 2);
+    const bool has_norm = is_bert || shape.family == Family::bloom;
+    CHECK(needed_bytes(embedding_made(shape)) == (has_norm ? 2 * 8 * 2 + 2 * 2 : 0));
+  }
+}
+
+TEST_CASE("values that are handled are those that are made, kept or not") {
+  for (const ModelShape& shape : small_shapes()) {
+    INFO(family_name(shape.family));
+    const std::int64_t tokens = 3 * shape.sequence;
+    const double scores =
+        static_cast<double>(tokens * shape.heads * shape.sequence) / (shape.is_causal() ? 2 : 1);
+    const double made = static_cast<double>(tokens * made_widths(block_made(shape)));
+    CHECK(forward_elements(shape, LayerId{1}, 3, shape.sequence) == Approx(made + scores));
+  }
+  // A llama's queries and keys once more, as they are before they are turned.
+  CHECK(made_widths(block_made(llama_13b())) == 13 * 5120 + 4 * 13824);
+}
+
+}  // namespace
+}  // namespace sluice::model
