@@ -28,17 +28,6 @@ std::int64_t reserved_bytes(const std::string& path) {
   return stat(path.c_str(), &file) == 0 ? static_cast<std::int64_t>(file.st_size) : 0;
 }
 
-Status check_capacity(const RunPlan& wanted) {
-  const auto drive = overfull_drive(wanted);
-  if (!drive) return ok_status();
-  return make_error(
-      ErrorCode::config,
-      "device_map: {} of {} holds {}, and its share would take {} (two versions of "
-      "the state, the gradients, activations and parameters that leave); give it a smaller share",
-      drive->name, wanted.platform.source, format_bytes(drive->capacity_bytes),
-      format_bytes(drive->need_bytes));
-}
-
 Status check_free(const Volume& volume) {
   struct statvfs space = {};
   if (volume.more_bytes <= 0 || statvfs(volume.path.c_str(), &space) != 0) return ok_status();
@@ -70,15 +59,20 @@ IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
   return needs;
 }
 
-std::optional<OverfullDrive> overfull_drive(const RunPlan& plan) {
+Status check_capacity(const RunPlan& plan) {
   const IdVector<DeviceId, DriveNeed> needs = drive_needs(plan);
   for (const DeviceId id : all_ids<DeviceId>(plan.geometry.device_count)) {
-    const platform::Device& device = plan.platform.devices[static_cast<std::size_t>(index_of(id))];
+    const platform::Device& device = plan.platform.device(id);
     const std::int64_t need_bytes = needs[id].total_bytes();
     if (device.capacity_bytes == 0 || need_bytes <= device.capacity_bytes) continue;
-    return OverfullDrive{device.name, device.capacity_bytes, need_bytes};
+    return make_error(ErrorCode::config,
+                      "{}: {} holds {}, and its share would take {} (two versions of the state, "
+                      "the gradients, activations and parameters that leave): use more devices, or "
+                      "give it a smaller share with device_map",
+                      plan.platform.source, device.name, format_bytes(device.capacity_bytes),
+                      format_bytes(need_bytes));
   }
-  return std::nullopt;
+  return ok_status();
 }
 
 Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files,

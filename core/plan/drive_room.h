@@ -5,7 +5,6 @@
 // Thread contract: free functions; may be called while the run is live.
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -29,20 +28,15 @@ struct DriveNeed {
 };
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan);
 
-// A drive that is too small for a plan, by what the platform says.
-struct OverfullDrive {
-  std::string name;  // of the device
-  std::int64_t capacity_bytes = 0;
-  std::int64_t need_bytes = 0;
-};
-// The first of them; none: all fit, or their size is not stated.
-std::optional<OverfullDrive> overfull_drive(const RunPlan& plan);
+// What the platform says that drives hold; a size that is not stated is enough. ErrorCode::config:
+// the first drive that is too small, with the numbers.
+Status check_capacity(const RunPlan& plan);
 
 // Also asks the file system. `state_files` are the files of the state, one a device; the gradients
 // lie beside them. What subgroups leave behind is free only after the step that moves them, so both
 // places are counted until then. `live`: the plan whose files of parameters give way, where a run
-// changes; null: there are none. ErrorCode::config with the numbers: more than the platform says
-// that a device holds, or than its file system has free.
+// changes; null: there are none. Errors: those of check_capacity(), and ErrorCode::config with the
+// numbers for more than a file system has free.
 Status check_drive_room(const RunPlan& wanted, std::span<const std::string> state_files,
                         const RunPlan* live = nullptr);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/id_vector.h"
 #include "core/model/activations.h"
 #include "core/model/flop.h"
 #include "core/model/model_shape.h"

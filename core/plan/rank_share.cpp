@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
+#include "core/shard/overlaps.h"
 
 namespace sluice::plan {
 namespace {

@@ -15,11 +15,11 @@ class Overlaps;
 
 namespace sluice::plan {
 
-// Whether several ranks are to choose how they shard: shard_state=auto. Who asks for a plan has
-// chosen before (core/simulate/sharding_choice.h); a run of one rank shares nothing.
+// Whether several ranks are to choose how they shard (shard_state=auto). The choice is made before
+// a plan is asked for (core/simulate/sharding_choice.h). A run of one rank shares nothing.
 bool is_sharding_open(const settings::RunConfig& config);
 
-// Of all ranks: what the settings say, or as the launcher has placed them. Errors
+// The mesh of all ranks: that of the settings, or as the launcher has placed them. Errors
 // (ErrorCode::config): the ranks do not fill it.
 Result<platform::Scope> mesh_of(const settings::RunConfig& config);
 
@@ -32,7 +32,7 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
 // Errors (ErrorCode::config): settings that do not go with what is sharded.
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config);
 
-// What shard_overlap asks for (core/shard/rank_step.h). Errors (ErrorCode::config): a word that is
+// What shard_overlap asks for (core/shard/overlaps.h). Errors (ErrorCode::config): a word that is
 // none.
 Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config);
 

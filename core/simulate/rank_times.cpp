@@ -4,8 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "core/shard/simulated_step.h"
-
 namespace sluice::simulate {
 
 using runtime::Stage;

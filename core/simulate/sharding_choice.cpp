@@ -4,6 +4,7 @@
 
 #include "base/shell_quoted.h"
 #include "core/plan/rank_share.h"
+#include "core/plan/run_plan.h"
 #include "core/platform/cluster_mesh.h"
 #include "core/simulate/drive_rank.h"
 #include "core/simulate/simulated_plan.h"

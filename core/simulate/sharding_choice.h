@@ -19,13 +19,13 @@ struct RunConfig;
 
 namespace sluice::simulate {
 
-// The config with the scopes in place of auto; as it is, where they are said. Before
-// plan::plan_run(), which takes scopes. Errors (ErrorCode::config): the platform has no [cluster]
+// The config with the scopes in place of auto, or as it is. To be called before plan::plan_run(),
+// which takes scopes. Errors (ErrorCode::config): the platform has no [cluster]
 // of so many ranks; ErrorCode::memory: no sharding fits.
 Result<settings::RunConfig> with_sharding(const settings::RunConfig& config,
                                           const model::ModelShape& shape,
                                           const platform::Platform& platform);
-// Of the config's model and platform.
+// The same with the model and the platform that the config names.
 Result<settings::RunConfig> with_sharding(const settings::RunConfig& config);
 
 }  // namespace sluice::simulate

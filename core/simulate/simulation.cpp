@@ -23,16 +23,6 @@
 namespace sluice::simulate {
 namespace {
 
-Status check_capacity(const plan::RunPlan& plan) {
-  const auto drive = plan::overfull_drive(plan);
-  if (!drive) return ok_status();
-  return make_error(ErrorCode::config,
-                    "{}: {} holds {}, and its share of {} takes {} (two versions of the state, the "
-                    "gradients, activations and parameters that leave): use more devices",
-                    plan.platform.source, drive->name, format_bytes(drive->capacity_bytes),
-                    plan.shape.name, format_bytes(drive->need_bytes));
-}
-
 // The 16-bit parameters and what the offload takes, without state that stays in memory; what
 // computing takes is not known here.
 std::int64_t host_bytes(const plan::RunPlan& plan) {
@@ -295,7 +285,7 @@ Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked,
   ASSIGN_OR_RETURN(const plan::RunPlan plan, with_filled_cache(asked));
   RETURN_IF_ERROR(plan::check_device_memory(plan));
   RETURN_IF_ERROR(check_host_memory(plan));
-  RETURN_IF_ERROR(check_capacity(plan));
+  RETURN_IF_ERROR(plan::check_capacity(plan));
   ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::make(plan, part));
   ShownSteps shown(plan, *machine);
   const Status taken = take_shown(plan, *machine, shown, recording, listener);

@@ -54,15 +54,16 @@ TEST_CASE("the first drive that is too small is named with what it would have to
   };
   plan.platform.devices[0].capacity_bytes = need(DeviceId{0});
   plan.platform.devices[1].capacity_bytes = need(DeviceId{1});
-  CHECK(!overfull_drive(plan));
+  CHECK(check_capacity(plan).ok());
   plan.platform.devices[1].capacity_bytes -= 1;
-  const auto drive = overfull_drive(plan);
-  REQUIRE(drive);
-  CHECK(drive->name == plan.platform.devices[1].name);
-  CHECK(drive->capacity_bytes == need(DeviceId{1}) - 1);
-  CHECK(drive->need_bytes == need(DeviceId{1}));
+  const Status refused = check_capacity(plan);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::config);
+  CHECK_THAT(refused.error().message(),
+             Catch::Contains(": " + plan.platform.devices[1].name + " holds ") &&
+                 Catch::Contains("would take " + format_bytes(need(DeviceId{1}))));
   plan.platform.devices[1].capacity_bytes = 0;  // not stated
-  CHECK(!overfull_drive(plan));
+  CHECK(check_capacity(plan).ok());
 }
 
 TEST_CASE("a live run is told which share is too large, whatever its files are") {
@@ -73,9 +74,9 @@ TEST_CASE("a live run is told which share is too large, whatever its files are")
   const Status status = check_drive_room(plan, files);
   REQUIRE(!status.ok());
   CHECK(status.error().code() == ErrorCode::config);
-  CHECK_THAT(status.error().message(), Catch::StartsWith("device_map: ") &&
-                                           Catch::Contains(plan.platform.devices[1].name) &&
-                                           Catch::Contains("give it a smaller share"));
+  CHECK_THAT(status.error().message(),
+             Catch::Contains(plan.platform.devices[1].name) &&
+                 Catch::Contains("give it a smaller share with device_map"));
 }
 
 }  // namespace
