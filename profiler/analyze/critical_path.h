@@ -29,8 +29,6 @@ struct StepVerdict {
   std::vector<PathPiece> path;  // in order of time
 
   double share_of(Cause cause) const { return share[index_of(cause)]; }
-  // The largest share; of equal ones the first in the order of Cause.
-  Cause main_cause() const;
 };
 
 StepVerdict verdict_of(const StepData& step);

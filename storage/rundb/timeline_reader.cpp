@@ -24,36 +24,6 @@ struct TimelineReader::LodWindow {
   std::int64_t last_chunk() const { return lod_chunk_of(last_bin); }
 };
 
-namespace {
-// Spans a column that are still drawn one by one: the eye tells no more apart.
-constexpr std::int64_t kSpansAColumn = 2;
-// A bin may be this many columns wide where there are more spans than that. A window in which bins
-// would be wider is so short that reading all of its spans costs no more.
-constexpr TimeNs kColumnsABin = 16;
-
-std::int64_t span_count(const TrackView& view) {
-  std::int64_t count = std::ssize(view.long_spans);
-  for (const LodRow& bin : view.bins) count += bin.count;
-  return count;
-}
-}  // namespace
-
-Result<TrackView> TimelineReader::view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end,
-                                                int columns) {
-  const TimeNs column_ns = (end - begin) / std::max(1, columns);
-  TrackView view;
-  if (column_ns * kColumnsABin >= lod_width_ns(0)) {
-    view.level = lod_level_for(column_ns);
-    ASSIGN_OR_RETURN(view.bins, lod(track_id, view.level, begin, end));
-    ASSIGN_OR_RETURN(view.long_spans, long_spans(track_id, view.level, begin, end));
-    const bool is_as_fine_as_columns = column_ns >= lod_width_ns(0);
-    if (is_as_fine_as_columns || span_count(view) > kSpansAColumn * columns) return view;
-  }
-  view = {};
-  ASSIGN_OR_RETURN(view.spans, spans_of_track(track_id, begin, end));
-  return view;
-}
-
 Result<std::vector<SpanRow>> TimelineReader::spans_of_track(std::int64_t track_id, TimeNs begin,
                                                             TimeNs end) {
   ASSIGN_OR_RETURN(std::vector<SpanRow> rows,

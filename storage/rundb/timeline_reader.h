@@ -16,22 +16,10 @@
 
 namespace sluice::rundb {
 
-// What a track is drawn from in a window: all of its spans where they are few, else the bins of a
-// level and the spans that are long there.
-struct TrackView {
-  static constexpr int kAllSpans = -1;
-  int level = kAllSpans;
-  std::vector<SpanRow> spans = {};  // with kAllSpans, in order of their begin
-  std::vector<LodRow> bins = {};    // otherwise
-  std::vector<LongSpanRow> long_spans = {};
-};
-
 class TimelineReader {
  public:
   explicit TimelineReader(Reader& reader) : file_(reader.file_.get()) {}
 
-  // From `begin` to `end` on N columns of a screen. Reads about as much as is drawn.
-  Result<TrackView> view_of_track(std::int64_t track_id, TimeNs begin, TimeNs end, int columns);
   // That were under way at some time from `begin` to `end`, both included, in order of their begin.
   Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);
 

@@ -151,41 +151,6 @@ TEST_CASE("bins of the finest level are the same, whether their spans have rows 
   CHECK(require_ok(timeline.long_spans(1, 0, 0, 300'000'000)).size() == 3);
 }
 
-TEST_CASE("a view of a track has its spans where they are few, and bins of the window else") {
-  const TempFolder folder;
-  const auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
-  Batch batch;  // of 100,000 spans of 10 us each; of another track a few
-  for (std::int64_t i = 0; i < 100'000; ++i)
-    batch.spans.push_back({.track_id = 1, .name_id = 1, .ts = i * 10'000, .dur = 10'000});
-  for (std::int64_t i = 0; i < 10; ++i)
-    batch.spans.push_back({.track_id = 2, .name_id = 1, .ts = i * 100'000'000, .dur = 20'000'000});
-  require_ok(writer->append(batch));
-  const auto reader = require_ok(Reader::open(folder.file("run.db")));
-  TimelineReader timeline(*reader);
-  const TimeNs second = 1'000'000'000;
-
-  const TrackView many = require_ok(timeline.view_of_track(1, 0, second, 500));
-  CHECK(many.level == 1);  // a column is 2 ms, a bin of level 0 one
-  CHECK(many.spans.empty());
-  std::int64_t counted = 0;
-  for (const LodRow& bin : many.bins) counted += bin.count;
-  CHECK(counted == 100'000);
-
-  const TrackView closer = require_ok(timeline.view_of_track(1, 0, second / 4, 1000));
-  CHECK(closer.level == 0);
-  CHECK(closer.bins.size() <= 1000);
-
-  const TrackView close = require_ok(timeline.view_of_track(1, 0, second / 1000, 1000));
-  CHECK(close.level == TrackView::kAllSpans);
-  CHECK(close.bins.empty());
-  CHECK(close.spans.size() == 101);  // one begins at the window's end
-  CHECK(std::ranges::is_sorted(close.spans, {}, &SpanRow::ts));
-
-  const TrackView few = require_ok(timeline.view_of_track(2, 0, second / 2, 1000));
-  CHECK(few.level == TrackView::kAllSpans);
-  CHECK(few.spans.size() == 6);
-}
-
 TEST_CASE("a span touches few bins, however long it is") {
   for (const TimeNs dur :
        {TimeNs{0}, TimeNs{1}, TimeNs{1} << 21, TimeNs{1} << 30, TimeNs{1} << 42}) {
