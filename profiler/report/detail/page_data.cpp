@@ -88,7 +88,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, reader.validations());
   data.json["curves"] = curves_json(steps, validations);
   ASSIGN_OR_RETURN(data.json["phases"],
-                   phases_json(reader, steps, analyze::sentence_of(analysis.why_unknown)));
+                   phases_json(reader, info, steps, analyze::sentence_of(analysis.why_unknown)));
   ASSIGN_OR_RETURN(data.json["timeline"],
                    timeline_json(reader, info, chosen_steps(with_operations),
                                  analyze::sentence_of(analysis.why_unknown)));
