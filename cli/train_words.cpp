@@ -94,7 +94,8 @@ std::string TrainWords::resume_command(const plan::FurtherSteps& further) const 
 
 // With what there is to go on from, if that is still there.
 Status TrainWords::how_it_stopped(const Error& error) const {
-  if (!run.session().state().store().check_files().ok()) return error.with_context("the run stopped");
+  if (!run.session().state().store().check_files().ok())
+    return error.with_context("the run stopped");
   if (run.session().state().store().committed().subgroups.empty()) {
     return error.with_context("nothing is committed yet; begin again, without --resume");
   }

@@ -27,7 +27,8 @@ BEGINS_WITH_OF = re.compile(r"(?://|#)(?: .*[.:!?])? Of [a-z]")
 # Questions to the machine, whose answer may be more than this process may have.
 ASKS_MACHINE = re.compile(r"hardware_concurrency|_SC_PHYS_PAGES|_SC_NPROCESSORS|MemAvailable")
 MAY_ASK_MACHINE = ("base/process_limits.", "tests/", "bench/")
-BINARY_SUFFIXES = (".png", ".jpg", ".gz", ".db")
+BINARY_SUFFIXES = (".png", ".jpg", ".gz", ".db", ".safetensors")
+MERGE_MARKS = ("<" * 7 + " ", ">" * 7 + " ")
 
 
 def forbidden_words(line):
@@ -54,6 +55,10 @@ def asks_machine(line):
 
 def is_too_long(line):
     return len(line) > LINE_LENGTH
+
+
+def is_left_of_a_merge(line):
+    return line.startswith(MERGE_MARKS)
 
 
 def lacks_thread_contract(text):
@@ -85,6 +90,8 @@ def missed_by_rules():
         (asks_machine, "count = usable_processor_count();", False),
         (is_too_long, "x" * 101, True),
         (is_too_long, "x" * 100, False),
+        (is_left_of_a_merge, "<" * 7 + " HEAD", True),
+        (is_left_of_a_merge, "=" * 7, False),
         (lacks_thread_contract, "#pragma once\n// What it is.\n\nint x;  // Thread contract", True),
         (lacks_thread_contract, "#pragma once\n// Thread contract: plain data.\nint x;", False),
     ]
@@ -104,6 +111,10 @@ def text_lines():
 def word_problems():
     return [f"{name}:{number}: {word}" for name, number, line in text_lines()
             for word in forbidden_words(line)]
+
+
+def merge_problems():
+    return [f"{name}:{number}" for name, number, line in text_lines() if is_left_of_a_merge(line)]
 
 
 def path_problems():
@@ -239,6 +250,7 @@ def main():
     report.check(f"code has at most {LINE_LENGTH} columns", length_problems())
     report.check("words to avoid are avoided", word_problems())
     report.check("no sentence of a comment has its subject behind it", sentence_problems())
+    report.check("no mark of a merge is left", merge_problems())
     report.check("no path of somebody's machine", path_problems())
     report.check("what a process may have is asked in base/process_limits", machine_problems())
     report.check("each switched-off warning has its reason", nolint_problems())

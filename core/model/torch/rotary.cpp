@@ -18,7 +18,7 @@ at::Tensor by_position(const at::Tensor& rows, WindowShape window, std::int64_t 
   return rows.view({window.batch, window.sequence, rows.size(1) / head_dim, head_dim});
 }
 
-// Of every head of a position the same: (sequence, 1, head_dim / 2).
+// The same for every head of a position: (sequence, 1, head_dim / 2).
 at::Tensor for_heads(const at::Tensor& angles, WindowShape window) {
   return angles.narrow(0, 0, window.sequence).unsqueeze(1);
 }

@@ -18,8 +18,8 @@ struct FixtureTensor {
 
 std::map<std::string, FixtureTensor> read_safetensors(const std::string& path);
 
-// Of tests/fixtures/`name`: its parameters in flat order, windows that end before the last token,
-// and targets, of which those below zero do not count.
+// What tests/fixtures/`name` holds: its parameters in flat order, windows that end before the last
+// token, and targets, of which those below zero do not count.
 struct Fixture {
   Fixture(const std::string& name, const ModelShape& shape);
 
