@@ -7,8 +7,8 @@
 #include "cli/interrupt.h"
 #include "core/collective/open_ranks.h"
 #include "core/settings/run_config.h"
-#include "core/train/ranks.h"
 #include "core/simulate/sharding_choice.h"
+#include "core/train/ranks.h"
 
 namespace sluice::cli {
 namespace {
