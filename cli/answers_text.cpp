@@ -17,14 +17,4 @@ std::string answers_text(std::span<const analyze::Answer> answers, int columns) 
   return text;
 }
 
-nlohmann::ordered_json answers_json(std::span<const analyze::Answer> answers) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const analyze::Answer& answer : answers) {
-    rows.push_back({{"of", answer.of},
-                    {"outcome", analyze::outcome_name(answer.outcome)},
-                    {"why", answer.why}});
-  }
-  return rows;
-}
-
 }  // namespace sluice::cli

@@ -1,9 +1,8 @@
 #pragma once
-// What became of every analysis, for a terminal and as JSON.
+// The outcome of every analysis, for a terminal.
 //
-// Thread contract: free functions.
+// Thread contract: free function.
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
@@ -13,7 +12,5 @@ namespace sluice::cli {
 
 // Lines of at most `columns`; ends with a line feed.
 std::string answers_text(std::span<const analyze::Answer> answers, int columns);
-// [{"of": "slow steps", "outcome": "nothing found", "why": "58 steps"}, ...]
-nlohmann::ordered_json answers_json(std::span<const analyze::Answer> answers);
 
 }  // namespace sluice::cli

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "cli/answers_text.h"
@@ -11,6 +10,7 @@
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
 #include "profiler/analyze/comparison_words.h"
+#include "profiler/answers/comparison_json.h"
 
 namespace sluice::cli {
 namespace {
@@ -114,42 +114,7 @@ void print_text(const CompareArguments& arguments, const Comparison& comparison)
   print_differences(comparison, columns);
 }
 
-nlohmann::ordered_json json_of(const Comparability& comparability) {
-  nlohmann::ordered_json mismatches = nlohmann::ordered_json::array();
-  for (const Mismatch& mismatch : comparability.mismatches) {
-    mismatches.push_back({{"what", mismatch.what},
-                          {"a", mismatch.a},
-                          {"b", mismatch.b},
-                          {"meaning", mismatch.meaning}});
-  }
-  return {{"comparable", comparability.is_comparable()},
-          {"mismatches", std::move(mismatches)},
-          {"same", comparability.same},
-          {"unknown", comparability.unknown},
-          {"cautions", comparability.cautions}};
-}
-
-nlohmann::ordered_json json_of(const Comparison& comparison) {
-  nlohmann::ordered_json json;
-  json["comparability"] = json_of(comparison.comparability);
-  json["verdict"] = analyze::words_of(comparison).headline;
-  json["steps"] = {{"a", comparison.steps_a}, {"b", comparison.steps_b}};
-  for (const ComparedFigure& figure : comparison.figures) {
-    json["figures"][figure.key] = {{"a", figure.a},
-                                   {"b", figure.b},
-                                   {"change", figure.change()},
-                                   {"noise", figure.noise},
-                                   {"is_more_than_noise", figure.is_more_than_noise()}};
-  }
-  json["differences"] = nlohmann::ordered_json::object();
-  for (const SettingDifference& difference : comparison.differences) {
-    json["differences"][difference.key] = {{"a", difference.a}, {"b", difference.b}};
-  }
-  json["answers"] = answers_json(comparison.answers);
-  return json;
-}
-
-// What became of the conditions.
+// The conditions, each by its outcome.
 struct Judged {
   std::vector<std::string> tripped;
   std::vector<std::string> held;
@@ -177,7 +142,7 @@ Result<int> compare(const CompareArguments& arguments) {
   ASSIGN_OR_RETURN(const Comparison comparison, analyze::compare_runs(arguments.a, arguments.b));
   ASSIGN_OR_RETURN(const Judged judged, judge(arguments, comparison));
   if (arguments.json) {
-    nlohmann::ordered_json json = json_of(comparison);
+    answers::Json json = answers::to_json(comparison);
     json["tripped"] = judged.tripped;
     json["held"] = judged.held;
     json["not_judged"] = judged.not_judged;

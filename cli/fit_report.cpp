@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 
@@ -12,9 +11,6 @@ namespace {
 using tune::FittedRate;
 using tune::PhaseFit;
 using tune::PlatformFit;
-
-// Above this share of a step a prediction from the fitted platform is not to be taken at its word.
-constexpr double kFits = 0.1;
 
 // The same rate of all devices.
 struct RateGroup {
@@ -124,33 +120,18 @@ std::string phase_lines(const PlatformFit& fit, double scale) {
   return text + phase_line("step", fit.step, scale);
 }
 
-// The phase with the most seconds that are not explained.
-std::size_t worst_phase(const PlatformFit& fit) {
-  const auto seconds = [](const PhaseFit& phase) { return std::abs(phase.after - phase.recorded); };
-  return static_cast<std::size_t>(std::ranges::max_element(fit.phases, {}, seconds) -
-                                  fit.phases.begin());
-}
-
-bool is_good(const PlatformFit& fit) { return std::abs(fit.step.error_after()) <= kFits; }
-
 std::string verdict(const PlatformFit& fit) {
-  if (is_good(fit)) {
+  if (fit.is_good()) {
     return fmt::format("The fitted platform is {:.1f} % off in a whole step.\n",
                        100 * std::abs(fit.step.error_after()));
   }
-  const std::size_t worst = worst_phase(fit);
+  const std::size_t worst = fit.worst_phase();
   return fmt::format(
       "WARNING: also the fitted platform is {:.0f} % off in a whole step, and so may be all that "
       "follows.\nMost of it is in {} ({}).\n",
       100 * std::abs(fit.step.error_after()),
       simulate::phase_name(static_cast<simulate::Phase>(worst)),
       percent_of_share(fit.phases[worst].error_after()));
-}
-
-nlohmann::ordered_json json_of(const PhaseFit& phase, double scale) {
-  return {{"recorded", phase.recorded * scale}, {"low", phase.low * scale},
-          {"high", phase.high * scale},         {"before", phase.before * scale},
-          {"after", phase.after * scale},       {"error", phase.error_after()}};
 }
 
 }  // namespace
@@ -169,33 +150,6 @@ std::string fit_report_text(const tune::FittedRun& fitted) {
   for (const std::string& caveat : run.caveats) text += caveat + "\n";
   return text + "\n" + phase_lines(fit, run.time_scale) + "\n" + rate_lines(fit) + "\n" +
          verdict(fit);
-}
-
-nlohmann::ordered_json fit_report_json(const tune::FittedRun& fitted) {
-  const auto& [run, fit] = fitted;
-  nlohmann::ordered_json json;
-  json["run"] = run.name;
-  json["mode"] = run.mode;
-  json["steps"] = fit.step_count;
-  json["steps_recorded"] = run.step_count;
-  json["time_scale"] = run.time_scale;
-  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
-    json["seconds"][simulate::phase_name(static_cast<simulate::Phase>(phase))] =
-        json_of(fit.phases[phase], run.time_scale);
-  }
-  json["seconds"]["total"] = json_of(fit.step, run.time_scale);
-  json["rates"] = nlohmann::ordered_json::array();
-  for (const FittedRate& rate : fit.rates) {
-    json["rates"].push_back({{"owner", rate.owner},
-                             {"key", rate.key},
-                             {"file", rate.before},
-                             {"fitted", rate.after},
-                             {"is_fitted", rate.is_fitted}});
-  }
-  json["is_good"] = is_good(fit);
-  json["worst_phase"] = simulate::phase_name(static_cast<simulate::Phase>(worst_phase(fit)));
-  json["caveats"] = run.caveats;
-  return json;
 }
 
 }  // namespace sluice::cli

@@ -1,9 +1,8 @@
 #pragma once
-// What `sluice tune RUN.db` prints of how a platform was fitted to a run.
+// The text of `sluice tune RUN.db` on how a platform was fitted to a run.
 //
-// Thread contract: free functions.
+// Thread contract: free function.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/tune/fitted_run.h"
@@ -11,6 +10,5 @@
 namespace sluice::cli {
 
 std::string fit_report_text(const tune::FittedRun& fitted);
-nlohmann::ordered_json fit_report_json(const tune::FittedRun& fitted);
 
 }  // namespace sluice::cli

@@ -1,30 +1,22 @@
 #include "cli/fitted_simulation.h"
 
-#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/answers_text.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/paint.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
 #include "core/tune/predicted_changes.h"
-#include "profiler/analyze/answers.h"
+#include "profiler/answers/prediction.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
 namespace {
 
-// All that is said.
-struct Predicted {
-  std::string run;
-  double recorded_seconds = 0;
-  double simulated_seconds = 0;
-  analyze::PredictedChanges changes;  // where settings were named, those alone, in `each`
-};
+using answers::Asked;
+using answers::PredictedRun;
 
 Result<std::string> name_of(rundb::Reader& reader) {
   ASSIGN_OR_RETURN(const auto meta, reader.meta());
@@ -34,11 +26,12 @@ Result<std::string> name_of(rundb::Reader& reader) {
   return std::string();
 }
 
-Result<Predicted> predict_run(const FittedSimulation& asked) {
+Result<PredictedRun> predict_run(const FittedSimulation& asked) {
   RETURN_IF_ERROR(tune::check_predictable(asked.settings));
   auto opened = rundb::Reader::open(asked.database);
   if (!opened.ok()) return wrong_database(opened.error());
-  Predicted predicted;
+  PredictedRun predicted;
+  predicted.asked = asked.settings.empty() ? Asked::every : Asked::these;
   const auto run = name_of(**opened);
   if (!run.ok()) return wrong_database(run.error());
   predicted.run = *run;
@@ -101,7 +94,7 @@ void print_within_error(const analyze::PredictedChanges& changes, int columns) {
                       columns, "  "));
 }
 
-void print_text(const Predicted& predicted, bool is_asked) {
+void print_text(const PredictedRun& predicted) {
   const analyze::PredictedChanges& changes = predicted.changes;
   if (!changes.unavailable.empty()) {
     print_lines(wrapped("Nothing is predicted: " + changes.unavailable, terminal_columns(), "  "));
@@ -117,7 +110,7 @@ void print_text(const Predicted& predicted, bool is_asked) {
                           format_seconds(predicted.simulated_seconds), percent(changes.fit_error)),
               columns, "  ") +
       "\n");
-  if (is_asked) {
+  if (predicted.asked == Asked::these) {
     print_table(changes.each, columns);
     print_within_error(changes, columns);
     if (!changes.caution.empty()) print_lines(amber(wrapped(changes.caution, columns, "  ")));
@@ -126,38 +119,15 @@ void print_text(const Predicted& predicted, bool is_asked) {
   print_lines(turn_next_text(changes, columns));
 }
 
-nlohmann::ordered_json change_json(const analyze::PredictedChange& change) {
-  return {{"settings", change.settings}, {"from", change.from},
-          {"seconds", change.seconds},   {"change", change.change},
-          {"why", change.why},           {"needs_new_run", change.needs_new_run}};
-}
-
-void print_json(const Predicted& predicted, bool is_asked) {
-  const analyze::PredictedChanges& changes = predicted.changes;
-  nlohmann::ordered_json json;
-  json["run"] = predicted.run;
-  if (changes.unavailable.empty()) {
-    json["fit_error"] = changes.fit_error;
-    json["recorded_seconds"] = predicted.recorded_seconds;
-    json["simulated_seconds"] = predicted.simulated_seconds;
-    json["simulated_count"] = changes.simulated_count;
-    json["caution"] = changes.caution;
-  }
-  json["predictions"] = nlohmann::ordered_json::array();
-  for (const auto& one : changes.each) json["predictions"].push_back(change_json(one));
-  if (!is_asked) json["together"] = nullptr;
-  if (changes.together) json["together"] = change_json(*changes.together);
-  json["unavailable"] = changes.unavailable;
-  json["answers"] = answers_json(std::array{analyze::turn_next_answer(changes)});
-  print_lines(json_text(json, -1) + "\n");
-}
-
 }  // namespace
 
 Status simulate_fitted(const FittedSimulation& asked) {
-  ASSIGN_OR_RETURN(const Predicted predicted, predict_run(asked));
-  const bool is_asked = !asked.settings.empty();
-  asked.json ? print_json(predicted, is_asked) : print_text(predicted, is_asked);
+  ASSIGN_OR_RETURN(const PredictedRun predicted, predict_run(asked));
+  if (asked.json) {
+    print_lines(json_text(answers::to_json(predicted), -1) + "\n");
+  } else {
+    print_text(predicted);
+  }
   return ok_status();
 }
 

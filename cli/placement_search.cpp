@@ -45,13 +45,13 @@ class PlacementSearch {
     const auto plan = tune::plan_tiers(planned.request);
     progress_.finish();
     if (!plan.ok()) return plan.error();
-    const PlanReport report{.plan = *plan,
-                            .command = planned.command,
-                            .overrides = arguments_.overrides,
-                            .time_scale = planned.time_scale,
-                            .is_fitted = planned.is_fitted};
-    print_lines(arguments_.json ? plan_json(report) + "\n"
-                                : fitted(plan_text(report), terminal_columns()));
+    const answers::PlacementAnswer answer{.plan = *plan,
+                                          .command = planned.command,
+                                          .overrides = arguments_.overrides,
+                                          .time_scale = planned.time_scale,
+                                          .is_fitted = planned.is_fitted};
+    print_lines(arguments_.json ? json_text(answers::to_json(answer), 2) + "\n"
+                                : fitted(plan_text(answer), terminal_columns()));
     return ok_status();
   }
 

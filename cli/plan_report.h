@@ -1,24 +1,14 @@
 #pragma once
-// The text and JSON of `sluice tune --placement`.
+// The text of `sluice tune --placement`.
 //
-// Thread contract: free functions.
+// Thread contract: free function.
 
 #include <string>
-#include <vector>
 
-#include "core/tune/tier_plan.h"
+#include "core/answers/placement.h"
 
 namespace sluice::cli {
 
-struct PlanReport {
-  const tune::TierPlan& plan;
-  std::string command;                 // to which the planned settings are added
-  std::vector<std::string> overrides;  // "key=value" that the plan began with
-  double time_scale = 1;               // simulated times this are by the run's clock
-  bool is_fitted = false;              // the platform was fitted to a recorded run
-};
-
-std::string plan_text(const PlanReport& report);
-std::string plan_json(const PlanReport& report);
+std::string plan_text(const answers::PlacementAnswer& answer);
 
 }  // namespace sluice::cli

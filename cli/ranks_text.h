@@ -1,9 +1,8 @@
 #pragma once
-// The ranks of a run beside one another, for a terminal and as JSON.
+// The ranks of a run beside one another, for a terminal.
 //
-// Thread contract: free functions.
+// Thread contract: free function.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "profiler/analyze/rank_analysis.h"
@@ -12,7 +11,5 @@ namespace sluice::cli {
 
 // A line a rank, with what the columns mean; ends with a line feed. Empty where nothing is known.
 std::string ranks_text(const analyze::RankAnalysis& analysis, int columns);
-
-nlohmann::ordered_json ranks_json(const analyze::RankAnalysis& analysis);
 
 }  // namespace sluice::cli

@@ -32,17 +32,17 @@ class SettingsSearch {
     if (arguments_.apply) RETURN_IF_ERROR(connect());
     RETURN_IF_ERROR(tune::check_held(choice_, "--hold"));
     ASSIGN_OR_RETURN(const tune::MachineTuning tuning, machine_tuning());
-    TuneReport report{.tuning = tuning,
-                      .written_platform = arguments_.written_platform,
-                      .applies = arguments_.apply};
-    if (!arguments_.devices.empty()) return compare_devices(report);
+    answers::TuningAnswer answer{.tuning = tuning,
+                                 .written_platform = arguments_.written_platform,
+                                 .applies = arguments_.apply};
+    if (!arguments_.devices.empty()) return compare_devices(answer);
     ASSIGN_OR_RETURN(const tune::TunedMachine tuned, tuning.tuned());
     progress_.finish();
-    if (!arguments_.json) print_lines(fitted(tune_text(report, tuned), terminal_columns()));
+    if (!arguments_.json) print_lines(fitted(tune_text(answer, tuned), terminal_columns()));
     if (arguments_.apply) {
-      ASSIGN_OR_RETURN(report.applied_after_step, apply(tuned.result.changes));
+      ASSIGN_OR_RETURN(answer.applied_after_step, apply(tuned.result.changes));
     }
-    if (arguments_.json) print_lines(tune_json(report, tuned) + "\n");
+    if (arguments_.json) print_lines(json_text(answers::tuning_json(answer, tuned), 2) + "\n");
     return ok_status();
   }
 
@@ -145,14 +145,14 @@ class SettingsSearch {
   }
 
   // --devices: each number of devices tuned for itself, and what a second of the step costs.
-  Status compare_devices(const TuneReport& report) {
+  Status compare_devices(const answers::TuningAnswer& answer) {
     const auto counts = parse_sweep_values(arguments_.devices);
     if (!counts.ok()) return counts.error().with_context("--devices");
     ASSIGN_OR_RETURN(const std::vector<tune::TunedMachine> machines,
-                     report.tuning.tuned_for_devices(*counts));
+                     answer.tuning.tuned_for_devices(*counts));
     progress_.finish();
-    print_lines(arguments_.json ? devices_json(report, machines)
-                                : fitted(devices_text(report, machines), terminal_columns()));
+    print_lines(arguments_.json ? json_text(answers::devices_json(answer, machines), 2) + "\n"
+                                : fitted(devices_text(answer, machines), terminal_columns()));
     return ok_status();
   }
 

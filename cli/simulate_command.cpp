@@ -1,5 +1,4 @@
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -234,7 +233,7 @@ Status simulate_once(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate(arguments, simulated));
   const TimeNs dur_ns = monotonic_now_ns() - start_ns;
   print_lines(arguments.json
-                  ? simulate_report_json(plan, step) + "\n"
+                  ? json_text(answers::simulated_json(plan, step), 2) + "\n"
                   : fitted(simulate_report_text(plan, step, dur_ns), terminal_columns()));
   return ok_status();
 }
@@ -267,7 +266,7 @@ Status simulate_sweep(const SimulateArguments& arguments) {
   }
   progress.finish();
   if (arguments.json) {
-    print_lines(sweep_json(sweep, rows) + "\n");
+    print_lines(json_text(answers::sweep_json(sweep.key, rows), 2) + "\n");
   } else {
     print_lines(arguments.csv ? sweep_csv(sweep, rows) : sweep_table(sweep, of_what, rows));
   }

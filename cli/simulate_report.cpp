@@ -4,7 +4,6 @@
 #include <map>
 
 #include "base/figure_text.h"
-#include "cli/output.h"
 #include "cli/paint.h"
 #include "core/plan/run_plan.h"
 #include "profiler/analyze/phase.h"
@@ -97,19 +96,6 @@ std::string life_text(double seconds) {
   return format_whole(static_cast<std::int64_t>(std::min(years, 1e18))) + " years";
 }
 
-nlohmann::ordered_json phases_json(const simulate::LinkUse& link) {
-  nlohmann::ordered_json json;
-  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
-    json[simulate::phase_name(static_cast<Phase>(phase))] = {
-        {"read", link.size_bytes[phase][kRead]}, {"write", link.size_bytes[phase][kWrite]}};
-  }
-  return json;
-}
-
-double busy_share(const simulate::ByPhase& seconds, double total_seconds) {
-  return (seconds[0] + seconds[1] + seconds[2]) / total_seconds;
-}
-
 }  // namespace
 
 std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
@@ -124,15 +110,6 @@ std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& 
       format_bytes(first->written_bytes), first->drive,
       wear.size() > 1 ? ", which lasts the shortest" : "", format_bytes(first->endurance_bytes),
       format_whole(steps), steps == 1 ? "" : "s", life_text(first->life_seconds()));
-}
-
-// A life without end is null: JSON has no word for it.
-nlohmann::ordered_json wear_json(const simulate::DriveWear& wear) {
-  return {{"drive", wear.drive},
-          {"endurance_bytes", wear.endurance_bytes},
-          {"written_bytes", wear.written_bytes},
-          {"life_steps", wear.life_steps()},
-          {"life_years", wear.life_seconds() / simulate::kSecondsOfYear}};
 }
 
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
@@ -185,39 +162,6 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
           byte_lines(plan, step) + wear_text(plan, step);
   return text + fmt::format("\n{} operations, simulated in {}.", format_whole(step.operation_count),
                             format_duration(dur_ns));
-}
-
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step) {
-  nlohmann::ordered_json json;
-  json["simulated"] = true;
-  if (plan.config.batch.rank_count > 1) json["ranks"] = plan.config.batch.rank_count;
-  for (std::size_t phase = 0; phase < simulate::kPhaseCount; ++phase) {
-    json["seconds"][simulate::phase_name(static_cast<Phase>(phase))] = step.seconds[phase];
-  }
-  json["seconds"]["total"] = step.total_seconds;
-  for (const simulate::StepTimes& times : step.steps) {
-    json["steps"].push_back(static_cast<double>(times.end_ns - times.start_ns) / 1e9);
-  }
-  json["activation_wait_seconds"] = {{"out", step.activation_wait_seconds[0]},
-                                     {"back", step.activation_wait_seconds[1]}};
-  for (const simulate::LinkUse& link : step.links) {
-    json["bytes"][link.name] = phases_json(link);
-    json["busy"][link.name] = busy_share(link.busy_seconds, step.total_seconds);
-  }
-  for (const simulate::EngineUse& engine : step.engines) {
-    json["busy"][engine.name] = busy_share(engine.busy_seconds, step.total_seconds);
-  }
-  for (const simulate::DriveWear& wear : simulate::drive_wear(plan.platform, step)) {
-    json["wear"].push_back(wear_json(wear));
-  }
-  json["parameters"] = plan.layout.parameter_count;
-  json["operations"] = step.operation_count;
-  json["model"] = plan.shape.name;
-  json["platform"] = plan.platform.name;
-  for (const auto& [key, value] : settings::setting_values(plan.config)) {
-    json["settings"][key] = value;
-  }
-  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

@@ -1,9 +1,8 @@
 #pragma once
-// What `sluice simulate` prints.
+// The text of `sluice simulate`.
 //
 // Thread contract: free functions.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/units.h"
@@ -21,7 +20,5 @@ std::string simulate_report_text(const plan::RunPlan& plan, const simulate::Simu
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 // The drive that wears out first, among those whose endurance is stated; empty without such.
 std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
-nlohmann::ordered_json wear_json(const simulate::DriveWear& wear);
-std::string simulate_report_json(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 
 }  // namespace sluice::cli

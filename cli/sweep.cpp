@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "cli/output.h"
 
 namespace sluice::cli {
 namespace {
@@ -92,20 +90,6 @@ std::string sweep_csv(const Sweep& sweep, const std::vector<SweepRow>& rows) {
                         row.step.seconds[2], row.step.total_seconds);
   }
   return text;
-}
-
-std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows) {
-  nlohmann::ordered_json json;
-  json["key"] = sweep.key;
-  for (const SweepRow& row : rows) {
-    json["rows"].push_back({{"value", row.value},
-                            {"seconds",
-                             {{"forward", row.step.seconds[0]},
-                              {"backward", row.step.seconds[1]},
-                              {"update", row.step.seconds[2]},
-                              {"total", row.step.total_seconds}}}});
-  }
-  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

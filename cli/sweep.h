@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "core/simulate/simulated_step.h"
+#include "core/answers/simulated_step.h"
 
 namespace sluice::cli {
 
@@ -22,15 +22,11 @@ Result<Sweep> parse_sweep(const std::string& text);
 // "1..10" or "a,b,c".
 Result<std::vector<std::string>> parse_sweep_values(const std::string& values);
 
-struct SweepRow {
-  std::string value;
-  simulate::SimulatedStep step;
-};
+using answers::SweepRow;
 
 // `of_what`: model and machine, "gpt2-4.0b on 10 SmartSSD, RTX A5000".
 std::string sweep_table(const Sweep& sweep, const std::string& of_what,
                         const std::vector<SweepRow>& rows);
 std::string sweep_csv(const Sweep& sweep, const std::vector<SweepRow>& rows);
-std::string sweep_json(const Sweep& sweep, const std::vector<SweepRow>& rows);
 
 }  // namespace sluice::cli

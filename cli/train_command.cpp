@@ -1,29 +1,24 @@
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/refusal.h"
-#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
-#include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/rank_run.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
+#include "cli/train_arguments.h"
 #include "cli/train_report.h"
+#include "cli/train_words.h"
 #include "core/model/model_library.h"
-#include "core/plan/knob_change.h"
-#include "core/plan/lr_schedule.h"
 #include "core/session/live_control.h"
 #include "core/session/run_recording.h"
 #include "core/train/clock_offset.h"
@@ -37,88 +32,6 @@
 
 namespace sluice::cli {
 namespace {
-
-struct TrainArguments {
-  std::string run_path;  // empty: --like
-  std::string like;      // a recorded run's database
-  std::vector<std::string> overrides;
-  std::string sharding;
-  std::vector<std::string> changes;
-  std::string database;
-  std::int64_t steps = 0;
-  bool resume = false;
-  bool json = false;
-  bool settings = false;
-};
-
-// Three scopes are a setting each; a word is that of all three.
-std::vector<std::string> sharding_settings(const std::string& sharding) {
-  constexpr std::array kKeys = {"shard_parameters", "shard_gradients", "shard_state"};
-  std::vector<std::string> scopes;
-  for (std::size_t begin = 0; begin <= sharding.size();) {
-    const std::size_t end = std::min(sharding.find(',', begin), sharding.size());
-    scopes.push_back(sharding.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  if (scopes.size() != kKeys.size()) scopes.assign(kKeys.size(), sharding);
-  std::vector<std::string> settings;
-  for (std::size_t k = 0; k < kKeys.size(); ++k) {
-    settings.push_back(std::string(kKeys[k]) + "=" + scopes[k]);
-  }
-  return settings;
-}
-
-// A run like another writes beside it, where nothing else is said.
-Status choose_output(TrainArguments& arguments) {
-  if (arguments.like.empty() || tune::says_output(arguments.overrides)) return ok_status();
-  if (arguments.resume) {
-    return make_error(ErrorCode::config,
-                      "--like {} --resume: which run goes on? Name its folder with --set "
-                      "output=FOLDER, or its run file in place of --like",
-                      arguments.like);
-  }
-  ASSIGN_OR_RETURN(const std::string output, of_database(tune::output_beside(arguments.like)));
-  if (!output.empty()) arguments.overrides.push_back("output=" + output);
-  return ok_status();
-}
-
-Result<settings::RunConfig> config_of(TrainArguments& arguments) {
-  RETURN_IF_ERROR(choose_output(arguments));
-  std::vector<std::string> overrides = arguments.overrides;
-  if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
-  if (!arguments.sharding.empty()) {
-    for (const std::string& scope : sharding_settings(arguments.sharding)) {
-      overrides.push_back(scope);
-    }
-  }
-  if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
-  if (!arguments.like.empty()) return of_database(tune::config_like(arguments.like, overrides));
-  return settings::load_run_config(arguments.run_path, overrides);
-}
-
-// "10:density=0.1" each. What they say is checked before the run begins.
-Result<std::vector<session::PlannedChange>> changes_of(const TrainArguments& arguments,
-                                                       settings::RunConfig config) {
-  std::vector<session::PlannedChange> changes;
-  for (const std::string& text : arguments.changes) {
-    const std::size_t colon = text.find(':');
-    std::int64_t step = 0;
-    const auto parsed =
-        std::from_chars(text.data(), text.data() + std::min(colon, text.size()), step);
-    if (colon == std::string::npos || parsed.ec != std::errc() ||
-        parsed.ptr != text.data() + colon || step < 0) {
-      return make_error(ErrorCode::config, "--at {}: expected STEP:key=value, as in 10:density=0.1",
-                        text);
-    }
-    changes.push_back({step, {text.substr(colon + 1)}});
-  }
-  std::ranges::stable_sort(changes, {}, &session::PlannedChange::step);
-  for (const session::PlannedChange& change : changes) {
-    ASSIGN_OR_RETURN(
-        config, settings::with_knobs(config, change.settings, fmt::format("--at {}", change.step)));
-  }
-  return changes;
-}
 
 class TrainCommand {
  public:
@@ -267,7 +180,7 @@ class TrainCommand {
   }
 
   Status train_and_report() {
-    say(header());
+    say(words().header());
     RETURN_IF_ERROR(run_->prepare(start()));
     Progress progress(arguments_.json || !is_told() ? ProgressStyle::none
                       : isatty(STDERR_FILENO) == 1  ? ProgressStyle::bar
@@ -296,7 +209,7 @@ class TrainCommand {
     if (arguments_.json) {
       RETURN_IF_ERROR(make_json(*report));
     } else if (is_told()) {
-      const std::string text = train_report_text(*run_, *report, dur_ns, going_on(*report));
+      const std::string text = train_report_text(*run_, *report, dur_ns, words().going_on(*report));
       print_lines(fitted(text, terminal_columns()));
     }
     return report->can_go_on() ? ok_status() : Status(ruined(*report));
@@ -333,7 +246,7 @@ class TrainCommand {
 
   Status make_json(const train::TrainReport& report) {
     ASSIGN_OR_RETURN(const std::string digest, state_digest());
-    json_ = train_report_json(*run_, report, digest, going_on(report));
+    json_ = json_text(answers::training_json(*run_, report, digest, words().going_on(report)), 2);
     return ok_status();
   }
 
@@ -353,108 +266,11 @@ class TrainCommand {
     if (live_) live_->close(trained.ok() ? "the run has ended" : trained.error().message());
     recording_->close();
     if (!json_.empty() && is_told()) print_lines(json_ + "\n");
-    return trained.ok() ? ok_status() : how_it_stopped(trained.error());
+    return trained.ok() ? ok_status() : words().how_it_stopped(trained.error());
   }
 
-  // With what there is to go on from, if that is still there.
-  Status how_it_stopped(const Error& error) const {
-    if (!store().check_files().ok()) return error.with_context("the run stopped");
-    if (store().committed().subgroups.empty()) {
-      return error.with_context("nothing is committed yet; begin again, without --resume");
-    }
-    // A run that has diverged says itself whether a resume can help.
-    const bool can_resume = error.code() != ErrorCode::diverged;
-    return error.with_context(fmt::format("the run stopped; step {} is committed in {}{}",
-                                          committed_step(), config_.files.state_directory,
-                                          can_resume ? " (go on with --resume)" : ""));
-  }
-
-  std::string header() const {
-    return fmt::format(
-               "{}: {} parameters · {}\n{} {} in {}\n", run_->plan().shape.name,
-               format_count(static_cast<double>(run_->plan().layout.parameter_count)),
-               session::mode_line(config_, session::ModeClock::of_settings, run_->hardware()),
-               arguments_.resume ? "Going on from" : "Writing",
-               arguments_.resume ? fmt::format("step {}", committed_step()) : "the initial state",
-               config_.files.state_directory) +
-           next_rate_line() + resharded_line() + recipe_lines();
-  }
-
+  TrainWords words() const { return {arguments_, config_, *run_, ranks_->count()}; }
   state::StateStore& store() const { return run_->session().state().store(); }
-  std::int64_t committed_step() const { return store().committed().position.step; }
-
-  // A schedule may go on otherwise than it was begun.
-  std::string next_rate_line() const {
-    if (!arguments_.resume) return "";
-    return fmt::format("The learning rate of step {} is {:.4g}\n", committed_step() + 1,
-                       plan::learning_rate(plan::lr_schedule_of(config_), committed_step()));
-  }
-
-  // What this resume learns with that the steps before did not.
-  std::string recipe_lines() const {
-    std::string lines;
-    for (const settings::KnobChange& change : run_->session().state().recipe_changes()) {
-      lines += fmt::format("{} was {}, is {} from step {} on\n", change.knob, change.from,
-                           change.to, committed_step() + 1);
-    }
-    return lines;
-  }
-
-  // Where the state was that of other ranks.
-  std::string resharded_line() const {
-    const train::Resharded& resharded = run_->resharded();
-    if (!resharded.has_changed) return "";
-    return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
-                       resharded.from, run_->plan().share.is_sharded() ? "in parts" : "whole",
-                       ranks_->count(), ranks_->count() == 1 ? "rank" : "ranks");
-  }
-
-  GoingOn going_on(const train::TrainReport& report) const {
-    if (!report.can_go_on()) return {};
-    if (report.stopped) return {resume_command({.steps = config_.schedule.steps}), ""};
-    const plan::FurtherSteps further = plan::further_steps(config_, report.last_step);
-    return {resume_command(further), schedule_words(further, report.last_step)};
-  }
-
-  // "": it goes on as it was begun.
-  std::string schedule_words(const plan::FurtherSteps& further, std::int64_t last_step) const {
-    if (further.schedule_steps == 0) return "";
-    if (!further.begins_anew) {
-      return fmt::format(
-          "The schedule has ended: the learning rate stays at min_lr={:.4g}, for which the command "
-          "below sets schedule_steps={}.",
-          further.next_lr, further.schedule_steps);
-    }
-    return fmt::format(
-        "The schedule has ended, and at a learning rate of 0 nothing is learnt. The command below "
-        "makes it longer, with schedule_steps={}: the rate rises again, to {:.4g} in step {}, so "
-        "the losses are not those of a run that was begun with so many steps.",
-        further.schedule_steps, further.next_lr, last_step + 1);
-  }
-
-  // All that was asked for this time.
-  std::string resume_command(const plan::FurtherSteps& further) const {
-    std::string text = program_of_ranks(ranks_->count()) + " train ";
-    text += arguments_.like.empty() ? shell_quoted(arguments_.run_path)
-                                    : "--like " + shell_quoted(arguments_.like);
-    text += " --resume";
-    for (const std::string& setting : arguments_.overrides) {
-      const bool is_replaced =
-          setting.starts_with("steps=") ||
-          (further.schedule_steps > 0 && setting.starts_with("schedule_steps="));
-      if (!is_replaced) text += " --set " + shell_quoted(setting);
-    }
-    if (further.schedule_steps > 0) {
-      text += fmt::format(" --set schedule_steps={}", further.schedule_steps);
-    }
-    if (!arguments_.sharding.empty()) text += " --shard " + shell_quoted(arguments_.sharding);
-    // As it is now, whatever --at or somebody at the socket made of it.
-    for (const settings::KnobChange& change : settings::knob_changes(config_, run_->config())) {
-      text += " --set " + shell_quoted(change.knob + "=" + change.to);
-    }
-    if (!arguments_.database.empty()) text += " --db " + shell_quoted(arguments_.database);
-    return text + fmt::format(" --steps {}", further.steps);
-  }
 
   void say(const std::string& text) const {
     if (!arguments_.json && is_told()) print_lines(fitted(text + "\n", terminal_columns()));

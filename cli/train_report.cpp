@@ -1,18 +1,15 @@
 #include "cli/train_report.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/escaped_text.h"
 #include "base/figure_text.h"
 #include "base/shell_quoted.h"
-#include "cli/output.h"
 #include "cli/paint.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
 #include "core/runtime/clocks.h"
 #include "core/session/run_facts.h"
-#include "core/session/run_record.h"
 #include "core/settings/clipping.h"
 #include "core/train/trainer.h"
 #include "profiler/analyze/phase.h"
@@ -69,21 +66,6 @@ std::string link_bytes(train::TrainingRun& run, const train::TrainReport& report
   return text;
 }
 
-// The stages that this machine was too slow for, the latest first.
-std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
-  std::vector<runtime::Stage> stages;
-  for (const runtime::StageInfo& stage : runtime::kStages) {
-    if (clock.report(stage.stage).late_count > 0) stages.push_back(stage.stage);
-  }
-  std::ranges::sort(stages, std::greater<>(),
-                    [&](runtime::Stage stage) { return clock.report(stage).late_count; });
-  return stages;
-}
-
-double needed_time_scale(const runtime::EmulatedClock& clock, double time_scale) {
-  return rundb::needed_time_scale(session::lateness_rows(clock.reports(), {}, 0), time_scale);
-}
-
 std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
   const runtime::EmulationReport all = clock.report();
   const double late = 100.0 * static_cast<double>(all.late_count) /
@@ -96,8 +78,8 @@ std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
   text += fmt::format(
       "  This machine could not keep up with the rest, so times are partly its own; with --set "
       "time_scale={:g} it would:\n",
-      needed_time_scale(clock, time_scale));
-  for (const runtime::Stage stage : late_stages(clock)) {
+      answers::needed_time_scale(clock, time_scale));
+  for (const runtime::Stage stage : answers::late_stages(clock)) {
     const runtime::EmulationReport& report = clock.report(stage);
     text += fmt::format("    {:<16} {:>9} of {:>9} late, by up to {}\n", stage_name(stage),
                         format_whole(report.late_count), format_whole(report.operation_count),
@@ -171,7 +153,7 @@ std::string skipped_text(const train::TrainReport& report) {
                      is_all ? ", so nothing was learnt" : "", report.loss_scale);
 }
 
-std::string going_on_text(const GoingOn& going_on) {
+std::string going_on_text(const answers::GoingOn& going_on) {
   if (going_on.command.empty()) return "";
   return fmt::format("Go on:  {}", command_lines(going_on.command, terminal_columns(), 8));
 }
@@ -179,7 +161,7 @@ std::string going_on_text(const GoingOn& going_on) {
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
-                              TimeNs dur_ns, const GoingOn& going_on) {
+                              TimeNs dur_ns, const answers::GoingOn& going_on) {
   std::string text = fmt::format(
       "\n{}: steps {} to {} in {}. Loss {} -> {} nats a token{}.\n"
       "Committed step {} in {}.\n{}\n",
@@ -216,86 +198,6 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
       fmt::format("{} show {}", program(), shell_quoted(run.config().files.database));
   text += fmt::format("\nLook:   {}", command_lines(show, terminal_columns(), 8));
   return text + going_on_text(going_on);
-}
-
-std::string train_report_json(train::TrainingRun& run, const train::TrainReport& report,
-                              const std::string& digest, const GoingOn& going_on) {
-  const auto steps = static_cast<std::int64_t>(report.losses.size());
-  nlohmann::ordered_json json;
-  json["steps"] = report.last_step;
-  json["first_step"] = report.first_step;
-  json["stopped"] = report.stopped;
-  json["losses"] = report.losses;
-  json["skipped_steps"] = report.skipped_count;
-  json["seconds"] = {{"forward", report.forward_seconds},
-                     {"backward", report.backward_seconds},
-                     {"update", report.update_seconds},
-                     {"total", report.total_seconds}};
-  if (run.step().activations() != nullptr) {
-    const activation::ActivationCarrier::Counts& counts = run.step().activations()->counts();
-    json["activations"] = {{"written_bytes", counts.written_bytes},
-                           {"read_bytes", counts.read_bytes},
-                           {"host_bytes", counts.host_bytes},
-                           {"forwarded", counts.forwarded},
-                           {"cancelled", counts.cancelled},
-                           {"resident_peak_bytes", counts.resident_peak_bytes},
-                           {"wait_out_ns", counts.wait_ns(runtime::ActivationWait::room)},
-                           {"wait_back_ns", counts.wait_ns(runtime::ActivationWait::block)}};
-    for (const auto& waits : counts.layer_wait_ns) {
-      json["activations"]["layer_wait_out_ns"].push_back(
-          waits[index_of(runtime::ActivationWait::room)]);
-      json["activations"]["layer_wait_back_ns"].push_back(
-          waits[index_of(runtime::ActivationWait::block)]);
-    }
-  }
-  if (run.config().offload.overlap != offload::Overlap::off || report.clipped_count > 0) {
-    json["overlap"] = {{"subgroups", run.plan().geometry.subgroup_count()},
-                       {"ahead", report.ahead_count},
-                       {"refuted", report.refuted_count},
-                       {"refuted_steps", report.refuted_step_count},
-                       {"clipped", report.clipped_count},
-                       {"clipped_steps", report.clipped_step_count}};
-  }
-  for (std::size_t i = 0; i < report.link_bytes.size() && steps > 0; ++i) {
-    const runtime::LinkBytes& bytes = report.link_bytes[i];
-    json["bytes"][run.plan().platform.links[i].name] = {
-        {"read", bytes.size_bytes[0] / steps},
-        {"write", bytes.size_bytes[1] / steps},
-        {"read_padding", bytes.padding_bytes[0] / steps},
-        {"write_padding", bytes.padding_bytes[1] / steps}};
-  }
-  json["parameters"] = run.plan().layout.parameter_count;
-  json["validation_loss"] =
-      report.validation_loss ? nlohmann::ordered_json(*report.validation_loss) : nullptr;
-  if (report.sample) json["sample"] = *report.sample;
-  if (!report.left_out.empty()) json["left_out"] = report.left_out;
-  json["host_memory_peak_bytes"] = plan::peak_resident_memory_bytes();
-  json["host_memory_plan_bytes"] = run.session().memory().host.total_bytes;
-  json["state_digest"] = digest;
-  json["db"] = run.config().files.database;
-  json["resume"] = going_on.command.empty() ? nullptr : nlohmann::ordered_json(going_on.command);
-  if (!going_on.schedule.empty()) json["schedule"] = going_on.schedule;
-  json["clock"] = run.config().clock.kind == settings::ClockKind::emulated ? "emulated" : "real";
-  json["method"] = run.config().offload.method == offload::Method::csd ? "csd" : "host";
-  json["mode"] = session::mode_line(run.config(), session::ModeClock::of_settings, run.hardware());
-  if (run.session().clock().emulated() != nullptr) {
-    const runtime::EmulatedClock& clock = *run.session().clock().emulated();
-    const runtime::EmulationReport all = clock.report();
-    json["emulation"] = {
-        {"operations", all.operation_count},
-        {"late", all.late_count},
-        {"worst_late_ns", all.worst_late_ns},
-        {"needed_time_scale", needed_time_scale(clock, run.config().clock.time_scale)},
-        {"late_stages", nlohmann::ordered_json::object()}};
-    for (const runtime::Stage stage : late_stages(clock)) {
-      const runtime::EmulationReport& stage_report = clock.report(stage);
-      json["emulation"]["late_stages"][std::string(stage_name(stage))] = {
-          {"operations", stage_report.operation_count},
-          {"late", stage_report.late_count},
-          {"worst_late_ns", stage_report.worst_late_ns}};
-    }
-  }
-  return json_text(json, 2);
 }
 
 }  // namespace sluice::cli

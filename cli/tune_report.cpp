@@ -1,11 +1,9 @@
 #include "cli/tune_report.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "cli/fit_report.h"
-#include "cli/output.h"
 #include "cli/simulate_report.h"
 #include "core/tune/machine_tuning.h"
 
@@ -13,19 +11,11 @@ namespace sluice::cli {
 namespace {
 
 // Empty where nothing was recorded.
-std::string fit_text(const TuneReport& report) {
-  const tune::FittedRun* fitted = report.tuning.fitted_run();
+std::string fit_text(const answers::TuningAnswer& answer) {
+  const tune::FittedRun* fitted = answer.tuning.fitted_run();
   if (fitted == nullptr) return "";
-  const std::string& file = report.written_platform;
+  const std::string& file = answer.written_platform;
   return fit_report_text(*fitted) + (file.empty() ? "" : "It is written to " + file + ".\n") + "\n";
-}
-
-nlohmann::ordered_json json_with_fit(const TuneReport& report) {
-  nlohmann::ordered_json json;
-  if (report.tuning.fitted_run() != nullptr) {
-    json["fit"] = fit_report_json(*report.tuning.fitted_run());
-  }
-  return json;
 }
 
 std::string change_lines(const tune::TunedMachine& tuned, double time_scale) {
@@ -67,18 +57,18 @@ std::string device_row(const tune::TunedMachine& tuned, const tune::TunedMachine
 
 }  // namespace
 
-std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned) {
-  const bool is_fitted = report.tuning.fitted_run() != nullptr;
-  const double time_scale = report.tuning.time_scale();
+std::string tune_text(const answers::TuningAnswer& answer, const tune::TunedMachine& tuned) {
+  const bool is_fitted = answer.tuning.fitted_run() != nullptr;
+  const double time_scale = answer.tuning.time_scale();
   const double before = tuned.before.total_seconds * time_scale;
   const double after = tuned.after.total_seconds * time_scale;
-  std::string text = fit_text(report);
+  std::string text = fit_text(answer);
   text += fmt::format(
       "SIMULATED: {} on {}{}, {} device{}\nA step: {} -> {}, {:.2f} times as fast.\n\n",
       tuned.best.shape.name, tuned.best.platform.name, is_fitted ? " as fitted" : "",
       tuned.best.config.offload.devices, tuned.best.config.offload.devices == 1 ? "" : "s",
       format_seconds(before), format_seconds(after), before / after);
-  const double error = is_fitted ? std::abs(report.tuning.fitted_run()->fit.step.error_after()) : 0;
+  const double error = is_fitted ? std::abs(answer.tuning.fitted_run()->fit.step.error_after()) : 0;
   if (is_fitted && !tuned.result.changes.empty() && std::abs(after / before - 1) <= error) {
     text += fmt::format(
         "That is within how far the fitted platform is off ({:.1f} %): nobody knows what it "
@@ -100,60 +90,23 @@ std::string tune_text(const TuneReport& report, const tune::TunedMachine& tuned)
                             tuned.result.evaluation_count, tuned.combination_count());
 }
 
-std::string tune_json(const TuneReport& report, const tune::TunedMachine& tuned) {
-  const double time_scale = report.tuning.time_scale();
-  nlohmann::ordered_json json = json_with_fit(report);
-  json["simulated"] = true;
-  json["model"] = tuned.best.shape.name;
-  json["platform"] = tuned.best.platform.name;
-  json["seconds"] = {{"before", tuned.before.total_seconds * time_scale},
-                     {"after", tuned.after.total_seconds * time_scale}};
-  json["changes"] = nlohmann::ordered_json::array();
-  for (const tune::TuneChange& change : tuned.result.changes) {
-    json["changes"].push_back({{"key", change.key},
-                               {"from", change.from},
-                               {"to", change.to},
-                               {"worth_seconds", change.worth_seconds * time_scale}});
-    // An infinite worth is written as null.
-  }
-  json["evaluations"] = tuned.result.evaluation_count;
-  json["combinations"] = tuned.combination_count();
-  if (report.applies) json["applied_after_step"] = nullptr;
-  if (report.applied_after_step) json["applied_after_step"] = *report.applied_after_step;
-  return json_text(json, 2);
-}
-
-std::string devices_text(const TuneReport& report, std::span<const tune::TunedMachine> machines) {
+std::string devices_text(const answers::TuningAnswer& answer,
+                         std::span<const tune::TunedMachine> machines) {
   const tune::TunedMachine& first = machines.front();
   const tune::TunedMachine& best = tune::best_buy(machines);
-  std::string text = fit_text(report);
+  std::string text = fit_text(answer);
   text += fmt::format(
       "SIMULATED: {} on {}, each number of devices tuned\n{:>7} {:>9} {:>8} {:>10} {:>6}  "
       "settings\n",
       first.best.shape.name, first.best.platform.name, "devices", "a step", "speed-up", "price",
       "cost");
   for (const tune::TunedMachine& tuned : machines) {
-    text += device_row(tuned, first, report.tuning.time_scale(), &tuned == &best);
+    text += device_row(tuned, first, answer.tuning.time_scale(), &tuned == &best);
   }
   if (first.best.platform.price_usd() > 0) {
     return text + "Cost of a step: price x time, the first row being 1.\n";
   }
   return text + "The platform file states no prices.\n";
-}
-
-std::string devices_json(const TuneReport& report, std::span<const tune::TunedMachine> machines) {
-  nlohmann::ordered_json json = json_with_fit(report);
-  json["simulated"] = true;
-  json["model"] = machines.front().best.shape.name;
-  json["platform"] = machines.front().best.platform.name;
-  json["rows"] = nlohmann::ordered_json::array();
-  for (const tune::TunedMachine& tuned : machines) {
-    json["rows"].push_back({{"devices", tuned.best.config.offload.devices},
-                            {"seconds", tuned.after.total_seconds * report.tuning.time_scale()},
-                            {"price_usd", tuned.best.platform.price_usd()},
-                            {"settings", tuned.result.best}});
-  }
-  return json_text(json, 2) + "\n";
 }
 
 }  // namespace sluice::cli

@@ -19,6 +19,7 @@
 #include "profiler/analyze/critical_path.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/scoped_span.h"
+#include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/timeline_reader.h"
 
 namespace sluice::bench {
@@ -228,6 +229,18 @@ void read_overview(rundb::Reader& reader, const std::vector<rundb::TrackRow>& tr
   }
 }
 
+// How many rows a track is drawn from on a thousand columns: bins and long spans where a bin is no
+// wider than a column, else all of its spans.
+std::size_t read_track(rundb::Reader& reader, std::int64_t track, TimeNs begin, TimeNs end) {
+  rundb::TimelineReader timeline(reader);
+  const TimeNs column_ns = (end - begin) / 1000;
+  if (column_ns < rundb::lod_width_ns(0))
+    return checked(timeline.spans_of_track(track, begin, end)).size();
+  const int level = rundb::lod_level_for(column_ns);
+  return checked(timeline.lod(track, level, begin, end)).size() +
+         checked(timeline.long_spans(track, level, begin, end)).size();
+}
+
 // A window in the middle of the run on a thousand columns, ever shorter: of some tracks the
 // slowest, each with cold caches.
 void bench_zoom(const std::string& path, const std::vector<rundb::TrackRow>& tracks, TimeNs begin,
@@ -238,28 +251,17 @@ void bench_zoom(const std::string& path, const std::vector<rundb::TrackRow>& tra
     double slowest = 0;
     std::size_t rows = 0;
     bool is_cold = true;
-    bool has_spans = false;
     for (std::size_t t = 0; t < kTracks; ++t) {
       // A new reader has no pages of its own, either.
       const auto reader = checked(rundb::Reader::open(path));
       const std::int64_t track = tracks[tracks.size() * (t + 1) / (kTracks + 1)].id;
       is_cold = drop_caches() && is_cold;
-      rundb::TimelineReader timeline(*reader);
-      const TimeNs column_ns = width / 1000;
-      has_spans = column_ns < rundb::lod_width_ns(0) / 16;
-      const double seconds = seconds_of([&] {
-        if (has_spans) {
-          rows = checked(timeline.spans_of_track(track, from, from + width)).size();
-          return;
-        }
-        const int level = rundb::lod_level_for(column_ns);
-        rows = checked(timeline.lod(track, level, from, from + width)).size() +
-               checked(timeline.long_spans(track, level, from, from + width)).size();
-      });
+      const double seconds =
+          seconds_of([&] { rows = read_track(*reader, track, from, from + width); });
       slowest = std::max(slowest, seconds);
     }
-    fmt::print("  {:>12} of a track: {:6.1f} ms, {} {}{}\n", format_duration(width), slowest * 1e3,
-               rows, has_spans ? "spans" : "bins and long spans", is_cold ? "" : " (warm)");
+    fmt::print("  {:>12} of a track: {:6.1f} ms, {} rows{}\n", format_duration(width),
+               slowest * 1e3, rows, is_cold ? "" : " (warm)");
   }
 }
 
@@ -270,7 +272,7 @@ int bench_read(const std::string& path) {
   std::vector<rundb::StepRow> steps;
   const double overview = seconds_of([&] {
     reader = checked(rundb::Reader::open(path));
-    tracks = checked(reader->tracks());
+    tracks = checked(rundb::CatalogReader(*reader).tracks());
     steps = checked(reader->steps());
     read_overview(*reader, tracks, steps);
   });

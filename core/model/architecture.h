@@ -73,6 +73,12 @@ struct NumberKey {
   std::int64_t largest = 0;      // generous; keeps products of extents inside 64 bits
   bool may_be_left_out = false;  // then 0, which stands for a number that follows from the others
 };
+struct RealKey {  // left out: what ModelShape has
+  const char* key = "";
+  double ModelShape::* field = nullptr;
+  double least = 0;
+  double largest = 0;
+};
 struct FlagKey {  // left out: false
   const char* key = "";
   bool ModelShape::* field = nullptr;
@@ -98,6 +104,7 @@ struct Architecture {
   LayerKind block;
   LayerKind head;
   std::span<const NumberKey> number_keys;
+  std::span<const RealKey> real_keys = {};
   std::span<const FlagKey> flag_keys = {};
   // Contradictions of the family's own keys, and what follows from them; null: none.
   std::optional<ShapeFault> (*find_fault)(const ModelShape& shape) = nullptr;

@@ -20,8 +20,8 @@ void MadeTensors::passing(const char* what, std::int64_t width) {
   tensors_.push_back({what, width, MadeUse::passing});
 }
 
-void MadeTensors::statistic(const char* what, std::int64_t count) {
-  tensors_.push_back({what, count, MadeUse::statistic});
+void MadeTensors::statistic(const char* what, std::int64_t count, std::int64_t value_bytes) {
+  tensors_.push_back({what, count, MadeUse::statistic, value_bytes});
 }
 
 void MadeTensors::layer_norm(std::int64_t width) {
@@ -32,7 +32,7 @@ void MadeTensors::layer_norm(std::int64_t width) {
 }
 
 void MadeTensors::rms_norm(std::int64_t width) {
-  statistic("reciprocal root mean square of a row", 1);
+  statistic("reciprocal root mean square of a row", 1, kFp32Bytes);
   kept("normalised", width);
   kept("with weight", width);
 }

@@ -45,7 +45,7 @@ class MadeTensors {
   void kept(const char* what, std::int64_t width);
   void in_memory(const char* what, std::int64_t width);
   void passing(const char* what, std::int64_t width);
-  void statistic(const char* what, std::int64_t count);
+  void statistic(const char* what, std::int64_t count, std::int64_t value_bytes = 2);
 
   void layer_norm(std::int64_t width);
   void rms_norm(std::int64_t width);

@@ -38,6 +38,7 @@ Result<Family> read_family(const toml::table& table, const std::string& path) {
 std::vector<std::string> keys_of(const Architecture& architecture) {
   std::vector<std::string> keys = {"name", "family"};
   for (const NumberKey& number : architecture.number_keys) keys.emplace_back(number.key);
+  for (const RealKey& real : architecture.real_keys) keys.emplace_back(real.key);
   for (const FlagKey& flag : architecture.flag_keys) keys.emplace_back(flag.key);
   return keys;
 }
@@ -82,6 +83,16 @@ Result<std::int64_t> read_number(const toml::table& table, const NumberKey& numb
                       place(path, node->source()), number.key, number.largest);
   }
   return *value;
+}
+
+Result<double> read_real(const toml::table& table, const RealKey& real, double left_out,
+                         const std::string& path) {
+  const toml::node* node = table.get(real.key);
+  if (node == nullptr) return left_out;
+  const std::optional<double> value = node->value<double>();  // a whole number, too
+  if (value && *value >= real.least && *value <= real.largest) return *value;
+  return make_error(ErrorCode::config, "{}: '{}' must be a number from {} to {}",
+                    place(path, node->source()), real.key, real.least, real.largest);
 }
 
 Result<bool> read_flag(const toml::table& table, const FlagKey& flag, const std::string& path) {
@@ -132,6 +143,9 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   for (const NumberKey& number : architecture.number_keys) {
     ASSIGN_OR_RETURN(shape.*number.field, read_number(table, number, path));
   }
+  for (const RealKey& real : architecture.real_keys) {
+    ASSIGN_OR_RETURN(shape.*real.field, read_real(table, real, shape.*real.field, path));
+  }
   for (const FlagKey& flag : architecture.flag_keys) {
     ASSIGN_OR_RETURN(shape.*flag.field, read_flag(table, flag, path));
   }
@@ -157,6 +171,9 @@ std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& s
   const Architecture& architecture = architecture_of(shape);
   for (const NumberKey& number : architecture.number_keys) {
     values.emplace_back(number.key, fmt::format("{}", shape.*number.field));
+  }
+  for (const RealKey& real : architecture.real_keys) {
+    values.emplace_back(real.key, fmt::format("{}", shape.*real.field));
   }
   for (const FlagKey& flag : architecture.flag_keys) {
     values.emplace_back(flag.key, shape.*flag.field ? "true" : "false");

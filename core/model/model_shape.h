@@ -45,6 +45,8 @@ struct ModelShape {
   bool tied_tables = false;   // the output table is the token table
   bool qkv_bias = false;      // queries, keys and values have a bias, as qwen2's
   bool qk_norm = false;       // each head of queries and keys goes through an RMSNorm, as qwen3's
+  double rope_theta = 1e4;    // pair i of a head turns by position / rope_theta^(2 i / head_width)
+  double norm_eps = 1e-5;     // added to an RMSNorm's mean square
 
   std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
   // The width of a token's queries, of its keys, and of its values.

@@ -44,7 +44,7 @@ class TensorTable {
 
   std::size_t count() const { return layer_of_.size(); }
   // kNoLayer: it is frozen.
-  LayerId layer(std::size_t tensor) const { return layer_of_[tensor]; }
+  LayerId layer(std::size_t tensor) const { return layer_of_.at(tensor); }
 
   // Initial values of the flat parameters.
   void fill(std::int64_t first, std::span<float> out) const;

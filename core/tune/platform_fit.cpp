@@ -350,4 +350,14 @@ Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model:
   return Fit(config, shape, platform, std::move(recorded), stops).fit();
 }
 
+bool PlatformFit::is_good() const {
+  constexpr double kGood = 0.1;  // of a step
+  return std::abs(step.error_after()) <= kGood;
+}
+
+std::size_t PlatformFit::worst_phase() const {
+  const auto seconds = [](const PhaseFit& phase) { return std::abs(phase.after - phase.recorded); };
+  return static_cast<std::size_t>(std::ranges::max_element(phases, {}, seconds) - phases.begin());
+}
+
 }  // namespace sluice::tune

@@ -77,6 +77,10 @@ struct PlatformFit {
   std::array<PhaseFit, simulate::kPhaseCount> phases;
   PhaseFit step;
   int step_count = 0;
+
+  // Otherwise a prediction from the fitted platform is not to be taken at its word.
+  bool is_good() const;
+  std::size_t worst_phase() const;  // with the most seconds that are not explained
 };
 
 // `config` is that of the recorded steps, `platform` has at least as many devices as it asks for.

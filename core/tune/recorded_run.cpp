@@ -7,6 +7,7 @@
 
 #include "base/saturating.h"
 #include "core/plan/run_plan.h"
+#include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/completeness.h"
 #include "storage/rundb/lateness.h"
 #include "storage/rundb/reader.h"
@@ -182,7 +183,7 @@ class RecordedRunReader {
     for (const rundb::StepRow& step : steps) {
       run_.steps.steps.push_back({scaled(step.ts, begin), scaled(step.ts + step.dur, begin)});
     }
-    ASSIGN_OR_RETURN(const auto crossings, reader_->track_links());
+    ASSIGN_OR_RETURN(const auto crossings, rundb::CatalogReader(*reader_).track_links());
     std::map<std::int64_t, rundb::Direction> direction_of_track;
     for (const rundb::TrackLinkRow& row : crossings) {
       direction_of_track[row.track_id] = row.direction;

@@ -62,13 +62,13 @@ void WaitUse::add(const StepData& step) {
   Intervals out, back;
   for (const Span& span : step.spans) {
     if (!span.track->is_waiting()) continue;
-    (cause_named(*span.name) == Cause::activations_out ? out : back).add(span.ts, span.end_ts);
+    (cause_named(*span.name) == Cause::activations_out ? out : back).add(span.ts, span.end_ts());
   }
   if (out.sum_ns() + back.sum_ns() == 0) return;
   std::array<Intervals, kKindCount> busy;
   for (const Span& span : step.spans) {
     const Kind kind = kind_of(span);
-    if (kind != kKindCount) busy[kind].add(span.ts, span.end_ts);
+    if (kind != kKindCount) busy[kind].add(span.ts, span.end_ts());
   }
   for (std::size_t kind = 0; kind < kKindCount; ++kind) {
     out_[kind] += Intervals::both_ns(out, busy[kind]);

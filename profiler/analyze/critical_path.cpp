@@ -47,8 +47,7 @@ std::vector<Ended> by_end(const std::vector<Span>& spans) {
   std::vector<Ended> ended;
   ended.reserve(spans.size());
   for (const Span& span : spans) {
-    if (span.end_ts > span.ts && !span.track->is_beside_schedule())
-      ended.push_back({span.end_ts, &span});
+    if (span.dur > 0 && !span.track->is_beside_schedule()) ended.push_back({span.end_ts(), &span});
   }
   std::ranges::sort(ended, [](const Ended& a, const Ended& b) {
     return a.end_ts != b.end_ts ? a.end_ts < b.end_ts : a.span->id < b.span->id;
@@ -63,11 +62,11 @@ class Causes {
     if (step.flows.empty()) return;
     std::vector<const Span*> by_id;
     for (const Span& span : step.spans) {
-      if (span.end_ts > span.ts && !span.track->is_beside_schedule()) by_id.push_back(&span);
+      if (span.dur > 0 && !span.track->is_beside_schedule()) by_id.push_back(&span);
     }
     const auto id = [](const Span* span) { return span->id; };
     if (!std::ranges::is_sorted(by_id, {}, id)) std::ranges::sort(by_id, {}, id);
-    for (const Flow& flow : step.flows) {
+    for (const rundb::FlowRow& flow : step.flows) {
       const auto from = std::ranges::lower_bound(by_id, flow.from_span, {}, id);
       if (from != by_id.end() && (*from)->id == flow.from_span)
         causes_.push_back({flow.to_span, *from});
@@ -100,13 +99,13 @@ class Walk {
     const Span* span = latest_ended(end_ts_, nullptr);
     TimeNs ts = end_ts_;
     while (ts > begin_ts_) {
-      if (span == nullptr || span->end_ts <= begin_ts_) {
+      if (span == nullptr || span->end_ts() <= begin_ts_) {
         add(begin_ts_, ts, Cause::other, -1);
         break;
       }
-      if (span->end_ts < ts) {
-        add(span->end_ts, ts, Cause::other, -1);
-        ts = span->end_ts;
+      if (span->end_ts() < ts) {
+        add(span->end_ts(), ts, Cause::other, -1);
+        ts = span->end_ts();
       }
       const TimeNs from_ts = std::max(begin_ts_, span->ts);
       add_span(*span, from_ts, ts);
@@ -127,9 +126,9 @@ class Walk {
     TimeNs latest_ts = by_ts;
     while (end != by_end_.begin()) {
       const Span* span = (--end)->span;
-      if (best != nullptr && span->end_ts < latest_ts - kSameInstantNs) break;
+      if (best != nullptr && span->end_ts() < latest_ts - kSameInstantNs) break;
       if (span == effect || span->ts >= by_ts) continue;
-      if (best == nullptr) latest_ts = std::min(by_ts, span->end_ts);
+      if (best == nullptr) latest_ts = std::min(by_ts, span->end_ts());
       if (best == nullptr || relation(*span, effect) > relation(*best, effect)) best = span;
     }
     return best;
@@ -137,9 +136,9 @@ class Walk {
 
   int relation(const Span& cause, const Span* effect) const {
     if (effect == nullptr) return 0;
-    if (cause.track->is_waiting() && effect->layer == cause.layer) return 4;
+    if (cause.track->is_waiting() && effect->layer_id == cause.layer_id) return 4;
     if (is_flow(cause, *effect)) return 3;
-    if (cause.device >= 0 && cause.device == effect->device) return 2;
+    if (cause.device_id >= 0 && cause.device_id == effect->device_id) return 2;
     return cause.track == effect->track ? 1 : 0;
   }
 
@@ -158,8 +157,8 @@ class Walk {
     const Span* flow = latest_cause(span, asked_ts);
     if (flow == nullptr || latest == nullptr) return flow != nullptr ? flow : latest;
     // What was asked for when its cause ended waited for that; asked for later, for something else.
-    const TimeNs slack_ns = std::max<TimeNs>(kAtOnceNs, (asked_ts - latest->end_ts) * 2);
-    return asked_ts - flow->end_ts <= slack_ns ? flow : latest;
+    const TimeNs slack_ns = std::max<TimeNs>(kAtOnceNs, (asked_ts - latest->end_ts()) * 2);
+    return asked_ts - flow->end_ts() <= slack_ns ? flow : latest;
   }
 
   // One track, or one link in one direction.
@@ -179,7 +178,7 @@ class Walk {
     auto end = ended_by(span.ts);
     while (end != by_end_.begin()) {
       const Span* before = (--end)->span;
-      if (before->end_ts <= span.submit_ts) return nullptr;
+      if (before->end_ts() <= span.submit_ts) return nullptr;
       if (before != &span && shares(*before, span) && before->ts < span.ts) return before;
     }
     return nullptr;
@@ -188,8 +187,8 @@ class Walk {
   const Span* latest_cause(const Span& span, TimeNs by_ts) const {
     const Span* best = nullptr;
     for (const auto& [effect_id, cause] : causes_.of(span)) {
-      if (cause->end_ts > by_ts + kSameInstantNs || cause->ts >= by_ts) continue;
-      if (best == nullptr || cause->end_ts > best->end_ts) best = cause;
+      if (cause->end_ts() > by_ts + kSameInstantNs || cause->ts >= by_ts) continue;
+      if (best == nullptr || cause->end_ts() > best->end_ts()) best = cause;
     }
     return best;
   }
@@ -203,13 +202,14 @@ class Walk {
   void add_span(const Span& span, TimeNs from_ts, TimeNs to_ts) {
     const Cause cause = cause_of(span, use_);
     const bool gave_buffer = effect_ != nullptr && effect_->reads_drive() &&
-                             effect_->device == span.device && effect_->subgroup != span.subgroup;
+                             effect_->device_id == span.device_id &&
+                             effect_->subgroup_id != span.subgroup_id;
     if (!gave_buffer || cause == Cause::read || !use_.can_read_beside(span)) {
       add(from_ts, to_ts, cause, span.id);
       return;
     }
     TimeNs ts = to_ts;
-    for (const auto& [busy_from, busy_to] : reads_backwards(span.device, from_ts, to_ts)) {
+    for (const auto& [busy_from, busy_to] : reads_backwards(span.device_id, from_ts, to_ts)) {
       add(busy_to, ts, Cause::buffers, span.id);
       add(busy_from, busy_to, cause, span.id);
       ts = busy_from;
@@ -218,7 +218,7 @@ class Walk {
   }
 
   // When this device's drive was read, the last first.
-  std::vector<Interval> reads_backwards(std::int32_t device, TimeNs from_ts, TimeNs to_ts) {
+  std::vector<Interval> reads_backwards(std::int64_t device, TimeNs from_ts, TimeNs to_ts) {
     const std::vector<Interval>& all = reads_of(device).merged();
     auto end = std::ranges::lower_bound(all, to_ts, {}, &Interval::first);
     std::vector<Interval> reads;
@@ -229,12 +229,12 @@ class Walk {
   }
 
   // The reads of the whole step, made when they are first asked for: a path asks for many pieces.
-  Intervals& reads_of(std::int32_t device) {
+  Intervals& reads_of(std::int64_t device) {
     const auto [reads, is_new] = reads_.try_emplace(device);
     if (!is_new) return reads->second;
     for (const Ended& ended : by_end_) {
       const Span& span = *ended.span;
-      if (span.reads_drive() && span.device == device) reads->second.add(span.ts, span.end_ts);
+      if (span.reads_drive() && span.device_id == device) reads->second.add(span.ts, span.end_ts());
     }
     return reads->second;
   }
@@ -252,7 +252,7 @@ class Walk {
   const LinkUse use_;
   const std::vector<Ended> by_end_;
   const Causes causes_;
-  std::unordered_map<std::int32_t, Intervals> reads_;  // by device
+  std::unordered_map<std::int64_t, Intervals> reads_;  // by device
   const Span* effect_ = nullptr;                       // on the path, after what is added next
   std::vector<PathPiece> pieces_;
 };
@@ -264,7 +264,7 @@ bool is_bound_by_processor(const PathPiece& piece) {
 std::vector<const Span*> recorder_spans(const StepData& step) {
   std::vector<const Span*> spans;
   for (const Span& span : step.spans) {
-    if (span.track->kind == "recorder" && span.end_ts > span.ts) spans.push_back(&span);
+    if (span.track->kind == "recorder" && span.dur > 0) spans.push_back(&span);
   }
   std::ranges::sort(spans, {}, &Span::ts);
   return spans;
@@ -287,7 +287,7 @@ std::vector<PathPiece> with_recorder(const StepData& step, std::vector<PathPiece
     };
     for (const Span* span : recorder) {
       if (!is_bound_by_processor(piece)) break;
-      const TimeNs beside_ns = std::min(span->end_ts, end_ts) - std::max(span->ts, piece.ts);
+      const TimeNs beside_ns = std::min(span->end_ts(), end_ts) - std::max(span->ts, piece.ts);
       if (beside_ns <= 0) continue;
       const auto taken_ns = static_cast<TimeNs>(static_cast<double>(beside_ns) / processors);
       add_until(std::min(span->ts, end_ts), piece.cause, piece.span_id);

@@ -40,13 +40,13 @@ void add_evidence(const StepData& step, Evidence& evidence) {
     if (moves_bytes(span) && !is_between_ranks && !crosses_known_links(span, *step.info)) {
       evidence.unlinked_transfers += 1;
     }
-    if (span.stage == nullptr && span.end_ts > span.ts) {
+    if (span.stage == nullptr && span.dur > 0) {
       evidence.names_without_stage.insert(*span.name);
     }
     const auto& devices = step.info->devices;
-    if (span.device >= 0 &&
-        std::ranges::find(devices, span.device, &rundb::DeviceRow::id) == devices.end()) {
-      evidence.unknown_devices.insert(span.device);
+    if (span.device_id >= 0 &&
+        std::ranges::find(devices, span.device_id, &rundb::DeviceRow::id) == devices.end()) {
+      evidence.unknown_devices.insert(span.device_id);
     }
   }
 }

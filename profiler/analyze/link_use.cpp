@@ -40,11 +40,11 @@ LinkUse::LinkUse(const StepData& step) : info_(*step.info) {
   const TimeNs begin_ts = step.row.ts;
   const TimeNs end_ts = step.row.ts + step.row.dur;
   for (const Span& span : step.spans) {
-    const Interval inside{std::max(begin_ts, span.ts), std::min(end_ts, span.end_ts)};
+    const Interval inside{std::max(begin_ts, span.ts), std::min(end_ts, span.end_ts())};
     if (span.track->links.empty() || inside.second <= inside.first) continue;
     // A transfer that is only partly in the step counts with that part of its bytes.
-    const double part = static_cast<double>(inside.second - inside.first) /
-                        static_cast<double>(span.end_ts - span.ts);
+    const double part =
+        static_cast<double>(inside.second - inside.first) / static_cast<double>(span.dur);
     for (const std::int64_t link : span.track->links) {
       Moved& of = moved[{link, span.track->direction}];
       of.bytes += part * static_cast<double>(span.bytes + span.padding_bytes);

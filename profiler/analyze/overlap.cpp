@@ -9,7 +9,7 @@ namespace {
 
 // The part of a span that lies in the step.
 Interval inside(const StepData& step, const Span& span) {
-  return {std::max(step.row.ts, span.ts), std::min(step.row.ts + step.row.dur, span.end_ts)};
+  return {std::max(step.row.ts, span.ts), std::min(step.row.ts + step.row.dur, span.end_ts())};
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::vector<DeviceUse> device_use(const StepData& step) {
     devices[d].name = rows[d].name;
   }
   for (const Span& span : step.spans) {
-    const auto row = std::ranges::find(rows, span.device, &rundb::DeviceRow::id);
+    const auto row = std::ranges::find(rows, span.device_id, &rundb::DeviceRow::id);
     if (row == rows.end()) continue;  // Evidence::unknown_devices says so
     const auto d = static_cast<std::size_t>(row - rows.begin());
     const auto [begin, end] = inside(step, span);
@@ -52,8 +52,7 @@ std::vector<DeviceUse> device_use(const StepData& step) {
     }
     const bool reads = span.track->direction == rundb::Direction::read;
     (reads ? times[d].read : times[d].write).add(begin, end);
-    const double part =
-        static_cast<double>(end - begin) / static_cast<double>(span.end_ts - span.ts);
+    const double part = static_cast<double>(end - begin) / static_cast<double>(span.dur);
     (reads ? devices[d].read_bytes : devices[d].write_bytes) +=
         static_cast<std::int64_t>(part * static_cast<double>(span.bytes + span.padding_bytes));
   }

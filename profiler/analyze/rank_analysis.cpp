@@ -14,7 +14,7 @@ namespace sluice::analyze {
 namespace {
 
 // Stage, layer, and which of those in the step.
-using CallKey = std::tuple<std::string, std::int32_t, std::size_t>;
+using CallKey = std::tuple<std::string, std::int64_t, std::size_t>;
 
 struct Meeting {
   TimeNs begin_ts = 0;  // by rank 0's clock
@@ -51,7 +51,7 @@ class StepOfRank {
 
  private:
   void add(const Span& span) {
-    const Meeting whole{clock_.to_first(span.ts), clock_.to_first(span.end_ts)};
+    const Meeting whole{clock_.to_first(span.ts), clock_.to_first(span.end_ts())};
     const TimeNs begin_ts = std::max(whole.begin_ts, step_.begin_ts);
     const TimeNs end_ts = std::min(whole.end_ts, step_.end_ts);
     if (!is_between_ranks(span)) {
@@ -63,15 +63,15 @@ class StepOfRank {
       return;
     }
     step_.between_ranks.add(begin_ts, end_ts);
-    if (span.step != data_.row.id) return;  // a call of the step beside
-    const std::size_t number = count_[{*span.name, span.layer}]++;
-    step_.calls[{*span.name, span.layer, number}] = whole;
+    if (span.step_id != data_.row.id) return;  // a call of the step beside
+    const std::size_t number = count_[{*span.name, span.layer_id}]++;
+    step_.calls[{*span.name, span.layer_id, number}] = whole;
   }
 
   const RankClock& clock_;
   const StepData& data_;
   RankStep step_;
-  std::map<std::pair<std::string, std::int32_t>, std::size_t> count_;
+  std::map<std::pair<std::string, std::int64_t>, std::size_t> count_;
 };
 
 class AnalysisOfRanks {

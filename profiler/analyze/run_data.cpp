@@ -7,6 +7,7 @@
 #include <map>
 
 #include "profiler/analyze/track_order.h"
+#include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/span_reader.h"
 
@@ -142,25 +143,26 @@ Status check_tree(const RunInfo& info) {
 
 Result<RunInfo> load_run_info(rundb::Reader& reader) {
   RunInfo info;
+  rundb::CatalogReader catalog(reader);
   ASSIGN_OR_RETURN(info.meta, reader.meta());
-  ASSIGN_OR_RETURN(info.links, reader.links());
-  ASSIGN_OR_RETURN(info.devices, reader.devices());
-  ASSIGN_OR_RETURN(const std::vector<rundb::TrackRow> tracks, reader.tracks());
+  ASSIGN_OR_RETURN(info.links, catalog.links());
+  ASSIGN_OR_RETURN(info.devices, catalog.devices());
+  ASSIGN_OR_RETURN(const std::vector<rundb::TrackRow> tracks, catalog.tracks());
   for (const rundb::TrackRow& row : tracks) {
     info.tracks[row.id] = {row.id, row.parent_id, row.kind, row.name, row.name, {}, {}};
   }
   RETURN_IF_ERROR(check_tree(info));
   label_tracks(info);
   if (info.has_all_ranks()) give_ranks(info);
-  ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, reader.track_links());
+  ASSIGN_OR_RETURN(const std::vector<rundb::TrackLinkRow> crossings, catalog.track_links());
   for (const rundb::TrackLinkRow& row : crossings) {
     TrackInfo& track = info.tracks[row.track_id];
     track.links.push_back(row.link_id);
     track.direction = row.direction;
   }
-  ASSIGN_OR_RETURN(const auto strings, reader.strings());
+  ASSIGN_OR_RETURN(const auto strings, catalog.strings());
   for (const auto& [id, text] : strings) info.strings[id] = text;
-  ASSIGN_OR_RETURN(std::vector<rundb::StageRow> stages, reader.stages());
+  ASSIGN_OR_RETURN(std::vector<rundb::StageRow> stages, catalog.stages());
   for (rundb::StageRow& stage : stages) {
     // A page draws with it: nothing else may stand there.
     if (!parse_colour(stage.colour)) stage.colour = colour_text(palette::kUnknown);
@@ -223,27 +225,14 @@ Status load_step_into(rundb::Reader& reader, const RunInfo& info, const rundb::S
           return;
         }
         if (rank != kAllRanks && names.track()->rank != rank) return;
-        data.spans.push_back({.id = row.id,
-                              .track = names.track(),
-                              .name = names.name(),
-                              .stage = names.stage(),
-                              .submit_ts = row.submit_ts,
-                              .ts = row.ts,
-                              .end_ts = row.ts + row.dur,
-                              .step = static_cast<std::int32_t>(row.step_id),
-                              .subgroup = static_cast<std::int32_t>(row.subgroup_id),
-                              .device = static_cast<std::int32_t>(row.device_id),
-                              .layer = static_cast<std::int32_t>(row.layer_id),
-                              .bytes = row.bytes,
-                              .padding_bytes = row.padding_bytes});
+        data.spans.push_back({row, names.track(), names.name(), names.stage()});
       }));
   if (nameless_id >= 0) {
     return make_error(ErrorCode::corrupt, "span {} names a track or string that has no row",
                       nameless_id);
   }
-  ASSIGN_OR_RETURN(const std::vector<rundb::FlowRow> flows,
+  ASSIGN_OR_RETURN(data.flows,
                    rundb::SpanReader(reader).flows_between(step.ts, step.ts + step.dur));
-  for (const rundb::FlowRow& row : flows) data.flows.push_back({row.from_span, row.to_span});
   return ok_status();
 }
 

@@ -17,6 +17,12 @@
 
 namespace sluice::analyze {
 
+// The setting `model` of a run that has no model file (core/plan/run_plan.h).
+inline constexpr std::string_view kNoModelFile = "none";
+// Why no step of such a run has phases.
+inline constexpr const char* kNoPhasesOfSession =
+    "The program that made this run computes forward and backward itself, so no step has phases.";
+
 // A record of all ranks as one (profiler/report/merged_record.h) has the steps, devices, settings
 // and changes of rank 0, and the operations of all. This key of its meta says of how many.
 inline constexpr std::string_view kMergedRanks = "merged_ranks";
@@ -66,6 +72,9 @@ struct RunInfo {
   std::vector<rundb::KnobChangeRow> knob_changes;  // in order of steps
 
   bool has_all_ranks() const { return !meta_value(kMergedRanks).empty(); }
+  // A program that computes its own gradients recorded it: how many steps it makes is not known
+  // before, its forward and backward are not recorded, and no run like it can be begun from here.
+  bool is_of_session() const { return meta_value("model") == kNoModelFile; }
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double meta_number(std::string_view key, double otherwise) const;
@@ -82,20 +91,11 @@ struct RunInfo {
   std::string clock_note() const;
 };
 
-struct Span {
-  std::int64_t id = 0;
+// A row of table span, with the rows that its ids stand for.
+struct Span : rundb::SpanRow {
   const TrackInfo* track = nullptr;
   const std::string* name = nullptr;
   const rundb::StageRow* stage = nullptr;  // what the name means; null: the producer did not say
-  TimeNs submit_ts = 0;
-  TimeNs ts = 0;
-  TimeNs end_ts = 0;
-  std::int32_t step = -1;
-  std::int32_t subgroup = -1;
-  std::int32_t device = -1;
-  std::int32_t layer = -1;
-  std::int64_t bytes = 0;
-  std::int64_t padding_bytes = 0;
 
   // "" where its name is no stage: the cause that holds wherever it ran.
   std::string_view stage_cause() const {
@@ -107,17 +107,12 @@ struct Span {
   }
 };
 
-struct Flow {
-  std::int64_t from_span = 0;
-  std::int64_t to_span = 0;
-};
-
 // All that was under way in a step, in order of ids. Spans may begin before it and end after it.
 struct StepData {
   rundb::StepRow row;
   const RunInfo* info = nullptr;
   std::vector<Span> spans;
-  std::vector<Flow> flows;  // into those spans
+  std::vector<rundb::FlowRow> flows;  // into those spans
 };
 
 inline constexpr int kAllRanks = -1;

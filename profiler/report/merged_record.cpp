@@ -8,6 +8,7 @@
 #include "profiler/analyze/track_order.h"
 #include "profiler/report/detail/cells.h"
 #include "profiler/report/detail/span_stream.h"
+#include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/writer.h"
 
@@ -181,7 +182,7 @@ class Merge {
       }
     }
     // In their order: ids of their names ascend with it.
-    ASSIGN_OR_RETURN(facts.stages, first().reader->stages());
+    ASSIGN_OR_RETURN(facts.stages, rundb::CatalogReader(*first().reader).stages());
     for (rundb::StageRow& stage : facts.stages) {
       const auto name = first().info->strings.find(stage.name_id);
       if (name == first().info->strings.end()) {

@@ -32,6 +32,55 @@ constexpr std::int64_t kContextId = 1;
 // One process; ids are serialized as Nsight Systems does it: process << 24 | thread.
 constexpr std::int64_t kGlobalPid = std::int64_t{1} << 24;
 
+// The tables that a run fills, by which TableWriter knows their rows.
+struct NsysTables {
+  std::size_t strings = 0;
+  std::size_t export_meta = 0;
+  std::size_t capture_meta = 0;
+  std::size_t threads = 0;
+  std::size_t gpus = 0;
+  std::size_t cuda_devices = 0;
+  std::size_t session = 0;
+  std::size_t details = 0;
+  std::size_t submissions = 0;
+  std::size_t ranges = 0;
+  std::size_t kernels = 0;
+  std::size_t copies = 0;
+};
+
+Result<NsysTables> prepare_tables(rundb::TableWriter& writer) {
+  NsysTables tables;
+  ASSIGN_OR_RETURN(tables.strings, writer.prepare_rows("StringIds", "id, value"));
+  ASSIGN_OR_RETURN(tables.export_meta, writer.prepare_rows("META_DATA_EXPORT", "name, value"));
+  ASSIGN_OR_RETURN(tables.capture_meta, writer.prepare_rows("META_DATA_CAPTURE", "name, value"));
+  ASSIGN_OR_RETURN(tables.threads,
+                   writer.prepare_rows("ThreadNames", "nameId, priority, globalTid"));
+  ASSIGN_OR_RETURN(tables.gpus,
+                   writer.prepare_rows("TARGET_INFO_GPU", "vmId, id, name, totalMemory"));
+  ASSIGN_OR_RETURN(tables.cuda_devices,
+                   writer.prepare_rows("TARGET_INFO_CUDA_DEVICE", "gpuId, cudaId, pid"));
+  ASSIGN_OR_RETURN(tables.session,
+                   writer.prepare_rows("TARGET_INFO_SESSION_START_TIME", "utcEpochNs"));
+  ASSIGN_OR_RETURN(tables.details, writer.prepare_rows("ANALYSIS_DETAILS",
+                                                       "globalVid, duration, startTime, stopTime"));
+  ASSIGN_OR_RETURN(tables.submissions,
+                   writer.prepare_rows("CUPTI_ACTIVITY_KIND_RUNTIME",
+                                       "start, \"end\", globalTid, correlationId, nameId"));
+  ASSIGN_OR_RETURN(tables.ranges,
+                   writer.prepare_rows("NVTX_EVENTS",
+                                       "start, \"end\", eventType, text, globalTid, textId, "
+                                       "domainId"));
+  ASSIGN_OR_RETURN(tables.kernels,
+                   writer.prepare_rows("CUPTI_ACTIVITY_KIND_KERNEL",
+                                       "start, \"end\", deviceId, contextId, streamId, "
+                                       "correlationId, globalPid, demangledName, shortName"));
+  ASSIGN_OR_RETURN(tables.copies,
+                   writer.prepare_rows("CUPTI_ACTIVITY_KIND_MEMCPY",
+                                       "start, \"end\", deviceId, contextId, streamId, "
+                                       "correlationId, globalPid, bytes, copyKind"));
+  return tables;
+}
+
 class NsysExport {
  public:
   NsysExport(rundb::Reader& reader, rundb::TableWriter& writer, const RunPart& part,
@@ -41,7 +90,7 @@ class NsysExport {
   Status write() {
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_.snapshot());
     ASSIGN_OR_RETURN(info_, analyze::load_run_info(reader_));
-    RETURN_IF_ERROR(prepare());
+    ASSIGN_OR_RETURN(tables_, prepare_tables(writer_));
     RETURN_IF_ERROR(write_names());
     RETURN_IF_ERROR(write_devices());
     RETURN_IF_ERROR(write_meta());
@@ -52,35 +101,6 @@ class NsysExport {
   }
 
  private:
-  Status prepare() {
-    ASSIGN_OR_RETURN(strings_, writer_.prepare_rows("StringIds", "id, value"));
-    ASSIGN_OR_RETURN(export_meta_, writer_.prepare_rows("META_DATA_EXPORT", "name, value"));
-    ASSIGN_OR_RETURN(capture_meta_, writer_.prepare_rows("META_DATA_CAPTURE", "name, value"));
-    ASSIGN_OR_RETURN(threads_, writer_.prepare_rows("ThreadNames", "nameId, priority, globalTid"));
-    ASSIGN_OR_RETURN(gpus_, writer_.prepare_rows("TARGET_INFO_GPU", "vmId, id, name, totalMemory"));
-    ASSIGN_OR_RETURN(cuda_devices_,
-                     writer_.prepare_rows("TARGET_INFO_CUDA_DEVICE", "gpuId, cudaId, pid"));
-    ASSIGN_OR_RETURN(session_,
-                     writer_.prepare_rows("TARGET_INFO_SESSION_START_TIME", "utcEpochNs"));
-    ASSIGN_OR_RETURN(details_, writer_.prepare_rows("ANALYSIS_DETAILS",
-                                                    "globalVid, duration, startTime, stopTime"));
-    ASSIGN_OR_RETURN(submissions_,
-                     writer_.prepare_rows("CUPTI_ACTIVITY_KIND_RUNTIME",
-                                          "start, \"end\", globalTid, correlationId, nameId"));
-    ASSIGN_OR_RETURN(ranges_,
-                     writer_.prepare_rows("NVTX_EVENTS",
-                                          "start, \"end\", eventType, text, globalTid, textId, "
-                                          "domainId"));
-    ASSIGN_OR_RETURN(kernels_,
-                     writer_.prepare_rows("CUPTI_ACTIVITY_KIND_KERNEL",
-                                          "start, \"end\", deviceId, contextId, streamId, "
-                                          "correlationId, globalPid, demangledName, shortName"));
-    ASSIGN_OR_RETURN(copies_, writer_.prepare_rows("CUPTI_ACTIVITY_KIND_MEMCPY",
-                                                   "start, \"end\", deviceId, contextId, streamId, "
-                                                   "correlationId, globalPid, bytes, copyKind"));
-    return ok_status();
-  }
-
   template <typename... Cells>
   Status row(std::size_t rows, Cells&&... cells) {
     const std::array<Cell, sizeof...(Cells)> array = {Cell(std::forward<Cells>(cells))...};
@@ -91,18 +111,18 @@ class NsysExport {
   Status write_names() {
     std::int64_t next_id = 1;
     for (const auto& [id, text] : info_.strings) {
-      RETURN_IF_ERROR(row(strings_, id, text));
+      RETURN_IF_ERROR(row(tables_.strings, id, text));
       next_id = std::max(next_id, id + 1);
     }
     for (const auto& [id, track] : info_.tracks) {
-      RETURN_IF_ERROR(row(strings_, next_id, track.name));
-      RETURN_IF_ERROR(row(threads_, next_id, std::int64_t{0}, global_tid(id)));
+      RETURN_IF_ERROR(row(tables_.strings, next_id, track.name));
+      RETURN_IF_ERROR(row(tables_.threads, next_id, std::int64_t{0}, global_tid(id)));
       next_id += 1;
     }
-    RETURN_IF_ERROR(row(strings_, next_id, std::string("steps")));
-    RETURN_IF_ERROR(row(threads_, next_id, std::int64_t{0}, global_tid(0)));
+    RETURN_IF_ERROR(row(tables_.strings, next_id, std::string("steps")));
+    RETURN_IF_ERROR(row(tables_.threads, next_id, std::int64_t{0}, global_tid(0)));
     submit_name_ = next_id + 1;
-    return row(strings_, submit_name_, std::string("submit"));
+    return row(tables_.strings, submit_name_, std::string("submit"));
   }
 
   Status write_devices() {
@@ -112,38 +132,40 @@ class NsysExport {
   }
 
   Status write_device(std::int64_t id, const std::string& name, const Cell& memory_bytes) {
-    RETURN_IF_ERROR(row(gpus_, std::int64_t{0}, id, name, memory_bytes));
-    return row(cuda_devices_, id, id, std::int64_t{1});
+    RETURN_IF_ERROR(row(tables_.gpus, std::int64_t{0}, id, name, memory_bytes));
+    return row(tables_.cuda_devices, id, id, std::int64_t{1});
   }
 
   Status write_meta() {
-    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_NAME"), std::string("Sluice")));
-    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_PRODUCT_VERSION"),
-                        info_.meta_value("sluice_version")));
     RETURN_IF_ERROR(
-        row(export_meta_, std::string("EXPORT_SCHEMA_VERSION"), std::string(kSchemaVersion)));
-    RETURN_IF_ERROR(row(export_meta_, std::string("EXPORT_SCHEMA_NOTE"),
+        row(tables_.export_meta, std::string("EXPORT_PRODUCT_NAME"), std::string("Sluice")));
+    RETURN_IF_ERROR(row(tables_.export_meta, std::string("EXPORT_PRODUCT_VERSION"),
+                        info_.meta_value("sluice_version")));
+    RETURN_IF_ERROR(row(tables_.export_meta, std::string("EXPORT_SCHEMA_VERSION"),
+                        std::string(kSchemaVersion)));
+    RETURN_IF_ERROR(row(tables_.export_meta, std::string("EXPORT_SCHEMA_NOTE"),
                         std::string("the tables of Nsight Systems that a Sluice run fills")));
     for (const rundb::MetaRow& meta : info_.meta)
-      RETURN_IF_ERROR(row(capture_meta_, meta.key, meta.value));
+      RETURN_IF_ERROR(row(tables_.capture_meta, meta.key, meta.value));
     return ok_status();
   }
 
   // By which others know one recording from another: when it was, and how long.
   Status write_session() {
     rundb::Query query(reader_);
-    RETURN_IF_ERROR(
-        query.each_row("SELECT realtime_ts - ts FROM clock_snapshot ORDER BY rowid LIMIT 1",
-                       [this](std::span<const Cell> cells) { return row(session_, cells[0]); }));
+    RETURN_IF_ERROR(query.each_row(
+        "SELECT realtime_ts - ts FROM clock_snapshot ORDER BY rowid LIMIT 1",
+        [this](std::span<const Cell> cells) { return row(tables_.session, cells[0]); }));
     if (!part_.is_whole()) {
-      return row(details_, std::int64_t{0}, part_.end - part_.begin, part_.begin, part_.end);
+      return row(tables_.details, std::int64_t{0}, part_.end - part_.begin, part_.begin, part_.end);
     }
     // SQLite subtracts: times of a file that nobody wrote may be further apart than a number says.
     return query.each_row("SELECT max(end_ts) - min(ts), min(ts), max(end_ts) FROM span_run",
                           [this](std::span<const Cell> cells) {
                             if (std::holds_alternative<std::monostate>(cells[0]))
                               return ok_status();  // no spans
-                            return row(details_, std::int64_t{0}, cells[0], cells[1], cells[2]);
+                            return row(tables_.details, std::int64_t{0}, cells[0], cells[1],
+                                       cells[2]);
                           });
   }
 
@@ -151,7 +173,7 @@ class NsysExport {
     ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader_.steps());
     for (const rundb::StepRow& step : steps) {
       if (!part_.has_step(step.id)) continue;
-      RETURN_IF_ERROR(row(ranges_, step.ts, step.ts + step.dur, kPushPopRange,
+      RETURN_IF_ERROR(row(tables_.ranges, step.ts, step.ts + step.dur, kPushPopRange,
                           fmt::format("step {}", step.id + 1), global_tid(0), Cell(),
                           std::int64_t{0}));
     }
@@ -163,7 +185,7 @@ class NsysExport {
     for (const rundb::KnobChangeRow& change : info_.knob_changes) {
       if (!part_.has_change(change)) continue;
       RETURN_IF_ERROR(
-          row(ranges_, change.ts, none, kMark,
+          row(tables_.ranges, change.ts, none, kMark,
               fmt::format("{} {} -> {}", change.knob, change.old_value, change.new_value),
               global_tid(0), none, std::int64_t{0}));
     }
@@ -186,27 +208,27 @@ class NsysExport {
     const auto track = info_.tracks.find(span.track_id);
     if (track == info_.tracks.end())
       return make_error(ErrorCode::corrupt, "span {} names a track that has no row", span.id);
-    const TimeNs end_ts = span.ts + span.dur;
+    const TimeNs end_ts = span.end_ts();
     const std::int64_t device = span.device_id >= 0 ? span.device_id : host_device();
     if (!track->second.links.empty()) {
       RETURN_IF_ERROR(write_submission(span));
-      return row(copies_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
-                 span.bytes, copy_kind(span, track->second));
+      return row(tables_.copies, span.ts, end_ts, device, kContextId, span.track_id, span.id,
+                 kGlobalPid, span.bytes, copy_kind(span, track->second));
     }
     const std::string& kind = track->second.kind;
     if (kind == "compute" || kind == "host" || kind == "device") {
       RETURN_IF_ERROR(write_submission(span));
-      return row(kernels_, span.ts, end_ts, device, kContextId, span.track_id, span.id, kGlobalPid,
-                 span.name_id, span.name_id);
+      return row(tables_.kernels, span.ts, end_ts, device, kContextId, span.track_id, span.id,
+                 kGlobalPid, span.name_id, span.name_id);
     }
-    return row(ranges_, span.ts, end_ts, kPushPopRange, Cell(), global_tid(span.track_id),
+    return row(tables_.ranges, span.ts, end_ts, kPushPopRange, Cell(), global_tid(span.track_id),
                span.name_id, std::int64_t{0});
   }
 
   // An instant, on the thread that counts the steps: the owner thread submits all operations.
   Status write_submission(const rundb::SpanRow& span) {
     const TimeNs ts = std::min(span.submit_ts, span.ts);
-    return row(submissions_, ts, ts, global_tid(0), span.id, submit_name_);
+    return row(tables_.submissions, ts, ts, global_tid(0), span.id, submit_name_);
   }
 
   // What crosses a link that devices share goes between host and device; what does not stays with
@@ -236,18 +258,7 @@ class NsysExport {
   const RunPart& part_;
   const OnProgress& on_progress_;
   analyze::RunInfo info_;
-  std::size_t strings_ = 0;
-  std::size_t export_meta_ = 0;
-  std::size_t capture_meta_ = 0;
-  std::size_t threads_ = 0;
-  std::size_t gpus_ = 0;
-  std::size_t cuda_devices_ = 0;
-  std::size_t session_ = 0;
-  std::size_t details_ = 0;
-  std::size_t submissions_ = 0;
-  std::size_t ranges_ = 0;
-  std::size_t kernels_ = 0;
-  std::size_t copies_ = 0;
+  NsysTables tables_;
   std::int64_t submit_name_ = 0;  // in StringIds
 };
 

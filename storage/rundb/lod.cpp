@@ -62,7 +62,7 @@ void LodBatch::clear() {
 
 void LodBatch::add(const SpanRow& span, int finest_level) {
   CHECK(bins_.empty());
-  const TimeNs end_ts = span.ts + span.dur;
+  const TimeNs end_ts = span.end_ts();
   int level = 0;
   while (level + 1 < kLodLevels && span.dur >= kLongBins * lod_width_ns(level)) ++level;
   if (level > 0) long_spans_.push_back({span.track_id, level - 1, span.ts, end_ts, span.id});

@@ -51,14 +51,6 @@ Result<std::vector<StepRow>> Reader::steps_after(std::int64_t step_id) {
 Result<std::vector<ValidationRow>> Reader::validations() {
   return file_->read<ValidationRow>("validations");
 }
-Result<std::vector<StringRow>> Reader::strings() { return file_->read<StringRow>("strings"); }
-Result<std::vector<TrackRow>> Reader::tracks() { return file_->read<TrackRow>("tracks"); }
-Result<std::vector<LinkRow>> Reader::links() { return file_->read<LinkRow>("links"); }
-Result<std::vector<DeviceRow>> Reader::devices() { return file_->read<DeviceRow>("devices"); }
-Result<std::vector<TrackLinkRow>> Reader::track_links() {
-  return file_->read<TrackLinkRow>("track_links");
-}
-Result<std::vector<StageRow>> Reader::stages() { return file_->read<StageRow>("stages"); }
 Result<std::vector<ModeRow>> Reader::modes() { return file_->read<ModeRow>("modes"); }
 Result<std::vector<ClockOffsetRow>> Reader::clock_offsets() {
   return file_->read<ClockOffsetRow>("clock_offsets");

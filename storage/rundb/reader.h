@@ -1,9 +1,10 @@
 #pragma once
 // Reads a run database, finished or live: a read-only connection that never blocks the writer.
 //
-// Reader has what is known of a run, and its steps. Three more ask the same file through it:
-// SpanReader (span_reader.h) for what happened in a stretch of time, TimelineReader
-// (timeline_reader.h) for what a timeline is drawn from, Query (query.h) for SQL of one's own.
+// Reader has what is known of a run, and its steps. Four more ask the same file through it:
+// CatalogReader (catalog_reader.h) for what ids stand for, SpanReader (span_reader.h) for what
+// happened in a stretch of time, TimelineReader (timeline_reader.h) for what a timeline is drawn
+// from, Query (query.h) for SQL of one's own.
 //
 // Each call sees the batches committed when it was made. Calls between snapshot() and the end of
 // what it returns all see the same ones.
@@ -77,12 +78,6 @@ class Reader {
   Result<TimeNs> stretch_begin();
   // In the order in which they were taken; none of a run of one rank.
   Result<std::vector<ClockOffsetRow>> clock_offsets();
-  Result<std::vector<StringRow>> strings();
-  Result<std::vector<TrackRow>> tracks();
-  Result<std::vector<LinkRow>> links();
-  Result<std::vector<DeviceRow>> devices();
-  Result<std::vector<TrackLinkRow>> track_links();
-  Result<std::vector<StageRow>> stages();
   Result<std::vector<ModeRow>> modes();  // in order of steps; none of a run that says nothing
   Result<std::vector<KnobRow>> knobs();
   Result<std::vector<KnobChangeRow>> knob_changes();  // in order of steps
@@ -98,6 +93,7 @@ class Reader {
   Result<std::vector<LinkTotals>> link_totals();
 
  private:
+  friend class CatalogReader;
   friend class SpanReader;
   friend class TimelineReader;
   friend class Query;

@@ -180,6 +180,8 @@ struct SpanRow {
   std::int64_t bytes = 0;
   std::int64_t padding_bytes = 0;
   SpanStatus status = SpanStatus::ok;
+
+  TimeNs end_ts() const { return ts + dur; }
 };
 
 // Where spans of one track stand side by side, all from `first_id` to `last_id`: the index of table

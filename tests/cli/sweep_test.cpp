@@ -1,7 +1,6 @@
 #include "cli/sweep.h"
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 using namespace sluice;
 using namespace sluice::cli;
@@ -55,7 +54,7 @@ TEST_CASE("a sweep's table, CSV and JSON have the same figures") {
   CHECK_THAT(table, Catch::Contains("2.00\n"));  // twice as fast as the first
   CHECK(sweep_csv(sweep, rows) ==
         "devices,forward_s,backward_s,update_s,total_s\n1,1,2,5,8\n2,1,2,1,4\n");
-  const auto json = nlohmann::json::parse(sweep_json(sweep, rows));
+  const answers::Json json = answers::sweep_json(sweep.key, rows);
   CHECK(json["rows"][1]["seconds"]["update"] == 1.0);
   CHECK(json["rows"][1]["value"] == "2");
 }

@@ -123,7 +123,7 @@ def what_a_fit_does_not_have_is_refused_by_its_name(place):
     for option in (("--platform", TESTBED), ("--platform-set", "link_scale=2"), ("--ranks", 2),
                    ("--db", place / "new.db"), ("--sweep", "devices=1..2")):
         sluice(*run, *option).refused(2, [option[0], "--fit"])
-    sluice("simulate", MODEL, "--platform", TESTBED, "--fit").refused(2, ["--fit", "--like"])
+    sluice("simulate", "--fit").refused(2, ["--fit", "--like"])
 
 
 @test

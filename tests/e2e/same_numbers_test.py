@@ -126,6 +126,58 @@ def settings_give_the_same_numbers_with_each_optimizer(place):
     require(found[0] != found[1], "sgd and adagrad gave the same numbers")
 
 
+# One has heads of queries that share keys and values; the other wide heads with norms, biases and
+# one table.
+LLAMAS = {
+    "llama.toml": "tied_tables = false\n",
+    "qwen.toml": "head_dim = 24\nqk_norm = true\nqkv_bias = true\ntied_tables = true\n",
+}
+LLAMA_MODEL = """\
+family = "llama"
+layers = 2
+hidden = 32
+heads = 4
+kv_heads = 2
+ffn = 48
+sequence = 32
+vocabulary = 256
+"""
+LLAMA_FACTORS = {
+    **{name: FACTORS[name] for name in ("method", "buffers", "devices", "device_map", "clock",
+                                        "activations", "device", "commit_every")},
+    "subgroup_elements": [4096, 5000],
+    "state_cache": [0, "auto"],
+    "parameter_tier": ["memory", "storage"],
+    "overlap": ["off", "exact"],
+}
+
+
+@test
+def settings_give_the_same_numbers_for_a_llama(place):
+    rows = pairwise(LLAMA_FACTORS, seed=5)[:8]
+    found = []
+    for model, keys in LLAMAS.items():
+        (place / model).write_text(LLAMA_MODEL + keys)
+        common = {"model": model}
+        found.append(compare_all(place, rows, common, steps=4, prefix=model))
+        losses = found[-1][0]
+        require(losses[0] > losses[-1], f"nothing was learnt: {losses}")
+        whole = numbers(place.train("--json", "--steps", 4, output=f"{model}-whole", **common))
+        require_equal(whole, found[-1], f"{model} with the run file's settings")
+    require(found[0] != found[1], "two shapes gave the same numbers")
+
+
+@test
+def a_llama_in_pieces_gives_the_numbers_of_one_run(place):
+    (place / "llama.toml").write_text(LLAMA_MODEL)
+    common = {"model": "llama.toml", "density": 0.1}
+    whole = numbers(place.train("--json", "--steps", 6, output="whole", **common))
+    first, _ = numbers(place.train("--json", "--steps", 3, output="pieces", **common))
+    rest, digest = numbers(place.train("--json", "--resume", "--steps", 6, output="pieces",
+                                       activations="recompute", **common))
+    require_equal((first + rest, digest), whole, "three steps and three more")
+
+
 # 2^32 is more than the gradients bear in fp16, whose largest number is 65504.
 FP16 = {"precision": "fp16", "initial_loss_scale": 4294967296, "loss_scale_growth_interval": 3}
 

@@ -18,7 +18,7 @@ CORE_WITHOUT_TORCH = {
     "core/optimizer", "core/compress", "core/csd", "core/offload",
     "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/session",
     "core/train",
-    "core/simulate", "core/tune", "core/shard",
+    "core/simulate", "core/tune", "core/shard", "core/answers",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                "core/optimizer", "core/compress", "core/csd", "core/model"}
@@ -55,8 +55,9 @@ MAY_USE = {
     "core/model": {"base", "core/toml_file", "storage/io"},
     "core/model/torch": {"base", "core/optimizer", "core/model", "storage/io"},
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
+    "core/model/llama": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/library": {"base", "storage/io", "core/model", "core/model/gpt2",
-                           "core/model/torch"},
+                           "core/model/llama", "core/model/torch"},
     "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
                         "core/model"},
     "core/offload": OFFLOAD_MAY,
@@ -73,11 +74,15 @@ MAY_USE = {
     "core/simulate": {*PLAN_MAY, "core/plan", "core/train", "core/collective", "core/shard"},
     "core/tune": {*PLAN_MAY, "storage/rundb", "profiler/analyze", "core/control", "core/plan",
                   "core/session", "core/train", "core/simulate", "core/collective", "core/shard"},
+    "core/answers": {"base", "storage/rundb", "core/activation", "core/model", "core/offload",
+                     "core/plan", "core/platform", "core/runtime", "core/session", "core/settings",
+                     "core/simulate", "core/train", "core/tune"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/cupti": {"base", "profiler/record"},
-    "profiler/report": {"base", "storage/rundb", "profiler/analyze"},
+    "profiler/answers": {"base", "storage/rundb", "profiler/analyze"},
+    "profiler/report": {"base", "storage/rundb", "profiler/analyze", "profiler/answers"},
     # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
     "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/report", "core/control",
                  "core/settings", "core/tune"},
@@ -88,7 +93,8 @@ MAY_USE = {
                 "gui/widgets", "gui/views"},
     "examples": {"core/session"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "profiler/cupti", "profiler/report", "core/calibrate",
+            "profiler/analyze", "profiler/answers", "profiler/cupti", "profiler/report",
+            "core/calibrate",
             "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
@@ -97,7 +103,8 @@ EXEMPT = ("tests/", "bench/")
 # A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
     ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/gpt2",
-                                         "core/model/library", "soft/accelerator"}),
+                                         "core/model/llama", "core/model/library",
+                                         "soft/accelerator"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
@@ -108,7 +115,8 @@ FOREIGN_OWNERS = [
      {"gui/widgets", "gui/views", "gui/app"}),
     ("GLFW, OpenGL", r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
-    ("nlohmann-json", r"nlohmann/", {"cli", "core/control", "profiler/report"}),
+    ("nlohmann-json", r"nlohmann/",
+     {"cli", "core/answers", "core/control", "profiler/answers", "profiler/report"}),
     ("zlib", r"zlib\.h", {"profiler/report"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),

@@ -23,7 +23,7 @@ OTHER_MEANINGS = {
                  r"core/train/gradient_work\.cpp",
                  r"cli/calibrate_command\.cpp"),
     # A section of the settings, and a key of `train --json`.
-    "sample": (r"core/settings/setting_table\.cpp", r"cli/train_report\.cpp"),
+    "sample": (r"core/settings/setting_table\.cpp", r"core/answers/training\.cpp"),
     # A collective, in a platform file and in messages.
     "all_gather": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
     "reduce_scatter": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),

@@ -21,6 +21,11 @@ constexpr std::array kLlamaNumberKeys = {
     NumberKey{"head_dim", &ModelShape::head_dim, 1'000'000, /*may_be_left_out=*/true},
 };
 
+constexpr std::array kLlamaRealKeys = {
+    RealKey{"rope_theta", &ModelShape::rope_theta, 1, 1e12},
+    RealKey{"norm_eps", &ModelShape::norm_eps, 1e-12, 1},
+};
+
 constexpr std::array kLlamaFlagKeys = {
     FlagKey{"tied_tables", &ModelShape::tied_tables},
     FlagKey{"qkv_bias", &ModelShape::qkv_bias},
@@ -70,25 +75,23 @@ void add_llama_block(LayoutBuilder& builder, const std::string& layer, const Mod
   builder.ones(layer + ".post_attention_layernorm.weight", shape.hidden);
 }
 
-// Queries or keys. Turning them needs angles alone in backward, so their rows before are not kept;
-// only the norm of each head needs its input.
-void add_turned(MadeTensors& made, const ModelShape& shape, std::int64_t width) {
-  if (shape.qk_norm) {
-    made.kept("before its norm", width);
-    made.statistic("reciprocal root mean square of a head", width / shape.head_width());
-    made.kept("normalised", width);
-    made.passing("with weight", width);
-  } else {
-    made.passing("before it is turned", width);
-  }
-  made.kept("turned", width);
+// Queries or keys before they are turned. Turning them needs angles alone in backward, so their
+// rows before are not kept; only the norm of each head needs its input.
+void add_heads(MadeTensors& made, const ModelShape& shape, std::int64_t width) {
+  if (!shape.qk_norm) return made.passing("before it is turned", width);
+  made.kept("before its norm", width);
+  made.statistic("reciprocal root mean square of a head", width / shape.head_width(), 4);
+  made.kept("normalised", width);
+  made.passing("with weight", width);
 }
 
 std::vector<MadeTensor> llama_block_made(const ModelShape& shape) {
   MadeTensors made(shape.hidden);
   made.rms_norm(shape.hidden);
-  add_turned(made, shape, shape.attention_width());
-  add_turned(made, shape, shape.kv_width());
+  add_heads(made, shape, shape.attention_width());
+  add_heads(made, shape, shape.kv_width());
+  made.kept("query, turned", shape.attention_width());
+  made.kept("key, turned", shape.kv_width());
   made.kept("value", shape.kv_width());
   made.fused_attention(shape.heads, shape.attention_width());
   made.kept("residual stream in the middle", shape.hidden);
@@ -131,6 +134,13 @@ std::vector<Product> llama_head_products(const ModelShape& shape) {
 }
 
 std::optional<ShapeFault> find_llama_fault(const ModelShape& shape) {
+  if (shape.head_width() % 2 != 0) {
+    return ShapeFault{
+        shape.head_dim > 0 ? "head_dim" : "heads",
+        fmt::format("a head is {} wide; rotary positions turn pairs of its values, so "
+                    "its width must be even",
+                    shape.head_width())};
+  }
   if (shape.heads % shape.kv_heads == 0) return std::nullopt;
   return ShapeFault{"kv_heads",
                     fmt::format("'heads' = {} is not a multiple of 'kv_heads' = {}; each head of "
@@ -143,6 +153,7 @@ std::optional<ShapeFault> find_llama_fault(const ModelShape& shape) {
 const Architecture kLlama = {
     .name = "llama",
     .block_name = "layers",
+    .is_trainable = true,
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
     .mlp_tensors = 4,
@@ -157,6 +168,7 @@ const Architecture kLlama = {
              .made = llama_head_made,
              .products = llama_head_products},
     .number_keys = kLlamaNumberKeys,
+    .real_keys = kLlamaRealKeys,
     .flag_keys = kLlamaFlagKeys,
     .find_fault = find_llama_fault,
 };

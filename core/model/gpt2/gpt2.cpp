@@ -5,41 +5,11 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 
-#include <array>
-
 #include "core/model/torch/attention.h"
 #include "core/model/torch/products.h"
 
 namespace sluice::model {
 namespace {
-
-enum EmbeddingTensor : std::uint8_t {
-  kTokenTable,     // [vocabulary, hidden]
-  kPositionTable,  // [sequence, hidden]
-};
-constexpr std::array kEmbeddingNames = {"wte.weight", "wpe.weight"};
-
-enum BlockTensor : std::uint8_t {
-  kLn1Weight,
-  kLn1Bias,
-  kAttentionWeight,  // [hidden, 3 * hidden]: query, key, value
-  kAttentionBias,
-  kAttentionOutWeight,  // [hidden, hidden]
-  kAttentionOutBias,
-  kLn2Weight,
-  kLn2Bias,
-  kMlpWeight,  // [hidden, 4 * hidden]
-  kMlpBias,
-  kMlpOutWeight,  // [4 * hidden, hidden]
-  kMlpOutBias,
-};
-constexpr std::array kBlockNames = {
-    ".ln_1.weight",        ".ln_1.bias",        ".attn.c_attn.weight", ".attn.c_attn.bias",
-    ".attn.c_proj.weight", ".attn.c_proj.bias", ".ln_2.weight",        ".ln_2.bias",
-    ".mlp.c_fc.weight",    ".mlp.c_fc.bias",    ".mlp.c_proj.weight",  ".mlp.c_proj.bias"};
-
-enum HeadTensor : std::uint8_t { kLnFWeight, kLnFBias };
-constexpr std::array kHeadNames = {"ln_f.weight", "ln_f.bias"};
 
 constexpr double kLayerNormEps = 1e-5;
 
@@ -50,17 +20,17 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 // Token rows plus position rows.
-at::Tensor embed(const at::Tensor& tokens, LayerViews w, WindowShape window) {
-  const std::int64_t hidden = w[kTokenTable].size(1);
-  at::Tensor x = w[kTokenTable].index_select(0, tokens);
-  x.view({window.batch, window.sequence, hidden})
-      .add_(w[kPositionTable].narrow(0, 0, window.sequence));
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window) {
+  const at::Tensor& table = w["wte.weight"];  // [vocabulary, hidden]
+  at::Tensor x = table.index_select(0, tokens);
+  x.view({window.batch, window.sequence, table.size(1)})
+      .add_(w["wpe.weight"].narrow(0, 0, window.sequence));
   return x;
 }
 
-void embed_backward(const at::Tensor& gradient, LayerViews w, WindowShape window,
+void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
                     GradientWriter& writer) {
-  const at::Tensor positions = writer.next(w[kPositionTable].sizes());
+  const at::Tensor positions = writer.next(w["wpe.weight"].sizes());  // [sequence, hidden]
   const at::Tensor used = positions.narrow(0, 0, window.sequence);
   const at::Tensor sum = gradient.view({window.batch, window.sequence, gradient.size(1)})
                              .sum({0}, /*keepdim=*/false, at::kFloat);
@@ -72,27 +42,28 @@ void embed_backward(const at::Tensor& gradient, LayerViews w, WindowShape window
   }
 }
 
-at::Tensor block(const at::Tensor& x, LayerViews w, WindowShape window, const ModelShape& shape) {
-  const at::Tensor qkv = product_plus(w[kAttentionBias], layer_norm(x, w[kLn1Weight], w[kLn1Bias]),
-                                      w[kAttentionWeight]);
+// Weights are [in, out]; c_attn's columns are query, key and value.
+at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
+  const at::Tensor qkv =
+      product_plus(w["attn.c_attn.bias"], layer_norm(x, w["ln_1.weight"], w["ln_1.bias"]),
+                   w["attn.c_attn.weight"]);
+  const at::Tensor mixed = attention(qkv, context.window, context.shape.heads);
   const at::Tensor attended =
-      x + product_plus(w[kAttentionOutBias], attention(qkv, window, shape.heads),
-                       w[kAttentionOutWeight]);
+      x + product_plus(w["attn.c_proj.bias"], mixed, w["attn.c_proj.weight"]);
   const at::Tensor widened = at::gelu(
-      product_plus(w[kMlpBias], layer_norm(attended, w[kLn2Weight], w[kLn2Bias]), w[kMlpWeight]),
+      product_plus(w["mlp.c_fc.bias"], layer_norm(attended, w["ln_2.weight"], w["ln_2.bias"]),
+                   w["mlp.c_fc.weight"]),
       "tanh");
-  return attended + product_plus(w[kMlpOutBias], widened, w[kMlpOutWeight]);
+  return attended + product_plus(w["mlp.c_proj.bias"], widened, w["mlp.c_proj.weight"]);
 }
 
-at::Tensor head(const at::Tensor& x, LayerViews w) {
-  return layer_norm(x, w[kLnFWeight], w[kLnFBias]);
+at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& /*shape*/) {
+  return layer_norm(x, w["ln_f.weight"], w["ln_f.bias"]);
 }
 
 }  // namespace
 
-const TorchArchitecture kTorchGpt2 = {.embedding_names = kEmbeddingNames,
-                                      .block_names = kBlockNames,
-                                      .head_names = kHeadNames,
+const TorchArchitecture kTorchGpt2 = {.token_table = "wte.weight",
                                       .embed = embed,
                                       .embed_backward = embed_backward,
                                       .block = block,

@@ -5,6 +5,7 @@
 
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/head_chunk.h"
+#include "core/model/llama/llama.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/devices.h"
 #include "core/model/torch/dtype.h"
@@ -19,6 +20,7 @@ namespace {
 
 // Those of core/model/architecture.h that are trainable.
 const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
+  if (shape.family == Family::llama) return kTorchLlama;
   CHECK(shape.family == Family::gpt2);
   return kTorchGpt2;
 }

@@ -18,6 +18,12 @@ namespace sluice::model {
 // qkv (tokens, 3 hidden) to (tokens, hidden), both of one type; with gradients where watched.
 at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);
 
+// query (tokens, heads x head_dim), key and value (tokens, kv_heads x head_dim): each head of keys
+// and values serves heads / kv_heads queries. The result is as `query`.
+at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
+                             const at::Tensor& value, WindowShape window, std::int64_t heads,
+                             std::int64_t kv_heads);
+
 // The widened one, on any processor: for tests of it.
 at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);
 

@@ -123,6 +123,23 @@ struct WidenedProduct : torch::autograd::Function<WidenedProduct> {
   }
 };
 
+// The same without a bias: an operation of autograd's takes no tensor that is none.
+struct WidenedPlainProduct : torch::autograd::Function<WidenedPlainProduct> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a,
+                            const at::Tensor& b) {
+    context->save_for_backward({a, b});
+    return widened({}, a, b);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const torch::autograd::variable_list factors = context->get_saved_variables();
+    torch::autograd::variable_list wanted(2);
+    if (context->needs_input_grad(0)) wanted[0] = widened({}, gradients[0], factors[1].t());
+    if (context->needs_input_grad(1)) wanted[1] = widened({}, factors[0].t(), gradients[0]);
+    return wanted;
+  }
+};
+
 }  // namespace
 
 bool widens_products(at::ScalarType dtype, at::Device device) {
@@ -147,6 +164,11 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
     widened_into(out, {}, a, b);
   else
     at::mm_out(out, a, b);
+}
+
+at::Tensor watched_product(const at::Tensor& a, const at::Tensor& b) {
+  return widens_products(a.scalar_type(), a.device()) ? WidenedPlainProduct::apply(a, b)
+                                                      : at::mm(a, b);
 }
 
 at::Tensor product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {

@@ -18,7 +18,8 @@ bool widens_products(at::ScalarType dtype, at::Device device);
 // a (m, k) x b (k, n), of which no gradients are asked; `out` has the factors' type.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);
 void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
-// bias (n) added to every row before the rounding; with gradients where they are watched.
+// With gradients where they are watched; bias (n) is added to every row before the rounding.
+at::Tensor watched_product(const at::Tensor& a, const at::Tensor& b);
 at::Tensor product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b);
 
 // The widened ones, on any processor: for tests of them.

@@ -90,13 +90,14 @@ class StackModel::Text final : public TextWriter {
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
     return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.of(LayerId{0}), window);
+                                      model_.host_views_.embedding(), window);
   }
 
   void add_token() {
     const auto last = static_cast<std::int64_t>(context_size()) - 1;
     const at::Tensor x = std::exchange(x_, at::Tensor());
-    const at::Tensor logits = at::mv(model_.host_views_.token_table(), x[last]).to(at::kFloat);
+    const at::Tensor logits =
+        at::mv(model_.output_table(model_.host_views_), x[last]).to(at::kFloat);
     const double random =
         unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
     tokens_.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},

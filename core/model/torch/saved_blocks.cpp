@@ -55,11 +55,9 @@ bool SavedBlocks::has(const at::Tensor& tensor) const {
 }
 
 bool SavedBlocks::is_left_out(const c10::Storage& storage) const {
-  if (is_on_device()) {
-    return storage.device() != memory_->device ||
-           std::ranges::find(memory_->parameters_there, storage.unsafeGetStorageImpl()) !=
-               memory_->parameters_there.end();
-  }
+  const std::vector<const void*>& others = memory_->not_the_layers;
+  if (std::ranges::find(others, storage.unsafeGetStorageImpl()) != others.end()) return true;
+  if (is_on_device()) return storage.device() != memory_->device;
   const auto* const data = static_cast<const std::byte*>(storage.data());
   const std::span<const std::byte> parameters = memory_->parameters;
   if (data >= parameters.data() && data < parameters.data() + parameters.size()) return true;

@@ -26,9 +26,10 @@ namespace sluice::model {
 // Whose storages are noted, and whose not.
 struct BlockMemory {
   at::Device device = at::kCPU;
-  StagingMemory* staging = nullptr;                // beside a device
-  std::span<const std::byte> parameters;           // in host memory
-  std::vector<const void*> parameters_there = {};  // storages of them on the device
+  StagingMemory* staging = nullptr;       // beside a device
+  std::span<const std::byte> parameters;  // in host memory
+  // Storages that are no layer's own: of parameters on the device, and of constants.
+  std::vector<const void*> not_the_layers = {};
 };
 
 class SavedBlocks {

@@ -24,15 +24,14 @@ namespace sluice::model {
 
 namespace {
 
-// The views are known by their places alone; a family whose row says another order is a mistake.
-void check_names(const FlatLayout& layout, LayerId layer, std::span<const char* const> ends) {
-  std::size_t next = 0;
-  for (const TensorInfo& tensor : layout.tensors) {
-    if (tensor.layer != layer) continue;
-    CHECK_LT(next, ends.size());
-    CHECK(tensor.name.ends_with(ends[next++]));
-  }
-  CHECK_EQ(next, ends.size());
+at::TensorOptions parameters_on(at::Device device, const ModelOptions& options) {
+  return at::TensorOptions(device).dtype(dtype_of(options.compute));
+}
+
+std::vector<at::Tensor> constants_of(const TorchArchitecture& architecture, const ModelShape& shape,
+                                     const ModelOptions& options, at::Device device) {
+  if (architecture.constants == nullptr) return {};
+  return architecture.constants(shape, options.sequence, parameters_on(device, options));
 }
 
 }  // namespace
@@ -49,15 +48,21 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       block_memory_{device, nullptr, std::as_bytes(parameters), {}},
       host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
       threads_(options.thread_count),
-      tied_gradient_(
-          shape.vocabulary, shape.hidden,
-          at::TensorOptions(device).dtype(dtype_of(options.compute)),
-          head_is_one_product(options) ? TiedGradient::Parts::one : TiedGradient::Parts::several),
+      output_gradient_({.vocabulary = shape.vocabulary,
+                        .hidden = shape.hidden,
+                        .like = parameters_on(device, options),
+                        .parts = head_is_one_product(options) ? OutputGradient::Parts::one
+                                                              : OutputGradient::Parts::several,
+                        .waits = !shape.has_own_output_table()}),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
-  check_names(layout_, LayerId{0}, architecture.embedding_names);
-  check_names(layout_, LayerId{1}, architecture.block_names);
-  check_names(layout_, head(), architecture.head_names);
-  if (device.is_cpu()) views_ = host_views_;
+  host_views_.constants = constants_of(architecture, shape, options, at::kCPU);
+  if (device.is_cpu()) {
+    views_ = host_views_;
+  } else {
+    views_.constants = constants_of(architecture, shape, options, device);
+  }
+  for (const at::Tensor& constant : views_.constants)
+    block_memory_.not_the_layers.push_back(constant.storage().unsafeGetStorageImpl());
   if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
   for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
 }
@@ -85,7 +90,7 @@ void StackModel::make_room_for_logits(Room& room) const {
     room.logits = at::Tensor();
   } else if (!room.logits.defined()) {
     room.logits = at::empty({options_.batch * options_.sequence, shape_.vocabulary},
-                            at::TensorOptions(device_).dtype(dtype_of(options_.compute)));
+                            parameters_on(device_, options_));
   }
 }
 
@@ -102,7 +107,7 @@ Status StackModel::choose_activations(const LayerActivations& activations) {
 
 void StackModel::bind(LayerId layer, const at::Tensor& flat) {
   view_layer(layout_, layer, flat, views_);
-  block_memory_.parameters_there.push_back(flat.storage().unsafeGetStorageImpl());
+  block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
 StackModel::MicroBatch& StackModel::micro_batch(int micro_step) {
@@ -169,14 +174,19 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.logits = room(micro_step).logits;
   // A step that was given up may have left something; it goes.
   micro_batch(micro_step) = std::move(micro);
-  tied_gradient_.drop();
+  output_gradient_.drop();
   return ok_status();
 }
 
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                                  const FlatViews& views) const {
-  if (layer == head()) return architecture_.head(x, views.of(layer));
-  return architecture_.block(x, views.of(layer), window, shape_);
+  if (layer == head()) return architecture_.head(x, views.head(), shape_);
+  return architecture_.block(x, views.of(layer), {shape_, window, views.constants});
+}
+
+const at::Tensor& StackModel::output_table(const FlatViews& views) const {
+  return has_own_output_table() ? views.head()[architecture_.output_table]
+                                : views.embedding()[architecture_.token_table];
 }
 
 at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
@@ -184,7 +194,7 @@ at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk
   at::Tensor logits = micro.logits.defined()
                           ? micro.logits.narrow(0, chunk.first, chunk.count)
                           : at::empty({chunk.count, shape_.vocabulary}, normed.options());
-  product_into(logits, normed.narrow(0, chunk.first, chunk.count), views_.token_table().t());
+  product_into(logits, normed.narrow(0, chunk.first, chunk.count), output_table(views_).t());
   return logits;
 }
 
@@ -212,7 +222,7 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
 
 void StackModel::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
-  micro.stream = architecture_.embed(micro.numbers.inputs(), views_.of(LayerId{0}), micro.window);
+  micro.stream = architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window);
 }
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
@@ -333,26 +343,30 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
       cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
-      product_into(chunk_gradient, logits, views_.token_table());
-      tied_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
+      product_into(chunk_gradient, logits, output_table(views_));
+      output_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }
-  propagate(kept, views_.of(head()), normed_gradient, micro, writer);
+  std::span<const at::Tensor> watched = views_.head().in_flat_order();
+  if (has_own_output_table()) watched = watched.first(watched.size() - 1);
+  propagate(kept, watched, normed_gradient, micro, writer);
+  if (has_own_output_table()) output_gradient_.put_alone(writer);
 }
 
 void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
   CHECK(micro.stream_gradient.defined());
   const KeptLayer kept = take_layer(layer, micro);
   const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  propagate(kept, views_.of(layer), output_gradient, micro, writer);
+  propagate(kept, views_.of(layer).in_flat_order(), output_gradient, micro, writer);
 }
 
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
   const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  tied_gradient_.put(micro.numbers, x_gradient, writer);
-  architecture_.embed_backward(x_gradient, views_.of(LayerId{0}), micro.window, writer);
+  output_gradient_.put_tied(micro.numbers, x_gradient, writer);
+  if (architecture_.embed_backward != nullptr)
+    architecture_.embed_backward(x_gradient, views_.embedding(), micro.window, writer);
 }
 
 // ---- what leaves memory

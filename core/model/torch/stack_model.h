@@ -1,11 +1,12 @@
 #pragma once
 // A model in libtorch: an embedding, a stack of blocks, and a head whose output table is the token
-// table. Its family's functions (torch_architecture.h) compute the layers; micro-batches, kept
-// tensors, recomputation, logits and the loss are made here, the same for each family.
+// table or one of its own. Its family's functions (torch_architecture.h) compute the layers;
+// micro-batches, kept tensors, recomputation, logits and the loss are made here, the same for each
+// family.
 //
 // Blocks and head go through autograd, one layer's graph at a time: its input is cut off from the
-// layer below, so a layer's backward walks that layer only. Embedding, loss and the tied table are
-// differentiated by hand.
+// layer below, so a layer's backward walks that layer only. Embedding, loss and the output table
+// are differentiated by hand.
 //
 // Thread contract: as TrainableModel.
 
@@ -22,8 +23,8 @@
 #include "core/model/torch/batch_numbers.h"
 #include "core/model/torch/compute_threads.h"
 #include "core/model/torch/flat_views.h"
+#include "core/model/torch/output_gradient.h"
 #include "core/model/torch/saved_blocks.h"
-#include "core/model/torch/tied_gradient.h"
 #include "core/model/torch/torch_architecture.h"
 #include "core/model/torch/torch_layers.h"
 
@@ -116,6 +117,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
 
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                        const FlatViews& views) const;
+  bool has_own_output_table() const { return shape_.has_own_output_table(); }
+  const at::Tensor& output_table(const FlatViews& views) const;
   at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
                        const at::Tensor& normed) const;
 
@@ -148,7 +151,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   FlatViews host_views_;
   FlatViews views_;  // where it computes: the same in host memory
   ComputeThreads threads_;
-  TiedGradient tied_gradient_;
+  OutputGradient output_gradient_;
   std::vector<Room> rooms_;
   std::vector<MicroBatch> micro_batches_;
 };

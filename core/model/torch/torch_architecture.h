@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "core/model/model_shape.h"
 #include "core/model/torch/flat_views.h"
@@ -17,24 +17,33 @@
 
 namespace sluice::model {
 
-struct TorchArchitecture {
-  // The ends of the names of each kind of layer's tensors, in flat order: the order of the views
-  // that the functions below are given. The embedding's first is the token table.
-  std::span<const char* const> embedding_names;
-  std::span<const char* const> block_names;
-  std::span<const char* const> head_names;
+// What a layer is computed with, beside its input and its parameters.
+struct LayerContext {
+  const ModelShape& shape;
+  WindowShape window;
+  const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
+};
 
+struct TorchArchitecture {
+  // The table of tokens by name: the embedding's first tensor.
+  const char* token_table = "";
+  // The output table where it is the head's own, by name: the head's last tensor.
+  const char* output_table = nullptr;
+
+  // Tensors that layers read beside parameters, for sequences of at most `sequence` tokens, of the
+  // parameters' type where they compute. Null: none.
+  std::vector<at::Tensor> (*constants)(const ModelShape& shape, std::int64_t sequence,
+                                       const at::TensorOptions& like) = nullptr;
   // (batch * sequence, hidden) from batch * sequence token numbers.
-  at::Tensor (*embed)(const at::Tensor& tokens, LayerViews embedding, WindowShape window);
+  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window);
   // The gradients of the embedding's tensors behind the token table, in flat order, from that of
-  // its result.
-  void (*embed_backward)(const at::Tensor& gradient, LayerViews embedding, WindowShape window,
-                         GradientWriter& writer);
+  // its result. Null: there are none.
+  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+                         GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
-  at::Tensor (*block)(const at::Tensor& x, LayerViews block, WindowShape window,
-                      const ModelShape& shape);
-  // The rows whose products with the token table are the logits.
-  at::Tensor (*head)(const at::Tensor& x, LayerViews head);
+  at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);
+  // The rows whose products with the output table are the logits.
+  at::Tensor (*head)(const at::Tensor& x, const LayerViews& w, const ModelShape& shape);
 };
 
 }  // namespace sluice::model

@@ -5,15 +5,12 @@
 #include <functional>
 
 #include "profiler/analyze/advice.h"
+#include "profiler/answers/record_json.h"
 
 namespace sluice::report::detail {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* direction_name(rundb::Direction direction) {
-  return direction == rundb::Direction::read ? "read" : "write";
-}
 
 Json causes_json(const analyze::RunAnalysis& analysis) {
   std::vector<std::size_t> order;
@@ -53,16 +50,6 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
           {"findings", std::move(findings)}};
 }
 
-Json answers_json(const std::vector<analyze::Answer>& answers) {
-  Json rows = Json::array();
-  for (const analyze::Answer& answer : answers) {
-    rows.push_back({{"of", answer.of},
-                    {"outcome", analyze::outcome_name(answer.outcome)},
-                    {"why", answer.why}});
-  }
-  return rows;
-}
-
 Json looked_json(const std::vector<analyze::Answer>& answers) {
   Json lines = Json::array();
   for (const analyze::Answer& answer : analyze::without_result(answers)) {
@@ -97,29 +84,11 @@ Json next_json(const analyze::PredictedChanges& predicted) {
           {"unavailable", predicted.unavailable}};
 }
 
-Json stretches_json(const std::vector<analyze::Stretch>& stretches, const analyze::RunInfo& info) {
-  const double parameters = std::max(1.0, info.meta_number("parameters", 0));
-  Json rows = Json::array();
-  for (const analyze::Stretch& stretch : stretches) {
-    rows.push_back({{"first_step", stretch.first_step},
-                    {"last_step", stretch.last_step},
-                    {"settings", stretch.settings},
-                    {"steps", stretch.steps},
-                    {"dur", stretch.dur},
-                    {"noise", stretch.noise},
-                    {"read_bytes", stretch.read_bytes / parameters},
-                    {"write_bytes", stretch.write_bytes / parameters},
-                    {"speed_up", stretch.speed_up},
-                    {"is_speed_up_late", stretch.is_speed_up_late}});
-  }
-  return rows;
-}
-
 Json links_json(const analyze::RunAnalysis& analysis) {
   Json rows = Json::array();
   for (const analyze::LinkLoad& load : analysis.links) {
     rows.push_back({{"name", load.name},
-                    {"direction", direction_name(load.direction)},
+                    {"direction", answers::direction_name(load.direction)},
                     {"direction_text", analyze::direction_text(load)},
                     {"is_shared", load.is_shared},
                     {"bytes", load.bytes},

@@ -7,6 +7,7 @@
 #include "profiler/analyze/comparison.h"
 #include "profiler/analyze/comparison_words.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/answers/comparison_json.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/run_json.h"
@@ -46,33 +47,23 @@ Result<ReadRun> read_run(rundb::Reader& reader, const std::string& path) {
 }
 
 Json comparability_json(const analyze::Comparability& comparability) {
-  Json mismatches = Json::array();
-  for (const analyze::Mismatch& mismatch : comparability.mismatches) {
-    mismatches.push_back({{"what", mismatch.what},
-                          {"a", mismatch.a},
-                          {"b", mismatch.b},
-                          {"meaning", mismatch.meaning}});
-  }
-  return {{"words", analyze::incomparable_words(comparability)},
-          {"mismatches", std::move(mismatches)},
-          {"same", analyze::listed(comparability.same)},
-          {"unknown", analyze::listed(comparability.unknown)},
-          {"cautions", comparability.cautions}};
+  Json json = answers::to_json(comparability);
+  json["words"] = analyze::incomparable_words(comparability);
+  json["same_words"] = analyze::listed(comparability.same);
+  json["unknown_words"] = analyze::listed(comparability.unknown);
+  return json;
 }
 
 Json figures_json(const analyze::Comparison& comparison) {
   Json rows = Json::array();
   for (const analyze::ComparedFigure& figure : comparison.figures) {
-    rows.push_back({{"key", figure.key},
-                    {"unit", figure.unit},
-                    {"a", figure.a},
-                    {"b", figure.b},
-                    {"change", figure.change()},
-                    {"noise", figure.noise},
-                    {"noise_share", figure.noise_share()},
-                    {"is_more_than_noise", figure.a != figure.b && figure.is_more_than_noise()},
-                    {"is_better", figure.is_better()},
-                    {"judgement", analyze::judgement_of(figure, kPlusMinus)}});
+    Json row = answers::to_json(figure);
+    row["key"] = figure.key;
+    row["unit"] = figure.unit;
+    row["noise_share"] = figure.noise_share();
+    row["is_better"] = figure.is_better();
+    row["judgement"] = analyze::judgement_of(figure, kPlusMinus);
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -83,13 +74,6 @@ Json causes_json(const std::vector<analyze::CausePair>& causes) {
     rows.push_back(
         {{"cause", analyze::cause_label(pair.cause)}, {"a_ns", pair.a_ns}, {"b_ns", pair.b_ns}});
   }
-  return rows;
-}
-
-Json differences_json(const std::vector<analyze::SettingDifference>& differences) {
-  Json rows = Json::array();
-  for (const analyze::SettingDifference& difference : differences)
-    rows.push_back({difference.key, difference.a, difference.b});
   return rows;
 }
 
@@ -129,7 +113,7 @@ Result<Json> run_json(const ReadRun& run, const std::vector<ChosenStep>& chosen)
                {"time_scale", run.info.time_scale()},
                {"clock_note", run.info.clock_note()},
                {"step_count", run.steps.size()},
-               {"losses", losses_json(losses)},
+               {"losses", answers::losses_json(losses)},
                {"curves", curves_json(run.steps, validations)}};
   ASSIGN_OR_RETURN(json["timeline"], timeline_json(*run.reader, run.info, chosen,
                                                    analyze::sentence_of(run.analysis.why_unknown),
@@ -171,7 +155,7 @@ Result<PageData> comparison_data(const std::string& database_a, const std::strin
   data.json["steps_b"] = comparison.steps_b;
   data.json["figures"] = figures_json(comparison);
   data.json["causes"] = causes_json(analyze::cause_pairs(a.analysis, b.analysis, comparison));
-  data.json["differences"] = differences_json(comparison.differences);
+  data.json["differences"] = answers::differences_json(comparison.differences);
   data.json["facts"] = facts_json(a, b);
   data.json["changes"] = all_changes_json(a, b);
   data.json["colours"] = colours_json({&a.info, &b.info});

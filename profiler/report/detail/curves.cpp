@@ -101,8 +101,8 @@ Json curves_json(const std::vector<rundb::StepRow>& steps,
           {"skipped_count", skipped_count}};
 }
 
-Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow>& steps,
-                         const std::string& why_unknown) {
+Result<Json> phases_json(rundb::Reader& reader, const analyze::RunInfo& info,
+                         const std::vector<rundb::StepRow>& steps, const std::string& why_unknown) {
   Json bars = Json::array();
   const auto none = [](std::string why) {
     return Json{{"bars", Json::array()}, {"why_empty", std::move(why)}};
@@ -157,6 +157,7 @@ Result<Json> phases_json(rundb::Reader& reader, const std::vector<rundb::StepRow
     bars.push_back(std::move(means));
   }
   if (bars.empty()) {
+    if (info.is_of_session()) return none(analyze::kNoPhasesOfSession);
     return none(
         "No step has all of its phases in the record: operations were not recorded, or only in "
         "part.");

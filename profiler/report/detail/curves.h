@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "profiler/analyze/run_data.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::report::detail {
@@ -24,7 +25,7 @@ nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps,
                                    const std::vector<rundb::ValidationRow>& validations);
 
 // What steps divide into: forward, backward and update, as means of neighbouring steps.
-Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader,
+Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader, const analyze::RunInfo& info,
                                            const std::vector<rundb::StepRow>& steps,
                                            const std::string& why_unknown);
 

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/answers/record_json.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/run_json.h"
@@ -60,22 +61,23 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   data.json["step_count"] = steps.size();
   data.json["words"] = {
       {"why", words::kWhy}, {"of_limit", words::kOfLimit}, {"when_active", words::kWhenActive}};
-  data.json["losses"] = losses_json(losses);
+  data.json["losses"] = answers::losses_json(losses);
   data.json["changes"] = changes_json(info.knob_changes);
   data.json["losses_words"] = analyze::losses_sentence(analysis.answers.front());
   data.json["is_whole"] = analysis.answers.front().outcome == analyze::Outcome::nothing_found;
   data.json["verdict"] = verdict_json(analysis);
-  std::vector<analyze::Answer> answers = analysis.answers;
+  std::vector<analyze::Answer> all_answers = analysis.answers;
   if (predict) {
     const analyze::PredictedChanges predicted = predict();
-    answers.push_back(analyze::turn_next_answer(predicted));
+    all_answers.push_back(analyze::turn_next_answer(predicted));
     data.json["next"] = next_json(predicted);
   }
-  data.json["answers"] = answers_json(answers);
-  data.json["looked"] = looked_json(answers);
+  data.json["answers"] = answers::answers_json(all_answers);
+  data.json["looked"] = looked_json(all_answers);
   ASSIGN_OR_RETURN(const std::vector<analyze::Stretch> stretches,
                    analyze::stretches_of(reader, info, steps));
-  data.json["stretches"] = stretches_json(stretches, info);
+  data.json["stretches"] = answers::stretches_json(stretches);
+  data.json["parameters"] = info.meta_number("parameters", 0);
   data.json["late"] = analysis.lateness.words();
   data.json["late_speed_ups"] =
       analyze::late_speed_up_words(stretches, "*", analysis.lateness.needed_time_scale);
@@ -86,7 +88,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, reader.validations());
   data.json["curves"] = curves_json(steps, validations);
   ASSIGN_OR_RETURN(data.json["phases"],
-                   phases_json(reader, steps, analyze::sentence_of(analysis.why_unknown)));
+                   phases_json(reader, info, steps, analyze::sentence_of(analysis.why_unknown)));
   ASSIGN_OR_RETURN(data.json["timeline"],
                    timeline_json(reader, info, chosen_steps(with_operations),
                                  analyze::sentence_of(analysis.why_unknown)));

@@ -46,14 +46,6 @@ Json colours_json(std::initializer_list<const analyze::RunInfo*> runs) {
           {"unknown", colour_json(in_both_themes(palette::kUnknown))}};
 }
 
-Json losses_json(const std::vector<rundb::StatRow>& losses) {
-  Json rows = Json::array();
-  for (const rundb::StatRow& loss : losses) {
-    rows.push_back({{"name", loss.name}, {"value", loss.value}, {"description", loss.description}});
-  }
-  return rows;
-}
-
 Json changes_json(const std::vector<rundb::KnobChangeRow>& changes) {
   Json rows = Json::array();
   for (const rundb::KnobChangeRow& change : changes) {

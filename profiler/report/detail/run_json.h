@@ -1,5 +1,5 @@
 #pragma once
-// What both kinds of page, that of a run and that of a comparison, say of a run in the same way.
+// Both kinds of page, that of a run and that of a comparison, say these of a run in the same way.
 //
 // Thread contract: free functions.
 
@@ -15,9 +15,6 @@ namespace sluice::report::detail {
 // Colours of all stages of the runs, of causes and phases, each {"dark": ..., "light": ...}. A
 // stage has the colour of the first run that knows it.
 nlohmann::ordered_json colours_json(std::initializer_list<const analyze::RunInfo*> runs);
-
-// What the record lacks.
-nlohmann::ordered_json losses_json(const std::vector<rundb::StatRow>& losses);
 
 // Step, what changed, and who asked.
 nlohmann::ordered_json changes_json(const std::vector<rundb::KnobChangeRow>& changes);

@@ -29,8 +29,8 @@ class Timeline {
     std::vector<analyze::Span> spans = data.spans;
     // A span that only touches the step belongs to a neighbour.
     std::erase_if(spans, [&data](const analyze::Span& span) {
-      return span.step != data.row.id &&
-             (span.end_ts <= data.row.ts || span.ts >= data.row.ts + data.row.dur);
+      return span.step_id != data.row.id &&
+             (span.end_ts() <= data.row.ts || span.ts >= data.row.ts + data.row.dur);
     });
     const std::size_t span_count = spans.size();
     if (spans.size() > spans_max) keep_longest(spans, spans_max);
@@ -40,20 +40,21 @@ class Timeline {
     for (std::size_t i = 0; i < spans.size(); ++i) index_of_span[spans[i].id] = i;
     // The cause that ended last, as an index.
     std::unordered_map<std::int64_t, std::size_t> cause_of_span;
-    for (const analyze::Flow& flow : data.flows) {
+    for (const rundb::FlowRow& flow : data.flows) {
       const auto from = index_of_span.find(flow.from_span);
       if (from == index_of_span.end()) continue;
       const auto [known, is_new] = cause_of_span.try_emplace(flow.to_span, from->second);
-      if (spans[known->second].end_ts < spans[from->second].end_ts) known->second = from->second;
+      if (spans[known->second].end_ts() < spans[from->second].end_ts())
+        known->second = from->second;
       (void)is_new;
     }
     std::map<std::int64_t, Lanes> lanes;
     Json rows = Json::array();
     for (const analyze::Span& span : spans) {
-      const std::size_t lane = lanes[span.track->id].place(span.ts, span.end_ts - span.ts);
+      const std::size_t lane = lanes[span.track->id].place(span.ts, span.dur);
       rows.push_back({track_index(*span.track), name_index(*span.name), lane, span.ts - data.row.ts,
-                      span.end_ts - span.ts, std::max<TimeNs>(0, span.ts - span.submit_ts),
-                      span.bytes, span.padding_bytes, span.subgroup, span.layer, span.step});
+                      span.dur, std::max<TimeNs>(0, span.ts - span.submit_ts), span.bytes,
+                      span.padding_bytes, span.subgroup_id, span.layer_id, span.step_id});
       const auto cause = cause_of_span.find(span.id);
       if (cause != cause_of_span.end()) rows.back().push_back(cause->second);
     }
@@ -82,7 +83,7 @@ class Timeline {
 
  private:
   static void keep_longest(std::vector<analyze::Span>& spans, std::size_t count) {
-    const auto dur = [](const analyze::Span& span) { return span.end_ts - span.ts; };
+    const auto dur = [](const analyze::Span& span) { return span.dur; };
     std::ranges::nth_element(spans, spans.begin() + static_cast<std::ptrdiff_t>(count),
                              std::greater<>(), dur);
     spans.resize(count);

@@ -101,11 +101,12 @@ function drawCauses() {
 
 function drawSettings() {
   const columns = [{ title: 'setting' }, { title: 'A' }, { title: 'B' }];
-  if (data.differences.length === 0) {
+  const differences = Object.entries(data.differences).map(([key, { a, b }]) => [key, a, b]);
+  if (differences.length === 0) {
     sayEmpty(byId('setting-table'), 'Both ran with the same settings on the same machine.');
     return;
   }
-  byId('setting-table').append(table(columns, data.differences));
+  byId('setting-table').append(table(columns, differences));
 }
 
 function drawFacts() {

@@ -15,7 +15,7 @@ function drawHead() {
 }
 
 function drawComparability() {
-  const { words, mismatches, same, unknown, cautions } = data.comparability;
+  const { words, mismatches, same_words, unknown_words, cautions } = data.comparability;
   const place = byId('comparability');
   place.classList.toggle('differs', mismatches.length > 0);
   if (mismatches.length > 0) {
@@ -24,9 +24,10 @@ function drawComparability() {
         mismatches.map((row) => [row.what, row.a, row.b, row.meaning])));
   }
   const line = (kind, text) => place.append(element('p', kind, text));
-  if (same) line('empty', `The same in both: ${same}.`);
-  if (unknown) {
-    line('caution', `Neither run says its ${unknown}, so whether that is the same is not known.`);
+  if (same_words) line('empty', `The same in both: ${same_words}.`);
+  if (unknown_words) {
+    line('caution',
+      `Neither run says its ${unknown_words}, so whether that is the same is not known.`);
   }
   for (const caution of cautions) line('caution', caution);
   for (const which of ['a', 'b']) {

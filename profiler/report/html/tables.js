@@ -12,10 +12,11 @@ function drawStretches() {
     { title: 'host link, out of drives', num: true }, { title: 'into drives', num: true },
     { title: '' }, { title: 'speed-up', num: true }];
   const fastest = Math.max(...data.stretches.map((stretch) => stretch.speed_up));
-  const each = (count) => `${threeDigits(count)}${thin}B/parameter`;
+  const parameters = Math.max(1, data.parameters);
+  const each = (count) => `${threeDigits(count / parameters)}${thin}B/parameter`;
   byId('stretch-table').append(table(columns, data.stretches.map((stretch) => [
-    `${stepNumber(stretch.first_step)} to ${stepNumber(stretch.last_step)}`, stretch.settings,
-    time(stretch.dur), each(stretch.read_bytes), each(stretch.write_bytes),
+    `${grouped(stretch.first_step)} to ${grouped(stretch.last_step)}`, stretch.settings,
+    time(stretch.dur), each(stretch.host_link.read), each(stretch.host_link.write),
     meter(stretch.speed_up / fastest, gainColour),
     `${threeDigits(stretch.speed_up)}${thin}x${stretch.is_speed_up_late ? '*' : ''}`])));
   sayLate('late-speed-ups', data.late_speed_ups);

@@ -78,7 +78,7 @@ std::span<const SpanRow> spans_of(const SpanRunRow& run, std::span<const SpanRow
 std::vector<SpanRunRow> runs_of(std::span<const SpanRow> spans) {
   std::vector<SpanRunRow> runs;
   for (const SpanRow& span : spans) {
-    const TimeNs end_ts = span.ts + span.dur;
+    const TimeNs end_ts = span.end_ts();
     if (runs.empty() || runs.back().track_id != span.track_id) {
       runs.push_back({span.id, span.id, span.track_id, span.ts, end_ts, 0});
       continue;
@@ -93,19 +93,10 @@ std::vector<SpanRunRow> runs_of(std::span<const SpanRow> spans) {
   return runs;
 }
 
-}  // namespace
-
-// The statements that every batch uses.
-struct BatchWriter::Statements {
+// The tables that get few rows a batch.
+struct SingleInserts {
   Statement step;
-  Statement first_span;
-  RowInserts next_spans;
-  RowInserts span_run;
-  Statement span_batch;
-  RowInserts lod;
   Statement long_span;
-  RowInserts flow;
-  RowInserts counter;
   Statement stat;
   Statement knob_change;
   Statement verdict;
@@ -114,18 +105,10 @@ struct BatchWriter::Statements {
   Statement mode;
   Statement lateness;
   Statement validation;
-  LodBatch lod_batch;  // reused
 
-  static Result<Statements> prepare(Connection& connection) {
+  static Result<SingleInserts> prepare(Connection& connection) {
     ASSIGN_OR_RETURN(Statement step, prepare_write(connection, "insert_step"));
-    ASSIGN_OR_RETURN(Statement first_span, prepare_write(connection, "insert_first_span"));
-    ASSIGN_OR_RETURN(RowInserts next_spans, RowInserts::prepare(connection, "insert_next_span"));
-    ASSIGN_OR_RETURN(RowInserts span_run, RowInserts::prepare(connection, "insert_span_run"));
-    ASSIGN_OR_RETURN(Statement span_batch, prepare_write(connection, "insert_span_batch"));
-    ASSIGN_OR_RETURN(RowInserts lod, RowInserts::prepare(connection, "add_to_lod"));
     ASSIGN_OR_RETURN(Statement long_span, prepare_write(connection, "insert_long_span"));
-    ASSIGN_OR_RETURN(RowInserts flow, RowInserts::prepare(connection, "insert_flow"));
-    ASSIGN_OR_RETURN(RowInserts counter, RowInserts::prepare(connection, "insert_counter"));
     ASSIGN_OR_RETURN(Statement stat, prepare_write(connection, "add_to_stat"));
     ASSIGN_OR_RETURN(Statement knob_change, prepare_write(connection, "insert_knob_change"));
     ASSIGN_OR_RETURN(Statement verdict, prepare_write(connection, "insert_verdict"));
@@ -134,12 +117,61 @@ struct BatchWriter::Statements {
     ASSIGN_OR_RETURN(Statement mode, prepare_write(connection, "insert_mode"));
     ASSIGN_OR_RETURN(Statement lateness, prepare_write(connection, "add_to_lateness"));
     ASSIGN_OR_RETURN(Statement validation, prepare_write(connection, "insert_validation"));
-    return Statements{std::move(step),      std::move(first_span),   std::move(next_spans),
-                      std::move(span_run),  std::move(span_batch),   std::move(lod),
-                      std::move(long_span), std::move(flow),         std::move(counter),
-                      std::move(stat),      std::move(knob_change),  std::move(verdict),
-                      std::move(clock),     std::move(clock_offset), std::move(mode),
-                      std::move(lateness),  std::move(validation),   {}};
+    return SingleInserts{.step = std::move(step),
+                         .long_span = std::move(long_span),
+                         .stat = std::move(stat),
+                         .knob_change = std::move(knob_change),
+                         .verdict = std::move(verdict),
+                         .clock = std::move(clock),
+                         .clock_offset = std::move(clock_offset),
+                         .mode = std::move(mode),
+                         .lateness = std::move(lateness),
+                         .validation = std::move(validation)};
+  }
+
+  Statement& of(const StepRow&) { return step; }
+  Statement& of(const LongSpanRow&) { return long_span; }
+  Statement& of(const StatRow&) { return stat; }
+  Statement& of(const KnobChangeRow&) { return knob_change; }
+  Statement& of(const VerdictRow&) { return verdict; }
+  Statement& of(const ClockRow&) { return clock; }
+  Statement& of(const ClockOffsetRow&) { return clock_offset; }
+  Statement& of(const ModeRow&) { return mode; }
+  Statement& of(const LatenessRow&) { return lateness; }
+  Statement& of(const ValidationRow&) { return validation; }
+};
+
+}  // namespace
+
+// The statements that every batch uses.
+struct BatchWriter::Statements {
+  Statement first_span;
+  RowInserts next_spans;
+  RowInserts span_run;
+  Statement span_batch;
+  RowInserts lod;
+  RowInserts flow;
+  RowInserts counter;
+  SingleInserts few;
+  LodBatch lod_batch = {};  // reused
+
+  static Result<Statements> prepare(Connection& connection) {
+    ASSIGN_OR_RETURN(Statement first_span, prepare_write(connection, "insert_first_span"));
+    ASSIGN_OR_RETURN(RowInserts next_spans, RowInserts::prepare(connection, "insert_next_span"));
+    ASSIGN_OR_RETURN(RowInserts span_run, RowInserts::prepare(connection, "insert_span_run"));
+    ASSIGN_OR_RETURN(Statement span_batch, prepare_write(connection, "insert_span_batch"));
+    ASSIGN_OR_RETURN(RowInserts lod, RowInserts::prepare(connection, "add_to_lod"));
+    ASSIGN_OR_RETURN(RowInserts flow, RowInserts::prepare(connection, "insert_flow"));
+    ASSIGN_OR_RETURN(RowInserts counter, RowInserts::prepare(connection, "insert_counter"));
+    ASSIGN_OR_RETURN(SingleInserts few, SingleInserts::prepare(connection));
+    return Statements{.first_span = std::move(first_span),
+                      .next_spans = std::move(next_spans),
+                      .span_run = std::move(span_run),
+                      .span_batch = std::move(span_batch),
+                      .lod = std::move(lod),
+                      .flow = std::move(flow),
+                      .counter = std::move(counter),
+                      .few = std::move(few)};
   }
 
   // Only the first span's id is given. SQLite gives the others the ones that follow, which it does
@@ -171,20 +203,9 @@ struct BatchWriter::Statements {
                                               end->end_ts});
   }
 
-  // The statements of the tables that get few rows a batch.
-  Statement& insert_of(const StepRow&) { return step; }
-  Statement& insert_of(const LongSpanRow&) { return long_span; }
-  Statement& insert_of(const StatRow&) { return stat; }
-  Statement& insert_of(const KnobChangeRow&) { return knob_change; }
-  Statement& insert_of(const VerdictRow&) { return verdict; }
-  Statement& insert_of(const ClockRow&) { return clock; }
-  Statement& insert_of(const ClockOffsetRow&) { return clock_offset; }
-  Statement& insert_of(const ModeRow&) { return mode; }
-  Statement& insert_of(const LatenessRow&) { return lateness; }
-  Statement& insert_of(const ValidationRow&) { return validation; }
   template <typename Row>
   Status add_all(std::span<const Row> rows) {
-    for (const Row& row : rows) RETURN_IF_ERROR(write_row(insert_of(row), row));
+    for (const Row& row : rows) RETURN_IF_ERROR(write_row(few.of(row), row));
     return ok_status();
   }
   template <typename Row>

@@ -105,7 +105,8 @@ TEST_CASE("a llama may have heads of a width of their own, one table, biases and
 TEST_CASE("the values of a shape are those of its file, every key of its family among them") {
   const std::string given =
       "name = \"x\"\nfamily = \"llama\"\nlayers = 2\nhidden = 32\nheads = 4\nsequence = 16\n"
-      "vocabulary = 100\nkv_heads = 2\nffn = 88\nhead_dim = 16\ntied_tables = true\n"
+      "vocabulary = 100\nkv_heads = 2\nffn = 88\nhead_dim = 16\nrope_theta = 500000\nnorm_eps = "
+      "1e-06\ntied_tables = true\n"
       "qkv_bias = true\nqk_norm = true\n";
   const Result<ModelShape> shape = load(given);
   REQUIRE(shape.ok());
@@ -136,15 +137,15 @@ TEST_CASE("how long a sequence may be depends on where positions come from") {
   CHECK_THAT(check(kVit, 18), Contains("always 17 tokens"));
 }
 
-TEST_CASE("training knows GPT-2 only, and says so") {
+TEST_CASE("training knows GPT-2 and Llama, and says so") {
   CHECK(check_trainable(*load(kGood)).ok());
+  CHECK(check_trainable(*load(kLlama)).ok());
   const Status status = check_trainable(*load(kVit + "name = \"x\"\n"));
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code() == ErrorCode::config);
-  CHECK_THAT(status.error().message(),
-             Contains("model x: vit models can be simulated and tuned; training knows gpt2"));
-  CHECK_THAT(check_trainable(*load(kLlama)).error().message(),
-             Contains("model x: llama models can be simulated and tuned; training knows gpt2"));
+  CHECK_THAT(
+      status.error().message(),
+      Contains("model x: vit models can be simulated and tuned; training knows gpt2, llama"));
 }
 
 TEST_CASE("errors of a model file name file, line and key") {
@@ -184,6 +185,7 @@ TEST_CASE("errors of a model file name file, line and key") {
       {kGood + "family = \"bloom\"\nqk_norm = true\n",
        ".toml:8:", "a bloom model has no key 'qk_norm'"},
       {kLlama + "qk_norm = 1\n", ".toml:10:", "'qk_norm' must be true or false"},
+      {kLlama + "head_dim = 5\n", ".toml:10:", "its width must be even"},
       {kLlama + "head_dim = 0\n", ".toml:10:", "'head_dim' must be a whole number from 1"},
       {kLlama + "head_width = 4\n", ".toml:10:", "a llama model has no key 'head_width'"},
       {replaced("heads = 4\nkv", "heads = 3\nkv", kLlama),

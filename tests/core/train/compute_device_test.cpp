@@ -221,7 +221,7 @@ TEST_CASE("only what is sent crosses where an accelerator selects") {
                                     "error_feedback=true", density, "validation_every=0"});
   REQUIRE(config.ok());
   const RunOnDevice ran = run_on_device(*config);
-  REQUIRE(ran.run->keep_residual().ok());
+  REQUIRE(ran.run->session().state().keep_residual(ran.run->step().residual()).ok());
   CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   std::int64_t sent = model::kLossBytes;
   for (const LayerId layer : all_ids<LayerId>(ran.run->plan().layout.layer_count())) {

@@ -93,7 +93,8 @@ TEST_CASE("4: one slow device holds the step, the others are not named") {
                {Cause::update_engine, 0.02},
                {Cause::write, 0.47}});
   const StepVerdict verdict = verdict_of(made.data());
-  CHECK(made.data().spans[static_cast<std::size_t>(verdict.path.back().span_id - 1)].device == 2);
+  CHECK(made.data().spans[static_cast<std::size_t>(verdict.path.back().span_id - 1)].device_id ==
+        2);
 }
 
 TEST_CASE("5: one buffer on drives that read and write at once: buffers") {

@@ -53,18 +53,16 @@ class MadeStep {
     const bool is_transfer = track_of(stage, of.device).links.size() > 0;
     if (is_transfer && of.bytes == 0) of.bytes = (end_ms - begin_ms) * kMs;
     const auto id = static_cast<std::int64_t>(step_.spans.size()) + 1;
-    step_.spans.push_back({.id = id,
-                           .track = &track_of(stage, of.device),
-                           .name = &name(stage),
-                           .stage = stage_of(stage),
-                           .submit_ts = (of.asked_ms < 0 ? begin_ms : of.asked_ms) * kMs,
-                           .ts = begin_ms * kMs,
-                           .end_ts = end_ms * kMs,
-                           .step = 7,
-                           .subgroup = of.subgroup,
-                           .device = of.device,
-                           .layer = of.layer,
-                           .bytes = of.bytes});
+    const rundb::SpanRow row{.id = id,
+                             .submit_ts = (of.asked_ms < 0 ? begin_ms : of.asked_ms) * kMs,
+                             .ts = begin_ms * kMs,
+                             .dur = (end_ms - begin_ms) * kMs,
+                             .step_id = 7,
+                             .subgroup_id = of.subgroup,
+                             .device_id = of.device,
+                             .layer_id = of.layer,
+                             .bytes = of.bytes};
+    step_.spans.push_back({row, &track_of(stage, of.device), &name(stage), stage_of(stage)});
     return id;
   }
   // As a clock of coarse ticks has it: asked for and begun a little before what it follows ended.
@@ -72,6 +70,7 @@ class MadeStep {
     Span& span = step_.spans[static_cast<std::size_t>(id) - 1];
     span.submit_ts -= by_ns;
     span.ts -= by_ns;
+    span.dur += by_ns;
   }
   void flow(std::int64_t from, std::int64_t to) { step_.flows.push_back({from, to}); }
 

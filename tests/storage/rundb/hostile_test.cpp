@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 
+#include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/span_reader.h"
@@ -155,9 +156,9 @@ int refusals(Reader& reader) {
   ask(reader.steps());
   ask(reader.steps_after(-1));
   ask(reader.stretch_begin());
-  ask(reader.tracks());
-  ask(reader.links());
-  ask(reader.devices());
+  ask(CatalogReader(reader).tracks());
+  ask(CatalogReader(reader).links());
+  ask(CatalogReader(reader).devices());
   ask(reader.knob_changes());
   ask(SpanReader(reader).spans_between(kLeast, kMost));
   ask(SpanReader(reader).each_span_between(kLeast, kMost, [](const SpanRow&) {}));

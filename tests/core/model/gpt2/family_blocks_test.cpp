@@ -37,9 +37,9 @@ constexpr std::int64_t kBatch = 2;
 struct FusedRmsNorm : torch::autograd::Function<FusedRmsNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
     const at::Tensor wide = x.to(at::kFloat);
-    const at::Tensor scale = at::rsqrt((wide * wide).mean({-1}, true) + 1e-6).to(x.scalar_type());
+    const at::Tensor scale = at::rsqrt((wide * wide).mean({-1}, true) + 1e-6);
     context->save_for_backward({x, scale});
-    return x * scale;
+    return (wide * scale).to(x.scalar_type());
   }
   static variable_list backward(AutogradContext* /*context*/, const variable_list& gradients) {
     return {gradients[0]};

@@ -74,6 +74,16 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
 const ModelShape kTiny{"tiny", 4, 256, 4, 128, 256};
 // gpt2-124m's width with two of its blocks and half of its vocabulary.
 const ModelShape kWide{"wide", 2, 768, 12, 256, 25000};
+// Heads that share keys and values, wide heads with norms, and an output table of its own.
+ModelShape llama_shape() {
+  ModelShape shape{"llama", 4, 256, 4, 128, 8000, Family::llama};
+  shape.kv_heads = 2;
+  shape.head_dim = 96;
+  shape.qk_norm = true;
+  shape.ffn = 704;
+  return shape;
+}
+const ModelShape kLlama = llama_shape();
 // Little but logits.
 const ModelShape kWordy{"wordy", 1, 64, 1, 256, 50000};
 
@@ -92,6 +102,8 @@ const std::vector<Case> kCases = {
     {kWide, {.batch = 1, .sequence = 256}},
     {kWide, {.batch = 1, .sequence = 256, .activations = recompute}},
     {kWide, {.batch = 1, .sequence = 256, .micro_step_count = 2}},
+    {kLlama, {.batch = 16, .sequence = 128}},
+    {kLlama, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
 };
 

@@ -23,6 +23,16 @@ namespace {
 const ModelShape kWide{"wide", 2, 256, 4, 64, 256};  // storages of their own blocks and small ones
 const ModelShape kDeep{"deep", 8, 128, 4, 128, 256};
 
+// A Llama whose heads have a width and norms of their own, four on two of keys and values.
+ModelShape llama_shape() {
+  ModelShape shape{"llama", 2, 256, 4, 256, 97, Family::llama};
+  shape.kv_heads = 2;
+  shape.ffn = 640;
+  shape.head_dim = 96;
+  shape.qk_norm = true;
+  return shape;
+}
+
 // A drive that is memory: takes blocks away and brings them back, over what lies there meanwhile.
 struct Elsewhere {
   std::vector<std::vector<std::byte>> blocks;
@@ -119,7 +129,7 @@ LayerActivations parsed(const char* text) {
 }
 
 TEST_CASE("what leaves is, block by block, what the plan says from the shape alone") {
-  for (const ModelShape& shape : {kSmall, kWide, kDeep}) {
+  for (const ModelShape& shape : {kSmall, kWide, kDeep, llama_shape()}) {
     for (const Activations choice : {Activations::offload, Activations::offload_inputs}) {
       for (const Float16Kind kind : {Float16Kind::bf16, Float16Kind::fp16}) {
         const ModelOptions options{

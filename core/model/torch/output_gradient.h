@@ -1,6 +1,7 @@
 #pragma once
-// The gradient of the token table, which is used twice: as the head's output table (a dense
-// gradient, known first) and by the embedding (a few rows, known last). The head's part waits here.
+// The gradient of the output table. Where it is the token table, it is used twice: by the head (a
+// dense gradient, known first) and by the embedding (a few rows, known last), and the head's part
+// waits here. A table of the head's own is added up here, and is put with the head.
 //
 // Precision: each product of the head comes from libtorch rounded to 16 bits. With one product a
 // step (one micro-batch that fits one token chunk) it waits as it is, 2 bytes an element; with more
@@ -19,13 +20,18 @@
 
 namespace sluice::model {
 
-class TiedGradient {
+class OutputGradient {
  public:
   enum class Parts : std::uint8_t { one, several };
+  struct Table {
+    std::int64_t vocabulary = 0;
+    std::int64_t hidden = 0;
+    at::TensorOptions like;  // type and device of the model's parameters
+    Parts parts = Parts::one;
+    bool waits = true;  // for the embedding's part; its memory is there all along then
+  };
 
-  // `like`: type and device of the model's parameters.
-  TiedGradient(std::int64_t vocabulary, std::int64_t hidden, const at::TensorOptions& like,
-               Parts parts);
+  explicit OutputGradient(const Table& table);
 
   // Forgets what a step that was given up has left.
   void drop() { pending_ = false; }
@@ -34,12 +40,18 @@ class TiedGradient {
   void add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed);
 
   // Puts head's part (once, at the first call after it was added to) and the embedding's part of
-  // one micro-batch into the caller's array; `x_gradient` is (tokens, hidden).
-  void put(const BatchNumbers& numbers, const at::Tensor& x_gradient, GradientWriter& writer);
+  // one micro-batch into the caller's array; `x_gradient` is (tokens, hidden). Without a head's
+  // part it is the gradient of a token table that is no output table.
+  void put_tied(const BatchNumbers& numbers, const at::Tensor& x_gradient, GradientWriter& writer);
+
+  // Puts head's part of one micro-batch alone.
+  void put_alone(GradientWriter& writer);
 
  private:
+  at::Tensor empty_part() const;
+
+  Table table_;
   at::Tensor head_part_;  // (vocabulary, hidden)
-  Parts parts_;
   bool pending_ = false;  // head_part_ holds something that no put() has taken
 };
 

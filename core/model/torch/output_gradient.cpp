@@ -1,4 +1,4 @@
-#include "core/model/torch/tied_gradient.h"
+#include "core/model/torch/output_gradient.h"
 
 #include <ATen/ops/empty.h>
 
@@ -20,14 +20,18 @@ void for_each_slice(const at::Tensor& table, Function&& function) {
 
 }  // namespace
 
-TiedGradient::TiedGradient(std::int64_t vocabulary, std::int64_t hidden,
-                           const at::TensorOptions& like, Parts parts)
-    : head_part_(
-          at::empty({vocabulary, hidden}, parts == Parts::one ? like : like.dtype(at::kFloat))),
-      parts_(parts) {}
+OutputGradient::OutputGradient(const Table& table) : table_(table) {
+  if (table.waits) head_part_ = empty_part();
+}
 
-void TiedGradient::add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed) {
-  if (parts_ == Parts::one) {
+at::Tensor OutputGradient::empty_part() const {
+  return at::empty({table_.vocabulary, table_.hidden},
+                   table_.parts == Parts::one ? table_.like : table_.like.dtype(at::kFloat));
+}
+
+void OutputGradient::add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed) {
+  if (!head_part_.defined()) head_part_ = empty_part();
+  if (table_.parts == Parts::one) {
     CHECK(!pending_);
     product_into(head_part_, logits_gradient.t(), normed);
     pending_ = true;
@@ -41,9 +45,9 @@ void TiedGradient::add_from_head(const at::Tensor& logits_gradient, const at::Te
   pending_ = true;
 }
 
-void TiedGradient::put(const BatchNumbers& numbers, const at::Tensor& x_gradient,
-                       GradientWriter& writer) {
-  const at::Tensor target = writer.next(head_part_.sizes());
+void OutputGradient::put_tied(const BatchNumbers& numbers, const at::Tensor& x_gradient,
+                              GradientWriter& writer) {
+  const at::Tensor target = writer.next({table_.vocabulary, table_.hidden});
   const at::Tensor sums = numbers.sum_by_token(x_gradient.to(at::kFloat));
   if (writer.adds()) {
     for_each_slice(target, [&](std::int64_t first, std::int64_t rows) {
@@ -59,6 +63,20 @@ void TiedGradient::put(const BatchNumbers& numbers, const at::Tensor& x_gradient
     }
     target.index_copy_(0, numbers.distinct(), sums.to(target.scalar_type()));
   }
+  pending_ = false;
+}
+
+void OutputGradient::put_alone(GradientWriter& writer) {
+  CHECK(pending_);
+  const at::Tensor target = writer.next(head_part_.sizes());
+  if (writer.adds()) {
+    for_each_slice(target, [&](std::int64_t first, std::int64_t rows) {
+      target.narrow(0, first, rows).add_(head_part_.narrow(0, first, rows));
+    });
+  } else {
+    target.copy_(head_part_);
+  }
+  head_part_ = at::Tensor();
   pending_ = false;
 }
 

@@ -1,0 +1,36 @@
+#pragma once
+// The words of `sluice train` around its steps: what begins, how a run goes on, where it stopped.
+//
+// Thread contract: the thread that trains.
+
+#include <string>
+
+#include "cli/train_arguments.h"
+#include "core/answers/training.h"
+#include "core/plan/lr_schedule.h"
+#include "core/train/trainer.h"
+
+namespace sluice::cli {
+
+struct TrainWords {
+  const TrainArguments& arguments;
+  const settings::RunConfig& config;  // as asked for, and with the shards that were chosen
+  train::TrainingRun& run;
+  int rank_count = 1;
+
+  std::string header() const;
+  answers::GoingOn going_on(const train::TrainReport& report) const;
+  // The error with what there is to go on from, if that is still there.
+  Status how_it_stopped(const Error& error) const;
+
+ private:
+  std::int64_t committed_step() const { return run.session().store().committed().position.step; }
+  std::string next_rate_line() const;  // a schedule may go on otherwise than it was begun
+  std::string recipe_lines() const;    // settings that this resume learns with, and that are new
+  std::string resharded_line() const;  // where the state was that of other ranks
+  // "": the schedule goes on as it was begun.
+  std::string schedule_words(const plan::FurtherSteps& further, std::int64_t last_step) const;
+  std::string resume_command(const plan::FurtherSteps& further) const;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,153 @@
+// Llama: the plain one against transformers' numbers, and core/model/llama against the plain one.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/core/model/gpt2/batches.h"
+#include "tests/core/model/llama/fixture.h"
+#include "tests/core/model/llama/plain_llama.h"
+#include "tests/core/model/trainable_model_conformance.h"
+
+namespace sluice::model {
+namespace {
+
+// Four heads of queries on two of keys and values.
+ModelShape shared_heads() {
+  ModelShape shape{"llama", 3, 48, 4, 24, 97, Family::llama};
+  shape.kv_heads = 2;
+  shape.ffn = 80;
+  return shape;
+}
+
+// With heads of their own width, their norms, biases, and one table.
+ModelShape normed_heads() {
+  ModelShape shape = shared_heads();
+  shape.head_dim = 20;
+  shape.qk_norm = shape.qkv_bias = shape.tied_tables = true;
+  shape.rope_theta = 1e6;
+  shape.norm_eps = 1e-6;
+  return shape;
+}
+
+ModelShape of_fixture() {
+  ModelShape shape{"fixture", 2, 16, 4, 64, 48, Family::llama};
+  shape.kv_heads = 2;
+  shape.ffn = 24;
+  return shape;
+}
+
+// |a - b| / |b| over a range.
+double distance(std::span<const float> a, std::span<const float> b) {
+  double difference = 0, length = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    length += double{b[i]} * b[i];
+  }
+  return std::sqrt(difference / length);
+}
+
+void check_tensors(const ModelShape& shape, const std::vector<float>& gradient,
+                   const std::vector<float>& expected, double tolerance) {
+  REQUIRE(gradient.size() == expected.size());
+  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
+    const auto range = [&](const std::vector<float>& all) {
+      return std::span(all).subspan(tensor.first, tensor.count);
+    };
+    INFO(tensor.name);
+    CHECK(distance(range(gradient), range(expected)) < tolerance);
+  }
+}
+
+std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {
+  std::vector<float> wide;
+  for (const std::uint16_t value : values) wide.push_back(float_from_float16(kind, value));
+  return wide;
+}
+
+void check_against_transformers(const std::string& name, const ModelShape& shape) {
+  INFO(name);
+  const Fixture fixture(name, shape);
+  const PlainLlama plain =
+      plain_llama(shape, fixture.parameters,
+                  {fixture.batch, fixture.sequence, fixture.inputs, fixture.targets});
+  CHECK(plain.loss == Approx(fixture.loss).epsilon(1e-5));
+  check_tensors(shape, plain.gradient, fixture.gradient, 1e-5);
+}
+
+TEST_CASE("plain Llama has transformers' loss and gradients") {
+  ModelShape llama = of_fixture();
+  check_against_transformers("llama", llama);
+  ModelShape qwen3 = of_fixture();
+  qwen3.head_dim = 8;
+  qwen3.qk_norm = qwen3.tied_tables = true;
+  qwen3.rope_theta = 1e6;
+  qwen3.norm_eps = 1e-6;
+  check_against_transformers("qwen3", qwen3);
+}
+
+TEST_CASE("16-bit gradients of every tensor are those of plain Llama") {
+  const ModelShape shape = GENERATE(shared_heads(), normed_heads());
+  const Float16Kind kind = GENERATE(Float16Kind::bf16, Float16Kind::fp16);
+  const double scale = kind == Float16Kind::fp16 ? 1024 : 1;
+  INFO("qk_norm " << shape.qk_norm << (kind == Float16Kind::fp16 ? " fp16" : " bf16"));
+  Gpt2Run run(shape, {.batch = 3, .sequence = 20, .compute = kind}, 4);
+  const Batch batch(3, 20, shape.vocabulary, 5);
+  std::vector<float> gradient = run.step_16bit(batch, scale);
+  for (float& value : gradient) value = static_cast<float>(value / scale);
+  const PlainLlama plain = plain_llama(shape, widened(run.parameters, kind), batch.view());
+  const double tolerance = kind == Float16Kind::fp16 ? 0.006 : 0.04;
+  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(tolerance / 8));
+  check_tensors(shape, gradient, plain.gradient, tolerance);
+}
+
+TEST_CASE("a Llama's own output table has the same gradient however it is added up") {
+  // More tokens than the head takes at once, and micro-batches.
+  const ModelShape shape = shared_heads();
+  Gpt2Run run(shape, {.batch = 60, .sequence = 20}, 4);
+  const Batch large(60, 20, shape.vocabulary, 5);
+  const PlainLlama plain =
+      plain_llama(shape, widened(run.parameters, Float16Kind::bf16), large.view());
+  check_tensors(shape, run.step_16bit(large, 1), plain.gradient, 0.04);
+
+  const Batch first(2, 20, shape.vocabulary, 5), second(2, 20, shape.vocabulary, 6);
+  Gpt2Run both(shape, {.batch = 2, .sequence = 20, .micro_step_count = 2}, 4);
+  Gpt2Run one(shape, {.batch = 2, .sequence = 20}, 4);
+  const std::vector<float> together = both.step({first, second}, 0.5);
+  const std::vector<float> a = one.step({first}, 0.5);
+  const std::vector<float> b = one.step({second}, 0.5);
+  std::vector<float> sum;
+  for (std::size_t i = 0; i < a.size(); ++i) sum.push_back(a[i] + b[i]);
+  check_tensors(shape, together, sum, 1e-2);
+}
+
+TEST_CASE("recomputed, a Llama has the same bits as kept") {
+  const ModelShape shape = normed_heads();
+  const Batch batch(3, 20, shape.vocabulary, 5);
+  ModelOptions options{.batch = 3, .sequence = 20};
+  Gpt2Run keep(shape, options);
+  options.activations = Activations::recompute;
+  Gpt2Run recompute(shape, options);
+  CHECK(keep.step_16bit(batch, 1) == recompute.step_16bit(batch, 1));
+  CHECK(keep.model->loss(0) == recompute.model->loss(0));
+}
+
+TEST_CASE("Llama keeps what every model promises") {
+  const ModelShape shape = GENERATE(shared_heads(), normed_heads());
+  const Activations activations = GENERATE(Activations::keep, Activations::offload);
+  ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
+  maker.make = [=](int micro_step_count) {
+    auto held = std::make_unique<HeldModel>();
+    held->parameters = make_parameters(shape, Float16Kind::bf16, 4);
+    const ModelOptions options{.batch = 3,
+                               .sequence = 20,
+                               .micro_step_count = micro_step_count,
+                               .activations = activations,
+                               .thread_count = 2};
+    held->model = make_on_host(shape, options, held->parameters).model;
+    return held;
+  };
+  check_conformance(trainable_model_cases(), maker);
+}
+
+}  // namespace
+}  // namespace sluice::model

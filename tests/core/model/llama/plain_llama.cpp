@@ -1,0 +1,134 @@
+#include "tests/core/model/llama/plain_llama.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace sluice::model {
+namespace {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+at::Tensor root_mean_square_normed(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return x / ((x * x).mean(-1, true) + epsilon).sqrt() * weight;
+}
+
+// One head, (sequence, head_dim): each pair of values as a complex number times e^(i angle).
+at::Tensor rotated(const at::Tensor& x, double theta) {
+  const std::int64_t half = x.size(1) / 2;
+  std::vector<at::Tensor> first, second;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double frequency =
+        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(x.size(1)));
+    const at::Tensor angle = at::arange(x.size(0), at::kFloat) * frequency;
+    const at::Tensor a = x.select(1, i), b = x.select(1, i + half);
+    first.push_back(a * angle.cos() - b * angle.sin());
+    second.push_back(a * angle.sin() + b * angle.cos());
+  }
+  first.insert(first.end(), second.begin(), second.end());
+  return at::stack(first, 1);
+}
+
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  const at::Tensor allowed = at::ones({q.size(0), q.size(0)}).tril() > 0;
+  at::Tensor scores = q.matmul(k.t()) / std::sqrt(static_cast<double>(q.size(1)));
+  scores = scores.masked_fill(allowed.logical_not(), -INFINITY);
+  return scores.softmax(-1).matmul(v);
+}
+
+class Block {
+ public:
+  Block(const ModelShape& shape, const Tensors& w, std::int64_t index)
+      : shape_(shape), w_(w), prefix_("layers." + std::to_string(index) + ".") {}
+
+  at::Tensor forward(const at::Tensor& x) const {
+    const at::Tensor middle = x + self_attention(normed(x, "input_layernorm"));
+    const at::Tensor inner = normed(middle, "post_attention_layernorm");
+    const at::Tensor gate = linear(inner, "mlp.gate_proj");
+    return middle + linear(gate * gate.sigmoid() * linear(inner, "mlp.up_proj"), "mlp.down_proj");
+  }
+
+ private:
+  const at::Tensor& part(const std::string& name) const { return w_.at(prefix_ + name); }
+  at::Tensor normed(const at::Tensor& x, const std::string& name) const {
+    return root_mean_square_normed(x, part(name + ".weight"), shape_.norm_eps);
+  }
+  at::Tensor linear(const at::Tensor& x, const std::string& name) const {
+    const at::Tensor product = x.matmul(part(name + ".weight").t());
+    return w_.contains(prefix_ + name + ".bias") ? product + part(name + ".bias") : product;
+  }
+  // Head `index` of queries or keys.
+  at::Tensor head(const at::Tensor& rows, const std::string& name, std::int64_t index) const {
+    const std::int64_t width = shape_.head_width();
+    at::Tensor x = rows.narrow(1, index * width, width);
+    if (shape_.qk_norm) x = normed(x, "self_attn." + name + "_norm");
+    return rotated(x, shape_.rope_theta);
+  }
+  at::Tensor self_attention(const at::Tensor& x) const {
+    const at::Tensor q = linear(x, "self_attn.q_proj"), k = linear(x, "self_attn.k_proj"),
+                     v = linear(x, "self_attn.v_proj");
+    const std::int64_t width = shape_.head_width();
+    std::vector<at::Tensor> mixed;
+    for (std::int64_t i = 0; i < shape_.heads; ++i) {
+      const std::int64_t shared = i / (shape_.heads / shape_.kv_heads);
+      mixed.push_back(
+          attend(head(q, "q", i), head(k, "k", shared), v.narrow(1, shared * width, width)));
+    }
+    return linear(at::cat(mixed, 1), "self_attn.o_proj");
+  }
+
+  const ModelShape& shape_;
+  const Tensors& w_;
+  std::string prefix_;
+};
+
+at::Tensor numbers(std::span<const std::int32_t> tokens) {
+  return at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
+}
+
+// Loss sum of one window.
+at::Tensor window_loss(const ModelShape& shape, const Tensors& w, const at::Tensor& tokens,
+                       const at::Tensor& targets) {
+  at::Tensor x = w.at("embed_tokens.weight").index({tokens});
+  for (std::int64_t i = 0; i < shape.layers; ++i) x = Block(shape, w, i).forward(x);
+  x = root_mean_square_normed(x, w.at("norm.weight"), shape.norm_eps);
+  const at::Tensor& table = w.at(shape.tied_tables ? "embed_tokens.weight" : "lm_head.weight");
+  const at::Tensor log_odds = x.matmul(table.t()).log_softmax(-1);
+  const at::Tensor counted = targets >= 0;
+  const at::Tensor picked = log_odds.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
+  return -(picked * counted).sum();
+}
+
+}  // namespace
+
+PlainLlama plain_llama(const ModelShape& shape, std::span<const float> parameters,
+                       const TokenBatch& batch) {
+  std::vector<float> own(parameters.begin(), parameters.end());
+  const FlatLayout layout = shape.flat_layout();
+  Tensors w;
+  for (const TensorInfo& tensor : layout.tensors) {
+    w[tensor.name] =
+        at::from_blob(own.data() + tensor.first, tensor.shape, at::kFloat).set_requires_grad(true);
+  }
+  at::Tensor loss = at::zeros({});
+  for (std::int64_t row = 0; row < batch.batch; ++row) {
+    const std::size_t first = row * batch.sequence, count = batch.sequence;
+    loss = loss + window_loss(shape, w, numbers(batch.inputs.subspan(first, count)),
+                              numbers(batch.targets.subspan(first, count)));
+  }
+  loss = loss / static_cast<double>(std::ranges::count_if(
+                    batch.targets, [](std::int32_t target) { return target >= 0; }));
+  loss.backward();
+  PlainLlama result{loss.item<double>(), {}};
+  for (const TensorInfo& tensor : layout.tensors) {
+    const at::Tensor gradient = w.at(tensor.name).grad().contiguous();
+    const float* values = gradient.const_data_ptr<float>();
+    result.gradient.insert(result.gradient.end(), values, values + tensor.count);
+  }
+  return result;
+}
+
+}  // namespace sluice::model
