@@ -13,6 +13,7 @@
 #include "cli/simulate_report.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"
+#include "core/plan/run_plan.h"
 #include "core/platform/platform_change.h"
 #include "core/platform/platform_text.h"
 #include "core/session/run_facts.h"

@@ -15,6 +15,7 @@
 
 #include "core/csd/device_factory.h"
 #include "core/offload/assembly.h"
+#include "core/plan/run_plan.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_memory.h"
 #include "core/session/run_state.h"
