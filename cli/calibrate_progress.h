@@ -1,6 +1,6 @@
 #pragma once
-// What a calibration measures next: one line that is drawn anew on a terminal, and a line for each
-// measurement elsewhere.
+// The next measurement of a calibration: one line that is drawn anew on a terminal, and a line for
+// each measurement elsewhere.
 //
 // Thread contract: one thread.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What computing takes of memory, for plans: of this computer's processor, of the device that a run
-// names, or of the accelerators that a platform file models.
+// The memory that computing takes, for plans: of this computer's processor, of the device that a
+// run names, or of the accelerators that a platform file models.
 //
 // Thread contract: main thread.
 

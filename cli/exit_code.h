@@ -47,7 +47,7 @@ Result<T> of_database(Result<T> result) {
 // Says the error on stderr and gives its exit code.
 inline int report_error(const Error& error) {
   flush_lines();
-  // What does not fit comes with the memory plan, which has a line for each part and no name in it.
+  // An error of memory has the memory plan, which has a line for each part and no name in it.
   const auto line_feeds = error.code() == ErrorCode::memory ? LineFeeds::keep : LineFeeds::escape;
   std::fprintf(stderr, "sluice: error: %s\n",
                escaped_for_terminal(error.message(), line_feeds).c_str());

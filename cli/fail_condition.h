@@ -1,5 +1,5 @@
 #pragma once
-// What `sluice compare --fail-if` watches for.
+// The condition of `sluice compare --fail-if`.
 //
 // Thread contract: free functions.
 

@@ -56,7 +56,7 @@ std::string HelpFormat::make_option_name(const CLI::Option* option, bool is_posi
   return name.substr(0, name.find('{'));
 }
 
-// What it excludes or needs is said by whoever refuses it; here it would fill the column.
+// Options that it excludes or needs are named by the refusal; here they would fill the column.
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return "";
   // "INT:1 to 1024": what it is, and what it may be.

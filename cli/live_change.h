@@ -23,8 +23,8 @@ Result<std::unique_ptr<control::ControlClient>> connect_to_run(const std::string
 Result<control::Message> ask_for_change(control::ControlClient& client,
                                         const control::SetRequest& set);
 
-// What becomes of it next, however long steps are. A refusal is an error, and so is a later set
-// that takes its place.
+// The next event of the change, however long steps are. A refusal is an error, and so is a later
+// set that takes its place.
 Result<control::ChangeEvent> await_change(control::ControlClient& client, std::int64_t change);
 
 // The snapshot that was asked for, or why there is none.

@@ -1,5 +1,5 @@
 #pragma once
-// What a number of an option may be, said in words: "1 to 1024", "at least 1".
+// The range of an option's number in words: "1 to 1024", "at least 1".
 //
 // Thread contract: main thread.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the command says. All of it goes through here, since much of it holds words of
+// The output of the command. All of it goes through here, since much of it holds words of
 // others: names from a database, a TOML file or a state, and what a model writes.
 //
 // Thread contract: main thread.

@@ -45,7 +45,7 @@ std::optional<PaintMark> mark_at(std::string_view text);
 std::string escaped_but_marks(std::string_view text, LineFeeds line_feeds);
 // Where the first mark begins, or the end of the text.
 std::size_t next_mark(std::string_view text);
-// What the terminal reads for it.
+// The sequence that the terminal reads for it.
 std::string sequence_of(const PaintMark& mark, ColourDepth depth);
 
 }  // namespace sluice::cli

@@ -39,7 +39,8 @@ class RankRun {
   // This rank's part of a run with these settings. Errors (ErrorCode::config): settings that do not
   // go with several ranks.
   Status take_part(settings::RunConfig& config) const;
-  // What one rank cannot begin with, as a failure of all of them (train::Ranks::agreed_or_end).
+  // The reason why one rank cannot begin, as a failure of all of them
+  // (train::Ranks::agreed_or_end).
   Status agreed(const Status& mine);
   // The run is over, with this outcome: says it and gives the exit code. A failure that all ranks
   // know of is said by the first one. Any other ends all ranks, and says whose it is; with MPI this

@@ -108,7 +108,7 @@ std::string name_column(const RunAnswer& shown, const std::string& name, int col
   return padded(colour ? painted(text, *colour) : text, kNameColumns);
 }
 
-// What `kOtherNamesMax` leaves out, so that nothing is missing unsaid.
+// The names beyond `kOtherNamesMax`, in one line, so that nothing is missing unsaid.
 void print_left_out(const rundb::SpanTotals& sum, std::int64_t name_count, int columns) {
   if (name_count == 0) return;
   print_lines(

@@ -71,7 +71,7 @@ Result<std::int64_t> rank_count_of(const std::string& text) {
                     text, platform::kRanksMax);
 }
 
-// What --set and --platform-set say, and what a sweep adds to either.
+// The settings of --set and --platform-set, with those that a sweep adds to either.
 Result<settings::RunConfig> config_of(const SimulateArguments& arguments) {
   ASSIGN_OR_RETURN(
       settings::RunConfig config,

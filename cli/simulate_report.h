@@ -16,7 +16,7 @@ namespace sluice::cli {
 
 std::string simulate_report_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step,
                                  TimeNs dur_ns);
-// What bounds the longest phase, by how much, and what would come next.
+// The bound of the longest phase, its share, and the next one.
 std::string simulate_verdict(const plan::RunPlan& plan, const simulate::SimulatedStep& step);
 // The drive that wears out first, among those whose endurance is stated; empty without such.
 std::string wear_text(const plan::RunPlan& plan, const simulate::SimulatedStep& step);

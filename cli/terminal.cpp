@@ -18,7 +18,7 @@ struct WideRange {
   std::uint32_t first;
   std::uint32_t last;
 };
-// What a terminal gives two columns: East Asian Wide and Fullwidth of Unicode's EastAsianWidth.txt,
+// Characters of two columns: East Asian Wide and Fullwidth of Unicode's EastAsianWidth.txt,
 // in whole blocks, and pictures.
 constexpr std::array kWide = std::to_array<WideRange>({{0x1100, 0x115f},
                                                        {0x2e80, 0x303e},

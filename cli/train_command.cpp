@@ -65,7 +65,7 @@ class TrainCommand {
   // The first rank speaks for all.
   bool is_told() const { return ranks_->is_first(); }
 
-  // What the settings of one rank are refused for, all hear before anything is made.
+  // All ranks hear why the settings of one are refused, before anything is made.
   Status open(const Status& configured) {
     const Result<model::ModelFactory> factory = open_parts(configured);
     RETURN_IF_ERROR(ranks_->agreed(factory.ok() ? ok_status() : Status(factory.error())));
@@ -147,7 +147,7 @@ class TrainCommand {
     return ok_status();
   }
 
-  // What the record says of the accelerator and of the ranks.
+  // The record's facts of the accelerator and of the ranks.
   Status add_facts(std::vector<rundb::MetaRow>& meta) {
     if (recording_->recorder() == nullptr) return ok_status();
     if (const model::ComputeDevice* device = run_->built().device.get(); device != nullptr) {

@@ -1,5 +1,5 @@
 #pragma once
-// What `sluice tune` is told, for either of its searches.
+// The arguments of `sluice tune`, for either of its searches.
 //
 // Thread contract: plain data.
 

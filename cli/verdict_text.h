@@ -22,7 +22,7 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
 // before whatever rests on the run's times.
 std::string late_text(const analyze::Lateness& lateness, int columns);
 
-// What to turn next, or why nothing is predicted.
+// The settings to turn next, or why nothing is predicted.
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns);
 
 }  // namespace sluice::cli

@@ -131,7 +131,7 @@ void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
   found.back().step = analysis.change_steps.back();
 }
 
-// What the slowest of them spent more on, in figures.
+// The causes that the slowest of them spent more on, in figures.
 std::string beside_median(const RunAnalysis& analysis, const OutlierStep& outlier) {
   if (!analysis.slowest || analysis.slowest->step != outlier.step) return "";
   const std::string causes = analysis.slowest->causes_words();

@@ -1,6 +1,6 @@
 #pragma once
-// What the analysis says in plain sentences, and which setting would help. What it would gain is
-// for whoever can simulate (core/tune/prediction.h).
+// The findings of an analysis in plain sentences, and the setting that would help. What it would
+// gain is for whoever can simulate (core/tune/prediction.h).
 //
 // Thread contract: free functions.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What became of one analysis. Silence is none of the three: whoever shows an analysis shows this.
+// The outcome of one analysis. Silence is none of the three: whoever shows an analysis shows this.
 //
 // Thread contract: plain data and free functions.
 

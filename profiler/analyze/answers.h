@@ -1,5 +1,5 @@
 #pragma once
-// What became of every analysis of a run, in the order in which people ask: lost records, steps by
+// The outcome of every analysis of a run, in the order in which people ask: lost records, steps by
 // cause, links, ... The terminal, the page, the window and JSON show the same list.
 //
 // Thread contract: free functions.

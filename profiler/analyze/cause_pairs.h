@@ -1,5 +1,5 @@
 #pragma once
-// What of a step's time went to each cause in two runs.
+// A step's time by cause, of two runs.
 //
 // Thread contract: free functions.
 

@@ -129,7 +129,7 @@ std::string change_text(const rundb::KnobChangeRow& change) {
   return fmt::format("{}={} from step {}", change.knob, change.new_value, change.step_id + 1);
 }
 
-// What was set, and what was changed while it ran.
+// The settings of a run, and the changes while it ran.
 std::map<std::string, std::string> settings_of(const ReadRun& run) {
   std::map<std::string, std::string> settings = run.meta;
   for (const rundb::KnobChangeRow& change : run.changes) {

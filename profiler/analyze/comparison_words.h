@@ -1,5 +1,5 @@
 #pragma once
-// What a comparison says in sentences: the command, the page and the window say the same.
+// A comparison in sentences: the command, the page and the window say the same.
 //
 // Thread contract: free functions.
 

@@ -57,7 +57,7 @@ inline constexpr double kStragglerShare = 0.02;
 Result<RankAnalysis> analyze_ranks(const std::vector<RankRecord>& records,
                                    const std::vector<std::int64_t>& steps);
 
-// What became of it.
+// Its outcome.
 Answer ranks_answer(const RankAnalysis& analysis);
 // Who is waited for and why, and what communication takes: sentences.
 std::vector<std::string> rank_findings(const RankAnalysis& analysis);

@@ -32,7 +32,7 @@ struct OutlierStep {
   TimeNs more_ns = 0;  // of that cause than in the steps looked at
 };
 
-// What of the record the analysis could use, in the steps looked at.
+// The part of the record that the analysis could use, in the steps looked at.
 struct Evidence {
   rundb::Completeness rows;  // of the whole file
   std::size_t operations = 0;

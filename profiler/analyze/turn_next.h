@@ -28,7 +28,7 @@ struct PredictedChange {
   double seconds_before() const { return change > -1 ? seconds / (1 + change) : seconds; }
 };
 
-// What simulation says of a run.
+// The predictions of simulation for a run.
 struct PredictedChanges {
   std::vector<PredictedChange> each = {};  // the best value of each setting, by itself
   std::optional<PredictedChange> together =

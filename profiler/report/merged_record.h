@@ -1,8 +1,8 @@
 #pragma once
 // The records of all ranks of a run as one database, which everything that opens a record opens.
 //
-// What there is once is rank 0's: steps, devices, settings, changes, verdicts. Operations, counters
-// and links are those of all ranks, by rank 0's clock, on tracks that begin with the rank
+// Whatever exists once is rank 0's: steps, devices, settings, changes, verdicts. Operations,
+// counters and links are those of all ranks, by rank 0's clock, on tracks that begin with the rank
 // ("rank 2: csd0 state_read"). Each other rank's steps are spans on a track of their own
 // ("rank 2: steps"). The analysis of the result says of rank 0 what its own record says.
 //

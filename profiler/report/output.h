@@ -1,5 +1,5 @@
 #pragma once
-// What a command writes for other programs: under another name until it is whole, so that nobody
+// A file for other programs: under another name until it is whole, so that nobody
 // opens half of it, and never over what is there unless that was asked for.
 //
 // Thread contract: one thread at a time.
@@ -27,7 +27,7 @@ std::string unfinished_path(const std::string& path);
 // Gives what was written there its name.
 Status finish_file(const std::string& path);
 
-// What a file's name asks for: gzip where it ends in ".gz".
+// The compression that a file's name asks for: gzip where it ends in ".gz".
 Compression compression_of(std::string_view path);
 
 class OutputFile {

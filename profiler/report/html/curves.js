@@ -1,4 +1,4 @@
-// What changes from step to step: time, loss, learning rate, and how steps divide into phases.
+// The curves from step to step: time, loss, learning rate, and how steps divide into phases.
 
 function drawPlots() {
   plotWidth = Math.max(320, byId('time-plot').clientWidth || 1180);

@@ -25,7 +25,7 @@ function sayLate(id, words) {
   byId(id).textContent = words;
 }
 
-// What is emulated or simulated is not called measured.
+// Emulated and simulated times are not called measured.
 function measured() {
   if (data.is_simulated) return 'Simulated';
   if (!data.clock) return 'By a clock that is not known,';
