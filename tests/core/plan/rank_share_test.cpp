@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/optimizer/gradient_stats.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
 
