@@ -100,7 +100,6 @@ Window::~Window() {
 }
 
 bool Window::is_closing() const { return glfwWindowShouldClose(handle_) != 0; }
-void Window::ask_to_close() { glfwSetWindowShouldClose(handle_, GLFW_TRUE); }
 void Window::set_title(const std::string& title) { glfwSetWindowTitle(handle_, title.c_str()); }
 
 float Window::display_scale() const {

@@ -40,7 +40,6 @@ class Window {
 
   GLFWwindow* handle() const { return handle_; }
   bool is_closing() const;
-  void ask_to_close();
   void set_title(const std::string& title);
   float display_scale() const;  // of the monitor that it is on
 
