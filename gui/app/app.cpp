@@ -16,6 +16,10 @@
 #include "gui/app/fonts.h"
 #include "gui/app/input_order.h"
 #include "gui/app/picture_wait.h"
+#include "gui/app/settings.h"
+#include "gui/app/shell.h"
+#include "gui/app/top_bar.h"
+#include "gui/views/session.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {
@@ -87,7 +91,7 @@ class App {
     while (!window_.is_closing() && !shell_.wants_to_quit()) {
       const bool is_busy = hooks_.is_busy && hooks_.is_busy();
       // A view that a held key moves has a frame as often as the display shows one.
-      const bool is_moving = shell_.motion() == TimelineState::Motion::moves;
+      const bool is_moving = shell_.session().timeline.motion() == TimelineState::Motion::moves;
       if (is_busy || is_moving || frames_left_ > 0) {
         take(window_.poll());
       } else {
@@ -119,8 +123,9 @@ class App {
     } else if (frames_left_ == 0 && is_unsettled_) {
       frames_left_ = kFramesAfterEvent - 1;
       is_unsettled_ = false;
-    } else if (frames_left_ == 0 && (ImGui::GetIO().WantTextInput || is_on_start_page() ||
-                                     shell_.motion() != TimelineState::Motion::none)) {
+    } else if (frames_left_ == 0 &&
+               (ImGui::GetIO().WantTextInput || is_on_start_page() ||
+                shell_.session().timeline.motion() != TimelineState::Motion::none)) {
       frames_left_ = 1;
     }
   }

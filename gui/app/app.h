@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "gui/app/shell.h"
 #include "gui/app/window.h"
+#include "gui/data/advisor.h"
 
 namespace sluice::gui {
+
+class Shell;
+struct FrameCost;
 
 struct AppOptions {
   std::vector<std::string> databases;  // of one run (Shell::open_runs); none: the start page

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "gui/views/timeline_state.h"
+#include "storage/rundb/rows.h"
+
 namespace sluice::gui {
 namespace {
 
@@ -31,8 +34,8 @@ std::vector<ExportChoice> export_choices(const std::vector<rundb::StepRow>& step
                                                    touched.last == steps.back().id + 1);
     if (!is_all) choices.push_back({fmt::format("{}: {}", name, steps_text(touched)), touched});
   };
-  if (timeline.measured()) add("Measured range", *timeline.measured());
-  add("Visible range", timeline.view());
+  if (timeline.measure.range()) add("Measured range", *timeline.measure.range());
+  add("Visible range", timeline.view.range());
   choices.push_back(
       {fmt::format("Whole run: {} step{}", steps.size(), steps.size() == 1 ? "" : "s"),
        ExportSteps{}});

@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "gui/data/export_run.h"
-#include "gui/views/timeline_state.h"
+
+namespace sluice::rundb {
+struct StepRow;
+}
 
 namespace sluice::gui {
+
+class TimelineState;
 
 struct ExportChoice {
   std::string name;  // "visible range: steps 11 to 20"

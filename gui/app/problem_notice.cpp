@@ -3,6 +3,8 @@
 #include "gui/app/notice.h"
 #include "gui/app/window.h"
 #include "gui/data/new_run.h"
+#include "gui/data/opening.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 

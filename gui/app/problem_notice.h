@@ -7,9 +7,10 @@
 #include <string>
 
 #include "gui/data/background.h"
-#include "gui/views/run_pieces.h"
 
 namespace sluice::gui {
+
+struct RunPieces;
 
 enum class NoticeChoice : std::uint8_t { none, close_run, open_another };
 

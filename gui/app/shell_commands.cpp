@@ -6,7 +6,12 @@
 #include <algorithm>
 
 #include "base/words.h"
+#include "gui/app/run_door.h"
 #include "gui/app/shell.h"
+#include "gui/app/shell_parts.h"
+#include "gui/data/opening.h"
+#include "gui/data/span_lookup.h"
+#include "gui/views/session.h"
 #include "gui/views/span_details.h"
 
 namespace sluice::gui {
@@ -19,20 +24,21 @@ void Shell::make_commands() {
 }
 
 void Shell::add_file_commands() {
-  const auto has_run = [this] { return session_.pieces.feed != nullptr; };
+  const auto has_run = [this] { return session_->pieces.feed != nullptr; };
   commands_.push_back({.menu = "Run",
                        .name = "Open\u2026",
                        .keys = "Ctrl+O",
                        .chord = ImGuiMod_Ctrl | ImGuiKey_O,
-                       .run = [this] { open_box_.open(); },
+                       .run = [this] { parts_->open_box.open(); },
                        .while_typing = true});
   commands_.push_back(
       {.menu = "Run",
        .name = "Read the ranks again",
        .keys = "F5",
        .chord = ImGuiKey_F5,
-       .run = [this] { read_ranks_again(); },
-       .is_there = [this] { return session_.pieces.ranks != nullptr && opening_ == nullptr; }});
+       .run = [this] { door_->read_ranks_again(); },
+       .is_there =
+           [this] { return session_->pieces.ranks != nullptr && door_->opening() == nullptr; }});
   commands_.push_back({.menu = "Run",
                        .name = "Close, back to the start page",
                        .keys = "Ctrl+W",
@@ -40,23 +46,25 @@ void Shell::add_file_commands() {
                        .run = [this] { close_run(); },
                        .is_there = has_run});
   const auto can_export = [this] {
-    return session_.pieces.has_facts() && !export_panel_.is_working();
+    return session_->pieces.has_facts() && !parts_->export_panel.is_working();
   };
   const auto source = [this]() -> ExportSource {
-    const RunPieces& pieces = session_.pieces;
+    const RunPieces& pieces = session_->pieces;
     if (pieces.ranks == nullptr) return {pieces.feed->path(), pieces.feed->path()};
     const bool has_folder = !pieces.ranks->folder.empty();
     return {pieces.feed->path(), has_folder ? pieces.place() + "/run.db" : pieces.place()};
   };
   const auto ask_for_export = [this, source](ExportForm form) {
-    export_panel_.ask(source(), form, export_choices(session_.pieces.steps(), session_.timeline));
+    parts_->export_panel.ask(source(), form,
+                             export_choices(session_->pieces.steps(), session_->timeline));
   };
-  commands_.push_back({.menu = "Run",
-                       .name = "Save a report page",
-                       .keys = "Ctrl+E",
-                       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
-                       .run = [this, source] { export_panel_.begin(source(), ExportForm::report); },
-                       .is_there = can_export});
+  commands_.push_back(
+      {.menu = "Run",
+       .name = "Save a report page",
+       .keys = "Ctrl+E",
+       .chord = ImGuiMod_Ctrl | ImGuiKey_E,
+       .run = [this, source] { parts_->export_panel.begin(source(), ExportForm::report); },
+       .is_there = can_export});
   commands_.push_back({.menu = "Run",
                        .name = "Export a trace for Perfetto\u2026",
                        .run = [ask_for_export] { ask_for_export(ExportForm::trace); },
@@ -74,7 +82,7 @@ void Shell::add_file_commands() {
 }
 
 void Shell::add_timeline_commands() {
-  const auto is_shown = [this] { return session_.pieces.has_facts(); };
+  const auto is_shown = [this] { return session_->pieces.has_facts(); };
   const auto add = [this, is_shown](const char* name, const char* keys, ImGuiKeyChord chord,
                                     std::function<void()> run) {
     commands_.push_back({.menu = "Timeline",
@@ -84,22 +92,22 @@ void Shell::add_timeline_commands() {
                          .run = std::move(run),
                          .is_there = is_shown});
   };
-  TimelineState& timeline = session_.timeline;
-  add("Follow the end of a live run", "L", ImGuiKey_L, [&] { timeline.toggle_following(); });
-  add("Fit the run", "Home", ImGuiKey_Home, [&] { timeline.show_all(); });
-  add("Fit the step under the centre", "T", ImGuiKey_T, [&] { timeline.show_middle_step(); });
+  TimelineState& timeline = session_->timeline;
+  add("Follow the end of a live run", "L", ImGuiKey_L, [&] { timeline.view.toggle_following(); });
+  add("Fit the run", "Home", ImGuiKey_Home, [&] { timeline.view.show_all(); });
+  add("Fit the step under the centre", "T", ImGuiKey_T, [&] { timeline.view.show_middle_step(); });
   add("Fit what is selected: the span, else the measured range", "F", ImGuiKey_F,
       [&] { timeline.fit_selection(); });
   add_moving_commands();
-  add("Measure by dragging", "M", ImGuiKey_M, [&] { timeline.toggle_measuring(); });
+  add("Measure by dragging", "M", ImGuiKey_M, [&] { timeline.measure.toggle(); });
   add("Pin the measured range, to compare another with it", "P", ImGuiKey_P, [&] {
-    if (!timeline.measured()) return;
-    timeline.pin_measured();
-    session_.foreground.bring("Compare");
+    if (!timeline.measure.range()) return;
+    timeline.measure.pin();
+    session_->foreground.bring("Compare");
   });
   add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [&] {
-    timeline.focus_search();
-    session_.foreground.bring("Timeline");
+    timeline.search.focus();
+    session_->foreground.bring("Timeline");
   });
   add("Next match", "N", ImGuiKey_N, [&] { timeline.show_found(1); });
   add("Previous match", "Shift+N", ImGuiMod_Shift | ImGuiKey_N, [&] { timeline.show_found(-1); });
@@ -110,15 +118,16 @@ void Shell::add_timeline_commands() {
                        .run =
                            [this] {
                              const SpanDetails details =
-                                 details_of(session_.pieces, *session_.pieces.chosen);
+                                 details_of(session_->pieces, *session_->pieces.chosen);
                              ImGui::SetClipboardText(details_text(details).c_str());
                            },
-                       .is_there = [this] { return session_.pieces.chosen != nullptr; }});
-  add("Fold all groups", "", 0, [&] { timeline.folding().close_all(session_.pieces.facts()); });
-  add("Unfold all groups", "", 0, [&] { timeline.folding().open_all(); });
+                       .is_there = [this] { return session_->pieces.chosen != nullptr; }});
+  add("Fold all groups", "", 0,
+      [&] { timeline.rows.folding().close_all(session_->pieces.facts()); });
+  add("Unfold all groups", "", 0, [&] { timeline.rows.folding().open_all(); });
   add("Keep the rows of phases that are over", "I", ImGuiKey_I,
-      [&] { timeline.folding().toggle_keeping_all_rows(); });
-  commands_.back().is_on = [&] { return timeline.folding().keeps_all_rows(); };
+      [&] { timeline.rows.folding().toggle_keeping_all_rows(); });
+  commands_.back().is_on = [&] { return timeline.rows.folding().keeps_all_rows(); };
   add("Close what is open, then clear what is selected", "Esc", ImGuiKey_Escape,
       [this] { dismiss(); });
 }
@@ -128,23 +137,23 @@ void Shell::add_moving_commands() {
   const auto add = [this](const char* name, const char* keys, std::function<void()> run) {
     commands_.push_back(
         {.menu = "Timeline", .name = name, .keys = keys, .run = std::move(run), .is_there = [this] {
-           return session_.pieces.has_facts();
+           return session_->pieces.has_facts();
          }});
   };
-  TimelineState& timeline = session_.timeline;
-  add("Zoom in", "W", [&] { timeline.zoom(1 / 1.4, timeline.middle()); });
-  add("Zoom out", "S", [&] { timeline.zoom(1.4, timeline.middle()); });
-  add("Pan to earlier", "A", [&] { timeline.pan(-timeline.view().width() / 8); });
-  add("Pan to later", "D", [&] { timeline.pan(timeline.view().width() / 8); });
+  TimelineState& timeline = session_->timeline;
+  add("Zoom in", "W", [&] { timeline.view.zoom(1 / 1.4, timeline.view.middle()); });
+  add("Zoom out", "S", [&] { timeline.view.zoom(1.4, timeline.view.middle()); });
+  add("Pan to earlier", "A", [&] { timeline.view.pan(-timeline.view.range().width() / 8); });
+  add("Pan to later", "D", [&] { timeline.view.pan(timeline.view.range().width() / 8); });
 }
 
 // One thing at a time, what lies above first. ImGui has closed a menu or a box by itself.
 void Shell::dismiss() {
   if (had_popup_) return;
-  if (shows_shortcuts_) {
-    shows_shortcuts_ = false;
-  } else if (!export_panel_.dismiss()) {
-    session_.timeline.dismiss();
+  if (parts_->shows_shortcuts) {
+    parts_->shows_shortcuts = false;
+  } else if (!parts_->export_panel.dismiss()) {
+    session_->timeline.dismiss();
   }
 }
 
@@ -159,41 +168,41 @@ void Shell::add_knob_commands() {
                          .is_there = std::move(is_there)});
   };
   const auto can_turn = [this] {
-    return session_.pieces.has_facts() && session_.turning.can_turn();
+    return session_->pieces.has_facts() && session_->control.choice.can_turn();
   };
   const auto has_chosen = [this, can_turn] {
-    return can_turn() && !session_.turning.pending.empty();
+    return can_turn() && !session_->control.choice.pending().empty();
   };
   const auto can_choose = [this] {
-    return session_.pieces.has_facts() && session_.turning.can_choose();
+    return session_->pieces.has_facts() && session_->control.choice.can_choose();
   };
   const auto may_discard = [this, can_choose] {
-    return can_choose() && !session_.turning.pending.empty();
+    return can_choose() && !session_->control.choice.pending().empty();
   };
   add(
       words::kApply, "Ctrl+Enter", ImGuiMod_Ctrl | ImGuiKey_Enter,
-      [this] { session_.turning.apply(); }, has_chosen);
+      [this] { session_->control.apply(); }, has_chosen);
   add(
       words::kDiscard, "Ctrl+Backspace", ImGuiMod_Ctrl | ImGuiKey_Backspace,
-      [this] { session_.turning.discard(); }, may_discard);
+      [this] { session_->control.choice.discard(); }, may_discard);
   add(
       words::kWhatIf, "Ctrl+I", ImGuiMod_Ctrl | ImGuiKey_I,
-      [this] { session_.turning.ask_what_if(); }, may_discard);
+      [this] { session_->control.ask_what_if(); }, may_discard);
   add(
       words::kTune, "Ctrl+U", ImGuiMod_Ctrl | ImGuiKey_U,
-      [this] { session_.turning.ask_for_proposal(); }, can_choose);
+      [this] { session_->control.ask_for_proposal(); }, can_choose);
   add(
       "New run with the pending changes", "Ctrl+Shift+Enter",
       ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Enter,
-      [this] { session_.turning.ask_for_new_run(); },
-      [this] { return session_.pieces.has_facts() && session_.turning.is_for_new_run(); });
+      [this] { session_->control.ask_for_new_run(); },
+      [this] { return session_->pieces.has_facts() && session_->control.choice.is_for_new_run(); });
   add(
       words::kRevert, "Ctrl+Z", ImGuiMod_Ctrl | ImGuiKey_Z,
-      [this] { session_.turning.take_back(session_.turning.effects.back()); },
-      [this, can_turn] { return can_turn() && !session_.turning.effects.empty(); });
+      [this] { session_->control.take_back(session_->control.effects().back()); },
+      [this, can_turn] { return can_turn() && !session_->control.effects().empty(); });
   add(
-      "Stop the run after its current step", "", 0, [this] { session_.turning.link->stop(); },
-      [this, can_turn] { return can_turn() && !session_.turning.control->is_stopping; });
+      "Stop the run after its current step", "", 0, [this] { session_->control.link->stop(); },
+      [this, can_turn] { return can_turn() && !session_->control.choice.state()->is_stopping; });
 }
 
 void Shell::add_window_commands() {
@@ -202,9 +211,9 @@ void Shell::add_window_commands() {
     commands_.push_back({.menu = "View",
                          .name = shown->title(),
                          .keys = {},
-                         .run = [this, shown] { session_.foreground.bring(shown->title()); },
+                         .run = [this, shown] { session_->foreground.bring(shown->title()); },
                          .is_on = [shown] { return shown->is_open; },
-                         .is_there = [this] { return session_.pieces.has_facts(); }});
+                         .is_there = [this] { return session_->pieces.has_facts(); }});
   }
   const auto add = [this](const char* menu, const char* name, const char* keys, ImGuiKeyChord chord,
                           std::function<void()> run, std::function<bool()> is_on = {}) {
@@ -218,7 +227,7 @@ void Shell::add_window_commands() {
   };
   add("View", "Default layout", "", 0, [this] {
     for (const std::unique_ptr<View>& view : views_) view->is_open = true;
-    docks_.lay_out_again();
+    parts_->docks.lay_out_again();
   });
   add(
       "View", "Light theme", "Ctrl+T", ImGuiMod_Ctrl | ImGuiKey_T,
@@ -232,12 +241,14 @@ void Shell::add_window_commands() {
   add("View", "Smaller", "Ctrl+-", ImGuiMod_Ctrl | ImGuiKey_Minus,
       [this] { scale_ = std::max(0.6, scale_ / 1.1); });
   add(
-      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { top_bar_.toggle_cost(); },
-      [this] { return top_bar_.shows_cost(); });
-  add("Help", "All commands", "Ctrl+P", ImGuiMod_Ctrl | ImGuiKey_P, [this] { palette_.open(); });
+      "View", "Time of a frame", "F12", ImGuiKey_F12, [this] { parts_->top_bar.toggle_cost(); },
+      [this] { return parts_->top_bar.shows_cost(); });
+  add("Help", "All commands", "Ctrl+P", ImGuiMod_Ctrl | ImGuiKey_P,
+      [this] { parts_->palette.open(); });
   add(
       "Help", "Shortcuts", "?", ImGuiMod_Shift | ImGuiKey_Slash,
-      [this] { shows_shortcuts_ = !shows_shortcuts_; }, [this] { return shows_shortcuts_; });
+      [this] { parts_->shows_shortcuts = !parts_->shows_shortcuts; },
+      [this] { return parts_->shows_shortcuts; });
 }
 
 }  // namespace sluice::gui

@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "gui/data/opening.h"
 #include "gui/data/run_path.h"
+#include "gui/data/verdict.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
+#include "profiler/analyze/answers.h"
 
 namespace sluice::gui {
 namespace {
@@ -202,7 +206,10 @@ RecorderWords recorder_words(const RunPieces& pieces) {
 
 bool draw_run_state(const RunPieces& pieces, const Opening* again, const RecorderWords& words) {
   const RunFacts& facts = pieces.facts();
-  const auto planned_count = static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
+  // A session ends when its program says so.
+  const auto planned_count = facts.info.is_of_session()
+                                 ? 0
+                                 : static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
   const bool is_asked = pieces.ranks != nullptr && draw_ranks(*pieces.ranks, again);

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "gui/app/commands.h"
-#include "gui/views/run_pieces.h"
 
 namespace sluice::gui {
+
+class Opening;
+struct RunPieces;
 
 struct FrameCost {
   double last_ms = 0;   // from NewFrame to Render: the processor's time for what is drawn

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "gui/data/span_scan.h"
 #include "profiler/analyze/trend.h"
 
 namespace sluice::gui {

@@ -12,10 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "gui/data/span_scan.h"
 #include "storage/rundb/rows.h"
 
 namespace sluice::gui {
+
+struct PhaseRow;
 
 struct FigureEffect {
   std::string key;   // "step_time"; as in --revert-if and `sluice compare`

@@ -4,6 +4,7 @@
 
 #include "base/program_name.h"
 #include "base/shell_quoted.h"
+#include "gui/data/run_facts.h"
 
 namespace sluice::gui {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "gui/data/run_facts.h"
-
 namespace sluice::gui {
+
+struct RunFacts;
 
 struct LikeRun {
   std::string database;  // the recorded one's

@@ -6,6 +6,7 @@
 
 #include "base/free_path.h"
 #include "gui/data/child_process.h"
+#include "gui/data/like_run.h"
 
 namespace sluice::gui {
 namespace {

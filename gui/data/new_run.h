@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "gui/data/like_run.h"
 
 namespace sluice::gui {
+
+struct LikeRun;
 
 struct SampleRun {
   std::string name;     // "tiny"

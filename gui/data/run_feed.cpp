@@ -3,6 +3,8 @@
 #include <thread>
 
 #include "gui/data/detail/feed_channel.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/sql_console.h"
 
 namespace sluice::gui {
 

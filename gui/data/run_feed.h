@@ -14,38 +14,26 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "gui/data/counter_store.h"
-#include "gui/data/run_facts.h"
-#include "gui/data/span_index.h"
-#include "gui/data/span_lookup.h"
-#include "gui/data/span_scan.h"
-#include "gui/data/sql_console.h"
-#include "gui/data/step_paths.h"
-#include "gui/data/timeline_window.h"
-#include "gui/data/verdict.h"
+#include "base/units.h"
 
 namespace sluice::gui {
 
-struct RunSnapshot {
-  std::shared_ptr<const RunFacts> facts;  // null: nothing could be read yet
-  std::shared_ptr<const std::vector<rundb::StepRow>> steps;
-  std::shared_ptr<const std::vector<rundb::ValidationRow>> validations;
-  std::shared_ptr<const Counters> counters;
-  TimeNs begin_ts = 0;  // of all that is recorded
-  TimeNs end_ts = 0;
-  std::int64_t span_count = 0;
-  std::map<std::int64_t, TrackExtent> used_tracks;  // that have spans
-  double recorder_share = -1;  // of one processor, mean; below 0: the record does not say
-  bool is_live = false;
-  std::uint64_t file =
-      0;                // another number: of another file, which took the place of the one before
-  std::string problem;  // not empty: why there is nothing, or nothing further
-};
+// What it reads, each in a header of its own.
+struct ChosenSpan;
+struct Findings;
+struct Minimap;
+struct RunSnapshot;
+struct ScanRange;
+struct SpanRank;
+struct SpanStatistics;
+struct StepPaths;
+struct TimelineRequest;
+struct TimelineWindow;
+struct Verdict;
+class SqlConsole;
 
 struct FeedOptions {
   std::function<void()> wake = [] {};  // a result is there; called by the feed's threads

@@ -31,7 +31,7 @@ Result<const std::vector<rundb::SpanRow>*> SpanCache::between(rundb::Reader& rea
     has_rows_ = false;  // until all went well
     RETURN_IF_ERROR(add_new(reader, last_id));
     std::erase_if(rows_, [begin, end](const rundb::SpanRow& row) {
-      return row.ts + row.dur < begin || row.ts > end;
+      return row.end_ts() < begin || row.ts > end;
     });
   } else {
     has_rows_ = false;

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "gui/data/run_facts.h"
-#include "gui/data/timeline_window.h"
+#include "gui/data/timeline_request.h"
 #include "profiler/analyze/critical_path.h"
 #include "storage/rundb/reader.h"
 

@@ -4,6 +4,9 @@
 #include <array>
 #include <unordered_map>
 
+#include "gui/data/run_facts.h"
+#include "gui/data/span_cache.h"
+#include "gui/data/span_index.h"
 #include "storage/rundb/lod.h"
 #include "storage/rundb/timeline_reader.h"
 
@@ -15,7 +18,7 @@ constexpr double kRoom = 0.75;
 
 Box box_of(const rundb::SpanRow& row) {
   return {.ts = row.ts,
-          .end_ts = row.ts + row.dur,
+          .end_ts = row.end_ts(),
           .submit_ts = row.submit_ts,
           .span_id = row.id,
           .bytes = row.bytes,

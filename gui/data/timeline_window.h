@@ -13,20 +13,18 @@
 #include <vector>
 
 #include "base/status.h"
-#include "gui/data/run_facts.h"
-#include "gui/data/span_cache.h"
-#include "gui/data/span_index.h"
-#include "storage/rundb/reader.h"
+#include "base/units.h"
+#include "gui/data/timeline_request.h"
+
+namespace sluice::rundb {
+class Reader;
+}
 
 namespace sluice::gui {
 
-// What the screen shows, and how much time a column of it is.
-struct TimelineRequest {
-  TimeNs begin = 0;
-  TimeNs end = 0;
-  TimeNs column_ns = 1;
-  bool operator==(const TimelineRequest&) const = default;
-};
+class SpanCache;
+class SpanIndex;
+struct RunFacts;
 
 struct Box {
   TimeNs ts = 0;

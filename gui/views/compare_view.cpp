@@ -197,8 +197,8 @@ void CompareView::forget_other_run() {
 
 // Whoever pins a stretch wants to compare it.
 void CompareView::turn_to_stretches() {
-  if (timeline_.pinned() == seen_pinned_) return;
-  seen_pinned_ = timeline_.pinned();
+  if (timeline_.measure.pinned() == seen_pinned_) return;
+  seen_pinned_ = timeline_.measure.pinned();
   if (seen_pinned_) shows_stretches_ = true;
 }
 
@@ -272,15 +272,15 @@ void CompareView::draw_runs() const {
 }
 
 void CompareView::draw_stretches() {
-  if (!timeline_.pinned().has_value() || !timeline_.measured().has_value()) {
-    draw_empty(timeline_.pinned().has_value()
+  if (!timeline_.measure.pinned().has_value() || !timeline_.measure.range().has_value()) {
+    draw_empty(timeline_.measure.pinned().has_value()
                    ? "A is pinned. Measure B on the timeline: Shift+drag."
                    : "Measure a stretch on the timeline (Shift+drag) and press P to pin it; then "
                      "measure another.");
     return;
   }
-  const Stretch a{timeline_.pinned()->begin, timeline_.pinned()->end};
-  const Stretch b{timeline_.measured()->begin, timeline_.measured()->end};
+  const Stretch a{timeline_.measure.pinned()->begin, timeline_.measure.pinned()->end};
+  const Stretch b{timeline_.measure.range()->begin, timeline_.measure.range()->end};
   // While somebody drags, no question is asked for each pixel.
   const bool is_other = !(a == asked_a_ && b == asked_b_);
   if (is_other && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gui/data/span_lookup.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 

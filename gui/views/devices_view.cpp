@@ -8,7 +8,11 @@
 #include <optional>
 
 #include "base/words.h"
+#include "gui/data/counter_store.h"
 #include "gui/data/device_shares.h"
+#include "gui/data/opening.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/verdict.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -161,8 +165,8 @@ std::string share_text(const std::vector<std::int64_t>& counts, std::size_t inde
 
 }  // namespace
 
-DevicesView::DevicesView(const RunPieces& pieces, Turning& turning)
-    : View(words::kDevices), pieces_(pieces), turning_(turning) {}
+DevicesView::DevicesView(const RunPieces& pieces, SettingChoice& choice)
+    : View(words::kDevices), pieces_(pieces), choice_(choice) {}
 const char* DevicesView::help() const {
   return "The machine, how busy each part is, and which device has which share";
 }
@@ -170,14 +174,14 @@ const char* DevicesView::help() const {
 DevicesView::Shares DevicesView::shares_of() const {
   const std::vector<std::int64_t>& recorded = pieces_.facts().device_subgroups;
   const std::int64_t all = std::accumulate(recorded.begin(), recorded.end(), std::int64_t{0});
-  const auto& knobs = turning_.knobs(pieces_.facts());
+  const auto& knobs = choice_.knobs(pieces_.facts());
   const auto knob = std::ranges::find(knobs, kMapKnob, &control::Knob::key);
   if (all == 0 || knob == knobs.end()) return {recorded, recorded};
   const auto counts_of = [&](const std::string& value) {
     const auto shares = parse_shares(value, recorded.size());
     return shares ? subgroups_under(all, *shares) : recorded;
   };
-  return {counts_of(knob->value), counts_of(turning_.shown_value(*knob))};
+  return {counts_of(knob->value), counts_of(choice_.shown_value(*knob))};
 }
 
 void DevicesView::draw_content() {
@@ -219,7 +223,7 @@ void DevicesView::draw_content() {
 
 void DevicesView::draw_tools(const Shares& shares) {
   const bool can_drag =
-      turning_.can_turn() && turning_.is_knob(kMapKnob) && shares.in_force.size() > 1;
+      choice_.can_turn() && choice_.is_knob(kMapKnob) && shares.in_force.size() > 1;
   if (!can_drag) return;
   const std::int64_t most = *std::ranges::max_element(shares.chosen);
   if (amount_ == 0) amount_ = static_cast<int>(std::max<std::int64_t>(1, (most + 5) / 10));
@@ -352,7 +356,7 @@ void DevicesView::draw_device(const Shares& shares, std::size_t index, double st
 
 // The card that was drawn last gives, or takes.
 void DevicesView::drag_share(const Shares& shares, std::size_t index) {
-  const control::Knob* knob = turning_.can_turn() ? turning_.control->knob(kMapKnob) : nullptr;
+  const control::Knob* knob = choice_.can_turn() ? choice_.state()->knob(kMapKnob) : nullptr;
   if (knob == nullptr) return;
   const auto name = [&](std::size_t d) { return pieces_.facts().info.devices[d].name; };
   if (ImGui::BeginDragDropSource()) {
@@ -367,8 +371,7 @@ void DevicesView::drag_share(const Shares& shares, std::size_t index) {
   if (payload != nullptr && payload->DataSize == sizeof index) {
     const std::size_t from = *static_cast<const std::size_t*>(payload->Data);
     if (from != index && from < shares.chosen.size())
-      turning_.choose(*knob,
-                      shares_setting(shares_after_move(shares.chosen, from, index, amount_)));
+      choice_.choose(*knob, shares_setting(shares_after_move(shares.chosen, from, index, amount_)));
   }
   ImGui::EndDragDropTarget();
 }

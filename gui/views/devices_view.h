@@ -8,14 +8,15 @@
 #include <functional>
 
 #include "gui/views/run_pieces.h"
-#include "gui/views/turning.h"
+#include "gui/views/setting_choice.h"
 #include "gui/views/view.h"
+#include "profiler/analyze/link_use.h"
 
 namespace sluice::gui {
 
 class DevicesView : public View {
  public:
-  DevicesView(const RunPieces& pieces, Turning& turning);
+  DevicesView(const RunPieces& pieces, SettingChoice& choice);
   const char* help() const override;
   void draw_content() override;
 
@@ -37,7 +38,7 @@ class DevicesView : public View {
   void drag_share(const Shares& shares, std::size_t index);
 
   const RunPieces& pieces_;
-  Turning& turning_;
+  SettingChoice& choice_;
 
   int amount_ = 0;  // subgroups that a drag moves; 0: a tenth of a share, once shares are known
 };

@@ -5,9 +5,11 @@
 #include <charconv>
 
 #include "base/words.h"
+#include "gui/data/opening.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
+#include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
 
 namespace sluice::gui {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "gui/data/span_lookup.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -24,21 +26,22 @@ bool small_tool(const char* label, const char* tip) {
 void FindBar::draw() {
   const float room = ImGui::GetContentRegionAvail().x;
   ImGui::SetNextItemWidth(std::clamp(room, px(80), px(170)));
-  if (timeline_.take_search_focus() || keeps_keyboard_) ImGui::SetKeyboardFocusHere();
+  if (timeline_.search.take_focus() || keeps_keyboard_) ImGui::SetKeyboardFocusHere();
   keeps_keyboard_ = false;
-  if (text_ != timeline_.search() && !ImGui::IsAnyItemActive()) text_ = timeline_.search();
+  if (text_ != timeline_.search.text() && !ImGui::IsAnyItemActive())
+    text_ = timeline_.search.text();
   const bool is_entered = input_line("##search", "Find a span by name", text_);
   if (ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape)) {
     text_.clear();
-    timeline_.look_for("");
-  } else if (text_ != timeline_.search() && (ImGui::IsItemActive() || is_entered)) {
-    timeline_.look_for(text_);
+    timeline_.search.look_for("");
+  } else if (text_ != timeline_.search.text() && (ImGui::IsItemActive() || is_entered)) {
+    timeline_.search.look_for(text_);
   }
   if (is_entered) take_enter();
   // What was found has a line of its own where it would be cut beside the field.
   const bool has_room = room >= px(170 + 220);
-  if (has_room || timeline_.search().empty()) ImGui::SameLine();
-  if (timeline_.search().empty()) return;
+  if (has_room || timeline_.search.text().empty()) ImGui::SameLine();
+  if (timeline_.search.text().empty()) return;
   if (small_tool("<", "Shift+Enter, Shift+N: the previous match")) timeline_.show_found(-1);
   if (small_tool(">", "Enter, N: the next match")) timeline_.show_found(1);
   draw_outcome();
@@ -52,7 +55,7 @@ void FindBar::take_enter() {
 
 void FindBar::draw_outcome() const {
   const Findings* found = pieces_.found.get();
-  if (found == nullptr || found->text != timeline_.search()) {
+  if (found == nullptr || found->text != timeline_.search.text()) {
     draw_coloured(look().colours.dim, "looking\u2026", false);
     return;
   }
@@ -62,13 +65,13 @@ void FindBar::draw_outcome() const {
   }
   const std::string count = grouped_text(static_cast<std::int64_t>(found->spans.size())) +
                             (found->is_cut ? " first" : "");
-  if (!timeline_.found_index()) {
+  if (!timeline_.search.found_index()) {
     draw_coloured(look().colours.dim, count + ": Enter shows one", false);
     return;
   }
-  const auto number = static_cast<std::int64_t>(*timeline_.found_index() + 1);
+  const auto number = static_cast<std::int64_t>(*timeline_.search.found_index() + 1);
   draw_coloured(look().colours.dim, fmt::format("{} of {}", grouped_text(number), count), false);
-  if (!timeline_.has_wrapped()) return;
+  if (!timeline_.search.has_wrapped()) return;
   ImGui::SameLine();
   // A wrap to the front shows the first, one to the back the last.
   draw_coloured(

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/words.h"
+#include "gui/data/like_run.h"
 #include "gui/views/marks.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/knob_field.h"
@@ -55,7 +56,7 @@ const char* name_of(const FigureEffect& figure) {
   return figure.key == "shared_link" ? "host link" : figure.key.c_str();
 }
 
-ImU32 colour_of(const FigureEffect& figure) {
+ImU32 figure_colour(const FigureEffect& figure) {
   const Colours& colours = look().colours;
   if (!figure.is_more_than_noise()) return colours.dim;
   if (figure.unit.empty()) return colours.text;
@@ -88,7 +89,7 @@ void draw_figures(const ChangeEffect& effect) {
     draw_figure(value_text(figure, figure.after));
     ImGui::TableNextColumn();
     const double noise = figure.before == 0 ? 0 : figure.noise / figure.before;
-    draw_figure(fmt::format("{:+.1f}\u2009%", figure.change() * 100), colour_of(figure));
+    draw_figure(fmt::format("{:+.1f}\u2009%", figure.change() * 100), figure_colour(figure));
     ImGui::SetItemTooltip("%s of %s; noise of the difference: %s (%.1f %%)%s",
                           value_text(figure, figure.difference()).c_str(), name_of(figure),
                           value_text(figure, figure.noise).c_str(), noise * 100,
@@ -113,17 +114,18 @@ std::string noise_note(const ChangeEffect& effect, bool is_live) {
 
 }  // namespace
 
-KnobsView::KnobsView(const RunPieces& pieces, Turning& turning, const std::function<void()>& wake)
-    : View(words::kKnobs), pieces_(pieces), turning_(turning), wake_(wake) {}
+KnobsView::KnobsView(const RunPieces& pieces, RunControl& control,
+                     const std::function<void()>& wake)
+    : View(words::kKnobs), pieces_(pieces), control_(control), wake_(wake) {}
 const char* KnobsView::help() const { return "Turn the run, and see what the last changes did"; }
 
 void KnobsView::draw_content() {
-  const bool can_choose = turning_.can_choose();
-  draw_title("Knobs", turning_.can_turn()         ? "take effect at the next step"
-                      : turning_.is_for_new_run() ? "for a new run like this one"
-                                                  : "");
-  if (!can_choose) draw_empty(turning_.why_not(*pieces_.run));
-  const bool has_effects = !turning_.effects.empty() || turning_.can_turn();
+  const bool can_choose = control_.choice.can_choose();
+  draw_title("Knobs", control_.choice.can_turn()         ? "take effect at the next step"
+                      : control_.choice.is_for_new_run() ? "for a new run like this one"
+                                                         : "");
+  if (!can_choose) draw_empty(control_.choice.why_not(*pieces_.run));
+  const bool has_effects = !control_.effects().empty() || control_.choice.can_turn();
   const bool has_rest = has_effects || can_choose;
   const float share = has_effects ? kListShare : kListShareAlone;
   const float height = has_rest ? ImGui::GetContentRegionAvail().y * share : 0;
@@ -143,18 +145,20 @@ void KnobsView::draw_content() {
 }
 
 void KnobsView::draw_knobs() {
-  const std::shared_ptr<const Advice> recorded = turning_.advisor->advice(Question::knobs);
+  const std::shared_ptr<const Advice> recorded =
+      control_.consultation.advisor()->advice(Question::knobs);
   if (recorded != nullptr && !recorded->problem.empty())
     draw_coloured(look().colours.amber, "Without the knobs' words and help: " + recorded->problem);
   // Choosing changes nothing here: the list is the run's.
-  for (const control::Knob& knob : turning_.knobs(pieces_.facts())) {
-    std::string chosen = turning_.shown_value(knob);
-    if (draw_knob_field(field_of(knob, pieces_.facts()), chosen)) turning_.choose(knob, chosen);
+  for (const control::Knob& knob : control_.choice.knobs(pieces_.facts())) {
+    std::string chosen = control_.choice.shown_value(knob);
+    if (draw_knob_field(field_of(knob, pieces_.facts()), chosen))
+      control_.choice.choose(knob, chosen);
   }
 }
 
 void KnobsView::draw_values() const {
-  const std::vector<control::Knob>& knobs = turning_.knobs(pieces_.facts());
+  const std::vector<control::Knob>& knobs = control_.choice.knobs(pieces_.facts());
   if (knobs.empty()) draw_empty("The record names no knobs.");
   if (!ImGui::BeginTable("##values", 2, ImGuiTableFlags_RowBg)) return;
   for (const control::Knob& knob : knobs) {
@@ -178,7 +182,7 @@ void KnobsView::draw_actions() {
   const float room = ImGui::GetContentRegionAvail().x;
   // Two rows where four names would not fit in one.
   const bool is_narrow = room < px(260);
-  if (turning_.is_for_new_run()) {
+  if (control_.choice.is_for_new_run()) {
     draw_new_run();
     draw_choice_buttons((room - 2 * gap) / 3, false);
   } else {
@@ -192,39 +196,39 @@ void KnobsView::draw_actions() {
   }
   draw_prediction();
   draw_proposal();
-  if (turning_.is_for_new_run()) draw_command();
+  if (control_.choice.is_for_new_run()) draw_command();
 }
 
 void KnobsView::draw_apply(float width) {
-  const std::size_t count = turning_.pending.size();
-  ImGui::BeginDisabled(count == 0 || turning_.pending.is_under_way());
+  const std::size_t count = control_.choice.pending().size();
+  ImGui::BeginDisabled(count == 0 || control_.choice.pending().is_under_way());
   ImGui::PushStyleColor(ImGuiCol_Button,
                         with_alpha(look().colours.accent, count == 0 ? 0.15F : 0.4F));
   // The same name however many there are: keys and tests find it.
   const std::string label = count == 0 ? "Apply###apply" : fmt::format("Apply {}###apply", count);
-  if (ImGui::Button(label.c_str(), {width, 0})) turning_.apply();
+  if (ImGui::Button(label.c_str(), {width, 0})) control_.apply();
   ImGui::PopStyleColor();
   tip_above("Ctrl+Enter: all pending changes, together or not at all");
   ImGui::EndDisabled();
 }
 
 void KnobsView::draw_choice_buttons(float width, bool is_narrow) {
-  ImGui::BeginDisabled(turning_.pending.empty());
-  if (ImGui::Button(words::kDiscard, {width, 0})) turning_.discard();
+  ImGui::BeginDisabled(control_.choice.pending().empty());
+  if (ImGui::Button(words::kDiscard, {width, 0})) control_.choice.discard();
   if (!is_narrow) ImGui::SameLine();
-  if (ImGui::Button(words::kWhatIf, {width, 0})) turning_.ask_what_if();
+  if (ImGui::Button(words::kWhatIf, {width, 0})) control_.ask_what_if();
   tip_above("predicts the step time with the pending changes");
   ImGui::EndDisabled();
   ImGui::SameLine();
-  if (ImGui::Button(words::kTune, {width, 0})) turning_.ask_for_proposal();
+  if (ImGui::Button(words::kTune, {width, 0})) control_.ask_for_proposal();
   tip_above("searches for the settings with the shortest step, and chooses them");
 }
 
 void KnobsView::draw_take_back() {
-  ImGui::Checkbox("revert if a step takes", &turning_.takes_back);
+  ImGui::Checkbox("revert if a step takes", &control_.take_back_rule.is_on);
   ImGui::SameLine(0, px(5));
   ImGui::SetNextItemWidth(px(46));
-  ImGui::DragInt("##percent", &turning_.take_back_percent, 0.1F, 0, 1000, "%d %%",
+  ImGui::DragInt("##percent", &control_.take_back_rule.percent, 0.1F, 0, 1000, "%d %%",
                  ImGuiSliderFlags_AlwaysClamp);
   ImGui::SameLine(0, px(5));
   ImGui::TextUnformatted("longer");
@@ -233,17 +237,18 @@ void KnobsView::draw_take_back() {
 // What the run said to what was asked of it last.
 void KnobsView::draw_answer_of_run() const {
   const Colours& colours = look().colours;
-  if (!turning_.pending.refusal().empty()) draw_coloured(colours.red, turning_.pending.refusal());
-  if (turning_.pending.is_under_way())
+  if (!control_.choice.pending().refusal().empty())
+    draw_coloured(colours.red, control_.choice.pending().refusal());
+  if (control_.choice.pending().is_under_way())
     draw_coloured(colours.amber, "The run takes it over at its next step\u2026");
-  if (turning_.control->asked.empty()) return;
-  const AskedSet& last = turning_.control->asked.back();
+  if (control_.choice.state()->asked.empty()) return;
+  const AskedSet& last = control_.choice.state()->asked.back();
   if (last.outcome == SetOutcome::reverted)
     draw_coloured(colours.amber, "Reverted by the run: " + last.message);
   if (last.outcome == SetOutcome::kept) draw_coloured(colours.green, "Kept: " + last.message);
   if (last.outcome == SetOutcome::superseded)
     draw_coloured(colours.amber, "Superseded: " + last.message);
-  if (last.outcome == SetOutcome::refused && last.message != turning_.pending.refusal())
+  if (last.outcome == SetOutcome::refused && last.message != control_.choice.pending().refusal())
     draw_coloured(colours.red, last.message);
 }
 
@@ -251,28 +256,28 @@ void KnobsView::draw_answer_of_run() const {
 // ---------------------------------------------------------------------------------
 
 void KnobsView::draw_new_run() {
-  const std::size_t count = turning_.pending.size();
+  const std::size_t count = control_.choice.pending().size();
   ImGui::PushStyleColor(ImGuiCol_Button, with_alpha(look().colours.accent, 0.4F));
   const std::string label =
       count == 0 ? "New run with these settings###new run"
                  : fmt::format("New run with {} change{}###new run", count, count == 1 ? "" : "s");
   if (ImGui::Button(label.c_str(), {-1, 0})) {
-    turning_.ask_for_new_run();
+    control_.ask_for_new_run();
     named_of_ = nullptr;  // the next one writes elsewhere
   }
   ImGui::PopStyleColor();
   tip_above("Ctrl+Shift+Enter: begins it beside this one, and opens it");
-  if (!turning_.new_run_problem.empty())
-    draw_coloured(look().colours.red, turning_.new_run_problem);
+  if (!control_.new_run_problem().empty())
+    draw_coloured(look().colours.red, control_.new_run_problem());
 }
 
 void KnobsView::draw_command() {
-  const LikeRun like = pieces_.like_run(turning_.pending.settings());
+  const LikeRun like = pieces_.like_run(control_.choice.pending().settings());
   if (named_of_ != pieces_.feed.get()) {
     named_of_ = pieces_.feed.get();
     named_.begin([like] { return Named{pasted_sluice(), free_output(like)}; }, wake_);
   }
-  for (const std::string& setting : turning_.chosen_without_knob())
+  for (const std::string& setting : control_.choice.chosen_without_knob())
     draw_coloured(look().colours.amber, setting);
   const std::shared_ptr<const Named> named = named_.result();
   if (named == nullptr) return;
@@ -289,13 +294,13 @@ void KnobsView::draw_command() {
 // ---------------------------------------------------------------------------------
 
 void KnobsView::draw_prediction() {
-  if (turning_.pending.empty()) return;
-  if (turning_.advisor->is_working(Question::what_if)) {
+  if (control_.choice.pending().empty()) return;
+  if (control_.consultation.advisor()->is_working(Question::what_if)) {
     draw_note(fmt::format("A step with the {} is being simulated\u2026", words::kPending));
     return;
   }
-  const std::shared_ptr<const Advice> advice = turning_.advice(Question::what_if);
-  if (advice == nullptr || advice->settings != turning_.pending.settings()) return;
+  const std::shared_ptr<const Advice> advice = control_.consultation.advice(Question::what_if);
+  if (advice == nullptr || advice->settings != control_.choice.pending().settings()) return;
   if (!advice->problem.empty()) {
     draw_coloured(look().colours.amber, "Not predicted: " + advice->problem);
     return;
@@ -315,11 +320,11 @@ void KnobsView::draw_prediction() {
 }
 
 void KnobsView::draw_proposal() {
-  if (turning_.advisor->is_working(Question::tune)) {
+  if (control_.consultation.advisor()->is_working(Question::tune)) {
     draw_note("Settings are being tried in simulation\u2026");
     return;
   }
-  const std::shared_ptr<const Advice> advice = turning_.advice(Question::tune);
+  const std::shared_ptr<const Advice> advice = control_.consultation.advice(Question::tune);
   if (advice == nullptr) return;
   if (!advice->problem.empty()) {
     draw_coloured(look().colours.amber, "No proposal: " + advice->problem);
@@ -330,12 +335,12 @@ void KnobsView::draw_proposal() {
     return;
   }
   const analyze::PredictedChange& change = advice->predicted.each.front();
-  draw_note(
-      fmt::format("proposed: {} settings, a step {}{}", change.settings.size(),
-                  analyze::gain_words(change, "\u2192"),
-                  turning_.left_out_count == 0
-                      ? ""
-                      : fmt::format("; {} of them only for another run", turning_.left_out_count)));
+  draw_note(fmt::format(
+      "proposed: {} settings, a step {}{}", change.settings.size(),
+      analyze::gain_words(change, "\u2192"),
+      control_.left_out_count() == 0
+          ? ""
+          : fmt::format("; {} of them only for another run", control_.left_out_count())));
   const double error = advice->predicted.fit_error;
   if (analyze::is_within_error(change, error)) draw_note(within_error_note(error));
   if (!advice->predicted.caution.empty())
@@ -346,7 +351,7 @@ void KnobsView::draw_proposal() {
 // ---------------------------------------------------------------------------------
 
 void KnobsView::draw_effects() {
-  const std::vector<ChangeEffect>& effects = turning_.effects;
+  const std::vector<ChangeEffect>& effects = control_.effects();
   if (effects.empty()) {
     draw_title("Effect of the last change");
     draw_empty("Nothing was changed yet. What a change did appears here by itself.");
@@ -372,7 +377,7 @@ void KnobsView::draw_effects() {
                           who_text(other->changes.front().who).c_str());
     if (time != nullptr) {
       ImGui::SameLine();
-      draw_figure(fmt::format("{:+.1f}\u2009%", time->change() * 100), colour_of(*time));
+      draw_figure(fmt::format("{:+.1f}\u2009%", time->change() * 100), figure_colour(*time));
     }
     ImGui::PopID();
   }
@@ -392,9 +397,9 @@ void KnobsView::draw_effect(const ChangeEffect& effect) {
     if (!phases.empty()) draw_note(phases);
     draw_note(noise_note(effect, pieces_.run->is_live));
   }
-  ImGui::BeginDisabled(!turning_.can_take_back(effect));
+  ImGui::BeginDisabled(!control_.can_take_back(effect));
   ImGui::PushStyleColor(ImGuiCol_Text, look().colours.red);
-  if (ImGui::Button("Revert")) turning_.take_back(effect);
+  if (ImGui::Button("Revert")) control_.take_back(effect);
   ImGui::PopStyleColor();
   ImGui::SetItemTooltip("sets what was in force before this change");
   ImGui::EndDisabled();

@@ -9,8 +9,8 @@
 #include "gui/data/background.h"
 #include "gui/data/child_process.h"
 #include "gui/data/new_run.h"
+#include "gui/views/run_control.h"
 #include "gui/views/run_pieces.h"
-#include "gui/views/turning.h"
 #include "gui/views/view.h"
 #include "gui/widgets/step_plot.h"
 
@@ -19,7 +19,7 @@ namespace sluice::gui {
 class KnobsView : public View {
  public:
   // `wake`: draw again, from any thread; it lives longer.
-  KnobsView(const RunPieces& pieces, Turning& turning, const std::function<void()>& wake);
+  KnobsView(const RunPieces& pieces, RunControl& control, const std::function<void()>& wake);
   const char* help() const override;
   void draw_content() override;
 
@@ -41,7 +41,7 @@ class KnobsView : public View {
   void draw_curve(const ChangeEffect& effect);
 
   const RunPieces& pieces_;
-  Turning& turning_;
+  RunControl& control_;
   const std::function<void()>& wake_;
 
   // What a new run's command names, looked up for `named_of_`.

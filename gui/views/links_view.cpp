@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/words.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/verdict.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/data/timeline_window.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -59,8 +61,8 @@ void draw_sums(const RunFacts& facts, const std::map<std::int32_t, Sum>& sums) {
 }  // namespace
 
 void draw_measured_panel(const RunPieces& pieces, TimelineState& timeline, ImVec2 corner) {
-  if (!timeline.measured().has_value() || pieces.timeline == nullptr) return;
-  const TimeRange range = *timeline.measured();
+  if (!timeline.measure.range().has_value() || pieces.timeline == nullptr) return;
+  const TimeRange range = *timeline.measure.range();
   ImGui::SetNextWindowPos(corner, ImGuiCond_Always, {1, 1});
   ImGui::SetNextWindowBgAlpha(0.94F);
   if (!ImGui::Begin("Measured range", nullptr, kFlags)) {
@@ -75,9 +77,9 @@ void draw_measured_panel(const RunPieces& pieces, TimelineState& timeline, ImVec
   if (!pieces.timeline->covers(range.begin, range.end))
     draw_note("only of what lies near the view");
   draw_sums(pieces.facts(), sums_of(*pieces.timeline, range));
-  if (ImGui::SmallButton("Fit")) timeline.fit(range);
+  if (ImGui::SmallButton("Fit")) timeline.view.fit(range);
   ImGui::SameLine();
-  if (ImGui::SmallButton("Dismiss")) timeline.forget_measured();
+  if (ImGui::SmallButton("Dismiss")) timeline.measure.forget();
   ImGui::SameLine();
   draw_note("it stays until Dismiss or Esc");
   ImGui::End();

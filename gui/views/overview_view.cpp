@@ -6,6 +6,9 @@
 
 #include "base/setting_text.h"
 #include "base/words.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/step_paths.h"
+#include "gui/data/verdict.h"
 #include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -57,32 +60,33 @@ void draw_reason(const analyze::PredictedChange& change) {
 }
 
 // Beside a run that is over: chosen for a new one, in Knobs.
-void draw_choose(Turning& turning, Foreground& foreground, const analyze::PredictedChange& change) {
+void draw_choose(RunControl& control, Foreground& foreground,
+                 const analyze::PredictedChange& change) {
   if (ImGui::SmallButton("Choose")) {
-    turning.choose_all(change.settings);
+    control.choice.choose_all(change.settings);
     foreground.bring("Knobs");
   }
   ImGui::SetItemTooltip("for a new run like this one, which Knobs begins");
 }
 
-void draw_knob_change(Turning& turning, Foreground& foreground,
+void draw_knob_change(RunControl& control, Foreground& foreground,
                       const analyze::PredictedChange& change) {
-  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
-  if (turning.can_choose()) ImGui::SameLine(at);
-  if (turning.can_turn()) {
-    if (ImGui::SmallButton(words::kApply)) turning.set_now(change.settings);
-  } else if (turning.is_for_new_run()) {
-    draw_choose(turning, foreground, change);
+  const float at = draw_gain(change, control.choice.can_choose() ? px(64) : 0);
+  if (control.choice.can_choose()) ImGui::SameLine(at);
+  if (control.choice.can_turn()) {
+    if (ImGui::SmallButton(words::kApply)) control.set_now(change.settings);
+  } else if (control.choice.is_for_new_run()) {
+    draw_choose(control, foreground, change);
   }
   draw_reason(change);
 }
 
-void draw_change_of_another_run(Turning& turning, Foreground& foreground,
+void draw_change_of_another_run(RunControl& control, Foreground& foreground,
                                 const analyze::PredictedChange& change) {
   const std::string& setting = change.settings.front();
   ImGui::SameLine(draw_gain(change, px(64)));
-  if (turning.is_for_new_run()) {
-    draw_choose(turning, foreground, change);
+  if (control.choice.is_for_new_run()) {
+    draw_choose(control, foreground, change);
     draw_reason(change);
     return;
   }
@@ -92,15 +96,15 @@ void draw_change_of_another_run(Turning& turning, Foreground& foreground,
   draw_reason(change);
 }
 
-void draw_together(Turning& turning, Foreground& foreground,
+void draw_together(RunControl& control, Foreground& foreground,
                    const analyze::PredictedChange& change) {
   draw_note(std::string(analyze::kTogether));
-  const float at = draw_gain(change, turning.can_choose() ? px(64) : 0);
-  if (!turning.can_choose()) return;
+  const float at = draw_gain(change, control.choice.can_choose() ? px(64) : 0);
+  if (!control.choice.can_choose()) return;
   ImGui::SameLine(at);
-  if (turning.is_for_new_run()) return draw_choose(turning, foreground, change);
+  if (control.choice.is_for_new_run()) return draw_choose(control, foreground, change);
   if (ImGui::SmallButton(words::kTune)) {
-    turning.ask_for_proposal();
+    control.ask_for_proposal();
     foreground.bring("Knobs");
   }
   ImGui::SetItemTooltip("searches again and chooses the settings in Knobs, to be applied there");
@@ -114,8 +118,8 @@ void draw_unpredicted(const Verdict& verdict) {
   }
 }
 
-void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advice) {
-  const analyze::TurnNext& next = turning.next;
+void draw_predicted(RunControl& control, Foreground& foreground, const Advice& advice) {
+  const analyze::TurnNext& next = control.consultation.next();
   const std::string& caution = advice.predicted.caution;
   if (!caution.empty()) draw_coloured(look().colours.amber, caution);
   if (next.now.empty() && next.another_run.empty()) {
@@ -124,7 +128,7 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   int index = 0;
   for (const analyze::PredictedChange& change : next.now) {
     ImGui::PushID(index++);
-    draw_knob_change(turning, foreground, change);
+    draw_knob_change(control, foreground, change);
     ImGui::PopID();
   }
   if (!next.another_run.empty()) {
@@ -132,16 +136,16 @@ void draw_predicted(Turning& turning, Foreground& foreground, const Advice& advi
   }
   for (const analyze::PredictedChange& change : next.another_run) {
     ImGui::PushID(index++);
-    draw_change_of_another_run(turning, foreground, change);
+    draw_change_of_another_run(control, foreground, change);
     ImGui::PopID();
   }
-  if (next.together) draw_together(turning, foreground, *next.together);
+  if (next.together) draw_together(control, foreground, *next.together);
 }
 
-void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& foreground) {
-  const Advisor& advisor = *turning.advisor;
+void draw_suggestions(const Verdict& verdict, RunControl& control, Foreground& foreground) {
+  const Advisor& advisor = *control.consultation.advisor();
   const bool is_working = advisor.is_working(Question::suggest);
-  const std::shared_ptr<const Advice> advice = turning.advice(Question::suggest);
+  const std::shared_ptr<const Advice> advice = control.consultation.advice(Question::suggest);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   const bool is_predicted = advice != nullptr && advice->problem.empty();
@@ -149,24 +153,24 @@ void draw_suggestions(const Verdict& verdict, Turning& turning, Foreground& fore
                                               : is_predicted ? "predicted by simulation"
                                                              : "what should help");
   if (is_predicted) {
-    draw_predicted(turning, foreground, *advice);
+    draw_predicted(control, foreground, *advice);
     return;
   }
   // Settings without a figure would be taken for what the simulation found.
   if (is_working) return;
   draw_unpredicted(verdict);
   if (advice != nullptr) draw_note("Not predicted: " + advice->problem);
-  if (turning.is_outdated(Question::suggest))
+  if (control.consultation.is_outdated(Question::suggest))
     draw_note("Knobs have changed since the last prediction; a new one is asked for soon.");
 }
 
 }  // namespace
 
-OverviewView::OverviewView(const RunPieces& pieces, Turning& turning, TimelineState& timeline,
+OverviewView::OverviewView(const RunPieces& pieces, RunControl& control, TimelineState& timeline,
                            Foreground& foreground)
     : View(words::kOverview),
       pieces_(pieces),
-      turning_(turning),
+      control_(control),
       timeline_(timeline),
       foreground_(foreground) {}
 const char* OverviewView::help() const { return "The verdict, its causes, and what to turn next"; }
@@ -191,7 +195,7 @@ void OverviewView::draw_content() {
   }
   cause_rows_ = std::max(cause_rows_, verdict.causes.size());
   draw_causes(verdict);
-  draw_suggestions(verdict, turning_, foreground_);
+  draw_suggestions(verdict, control_, foreground_);
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   draw_findings(verdict);
@@ -253,12 +257,12 @@ void OverviewView::toggle_cause(analyze::Cause cause, const analyze::RunAnalysis
   foreground_.bring("Timeline");
   const rundb::StepRow* step =
       step_of_id(pieces_.steps(), analysis.step_of_most[analyze::index_of(cause)].value_or(-1));
-  if (step != nullptr && !shows(cause)) timeline_.show_step(*step);
+  if (step != nullptr && !shows(cause)) timeline_.view.show_step(*step);
 }
 
 bool OverviewView::shows(analyze::Cause cause) const {
   if (pieces_.paths == nullptr) return false;
-  const TimeRange& view = timeline_.view();
+  const TimeRange& view = timeline_.view.range();
   return std::ranges::any_of(pieces_.paths->steps, [&](const auto& path) {
     return std::ranges::any_of(path->pieces, [&](const analyze::PathPiece& piece) {
       return piece.cause == cause && piece.ts < view.end && piece.ts + piece.dur > view.begin;
@@ -280,7 +284,7 @@ void OverviewView::draw_findings(const Verdict& verdict) {
     ImGui::PushID(index++);
     const std::string id = "about step " + step_text(step->id);
     if (draw_link(id.c_str(), finding.text, colour)) {
-      timeline_.show_step(*step);
+      timeline_.view.show_step(*step);
       foreground_.bring("Timeline");
     }
     ImGui::SetItemTooltip("click: show step %s on the timeline", step_text(step->id).c_str());

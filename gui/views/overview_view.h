@@ -6,16 +6,22 @@
 #include <cstddef>
 
 #include "gui/views/foreground.h"
+#include "gui/views/run_control.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/timeline_state.h"
-#include "gui/views/turning.h"
 #include "gui/views/view.h"
+
+namespace sluice::analyze {
+struct RunAnalysis;
+}
 
 namespace sluice::gui {
 
+struct CauseShare;
+
 class OverviewView : public View {
  public:
-  OverviewView(const RunPieces& pieces, Turning& turning, TimelineState& timeline,
+  OverviewView(const RunPieces& pieces, RunControl& control, TimelineState& timeline,
                Foreground& foreground);
   const char* help() const override;
   void draw_content() override;
@@ -28,7 +34,7 @@ class OverviewView : public View {
   void draw_findings(const Verdict& verdict);
 
   const RunPieces& pieces_;
-  Turning& turning_;
+  RunControl& control_;
   TimelineState& timeline_;
   Foreground& foreground_;
   // The most that there were: of a live run causes come and go, and what stands below them, buttons

@@ -6,6 +6,7 @@
 
 #include <imgui.h>
 
+#include "gui/data/step_paths.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/timeline_painter.h"
 #include "gui/views/timeline_state.h"

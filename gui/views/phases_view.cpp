@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/words.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/verdict.h"
 #include "gui/views/marks.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -98,6 +100,8 @@ void PhasesView::draw_content() {
       draw_empty("The operations are being read\u2026");
     } else if (pieces_.steps().empty()) {
       draw_empty("No step has ended.");
+    } else if (pieces_.facts().info.is_of_session()) {
+      draw_empty(analyze::kNoPhasesOfSession);
     } else {
       draw_empty(
           "No step has all of its phases in the record: operations were not recorded, or only in "

@@ -8,12 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "gui/data/like_run.h"
-#include "gui/data/opening.h"
 #include "gui/data/run_feed.h"
-#include "profiler/analyze/answers.h"
+#include "gui/data/run_snapshot.h"
+
+namespace sluice::analyze {
+struct Answer;
+}
 
 namespace sluice::gui {
+
+struct LikeRun;
+struct MergedRanks;
 
 struct RunPieces {
   std::shared_ptr<const MergedRanks> ranks;  // that were merged for this window; null: none were
@@ -35,31 +40,19 @@ struct RunPieces {
   void pick_up();
 
   // What other programs are asked about: the run's own database, or that of its rank 0.
-  const std::string& own_database() const {
-    return ranks == nullptr ? feed->path() : ranks->databases.front();
-  }
+  const std::string& own_database() const;
   // What people call it, and where files that are made of it lie: a database, or the run's folder.
-  const std::string& place() const { return ranks == nullptr ? feed->path() : ranks->place(); }
+  const std::string& place() const;
   // One like it with these settings.
-  LikeRun like_run(const std::vector<std::string>& settings) const {
-    LikeRun like = like_run_of(facts(), own_database(), settings);
-    like.is_of_rank = like.is_of_rank || ranks != nullptr;
-    return like;
-  }
+  LikeRun like_run(const std::vector<std::string>& settings) const;
   // The run was being recorded as it was read last.
-  bool was_live() const {
-    return ranks != nullptr ? ranks->was_live : run != nullptr && run->is_live;
-  }
+  bool was_live() const;
   bool has_facts() const { return run != nullptr && run->facts != nullptr; }
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
   const std::vector<rundb::ValidationRow>& validations() const { return *run->validations; }
   // What was lost, as far as has been looked: the counts at once, rows with the verdict.
-  analyze::Answer losses() const {
-    const bool has_looked = verdict != nullptr && !verdict->analysis.answers.empty();
-    return analyze::losses_answer(
-        facts().stats, has_looked ? verdict->analysis.evidence.rows : rundb::Completeness{});
-  }
+  analyze::Answer losses() const;
 };
 
 }  // namespace sluice::gui

@@ -5,14 +5,14 @@ namespace sluice::gui {
 void Session::pick_up() {
   if (pieces.feed == nullptr) return;
   pieces.pick_up();
-  turning.pick_up(pieces.run.get(), pieces.statistics);
+  control.pick_up(pieces.run.get(), pieces.statistics);
   timeline.pick_up();
 }
 
 void Session::close() {
   pieces = RunPieces();
   timeline.close();
-  turning = Turning();
+  control = RunControl();
   sql = SqlRequest();
   foreground = Foreground();
 }

@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "gui/views/foreground.h"
+#include "gui/views/run_control.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/sql_request.h"
 #include "gui/views/timeline_state.h"
-#include "gui/views/turning.h"
 
 namespace sluice::gui {
 
 struct Session {
   RunPieces pieces;                // what was read of it
   TimelineState timeline{pieces};  // what somebody looks at
-  Turning turning;                 // what somebody changes
+  RunControl control;              // what somebody changes
   SqlRequest sql;                  // what another view asks in SQL
   Foreground foreground;           // which views come to the front
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "gui/data/span_lookup.h"
+#include "gui/data/step_paths.h"
 #include "gui/widgets/figures.h"
 
 namespace sluice::gui {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gui/data/sql_console.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"

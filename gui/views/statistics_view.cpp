@@ -6,6 +6,8 @@
 #include <array>
 
 #include "base/words.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/span_scan.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -90,10 +92,11 @@ StatisticsOf StatisticsView::part() const {
 
 std::optional<ScanRange> StatisticsView::range_of(StatisticsOf part) const {
   if (part == StatisticsOf::whole_run) return ScanRange();
-  if (part == StatisticsOf::visible) return ScanRange{timeline_.view().begin, timeline_.view().end};
+  if (part == StatisticsOf::visible)
+    return ScanRange{timeline_.view.range().begin, timeline_.view.range().end};
   if (part == StatisticsOf::measured) {
-    if (!timeline_.measured()) return std::nullopt;
-    return ScanRange{timeline_.measured()->begin, timeline_.measured()->end};
+    if (!timeline_.measure.range()) return std::nullopt;
+    return ScanRange{timeline_.measure.range()->begin, timeline_.measure.range()->end};
   }
   const std::vector<rundb::KnobChangeRow>& changes = pieces_.facts().info.knob_changes;
   // What was planned for the first step changed nothing.
@@ -161,7 +164,7 @@ void StatisticsView::draw_content() {
   }
   draw_tools();
   if (shown_ == nullptr) {
-    draw_empty(part() == StatisticsOf::measured && !timeline_.measured()
+    draw_empty(part() == StatisticsOf::measured && !timeline_.measure.range()
                    ? "Nothing is measured: Shift+drag on the timeline measures a range."
                    : "The operations of this part are being read\u2026");
     return;
@@ -279,7 +282,7 @@ void StatisticsView::draw_row(const StatisticRow& row, int index) {
   if (ImGui::Selectable(name.c_str(), is_shown, ImGuiSelectableFlags_SpanAllColumns)) {
     shown_name_ = is_shown ? -1 : row.name_id;
     shown_of_ = row.of;
-    timeline_.look_for(is_shown ? "" : name);
+    timeline_.search.look_for(is_shown ? "" : name);
   }
   ImGui::SetItemTooltip("click: mark these on the timeline, show how long they take");
   ImGui::PopID();

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "gui/data/span_scan.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/timeline_state.h"
 #include "gui/views/view.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/words.h"
+#include "gui/data/span_lookup.h"
 #include "gui/views/marks.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -156,7 +157,7 @@ void StepsView::draw_step_tip(double number) {
     ImGui::EndTooltip();
   }
   if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    timeline_.show_step(*step);
+    timeline_.view.show_step(*step);
     foreground_.bring("Timeline");
   }
 }

@@ -1,5 +1,7 @@
 #include "gui/views/timeline_folding.h"
 
+#include "gui/data/run_snapshot.h"
+
 namespace sluice::gui {
 namespace {
 

@@ -8,12 +8,16 @@
 //
 // Thread contract: the frame thread.
 
+#include <cstdint>
 #include <set>
 #include <string>
 
-#include "gui/data/run_feed.h"
+#include "base/units.h"
 
 namespace sluice::gui {
+
+struct RunFacts;
+struct RunSnapshot;
 
 class TimelineFolding {
  public:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gui/data/counter_store.h"
+#include "gui/data/run_snapshot.h"
 #include "gui/widgets/look.h"
 
 namespace sluice::gui {

@@ -6,6 +6,10 @@
 #include <cmath>
 #include <optional>
 
+#include "gui/data/counter_store.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/step_paths.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 
@@ -42,7 +46,8 @@ TimelinePainter::TimelinePainter(const RunPieces& pieces, const TimelineState& t
     colours_[index] = stage_colour(pieces_.facts().stage_colour(id));
   }
   const Findings* found = pieces_.found.get();
-  if (found == nullptr || timeline_.search().empty() || found->text != timeline_.search()) return;
+  if (found == nullptr || timeline_.search.text().empty() || found->text != timeline_.search.text())
+    return;
   dimmed_.assign(colours_.size(), true);
   for (const std::int32_t id : found->name_ids) {
     if (static_cast<std::size_t>(id) < dimmed_.size())
@@ -236,8 +241,8 @@ void TimelinePainter::draw_chosen() {
 }
 
 void TimelinePainter::draw_measured() {
-  if (!timeline_.measured().has_value()) return;
-  const TimeRange& range = *timeline_.measured();
+  if (!timeline_.measure.range().has_value()) return;
+  const TimeRange& range = *timeline_.measure.range();
   const float left = std::clamp(place_.x(range.begin), place_.low.x, place_.high.x);
   const float right = std::clamp(place_.x(range.end), place_.low.x, place_.high.x);
   const ImU32 accent = look().colours.accent;

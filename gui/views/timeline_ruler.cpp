@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gui/views/marks.h"
+#include "gui/views/run_pieces.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/mark_labels.h"

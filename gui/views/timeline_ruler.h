@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "gui/data/run_facts.h"
 #include "gui/views/timeline_place.h"
 
 namespace sluice::gui {

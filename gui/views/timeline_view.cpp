@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/words.h"
+#include "gui/data/verdict.h"
 #include "gui/views/measured_panel.h"
 #include "gui/views/path_track.h"
 #include "gui/views/span_details.h"
@@ -85,7 +86,7 @@ void TimelineView::draw_content() {
                                           : pieces_.verdict->why_empty);
     return;
   }
-  if (timeline_.view().width() <= 0) return;
+  if (timeline_.view.range().width() <= 0) return;
   draw_strip();
   draw_canvas();
 }
@@ -94,19 +95,19 @@ void TimelineView::draw_tools() {
   const bool can_follow = pieces_.run->is_live;
   ImGui::BeginDisabled(!can_follow);
   if (tool("Follow", can_follow ? "L: keep to the end of the run" : "the run has ended",
-           timeline_.follows() && can_follow))
-    timeline_.toggle_following();
+           timeline_.view.follows() && can_follow))
+    timeline_.view.toggle_following();
   ImGui::EndDisabled();
-  if (tool("Fit run", "Home: the whole run")) timeline_.show_all();
+  if (tool("Fit run", "Home: the whole run")) timeline_.view.show_all();
   if (tool("Fit step", "T: the step under the centre; double click: the one under the cursor"))
-    timeline_.show_middle_step();
+    timeline_.view.show_middle_step();
   if (tool("Measure", "M: then dragging measures; Shift+drag does at any time",
-           timeline_.measures()))
-    timeline_.toggle_measuring();
+           timeline_.measure.is_on()))
+    timeline_.measure.toggle();
   find_bar_.draw();
-  const std::string where =
-      fmt::format("{} \u00b7 window {}", time_text(timeline_.view().begin - pieces_.run->begin_ts),
-                  time_text(timeline_.view().width()));
+  const std::string where = fmt::format(
+      "{} \u00b7 window {}", time_text(timeline_.view.range().begin - pieces_.run->begin_ts),
+      time_text(timeline_.view.range().width()));
   if (figure_size(where).x <= ImGui::GetContentRegionAvail().x) {
     draw_figure(where, look().colours.dim);
   } else {
@@ -149,8 +150,8 @@ void TimelineView::draw_strip() {
     const float x = std::floor(x_of(*ts));
     list->AddLine({x, low.y}, {x, low.y + size.y}, look().colours.amber, px(1));
   }
-  const float from = std::clamp(x_of(timeline_.view().begin), low.x, low.x + size.x);
-  const float to = std::clamp(x_of(timeline_.view().end), from, low.x + size.x);
+  const float from = std::clamp(x_of(timeline_.view.range().begin), low.x, low.x + size.x);
+  const float to = std::clamp(x_of(timeline_.view.range().end), from, low.x + size.x);
   const ImU32 accent = look().colours.accent;
   list->AddRectFilled({from, low.y}, {to, low.y + size.y}, with_alpha(accent, 0.18F));
   list->AddRect({from, low.y}, {std::max(to, from + px(2)), low.y + size.y}, accent, 0, px(1));
@@ -162,7 +163,7 @@ void TimelineView::draw_strip() {
   if (strip_grab_ < 0) strip_grab_ = mouse >= from && mouse <= to ? mouse - from : (to - from) / 2;
   const double share = static_cast<double>((mouse - strip_grab_ - low.x) / size.x);
   const TimeNs at = begin + static_cast<TimeNs>(share * static_cast<double>(all));
-  timeline_.pan(at - timeline_.view().begin);
+  timeline_.view.pan(at - timeline_.view.range().begin);
 }
 
 void TimelineView::draw_canvas() {
@@ -177,7 +178,7 @@ void TimelineView::draw_canvas() {
                       .label_width = px(kTrackLabelWidth),
                       .axis_height = ruler + px(kPathHeight),
                       .path_height = px(kPathHeight),
-                      .view = timeline_.view()};
+                      .view = timeline_.view.range()};
   const bool is_hovered = ImGui::IsItemHovered();
   if (is_hovered) {
     ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
@@ -187,10 +188,10 @@ void TimelineView::draw_canvas() {
   take_keys(place, is_hovered);
   const TimelineLayout layout = lay_out(place, is_hovered);
   const float scroll_max = std::max(0.0F, layout.height - place.rows_height());
-  timeline_.scroll_to(std::clamp(timeline_.scroll(), 0.0F, scroll_max));
-  place.scroll_y = timeline_.scroll();
-  place.view = timeline_.view();
-  timeline_.ask_for_picture(place.high.x - place.low.x);
+  timeline_.rows.scroll_to(std::clamp(timeline_.rows.scroll(), 0.0F, scroll_max));
+  place.scroll_y = timeline_.rows.scroll();
+  place.view = timeline_.view.range();
+  timeline_.picture.ask_for(timeline_.view, place.high.x - place.low.x);
 
   TimelinePainter painter(pieces_, timeline_, layout, place);
   draw_picture(painter, place, at, is_hovered);
@@ -227,15 +228,15 @@ void TimelineView::draw_picture(TimelinePainter& painter, const TimelinePlace& p
 // Rows that are folded away or come back keep the row under the mouse, or else the first one, where
 // it is. A track that somebody asked for has its row, and in the middle if it cannot be seen.
 TimelineLayout TimelineView::lay_out(const TimelinePlace& place, bool is_hovered) {
-  TimelineFolding& folding = timeline_.folding();
+  TimelineFolding& folding = timeline_.rows.folding();
   const RunSnapshot& run = *pieces_.run;
   TimelineLayout layout = layout_of(run, folding);
-  const std::optional<std::int64_t> wanted = timeline_.take_wanted_track();
+  const std::optional<std::int64_t> wanted = timeline_.rows.take_wanted();
   if (folding.update(run, place.view.begin, place.view.end, is_at_rest())) {
     const TimelineLayout before = std::exchange(layout, layout_of(run, folding));
     const float held = is_hovered ? ImGui::GetIO().MousePos.y - place.low.y : 0;
-    const float scroll = timeline_.scroll();
-    timeline_.scroll_to(scroll + moved_down(before, layout, held + scroll));
+    const float scroll = timeline_.rows.scroll();
+    timeline_.rows.scroll_to(scroll + moved_down(before, layout, held + scroll));
   }
   if (folding.awaits_rest() && timeline_.motion() == TimelineState::Motion::none)
     timeline_.set_motion(TimelineState::Motion::settles);
@@ -243,17 +244,17 @@ TimelineLayout TimelineView::lay_out(const TimelinePlace& place, bool is_hovered
   folding.reveal(*run.facts, *wanted);
   layout = layout_of(run, folding);
   if (const TimelineRow* row = layout.row_of(*wanted); row != nullptr) {
-    const bool is_seen = row->y >= timeline_.scroll() &&
-                         row->y + row->height <= timeline_.scroll() + place.rows_height();
-    if (!is_seen) timeline_.scroll_to(row->y + row->height / 2 - place.rows_height() / 2);
+    const bool is_seen = row->y >= timeline_.rows.scroll() &&
+                         row->y + row->height <= timeline_.rows.scroll() + place.rows_height();
+    if (!is_seen) timeline_.rows.scroll_to(row->y + row->height / 2 - place.rows_height() / 2);
   }
   return layout;
 }
 
 bool TimelineView::is_at_rest() {
   const double now = ImGui::GetTime();
-  const bool is_moved = !timeline_.follows() && timeline_.view() != seen_view_;
-  seen_view_ = timeline_.view();
+  const bool is_moved = !timeline_.view.follows() && timeline_.view.range() != seen_view_;
+  seen_view_ = timeline_.view.range();
   if (is_moved || drag_ != Drag::none || strip_grab_ >= 0) moved_at_ = now;
   return now - moved_at_ >= kRestSeconds;
 }
@@ -267,32 +268,32 @@ void TimelineView::draw_scroll_bar(const TimelineLayout& layout, const TimelineP
   auto scroll = static_cast<ImS64>(place.scroll_y);
   const ImS64 before = scroll;
   ImGui::ScrollbarEx(bar, ImGui::GetID("##rows"), ImGuiAxis_Y, &scroll, seen, all);
-  if (scroll != before) timeline_.scroll_to(static_cast<float>(scroll));
+  if (scroll != before) timeline_.rows.scroll_to(static_cast<float>(scroll));
 }
 
 void TimelineView::take_wheel(const TimelinePlace& place) {
   const ImGuiIO& io = ImGui::GetIO();
-  const double width = static_cast<double>(timeline_.view().width());
-  if (io.MouseWheelH != 0) timeline_.pan(static_cast<TimeNs>(-io.MouseWheelH * 0.1 * width));
+  const double width = static_cast<double>(timeline_.view.range().width());
+  if (io.MouseWheelH != 0) timeline_.view.pan(static_cast<TimeNs>(-io.MouseWheelH * 0.1 * width));
   if (io.MouseWheel == 0) return;
   const bool is_over_labels = io.MousePos.x < place.low.x;
   if (io.KeyShift || (is_over_labels && !io.KeyCtrl)) {
-    timeline_.scroll_to(timeline_.scroll() - io.MouseWheel * px(48));
+    timeline_.rows.scroll_to(timeline_.rows.scroll() - io.MouseWheel * px(48));
     return;
   }
-  timeline_.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)),
-                 place.ts(std::max(place.low.x, io.MousePos.x)));
+  timeline_.view.zoom(std::pow(kWheelZoom, -static_cast<double>(io.MouseWheel)),
+                      place.ts(std::max(place.low.x, io.MousePos.x)));
 }
 
 void TimelineView::take_drag(const TimelinePlace& place) {
   const ImGuiIO& io = ImGui::GetIO();
   if (ImGui::IsItemActivated() && io.MousePos.x >= place.low.x) {
-    drag_ = io.KeyCtrl                            ? Drag::zoom
-            : io.KeyShift || timeline_.measures() ? Drag::measure
-                                                  : Drag::pan;
+    drag_ = io.KeyCtrl                                 ? Drag::zoom
+            : io.KeyShift || timeline_.measure.is_on() ? Drag::measure
+                                                       : Drag::pan;
     drag_ts_ = place.ts(io.MousePos.x);
-    drag_view_ = timeline_.view();
-    drag_scroll_ = timeline_.scroll();
+    drag_view_ = timeline_.view.range();
+    drag_scroll_ = timeline_.rows.scroll();
   }
   if (drag_ == Drag::none) return;
   const ImVec2 moved = ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, px(kClickSlack));
@@ -301,13 +302,13 @@ void TimelineView::take_drag(const TimelinePlace& place) {
   const TimeRange range{std::min(drag_ts_, here), std::max(drag_ts_, here)};
   if (drag_ == Drag::pan && is_moved) {
     const auto by = static_cast<TimeNs>(static_cast<double>(moved.x) / place.pixels_a_ns());
-    timeline_.set_view({drag_view_.begin - by, drag_view_.end - by});
-    timeline_.scroll_to(drag_scroll_ - moved.y);
+    timeline_.view.set({drag_view_.begin - by, drag_view_.end - by});
+    timeline_.rows.scroll_to(drag_scroll_ - moved.y);
   }
-  if (drag_ == Drag::measure && is_moved) timeline_.measure(range);
+  if (drag_ == Drag::measure && is_moved) timeline_.measure.set(range);
   if (ImGui::IsItemActive()) return;
   if (drag_ == Drag::zoom && range.width() > 0 && place.x(range.end) - place.x(range.begin) > 4)
-    timeline_.set_view(range);
+    timeline_.view.set(range);
   drag_ = Drag::none;
 }
 
@@ -323,15 +324,16 @@ void TimelineView::take_keys(const TimelinePlace& place, bool is_hovered) {
     return amount;
   };
   const bool is_at_cursor = is_hovered && io.MousePos.x >= place.low.x;
-  const TimeNs around = is_at_cursor ? place.ts(io.MousePos.x) : timeline_.middle();
+  const TimeNs around = is_at_cursor ? place.ts(io.MousePos.x) : timeline_.view.middle();
   const double nearer =
       held(ImGuiKey_W, {ImGuiKey_UpArrow, ImGuiKey_Equal, ImGuiKey_KeypadAdd}) -
       held(ImGuiKey_S, {ImGuiKey_DownArrow, ImGuiKey_Minus, ImGuiKey_KeypadSubtract});
   const double later =
       held(ImGuiKey_D, {ImGuiKey_RightArrow}) - held(ImGuiKey_A, {ImGuiKey_LeftArrow});
-  if (nearer != 0) timeline_.zoom(std::pow(kKeyZoom, -nearer), around);
+  if (nearer != 0) timeline_.view.zoom(std::pow(kKeyZoom, -nearer), around);
   if (later != 0)
-    timeline_.pan(static_cast<TimeNs>(later * static_cast<double>(timeline_.view().width()) / 8));
+    timeline_.view.pan(
+        static_cast<TimeNs>(later * static_cast<double>(timeline_.view.range().width()) / 8));
   for (const ImGuiKey key : {ImGuiKey_W, ImGuiKey_A, ImGuiKey_S, ImGuiKey_D}) {
     if (ImGui::IsKeyDown(key)) timeline_.set_motion(TimelineState::Motion::moves);
   }
@@ -362,7 +364,7 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
   } else if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && mouse.x >= place.low.x) {
     fit_under_cursor(hovered, place);
   } else if (is_click && mouse.x < place.low.x) {
-    if (row != nullptr && row->has_rows) timeline_.folding().toggle(row->group);
+    if (row != nullptr && row->has_rows) timeline_.rows.folding().toggle(row->group);
   } else if (is_click && ImGui::GetIO().MouseClickedLastCount[0] < 2 && piece.piece != nullptr) {
     choose_of_path(std::max<std::int64_t>(0, piece.piece->span_id));
   } else if (is_click && ImGui::GetIO().MouseClickedLastCount[0] < 2) {
@@ -374,7 +376,7 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
 void TimelineView::choose_of_path(std::int64_t span_id) {
   timeline_.choose(span_id);
   const std::optional<std::int64_t> track = track_of(pieces_.timeline.get(), span_id);
-  if (track && span_id > 0) timeline_.bring_track(*track);
+  if (track && span_id > 0) timeline_.rows.bring(*track);
 }
 
 // A span, or what is drawn as one box; the step under the cursor where there is none, also on the
@@ -382,12 +384,12 @@ void TimelineView::choose_of_path(std::int64_t span_id) {
 void TimelineView::fit_under_cursor(const HoveredBox& hovered, const TimelinePlace& place) {
   drag_ = Drag::none;
   if (hovered.box != nullptr) {
-    timeline_.fit({hovered.box->ts, hovered.box->end_ts});
+    timeline_.view.fit({hovered.box->ts, hovered.box->end_ts});
     return;
   }
   const rundb::StepRow* step =
       step_at_or_after(pieces_.steps(), place.ts(ImGui::GetIO().MousePos.x));
-  if (step != nullptr) timeline_.show_step(*step);
+  if (step != nullptr) timeline_.view.show_step(*step);
 }
 
 void TimelineView::draw_summary_tip(const TimelinePainter::HoveredSummary& summary) const {

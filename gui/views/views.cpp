@@ -17,11 +17,11 @@ namespace sluice::gui {
 std::vector<std::unique_ptr<View>> all_views(Session& session) {
   const RunPieces& pieces = session.pieces;
   std::vector<std::unique_ptr<View>> views;
-  views.push_back(std::make_unique<OverviewView>(pieces, session.turning, session.timeline,
+  views.push_back(std::make_unique<OverviewView>(pieces, session.control, session.timeline,
                                                  session.foreground));
-  views.push_back(std::make_unique<DevicesView>(pieces, session.turning));
+  views.push_back(std::make_unique<DevicesView>(pieces, session.control.choice));
   views.push_back(std::make_unique<TimelineView>(pieces, session.timeline));
-  views.push_back(std::make_unique<KnobsView>(pieces, session.turning, session.wake));
+  views.push_back(std::make_unique<KnobsView>(pieces, session.control, session.wake));
   views.push_back(
       std::make_unique<DetailsView>(pieces, session.timeline, session.sql, session.foreground));
   views.push_back(std::make_unique<StepsView>(pieces, session.timeline, session.foreground));

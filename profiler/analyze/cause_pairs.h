@@ -9,9 +9,10 @@
 #include "base/status.h"
 #include "profiler/analyze/cause.h"
 #include "profiler/analyze/comparison.h"
-#include "profiler/analyze/run_analysis.h"
 
 namespace sluice::analyze {
+
+struct RunAnalysis;
 
 // The median step that the comparison has, divided as the critical path of the steps that
 // analyze_run() looks at is: all causes of a run together are that step, so that one page has one

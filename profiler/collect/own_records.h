@@ -23,8 +23,8 @@ class OwnRecords {
   // Takes the changes from the recorder. At every level, `off` too: a file says when what was
   // recorded.
   void note_levels();
-  // A processor's. At most one waits to be written: while nothing else is recorded nothing is
-  // written, so samples would pile up.
+  // A share of a processor. At most one waits to be written: while nothing else is recorded nothing
+  // is written, so samples would pile up.
   void note_share(double share, TimeNs ts);
 
   // Not yet written.

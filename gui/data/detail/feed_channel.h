@@ -8,6 +8,9 @@
 #include "base/mutex.h"
 #include "gui/data/published.h"
 #include "gui/data/run_feed.h"
+#include "gui/data/run_snapshot.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/timeline_request.h"
 
 namespace sluice::gui::detail {
 

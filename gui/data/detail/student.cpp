@@ -5,6 +5,10 @@
 
 #include "base/clock.h"
 #include "gui/data/detail/feed_channel.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/step_paths.h"
+#include "gui/data/timeline_window.h"
+#include "gui/data/verdict.h"
 
 namespace sluice::gui::detail {
 namespace {

@@ -7,6 +7,7 @@
 #include "profiler/analyze/comparison.h"
 #include "profiler/analyze/comparison_words.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/analyze/run_analysis.h"
 #include "profiler/answers/comparison_json.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"

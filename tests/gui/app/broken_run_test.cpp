@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "gui/data/verdict.h"
+#include "gui/views/session.h"
+#include "profiler/analyze/answers.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 #include "tests/profiler/report/made_run.h"
@@ -105,14 +108,14 @@ TEST_CASE("a live run is followed, and its sudden death is no harm") {
     IM_CHECK(d.comes_true(
         [&] { return session.pieces.has_facts() && session.pieces.steps().size() >= 2; }));
     IM_CHECK(session.pieces.run->is_live);
-    IM_CHECK(session.timeline.follows());
-    const TimeNs before = session.timeline.view().end;
+    IM_CHECK(session.timeline.view.follows());
+    const TimeNs before = session.timeline.view.range().end;
     const std::size_t step_count = session.pieces.steps().size();
     IM_CHECK(d.comes_true([&] { return session.pieces.steps().size() >= step_count + 2; }));
-    IM_CHECK_GT(session.timeline.view().end, before);
+    IM_CHECK_GT(session.timeline.view.range().end, before);
     d.picture_with_all("live");
     d.test->ItemClick("//Timeline/Follow");
-    IM_CHECK(!session.timeline.follows());
+    IM_CHECK(!session.timeline.view.follows());
     ::kill(training.id(), SIGKILL);
     IM_CHECK(d.comes_true([&] { return !session.pieces.run->is_live; }));
     IM_CHECK(session.pieces.steps().size() >= step_count + 2);

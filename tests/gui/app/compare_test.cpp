@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "gui/views/session.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 
@@ -45,11 +46,11 @@ TEST_CASE("two runs, and two stretches of one, are compared", "[long]") {
     d.test->ItemInputValue("//Compare/##other", other.c_str());
     IM_CHECK(d.comes_true([&] { return !says_incomparable(d); }));
     d.test->ItemClick("//Timeline/Fit step");
-    session.timeline.measure({session.pieces.steps()[3].ts, session.pieces.steps()[4].ts});
+    session.timeline.measure.set({session.pieces.steps()[3].ts, session.pieces.steps()[4].ts});
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiKey_P);
-    IM_CHECK(session.timeline.pinned().has_value());
-    session.timeline.measure({session.pieces.steps()[6].ts, session.pieces.steps()[7].ts});
+    IM_CHECK(session.timeline.measure.pinned().has_value());
+    session.timeline.measure.set({session.pieces.steps()[6].ts, session.pieces.steps()[7].ts});
     d.test->Yield(4);
     // Pinning A turned the view to stretches.
     IM_CHECK(d.comes_true([&] {

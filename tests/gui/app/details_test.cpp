@@ -8,7 +8,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "gui/data/span_lookup.h"
+#include "gui/data/sql_console.h"
+#include "gui/data/step_paths.h"
+#include "gui/data/verdict.h"
 #include "gui/views/path_track.h"
+#include "gui/views/session.h"
 #include "gui/views/span_details.h"
 #include "gui/views/timeline_layout.h"
 #include "gui/views/timeline_ruler.h"
@@ -33,7 +38,7 @@ ImVec2 path_point(const Drive& d, float x) {
 bool is_drawn_with_path(const Drive& d) {
   const Session& session = d.session();
   return d.comes_true([&] {
-    return session.timeline.asked().end > 0 && session.timeline.has_picture() &&
+    return session.timeline.picture.asked().end > 0 && session.timeline.picture.is_there() &&
            session.pieces.paths != nullptr && session.pieces.paths->is_complete;
   });
 }
@@ -77,26 +82,27 @@ const Box* box_of(const Session& session, const rundb::SpanRow& span) {
 // The middle of a span's box, where the rows are scrolled to now.
 ImVec2 point_of(const Drive& d, const rundb::SpanRow& span) {
   const Session& session = d.session();
-  const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.folding());
+  const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.rows.folding());
   const TimelineRow* row = layout.row_of(span.track_id);
   const Box* box = box_of(session, span);
   IM_CHECK_RETV(row != nullptr && box != nullptr, ImVec2());
   const int lanes = session.pieces.timeline->of_track(span.track_id)->lane_count;
   const float lane = (static_cast<float>(box->lane) + 0.5F) / static_cast<float>(lanes);
-  const TimeRange& view = session.timeline.view();
+  const TimeRange& view = session.timeline.view.range();
   const double share =
       static_cast<double>(span.ts + span.dur / 2 - view.begin) / static_cast<double>(view.width());
   const ImVec2 path = path_point(d, static_cast<float>(share));
   const float rows_top = path.y + px(kPathHeight / 2);
   const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
-  const ImVec2 point = {path.x, rows_top + row->y + row->height * lane - session.timeline.scroll()};
+  const ImVec2 point = {path.x,
+                        rows_top + row->y + row->height * lane - session.timeline.rows.scroll()};
   IM_CHECK_RETV(point.y > rows_top && point.y < canvas.RectFull.Max.y, ImVec2());
   IM_CHECK_RETV(share > 0 && share < 1, ImVec2());
   return point;
 }
 
 bool is_in_view(const Drive& d, const rundb::SpanRow& row) {
-  const TimeRange& view = d.session().timeline.view();
+  const TimeRange& view = d.session().timeline.view.range();
   return row.ts >= view.begin && row.ts + row.dur <= view.end;
 }
 
@@ -181,7 +187,7 @@ TEST_CASE("what set a span off and what it set off is a click away, and comes in
     IM_CHECK_EQ(session.timeline.chosen_span(), cause.id);
     IM_CHECK(is_in_view(d, cause));
     // A span that is a five-hundredth of the view already is seen as it is.
-    IM_CHECK_LE(session.timeline.view().width(), 500 * cause.dur + 1000);
+    IM_CHECK_LE(session.timeline.view.range().width(), 500 * cause.dur + 1000);
     IM_CHECK(d.comes_true([&] { return has_chosen(d); }));
     d.test->Yield(3);
     d.test->ItemClick(("//Details/Set off/span " + std::to_string(update)).c_str());
@@ -258,7 +264,7 @@ TEST_CASE("a chosen span is marked in Statistics and Links and asked about in SQ
     d.test->Yield(4);
     d.test->WindowFocus("//Timeline");
     d.test->KeyPress(ImGuiKey_Escape);
-    IM_CHECK_STR_EQ(session.timeline.search().c_str(), "");
+    IM_CHECK_STR_EQ(session.timeline.search.text().c_str(), "");
     IM_CHECK_EQ(session.timeline.chosen_span(), span_id);
     d.test->KeyPress(ImGuiKey_Escape);
     IM_CHECK_EQ(session.timeline.chosen_span(), 0);
@@ -305,13 +311,13 @@ TEST_CASE("a cause of the overview marks its spans of the critical path") {
     Session& session = d.session();
     // Before the first step nothing of a cause is in view: the step that has most of it comes.
     const rundb::StepRow first = session.pieces.steps().front();
-    session.timeline.set_view({first.ts - 2'000'000, first.ts - 1'000'000});
+    session.timeline.view.set({first.ts - 2'000'000, first.ts - 1'000'000});
     d.test->Yield(3);
     IM_CHECK(is_drawn_with_path(d));
     IM_CHECK(d.has_item("//Overview/##causes/forward, backward"));
     d.test->ItemClick("//Overview/##causes/forward, backward");
     IM_CHECK(session.timeline.marked_cause() == analyze::Cause::compute);
-    IM_CHECK_GT(session.timeline.view().begin, first.ts);
+    IM_CHECK_GT(session.timeline.view.range().begin, first.ts);
     d.test->Yield(3);
     IM_CHECK(is_drawn_with_path(d));
     d.picture_with_all("marked cause");
@@ -341,7 +347,7 @@ TEST_CASE("a sentence about a step goes to that step") {
     const rundb::StepRow& slow = session.pieces.steps()[8];
     // Predictions that come in meanwhile move the sentence.
     IM_CHECK(d.click_until(sentence.c_str(), [&] {
-      const TimeRange& view = session.timeline.view();
+      const TimeRange& view = session.timeline.view.range();
       return view.begin <= slow.ts && view.end >= slow.ts + slow.dur &&
              view.width() < slow.dur * 5 / 4;
     }));

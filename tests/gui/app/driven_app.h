@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gui/app/app.h"
+#include "gui/app/shell.h"
 
 namespace sluice::gui {
 

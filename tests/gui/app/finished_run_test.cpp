@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "gui/data/span_scan.h"
+#include "gui/views/session.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 
@@ -34,19 +36,20 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
   options.sluice = noting_script();
   const std::string problem = drive(options, [](const Drive& d) {
     IM_CHECK(d.settles());
-    Turning& turning = d.session().turning;
+    RunControl& control = d.session().control;
     d.session().foreground.bring("Knobs");
     d.test->Yield(4);
-    IM_CHECK(turning.is_for_new_run());
+    IM_CHECK(control.choice.is_for_new_run());
     // With the words of `sluice knobs`, which the record does not hold.
-    const auto pipeline = [&] { return turning.knobs(d.session().pieces.facts())[1]; };
+    const auto pipeline = [&] { return control.choice.knobs(d.session().pieces.facts())[1]; };
     IM_CHECK(d.comes_true([&] { return pipeline().words.size() == 3; }));
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
     d.test->ItemClick("pipeline/serial");
-    IM_CHECK_EQ(turning.pending.size(), 1U);
+    IM_CHECK_EQ(control.choice.pending().size(), 1U);
     d.test->ItemClick("//Knobs/What if");
-    IM_CHECK(d.comes_true([&] { return turning.advice(Question::what_if) != nullptr; }));
-    const auto advice = turning.advice(Question::what_if);
+    IM_CHECK(
+        d.comes_true([&] { return control.consultation.advice(Question::what_if) != nullptr; }));
+    const auto advice = control.consultation.advice(Question::what_if);
     IM_CHECK_STR_EQ(advice->problem.c_str(), "");
     IM_CHECK_EQ(advice->predicted.each.size(), 1U);
     d.test->Yield(20);  // the tooltip comes up, above the button
@@ -57,13 +60,13 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
     IM_CHECK(command.find(" --set pipeline=serial --set output=") != std::string::npos);
     IM_CHECK(command.ends_with("/done-2"));
     d.test->ItemClick("//Knobs/Discard");
-    IM_CHECK(turning.pending.empty());
+    IM_CHECK(control.choice.pending().empty());
     d.test->ItemClick("//Knobs/Tune");
-    IM_CHECK(d.comes_true([&] { return turning.advice(Question::tune) != nullptr; }));
-    IM_CHECK_STR_EQ(turning.advice(Question::tune)->problem.c_str(), "");
+    IM_CHECK(d.comes_true([&] { return control.consultation.advice(Question::tune) != nullptr; }));
+    IM_CHECK_STR_EQ(control.consultation.advice(Question::tune)->problem.c_str(), "");
     d.picture_with_all("finished tune");
     d.test->Yield(2);  // what is proposed has been chosen
-    turning.discard();
+    control.choice.discard();
     d.test->Yield(2);
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
     d.test->ItemInputValue("buffers/##value", 7);
@@ -97,7 +100,7 @@ TEST_CASE("the statistics are of the part of the run that is chosen") {
     IM_CHECK_EQ(session.pieces.range_statistics->range.begin, session.pieces.steps()[4].ts);
     d.picture_with_all("statistics since the last change");
     const rundb::StepRow& step = session.pieces.steps()[1];
-    session.timeline.measure({step.ts, step.ts + step.dur});
+    session.timeline.measure.set({step.ts, step.ts + step.dur});
     d.test->SetRef("//Statistics");
     d.test->ComboClick("##part/measured range");
     IM_CHECK(d.comes_true([&] {

@@ -10,6 +10,11 @@
 #include <catch2/catch.hpp>
 #include <iterator>
 
+#include "gui/data/span_lookup.h"
+#include "gui/data/sql_console.h"
+#include "gui/data/step_paths.h"
+#include "gui/views/session.h"
+#include "gui/widgets/look.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 #include "tests/test_all.h"
@@ -60,20 +65,20 @@ Theme theme_of(const Screen& screen, int scale) {
 // Something to see in each view: changes with their effects, and a prediction.
 void turn_some_knobs(const Drive& d, const std::vector<std::string>& settings) {
   Session& session = d.session();
-  Turning& turning = session.turning;
+  RunControl& control = session.control;
   IM_CHECK(d.comes_true(
       [&] { return session.pieces.has_facts() && session.pieces.steps().size() > 8; }));
-  IM_CHECK(d.comes_true([&] { return turning.can_turn(); }));
+  IM_CHECK(d.comes_true([&] { return control.choice.can_turn(); }));
   for (const std::string& setting : settings) {
-    const std::size_t before = turning.effects.size();
-    turning.set_now({setting});
+    const std::size_t before = control.effects().size();
+    control.set_now({setting});
     IM_CHECK(d.comes_true([&] {
-      return turning.effects.size() == before + 1 && turning.effects.back().after_count >= 3;
+      return control.effects().size() == before + 1 && control.effects().back().after_count >= 3;
     }));
   }
-  IM_CHECK(d.comes_true([&] { return turning.effects.back().is_settled; }));
+  IM_CHECK(d.comes_true([&] { return control.effects().back().is_settled; }));
   // On a busy machine a prediction may take long; the pictures are then without it.
-  d.comes_true([&] { return turning.advice(Question::suggest) != nullptr; },
+  d.comes_true([&] { return control.consultation.advice(Question::suggest) != nullptr; },
                std::chrono::seconds(20));
 }
 
@@ -87,12 +92,12 @@ void choose_span(const Drive& d) {
 }
 
 void choose_some(const Drive& d) {
-  Turning& turning = d.session().turning;
+  RunControl& control = d.session().control;
   for (const auto& [key, value] : {std::pair("buffers", "5"), std::pair("density", "0.05"),
                                    std::pair("device_map", "8,18,12,12")}) {
-    const control::Knob* knob = turning.control->knob(key);
+    const control::Knob* knob = control.choice.state()->knob(key);
     IM_CHECK(knob != nullptr);
-    turning.choose(*knob, value);
+    control.choice.choose(*knob, value);
   }
 }
 

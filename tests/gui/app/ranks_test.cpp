@@ -3,6 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "gui/data/opening.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/verdict.h"
+#include "gui/views/session.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 #include "tests/gui/data/run_of_ranks.h"

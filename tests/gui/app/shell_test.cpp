@@ -16,6 +16,9 @@
 
 #include "gui/data/live_runs.h"
 #include "gui/data/run_list.h"
+#include "gui/data/sql_console.h"
+#include "gui/views/session.h"
+#include "gui/widgets/look.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 
@@ -215,7 +218,7 @@ TEST_CASE("a run begun on the start page trains, and goes on without the window"
     d.test->ItemClick("tiny/Begin");
     IM_CHECK(d.comes_true([&] { return d.session().pieces.feed != nullptr; }));
     database = d.session().pieces.feed->path();
-    IM_CHECK(d.comes_true([&] { return d.session().turning.can_turn(); }));
+    IM_CHECK(d.comes_true([&] { return d.session().control.choice.can_turn(); }));
     IM_CHECK(d.comes_true(
         [&] { return d.session().pieces.has_facts() && !d.session().pieces.steps().empty(); }));
   });
@@ -281,8 +284,8 @@ TEST_CASE("what is measured, seen, or all of a run can be exported", "[long]") {
     const auto range_of = [&steps](std::size_t first, std::size_t last) {
       return TimeRange{steps[first].ts + 1, steps[last].ts + steps[last].dur - 1};
     };
-    d.session().timeline.set_view(range_of(1, 4));
-    d.session().timeline.measure(range_of(2, 3));
+    d.session().timeline.view.set(range_of(1, 4));
+    d.session().timeline.measure.set(range_of(2, 3));
     d.test->Yield(2);
     // The menu, the command, and the button: the narrowest range is chosen already.
     d.test->MenuClick(kExportTrace);
@@ -328,7 +331,7 @@ TEST_CASE("a run is exported: a page, a trace, tables", "[long]") {
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run.html");
     is_exported("//##MainMenuBar/Run/Save a report page", folder / "run-2.html");
     // Where all of the run is seen, that is all there is to choose.
-    d.session().timeline.show_all();
+    d.session().timeline.view.show_all();
     d.test->Yield(2);
     is_exported(kExportTrace, folder / "run.trace.json.gz");
     is_exported(kExportTables, folder / "run-tables");

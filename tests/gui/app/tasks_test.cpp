@@ -9,7 +9,11 @@
 #include <fstream>
 
 #include "gui/data/run_list.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/sql_console.h"
+#include "gui/data/verdict.h"
 #include "gui/views/path_track.h"
+#include "gui/views/session.h"
 #include "gui/views/span_details.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
@@ -146,13 +150,13 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
     newcomer.type("commit", ImGuiKey_Enter);
     IM_CHECK(has_found(d, "commit"));
     IM_CHECK_GE(session.pieces.found->spans.size(), 8U);
-    IM_CHECK(d.comes_true([&] { return session.timeline.found_index().has_value(); }));
+    IM_CHECK(d.comes_true([&] { return session.timeline.search.found_index().has_value(); }));
     newcomer.done("find all commits", 2);
     d.test->KeyPress(ImGuiKey_Escape);
     d.test->KeyPress(ImGuiKey_Escape);
 
     newcomer.drag(point_of_canvas(d, 0.4F, 0.6F), {200, 0}, ImGuiMod_Shift);
-    IM_CHECK(session.timeline.measured().has_value());
+    IM_CHECK(session.timeline.measure.range().has_value());
     IM_CHECK(d.has_item("//Measured range/Dismiss"));
     newcomer.done("sum the bytes of a range", 1);
     d.test->ItemClick("//Measured range/Dismiss");
@@ -160,11 +164,13 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
     d.session().foreground.bring("Knobs");
     d.test->Yield(4);
     const auto pipeline_words = [&] {
-      const auto& knobs = session.turning.knobs(session.pieces.facts());
+      const auto& knobs = session.control.choice.knobs(session.pieces.facts());
       const auto pipeline = std::ranges::find(knobs, "pipeline", &control::Knob::key);
       return pipeline == knobs.end() ? 0 : pipeline->words.size();
     };
-    const auto recorded = [&] { return session.turning.advisor->advice(Question::knobs); };
+    const auto recorded = [&] {
+      return session.control.consultation.advisor()->advice(Question::knobs);
+    };
     IM_CHECK(d.comes_true([&] { return recorded() != nullptr; }));
     IM_CHECK_STR_EQ(recorded()->problem.c_str(), "");
     d.test->Yield();
@@ -172,8 +178,9 @@ TEST_CASE("a finished run is asked, searched, summed, exported and begun anew") 
     d.test->SetRef(d.test->WindowInfo("//Knobs/##knobs").ID);
     newcomer.click("pipeline/serial");
     newcomer.click("//Knobs/What if");
-    IM_CHECK(d.comes_true([&] { return session.turning.advice(Question::what_if) != nullptr; }));
-    IM_CHECK_STR_EQ(session.turning.advice(Question::what_if)->problem.c_str(), "");
+    IM_CHECK(d.comes_true(
+        [&] { return session.control.consultation.advice(Question::what_if) != nullptr; }));
+    IM_CHECK_STR_EQ(session.control.consultation.advice(Question::what_if)->problem.c_str(), "");
     newcomer.done("predict another pipeline", 2);
 
     newcomer.click_tab("SQL");
@@ -216,7 +223,7 @@ TEST_CASE("an earlier run is opened, and one like it is begun") {
     IM_CHECK(d.comes_true([&] { return d.session().pieces.has_facts(); }));
     newcomer.done("open yesterday's run", 2);
     IM_CHECK(d.settles());
-    IM_CHECK(d.comes_true([&] { return d.session().turning.is_for_new_run(); }));
+    IM_CHECK(d.comes_true([&] { return d.session().control.choice.is_for_new_run(); }));
     newcomer.click("//Knobs/###new run");
     IM_CHECK(d.comes_true(
         [&] { return d.session().pieces.feed->path().find("done-") != std::string::npos; }));
@@ -228,16 +235,17 @@ TEST_CASE("an earlier run is opened, and one like it is begun") {
 TEST_CASE("a live run's share is moved, its effect read, and the change taken back") {
   if (!can_run()) return;
   const std::string problem = drive_live("newcomer", options_for(""), 4000, [](const Drive& d) {
-    Turning& turning = d.session().turning;
+    RunControl& control = d.session().control;
     Newcomer newcomer(d);
     IM_CHECK(d.has_item("//Devices/##amount"));
-    const std::size_t before = turning.effects.size();
+    const std::size_t before = control.effects().size();
     newcomer.drag_onto("//Devices/##csd0", "//Devices/##csd1");
     newcomer.click("//Knobs/###apply");
     IM_CHECK(d.comes_true([&] { return value_in_force(d, "device_map") == "12,14,12,12"; }));
     newcomer.done("move a tenth of csd0 to csd1", 2);
-    IM_CHECK(d.comes_true(
-        [&] { return turning.effects.size() == before + 1 && turning.effects.back().is_settled; }));
+    IM_CHECK(d.comes_true([&] {
+      return control.effects().size() == before + 1 && control.effects().back().is_settled;
+    }));
     IM_CHECK(d.test->WindowInfo("//Knobs/##effects").Window != nullptr);  // it came up by itself
     newcomer.done("compare before and after a change", 2);
     newcomer.press(ImGuiMod_Ctrl | ImGuiKey_Z);

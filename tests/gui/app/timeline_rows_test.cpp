@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "gui/data/run_snapshot.h"
 #include "gui/views/group_summary.h"
 #include "gui/views/timeline_layout.h"
 #include "gui/views/timeline_ruler.h"

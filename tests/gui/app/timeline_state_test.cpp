@@ -4,6 +4,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "gui/data/span_lookup.h"
+#include "gui/data/timeline_window.h"
+#include "gui/views/run_pieces.h"
+
 namespace sluice::gui {
 namespace {
 
@@ -41,91 +45,91 @@ TEST_CASE("the first view is of the last three steps, and follows only a live ru
   const RunPieces finished = pieces_of_run(false);
   TimelineState timeline(finished);
   timeline.pick_up();
-  CHECK(timeline.view() == TimeRange{1'700'000, 2'000'000});
-  CHECK_FALSE(timeline.follows());
-  timeline.toggle_following();
-  CHECK_FALSE(timeline.follows());
+  CHECK(timeline.view.range() == TimeRange{1'700'000, 2'000'000});
+  CHECK_FALSE(timeline.view.follows());
+  timeline.view.toggle_following();
+  CHECK_FALSE(timeline.view.follows());
   const RunPieces live = pieces_of_run(true);
   TimelineState followed(live);
   followed.pick_up();
-  CHECK(followed.follows());
-  CHECK(followed.view().end > 2'000'000);
+  CHECK(followed.view.follows());
+  CHECK(followed.view.range().end > 2'000'000);
 }
 
 TEST_CASE("when a followed run ends the view rests on its last steps") {
   RunPieces pieces = pieces_of_run(true);
   TimelineState timeline(pieces);
   timeline.pick_up();
-  CHECK(timeline.view().end > 2'000'000);
+  CHECK(timeline.view.range().end > 2'000'000);
   pieces.run = pieces_of_run(false).run;
   timeline.pick_up();
-  CHECK_FALSE(timeline.follows());
-  CHECK(timeline.view() == TimeRange{1'700'000, 2'000'000});
+  CHECK_FALSE(timeline.view.follows());
+  CHECK(timeline.view.range() == TimeRange{1'700'000, 2'000'000});
   // One that somebody moved stays where it is.
   pieces.run = pieces_of_run(true).run;
-  timeline.set_view({1'100'000, 1'200'000});
+  timeline.view.set({1'100'000, 1'200'000});
   pieces.run = pieces_of_run(false).run;
   timeline.pick_up();
-  CHECK(timeline.view() == TimeRange{1'100'000, 1'200'000});
+  CHECK(timeline.view.range() == TimeRange{1'100'000, 1'200'000});
 }
 
 TEST_CASE("moving the view ends following, and zooming does not") {
   const RunPieces live = pieces_of_run(true);
   TimelineState timeline(live);
   timeline.pick_up();
-  timeline.zoom(0.5, 2'000'000);
-  CHECK(timeline.follows());
+  timeline.view.zoom(0.5, 2'000'000);
+  CHECK(timeline.view.follows());
   const auto ends_following = [&](const auto& move) {
-    if (!timeline.follows()) timeline.toggle_following();
+    if (!timeline.view.follows()) timeline.view.toggle_following();
     move();
-    return !timeline.follows();
+    return !timeline.view.follows();
   };
-  CHECK(ends_following([&] { timeline.pan(-1000); }));
-  CHECK(ends_following([&] { timeline.show_all(); }));
-  CHECK(ends_following([&] { timeline.show_middle_step(); }));
-  CHECK(ends_following([&] { timeline.set_view({1'200'000, 1'300'000}); }));
+  CHECK(ends_following([&] { timeline.view.pan(-1000); }));
+  CHECK(ends_following([&] { timeline.view.show_all(); }));
+  CHECK(ends_following([&] { timeline.view.show_middle_step(); }));
+  CHECK(ends_following([&] { timeline.view.set({1'200'000, 1'300'000}); }));
 }
 
 TEST_CASE("the view stays within the run and a small margin, however far it is moved") {
   const RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
   timeline.pick_up();
-  timeline.pan(1'000'000'000);
-  CHECK(timeline.view() == TimeRange{1'715'000, 2'015'000});  // a twentieth of the view
-  timeline.pan(-1'000'000'000);
-  CHECK(timeline.view() == TimeRange{985'000, 1'285'000});
-  timeline.zoom(1e6, 1'500'000);
-  CHECK(timeline.view() == TimeRange{980'000, 2'020'000});
-  timeline.pan(1000);
-  CHECK(timeline.view() == TimeRange{980'000, 2'020'000});
-  timeline.zoom(1e-9, 1'500'000);
-  CHECK(timeline.view().width() == 200);
+  timeline.view.pan(1'000'000'000);
+  CHECK(timeline.view.range() == TimeRange{1'715'000, 2'015'000});  // a twentieth of the view
+  timeline.view.pan(-1'000'000'000);
+  CHECK(timeline.view.range() == TimeRange{985'000, 1'285'000});
+  timeline.view.zoom(1e6, 1'500'000);
+  CHECK(timeline.view.range() == TimeRange{980'000, 2'020'000});
+  timeline.view.pan(1000);
+  CHECK(timeline.view.range() == TimeRange{980'000, 2'020'000});
+  timeline.view.zoom(1e-9, 1'500'000);
+  CHECK(timeline.view.range().width() == 200);
 }
 
 TEST_CASE("the step in the middle is shown") {
   const RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
-  timeline.set_view({1'340'000, 1'360'000});
-  timeline.show_middle_step();
-  CHECK(timeline.view() == TimeRange{1'300'000 - 4000, 1'400'000 + 4000});
-  timeline.set_view({2'300'000, 2'400'000});
-  timeline.show_middle_step();
-  CHECK(timeline.view() == TimeRange{1'900'000 - 4000, 2'000'000 + 4000});
+  timeline.view.set({1'340'000, 1'360'000});
+  timeline.view.show_middle_step();
+  CHECK(timeline.view.range() == TimeRange{1'300'000 - 4000, 1'400'000 + 4000});
+  timeline.view.set({2'300'000, 2'400'000});
+  timeline.view.show_middle_step();
+  CHECK(timeline.view.range() == TimeRange{1'900'000 - 4000, 2'000'000 + 4000});
 }
 
 TEST_CASE("what is selected is fitted: the chosen span, when it has been read, else the range") {
   RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
   timeline.pick_up();
-  const TimeRange before = timeline.view();
+  const TimeRange before = timeline.view.range();
   timeline.fit_selection();
-  CHECK(timeline.view() == before);
-  timeline.measure({1'200'000, 1'280'000});
+  CHECK(timeline.view.range() == before);
+  timeline.measure.set({1'200'000, 1'280'000});
   timeline.fit_selection();
-  CHECK(timeline.view() == TimeRange{1'190'000, 1'290'000});
+  CHECK(timeline.view.range() == TimeRange{1'190'000, 1'290'000});
   timeline.choose(7);
   timeline.fit_selection();
-  CHECK(timeline.view() == TimeRange{1'190'000, 1'290'000});
+  CHECK(timeline.view.range() == TimeRange{1'190'000, 1'290'000});
   ChosenSpan chosen;
   chosen.row.id = 7;
   chosen.row.track_id = 3;
@@ -133,16 +137,16 @@ TEST_CASE("what is selected is fitted: the chosen span, when it has been read, e
   chosen.row.dur = 8000;
   pieces.chosen = std::make_shared<const ChosenSpan>(chosen);
   timeline.pick_up();
-  CHECK(timeline.view() == TimeRange{1'499'000, 1'509'000});
-  CHECK(timeline.take_wanted_track() == 3);
-  CHECK_FALSE(timeline.take_wanted_track());
+  CHECK(timeline.view.range() == TimeRange{1'499'000, 1'509'000});
+  CHECK(timeline.rows.take_wanted() == 3);
+  CHECK_FALSE(timeline.rows.take_wanted());
 }
 
 TEST_CASE("found spans are shown in turn, from the one at hand on and round") {
   RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
-  timeline.set_view({1'300'000, 1'400'000});
-  timeline.look_for("update");
+  timeline.view.set({1'300'000, 1'400'000});
+  timeline.search.look_for("update");
   timeline.show_found(1);  // the search goes on
   CHECK(timeline.chosen_span() == 0);
   add_found(pieces, "update", {1'100'000, 1'500'000, 1'900'000});
@@ -151,14 +155,14 @@ TEST_CASE("found spans are shown in turn, from the one at hand on and round") {
   for (const std::int64_t id : {1'900'000, 1'100'000, 1'500'000}) {
     timeline.show_found(1);
     CHECK(timeline.chosen_span() == id);
-    CHECK(timeline.has_wrapped() == (id == 1'100'000));
-    CHECK(timeline.middle() == id + 500);
+    CHECK(timeline.search.has_wrapped() == (id == 1'100'000));
+    CHECK(timeline.view.middle() == id + 500);
   }
   timeline.show_found(-1);
   timeline.show_found(-1);
   CHECK(timeline.chosen_span() == 1'900'000);
-  CHECK(timeline.has_wrapped());
-  timeline.look_for("write");
+  CHECK(timeline.search.has_wrapped());
+  timeline.search.look_for("write");
   timeline.show_found(1);
   CHECK(timeline.chosen_span() == 1'900'000);
 }
@@ -166,13 +170,13 @@ TEST_CASE("found spans are shown in turn, from the one at hand on and round") {
 TEST_CASE("one thing is dismissed at a time") {
   RunPieces pieces = pieces_of_run(false);
   TimelineState timeline(pieces);
-  timeline.look_for("update");
+  timeline.search.look_for("update");
   timeline.choose(7);
-  timeline.measure({1'100'000, 1'200'000});
-  timeline.toggle_measuring();
+  timeline.measure.set({1'100'000, 1'200'000});
+  timeline.measure.toggle();
   const auto left = [&timeline] {
-    return std::vector<bool>{!timeline.search().empty(), timeline.chosen_span() != 0,
-                             timeline.measured().has_value(), timeline.measures()};
+    return std::vector<bool>{!timeline.search.text().empty(), timeline.chosen_span() != 0,
+                             timeline.measure.range().has_value(), timeline.measure.is_on()};
   };
   using Left = std::vector<bool>;
   timeline.dismiss();
@@ -189,17 +193,17 @@ TEST_CASE("nothing of a run stays when another one is opened") {
   const RunPieces pieces = pieces_of_run(true);
   TimelineState timeline(pieces);
   timeline.pick_up();
-  timeline.measure({1'100'000, 1'200'000});
-  timeline.pin_measured();
-  timeline.look_for("update");
+  timeline.measure.set({1'100'000, 1'200'000});
+  timeline.measure.pin();
+  timeline.search.look_for("update");
   timeline.choose(7);
   timeline.close();
-  CHECK(timeline.view() == TimeRange{});
-  CHECK_FALSE(timeline.measured());
-  CHECK_FALSE(timeline.pinned());
-  CHECK(timeline.search().empty());
+  CHECK(timeline.view.range() == TimeRange{});
+  CHECK_FALSE(timeline.measure.range());
+  CHECK_FALSE(timeline.measure.pinned());
+  CHECK(timeline.search.text().empty());
   CHECK(timeline.chosen_span() == 0);
-  CHECK_FALSE(timeline.follows());
+  CHECK_FALSE(timeline.view.follows());
 }
 
 }  // namespace sluice::gui

@@ -6,7 +6,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "gui/data/span_lookup.h"
 #include "gui/views/path_track.h"
+#include "gui/views/session.h"
 #include "gui/views/timeline_layout.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
@@ -51,29 +53,30 @@ TEST_CASE("the timeline zooms to the cursor, pans, measures and chooses") {
     Session& session = d.session();
     d.test->WindowFocus("//Timeline");
     d.test->ItemClick("//Timeline/Fit run");
-    const TimeRange all = session.timeline.view();
+    const TimeRange all = session.timeline.view.range();
     d.test->MouseMoveToPos(canvas_point(d, 0.5F, 0.5F));
     d.test->MouseWheelY(6);
     d.test->Yield(2);
-    IM_CHECK_LT(session.timeline.view().width(), all.width() / 2);
-    IM_CHECK(session.timeline.view().begin > all.begin && session.timeline.view().end < all.end);
-    const TimeRange zoomed = session.timeline.view();
+    IM_CHECK_LT(session.timeline.view.range().width(), all.width() / 2);
+    IM_CHECK(session.timeline.view.range().begin > all.begin &&
+             session.timeline.view.range().end < all.end);
+    const TimeRange zoomed = session.timeline.view.range();
     d.test->MouseDragWithDelta({-200, 0});
-    IM_CHECK_GT(session.timeline.view().begin, zoomed.begin);
-    IM_CHECK_LT(std::abs(session.timeline.view().width() - zoomed.width()), 3);
+    IM_CHECK_GT(session.timeline.view.range().begin, zoomed.begin);
+    IM_CHECK_LT(std::abs(session.timeline.view.range().width() - zoomed.width()), 3);
     d.test->KeyDown(ImGuiMod_Shift);
     d.test->MouseMoveToPos(canvas_point(d, 0.4F, 0.5F));
     d.test->MouseDragWithDelta({180, 0});
     d.test->KeyUp(ImGuiMod_Shift);
-    IM_CHECK(session.timeline.measured().has_value());
+    IM_CHECK(session.timeline.measure.range().has_value());
     d.test->KeyPress(ImGuiKey_Escape);
-    IM_CHECK(!session.timeline.measured().has_value());
+    IM_CHECK(!session.timeline.measure.range().has_value());
     d.test->ItemClick("//Timeline/Fit step");
     IM_CHECK(d.settles());
     IM_CHECK(choose_some_span(d) != 0);
     IM_CHECK(d.comes_true([&] { return session.pieces.chosen != nullptr; }));
     d.test->KeyPress(ImGuiKey_F);
-    IM_CHECK(session.timeline.view().width() <= 2 * session.pieces.chosen->row.dur + 200);
+    IM_CHECK(session.timeline.view.range().width() <= 2 * session.pieces.chosen->row.dur + 200);
   });
   CHECK(problem == "");
 }
@@ -84,7 +87,7 @@ TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
     IM_CHECK(d.settles());
     Session& session = d.session();
     d.test->ItemClick("//Timeline/Fit run");
-    const TimeRange all = session.timeline.view();
+    const TimeRange all = session.timeline.view.range();
     d.test->MouseMoveToPos(canvas_point(d, 0.4F, 0.5F));
     d.test->KeyDown(ImGuiMod_Ctrl);
     d.test->MouseDragWithDelta({200, 0});
@@ -92,12 +95,13 @@ TEST_CASE("Ctrl+drag zooms to the stretch that was drawn", "[long]") {
     d.test->Yield(2);
     // 200 pixels of the canvas, less what the names at its left take, are now its whole width.
     const ImGuiTestItemInfo canvas = d.test->ItemInfo("//Timeline/##canvas");
-    const double share =
-        static_cast<double>(session.timeline.view().width()) / static_cast<double>(all.width());
+    const double share = static_cast<double>(session.timeline.view.range().width()) /
+                         static_cast<double>(all.width());
     IM_CHECK_GT(share, 0.9 * 200 / canvas.RectFull.GetWidth());
     IM_CHECK_LT(share, 1.6 * 200 / canvas.RectFull.GetWidth());
-    IM_CHECK(session.timeline.view().begin > all.begin && session.timeline.view().end < all.end);
-    IM_CHECK(!session.timeline.follows());
+    IM_CHECK(session.timeline.view.range().begin > all.begin &&
+             session.timeline.view.range().end < all.end);
+    IM_CHECK(!session.timeline.view.follows());
   });
   CHECK(problem == "");
 }
@@ -120,40 +124,40 @@ TEST_CASE("W A S D and Ctrl+wheel zoom at the cursor and pan, within the run") {
       const auto ts_in = [share](const TimeRange& view) {
         return static_cast<double>(view.begin) + share * static_cast<double>(view.width());
       };
-      return std::abs(ts_in(before) - ts_in(timeline.view())) <
+      return std::abs(ts_in(before) - ts_in(timeline.view.range())) <
              0.005 * static_cast<double>(before.width());
     };
-    const TimeRange all = timeline.view();
+    const TimeRange all = timeline.view.range();
     d.test->KeyPress(ImGuiKey_W);
-    IM_CHECK_LT(timeline.view().width(), all.width() * 9 / 10);
+    IM_CHECK_LT(timeline.view.range().width(), all.width() * 9 / 10);
     IM_CHECK(stays_at_cursor(all));
-    const TimeRange near = timeline.view();
+    const TimeRange near = timeline.view.range();
     d.test->KeyDown(ImGuiMod_Ctrl);
     d.test->MouseWheelY(3);
     d.test->KeyUp(ImGuiMod_Ctrl);
     d.test->Yield(2);
-    IM_CHECK_LT(timeline.view().width(), near.width() * 7 / 10);
+    IM_CHECK_LT(timeline.view.range().width(), near.width() * 7 / 10);
     IM_CHECK(stays_at_cursor(near));
-    const TimeRange nearer = timeline.view();
+    const TimeRange nearer = timeline.view.range();
     d.test->KeyPress(ImGuiKey_A);
-    IM_CHECK_LT(timeline.view().begin, nearer.begin);
+    IM_CHECK_LT(timeline.view.range().begin, nearer.begin);
     d.test->KeyPress(ImGuiKey_D);
-    IM_CHECK_EQ(timeline.view().begin, nearer.begin);
+    IM_CHECK_EQ(timeline.view.range().begin, nearer.begin);
     // Held, it goes on by itself, to the end of the run and not beyond a small margin.
     const TimeNs margin = (run.end_ts - run.begin_ts) / 50 + 1;
     d.test->KeyDown(ImGuiKey_D);
-    IM_CHECK(d.comes_true([&] { return timeline.view().end >= run.end_ts; }));
+    IM_CHECK(d.comes_true([&] { return timeline.view.range().end >= run.end_ts; }));
     d.test->Yield(20);
-    IM_CHECK_LE(timeline.view().end, run.end_ts + margin);
+    IM_CHECK_LE(timeline.view.range().end, run.end_ts + margin);
     IM_CHECK(timeline.motion() == TimelineState::Motion::moves);
     d.test->KeyUp(ImGuiKey_D);
     d.test->Yield(3);
     IM_CHECK(timeline.motion() != TimelineState::Motion::moves);
     IM_CHECK(d.comes_true([&] { return timeline.motion() == TimelineState::Motion::none; }));
     for (int i = 0; i < 12; ++i) d.test->KeyPress(ImGuiKey_S);
-    IM_CHECK_LE(timeline.view().end, run.end_ts + margin);
-    IM_CHECK_GE(timeline.view().begin, run.begin_ts - margin);
-    IM_CHECK_GE(timeline.view().width(), run.end_ts - run.begin_ts);
+    IM_CHECK_LE(timeline.view.range().end, run.end_ts + margin);
+    IM_CHECK_GE(timeline.view.range().begin, run.begin_ts - margin);
+    IM_CHECK_GE(timeline.view.range().width(), run.end_ts - run.begin_ts);
   });
   CHECK(problem == "");
 }
@@ -164,7 +168,7 @@ TEST_CASE("a double click fits the span, else the step, under the cursor") {
     IM_CHECK(d.settles());
     Session& session = d.session();
     const auto fits = [&session](TimeNs ts, TimeNs dur) {
-      const TimeRange& view = session.timeline.view();
+      const TimeRange& view = session.timeline.view.range();
       return view.begin <= ts && view.end >= ts + dur && view.width() <= 2 * dur + 200;
     };
     d.test->ItemClick("//Timeline/Fit step");
@@ -190,7 +194,7 @@ TEST_CASE("a double click fits the span, else the step, under the cursor") {
         steps, [&](const rundb::StepRow& step) { return fits(step.ts, step.dur); }));
     // An empty place in the row of a group that has no spans of its own.
     d.test->ItemClick("//Timeline/Fit run");
-    const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.folding());
+    const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.rows.folding());
     const auto empty = std::ranges::find_if(layout.rows, [](const TimelineRow& row) {
       return row.kind == TimelineRow::Kind::group && row.track_id < 0;
     });
@@ -210,7 +214,9 @@ TEST_CASE("groups fold into a summary, and rows of a phase that is over into a w
   const std::string problem = drive(options_for(trained_run()), [](const Drive& d) {
     IM_CHECK(d.settles());
     Session& session = d.session();
-    const auto layout = [&] { return layout_of(*session.pieces.run, session.timeline.folding()); };
+    const auto layout = [&] {
+      return layout_of(*session.pieces.run, session.timeline.rows.folding());
+    };
     const auto head_of = [](const TimelineLayout& rows, const std::string& group) {
       return std::ranges::find(rows.rows, group, &TimelineRow::label);
     };
@@ -253,13 +259,13 @@ TEST_CASE("the bar at the right scrolls the tracks", "[long]") {
     d.test->MouseMoveToPos({top.x + 5, top.y});
     d.test->MouseDragWithDelta({0, 60});
     d.test->Yield(2);
-    IM_CHECK_GT(timeline.scroll(), 60.0F);
+    IM_CHECK_GT(timeline.rows.scroll(), 60.0F);
     d.test->MouseMoveToPos(canvas_point(d, 0.5F, 0.5F));
     d.test->KeyDown(ImGuiMod_Shift);
     d.test->MouseWheelY(100);
     d.test->KeyUp(ImGuiMod_Shift);
     d.test->Yield(2);
-    IM_CHECK_EQ(timeline.scroll(), 0.0F);
+    IM_CHECK_EQ(timeline.rows.scroll(), 0.0F);
   });
   CHECK(problem == "");
 }
@@ -272,44 +278,44 @@ TEST_CASE("Find scrolls to its match and centres it, Enter goes on, the other en
     IM_CHECK(d.settles());
     Session& session = d.session();
     TimelineState& timeline = session.timeline;
-    timeline.scroll_to(10'000);  // down to the last track; commits are among the first
+    timeline.rows.scroll_to(10'000);  // down to the last track; commits are among the first
     d.test->Yield(2);
-    IM_CHECK_GT(timeline.scroll(), 100.0F);
+    IM_CHECK_GT(timeline.rows.scroll(), 100.0F);
     const float rows_height = canvas_point(d, 0, 1).y - rows_top(d);
     const auto is_in_sight = [&] {
-      const FoundSpan& span = session.pieces.found->spans[*timeline.found_index()];
-      const TimelineLayout layout = layout_of(*session.pieces.run, timeline.folding());
+      const FoundSpan& span = session.pieces.found->spans[*timeline.search.found_index()];
+      const TimelineLayout layout = layout_of(*session.pieces.run, timeline.rows.folding());
       const TimelineRow* row = layout.row_of(span.track_id);
-      const TimeNs off = std::abs(span.ts + (span.end_ts - span.ts) / 2 - timeline.middle());
-      return row != nullptr && row->y >= timeline.scroll() &&
-             row->y + row->height <= timeline.scroll() + rows_height &&
-             off <= timeline.view().width() / 4 && timeline.chosen_span() == span.span_id;
+      const TimeNs off = std::abs(span.ts + (span.end_ts - span.ts) / 2 - timeline.view.middle());
+      return row != nullptr && row->y >= timeline.rows.scroll() &&
+             row->y + row->height <= timeline.rows.scroll() + rows_height &&
+             off <= timeline.view.range().width() / 4 && timeline.chosen_span() == span.span_id;
     };
     d.test->KeyPress(ImGuiMod_Ctrl | ImGuiKey_F);
     d.test->Yield(3);
     d.test->KeyChars("commit");
     d.test->KeyPress(ImGuiKey_Enter);  // also before the search has ended
-    IM_CHECK(d.comes_true([&] { return timeline.found_index().has_value(); }));
+    IM_CHECK(d.comes_true([&] { return timeline.search.found_index().has_value(); }));
     d.test->Yield(2);
     IM_CHECK(is_in_sight());
     const std::size_t count = session.pieces.found->spans.size();
     IM_CHECK_GT(count, 2U);
-    const std::size_t first = *timeline.found_index();
+    const std::size_t first = *timeline.search.found_index();
     // The field keeps the keyboard: Enter goes on, past the last one to the first.
     for (std::size_t i = 1; i <= count; ++i) {
       d.test->KeyPress(ImGuiKey_Enter);
       d.test->Yield(3);
-      IM_CHECK_EQ(*timeline.found_index(), (first + i) % count);
-      IM_CHECK_EQ(timeline.has_wrapped(), (first + i) % count == 0);
+      IM_CHECK_EQ(*timeline.search.found_index(), (first + i) % count);
+      IM_CHECK_EQ(timeline.search.has_wrapped(), (first + i) % count == 0);
       IM_CHECK(is_in_sight());
     }
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Enter);
     d.test->Yield(3);
-    IM_CHECK_EQ(*timeline.found_index(), (first + count - 1) % count);
+    IM_CHECK_EQ(*timeline.search.found_index(), (first + count - 1) % count);
     d.picture_with_all("timeline, found");
     d.test->KeyPress(ImGuiKey_Escape);
     d.test->Yield(2);
-    IM_CHECK(timeline.search().empty());
+    IM_CHECK(timeline.search.text().empty());
     IM_CHECK(timeline.chosen_span() != 0);
   });
   CHECK(problem == "");
@@ -327,17 +333,18 @@ TEST_CASE("Esc closes one thing at a time; a measured range stays until then") {
     d.test->MouseMoveToPos(canvas_point(d, 0.4F, 0.5F));
     d.test->MouseDragWithDelta({180, 0});
     d.test->KeyUp(ImGuiMod_Shift);
-    const std::optional<TimeRange> measured = timeline.measured();
+    const std::optional<TimeRange> measured = timeline.measure.range();
     IM_CHECK(measured.has_value());
     d.test->ItemClick("//Timeline/Fit run");
     d.test->KeyPress(ImGuiKey_F);
-    IM_CHECK(timeline.view().begin <= measured->begin && timeline.view().end >= measured->end);
-    IM_CHECK_LT(timeline.view().width(), 2 * measured->width());
+    IM_CHECK(timeline.view.range().begin <= measured->begin &&
+             timeline.view.range().end >= measured->end);
+    IM_CHECK_LT(timeline.view.range().width(), 2 * measured->width());
     IM_CHECK(d.settles());
     IM_CHECK(choose_some_span(d) != 0);
-    IM_CHECK(timeline.measured() == measured);
+    IM_CHECK(timeline.measure.range() == measured);
     d.picture_with_all("timeline, measured");
-    timeline.look_for("commit");
+    timeline.search.look_for("commit");
     d.test->KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);
     d.test->Yield(2);
     d.test->MenuAction(ImGuiTestAction_Hover, "//##MainMenuBar/Timeline/Fit the run");
@@ -358,15 +365,15 @@ TEST_CASE("Esc closes one thing at a time; a measured range stays until then") {
     };
     escape();
     IM_CHECK(!is_shown("//Shortcuts"));
-    IM_CHECK(!timeline.search().empty());
+    IM_CHECK(!timeline.search.text().empty());
     escape();
-    IM_CHECK(timeline.search().empty());
+    IM_CHECK(timeline.search.text().empty());
     IM_CHECK(timeline.chosen_span() != 0);
     escape();
     IM_CHECK_EQ(timeline.chosen_span(), 0);
-    IM_CHECK(timeline.measured() == measured);
+    IM_CHECK(timeline.measure.range() == measured);
     escape();
-    IM_CHECK(!timeline.measured().has_value());
+    IM_CHECK(!timeline.measure.range().has_value());
   });
   CHECK(problem == "");
 }

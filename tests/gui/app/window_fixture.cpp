@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "gui/views/session.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/made_stages.h"
 #include "tests/skip.h"
@@ -123,7 +124,7 @@ void await_live_run(const Drive& d) {
   Session& session = d.session();
   IM_CHECK(d.comes_true(
       [&] { return session.pieces.has_facts() && session.pieces.steps().size() >= 6; }));
-  IM_CHECK(d.comes_true([&] { return session.turning.can_turn(); }));
+  IM_CHECK(d.comes_true([&] { return session.control.choice.can_turn(); }));
   session.foreground.bring("Knobs");
   d.test->Yield(4);
 }
@@ -139,7 +140,7 @@ std::string drive_live(const std::string& name, AppOptions options, int steps,
 }
 
 std::string value_in_force(const Drive& d, const std::string& key) {
-  const control::Knob* knob = d.session().turning.control->knob(key);
+  const control::Knob* knob = d.session().control.choice.state()->knob(key);
   return knob == nullptr ? "no such knob" : knob->value;
 }
 

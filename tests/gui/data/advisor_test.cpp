@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/tune/predicted_changes.h"
+#include "gui/data/span_lookup.h"
 #include "tests/core/tune/made_recording.h"
 #include "tests/gui/data/feed_fixture.h"
 

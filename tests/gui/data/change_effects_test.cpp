@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "gui/data/span_scan.h"
+
 namespace sluice::gui {
 namespace {
 

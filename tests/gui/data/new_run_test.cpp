@@ -1,5 +1,6 @@
 #include "gui/data/new_run.h"
 
+#include "gui/data/like_run.h"
 #include "tests/gui/data/feed_fixture.h"
 
 namespace sluice::gui {

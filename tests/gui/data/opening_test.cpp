@@ -2,6 +2,9 @@
 
 #include <cstdlib>
 
+#include "gui/data/run_snapshot.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/verdict.h"
 #include "tests/gui/data/feed_fixture.h"
 #include "tests/gui/data/run_of_ranks.h"
 

@@ -1,5 +1,10 @@
 #include "gui/data/run_feed.h"
 
+#include "gui/data/run_snapshot.h"
+#include "gui/data/span_lookup.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/timeline_window.h"
+#include "gui/data/verdict.h"
 #include "tests/gui/data/feed_fixture.h"
 
 namespace sluice::gui {

@@ -3,6 +3,9 @@
 #include <map>
 
 #include "base/split_mix.h"
+#include "gui/data/run_facts.h"
+#include "gui/data/span_cache.h"
+#include "gui/data/span_index.h"
 #include "storage/rundb/lod.h"
 #include "tests/gui/data/feed_fixture.h"
 

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "profiler/analyze/cause_pairs.h"
+#include "profiler/analyze/run_analysis.h"
 
 namespace sluice::analyze {
 namespace {
