@@ -27,8 +27,8 @@ Result<shard::Triple> triple_of(const settings::RunConfig& config, const Scope& 
   const settings::ShardConfig& shards = config.shards;
   if (is_sharding_open(config)) {
     return make_error(ErrorCode::config,
-                      "shard_state=auto: this command takes scopes; sluice plan --ranks {} finds "
-                      "them",
+                      "shard_state=auto: this command takes scopes; sluice tune --placement "
+                      "--ranks {} finds them",
                       platform::scope_text(mesh));
   }
   if (is_one_word(shards)) {
