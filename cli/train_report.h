@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/units.h"
 #include "core/answers/training.h"
 
 namespace sluice::cli {

@@ -3,8 +3,10 @@
 #include "base/figure_text.h"
 #include "base/shell_quoted.h"
 #include "cli/program.h"
+#include "cli/train_arguments.h"
 #include "core/plan/lr_schedule.h"
 #include "core/session/run_facts.h"
+#include "core/train/trainer.h"
 
 namespace sluice::cli {
 
@@ -17,6 +19,10 @@ std::string TrainWords::header() const {
              arguments.resume ? fmt::format("step {}", committed_step()) : "the initial state",
              config.files.state_directory) +
          next_rate_line() + resharded_line() + recipe_lines();
+}
+
+std::int64_t TrainWords::committed_step() const {
+  return run.session().state().store().committed().position.step;
 }
 
 // A schedule may go on otherwise than it was begun.

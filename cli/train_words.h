@@ -5,12 +5,19 @@
 
 #include <string>
 
-#include "cli/train_arguments.h"
+#include "base/status.h"
 #include "core/answers/training.h"
-#include "core/plan/lr_schedule.h"
-#include "core/train/trainer.h"
+
+namespace sluice::plan {
+struct FurtherSteps;
+}
+namespace sluice::settings {
+struct RunConfig;
+}
 
 namespace sluice::cli {
+
+struct TrainArguments;
 
 struct TrainWords {
   const TrainArguments& arguments;
@@ -24,7 +31,7 @@ struct TrainWords {
   Status how_it_stopped(const Error& error) const;
 
  private:
-  std::int64_t committed_step() const { return run.session().store().committed().position.step; }
+  std::int64_t committed_step() const;
   std::string next_rate_line() const;  // a schedule may go on otherwise than it was begun
   std::string recipe_lines() const;    // settings that this resume learns with, and that are new
   std::string resharded_line() const;  // where the state was that of other ranks

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/runtime/clocks.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_record.h"
+#include "core/train/trainer.h"
 #include "storage/rundb/lateness.h"
 
 namespace sluice::answers {

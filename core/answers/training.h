@@ -7,8 +7,15 @@
 #include <vector>
 
 #include "core/answers/json.h"
-#include "core/runtime/clocks.h"
-#include "core/train/trainer.h"
+#include "core/runtime/stage.h"
+
+namespace sluice::runtime {
+class EmulatedClock;
+}
+namespace sluice::train {
+class TrainingRun;
+struct TrainReport;
+}  // namespace sluice::train
 
 namespace sluice::answers {
 

@@ -3,12 +3,17 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "core/answers/json.h"
-#include "core/tune/machine_tuning.h"
+
+namespace sluice::tune {
+class MachineTuning;
+struct TunedMachine;
+}  // namespace sluice::tune
 
 namespace sluice::answers {
 
