@@ -16,7 +16,6 @@ namespace {
 
 void add_text(Gpt2& gpt2, const ModelShape& shape, BuiltModel& built) {
   if (shape.vocabulary != kByteVocabulary) return;
-  built.sample = [&gpt2](const SampleOptions& sample) { return gpt2.sample_text(sample); };
   built.write_text = [&gpt2](const SampleOptions& sample) { return gpt2.write_text(sample); };
 }
 
