@@ -73,6 +73,9 @@ struct OffloadSettings {
   bool commits(std::int32_t step) const { return (step + 1) % commit_every == 0; }
   bool is_sparse() const { return density < 1; }
   bool has_feedback() const { return is_sparse() && error_feedback; }
+  // The part of a loss scale that is still contained in the gradients on the drives; 1 with error
+  // feedback, which divides it out.
+  double remaining_loss_scale(double loss_scale) const { return has_feedback() ? 1 : loss_scale; }
   bool works_on_accelerator() const { return gradient_work == GradientWork::accelerator; }
   bool streams_parameters() const { return parameters == ParameterTier::storage; }
   // The residual, and the memory to select with, are the host's.
