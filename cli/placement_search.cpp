@@ -14,6 +14,7 @@
 #include "cli/progress_line.h"
 #include "cli/rank_plan.h"
 #include "cli/terminal.h"
+#include "core/simulate/simulation.h"
 #include "core/tune/fitted_run.h"
 
 namespace sluice::cli {

@@ -19,6 +19,7 @@
 #include "cli/train_report.h"
 #include "cli/train_words.h"
 #include "core/model/model_library.h"
+#include "core/plan/knob_change.h"
 #include "core/session/live_control.h"
 #include "core/session/run_recording.h"
 #include "core/train/clock_offset.h"

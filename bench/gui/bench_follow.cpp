@@ -22,6 +22,10 @@
 
 #include "base/clock.h"
 #include "gui/app/app.h"
+#include "gui/app/shell.h"
+#include "gui/app/top_bar.h"
+#include "gui/data/timeline_window.h"
+#include "gui/views/session.h"
 
 namespace sluice::gui {
 namespace {

@@ -23,6 +23,12 @@
 #include <vector>
 
 #include "gui/app/app.h"
+#include "gui/app/shell.h"
+#include "gui/app/top_bar.h"
+#include "gui/data/run_snapshot.h"
+#include "gui/data/span_scan.h"
+#include "gui/data/timeline_window.h"
+#include "gui/views/session.h"
 
 namespace sluice::gui {
 namespace {
@@ -87,7 +93,7 @@ class Script {
   enum class Phase { first_picture, frames, settle, jumps };
 
   void wait_for_picture(Session& session) {
-    if (!session.timeline.has_picture() || session.pieces.minimap == nullptr) return;
+    if (!session.timeline.picture.is_there() || session.pieces.minimap == nullptr) return;
     fmt::print("first full picture {:.2f} s after the start\n\n", seconds_since(begin_));
     fmt::print("{:36} {:>8} {:>8} {:>8} {:>12} {:>9}\n", "ms of processor time a frame", "median",
                "p99", "worst", "worst thrice", "vertices");
@@ -102,7 +108,7 @@ class Script {
     vertices_ = 0;
     for (std::vector<double>& round : ms_) round.clear();
     shell_->session().foreground.bring(title);
-    shell_->session().timeline.show_all();
+    shell_->session().timeline.view.show_all();
   }
 
   void take_frame(Session& session, const FrameCost& cost) {
@@ -114,7 +120,7 @@ class Script {
     frame_ += 1;
     if (frame_ <= frame_count_) return;
     frame_ = 0;
-    session.timeline.show_all();
+    session.timeline.view.show_all();
     if (++round_ < kRounds) return;
     report();
     if (!is_read_) {
@@ -130,9 +136,9 @@ class Script {
   // From the whole run down to some thousandth of it and back, a little to the side each frame; the
   // wheel scrolls what the mouse is over.
   void move(Session& session) const {
-    const TimeNs middle = session.timeline.view().begin + session.timeline.view().width() / 2;
-    session.timeline.zoom(std::sin(frame_ * 0.1) > 0 ? 0.75 : 1 / 0.75, middle);
-    session.timeline.pan(session.timeline.view().width() / 60 * (frame_ % 60 < 30 ? 1 : -1));
+    TimeView& view = session.timeline.view;
+    view.zoom(std::sin(frame_ * 0.1) > 0 ? 0.75 : 1 / 0.75, view.middle());
+    view.pan(view.range().width() / 60 * (frame_ % 60 < 30 ? 1 : -1));
     const ImGuiWindow* window = ImGui::FindWindowByName(title_.c_str());
     if (window == nullptr) return;
     const ImVec2 size = window->Size;
@@ -169,7 +175,7 @@ class Script {
     if (jumps_ > 0) {
       const auto asked = Clock::now();
       while (session.pieces.feed->timeline() == nullptr ||
-             !(session.pieces.feed->timeline()->request == session.timeline.asked()))
+             !(session.pieces.feed->timeline()->request == session.timeline.picture.asked()))
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       latency_ms_.push_back(seconds_since(asked) * 1e3);
     }
@@ -179,7 +185,7 @@ class Script {
     const double width = all * std::pow(1e-7, share(chance_));
     const auto at =
         session.pieces.run->begin_ts + static_cast<TimeNs>((all - width) * share(chance_));
-    session.timeline.set_view({at, at + static_cast<TimeNs>(width)});
+    session.timeline.view.set({at, at + static_cast<TimeNs>(width)});
   }
 
   void finish() {
