@@ -108,7 +108,7 @@ TEST_CASE("a word for all three scopes is a scheme, and auto is chosen before") 
   }
   const auto open = with_word("auto", "smartssd-2x4");
   REQUIRE_FALSE(open.ok());
-  CHECK_THAT(open.error().message(), Catch::Contains("sluice plan --ranks 2x4 finds"));
+  CHECK_THAT(open.error().message(), Catch::Contains("sluice tune --placement --ranks 2x4 finds"));
   const auto wrong = with_word("zero4", "laptop");
   REQUIRE_FALSE(wrong.ok());
   CHECK_THAT(wrong.error().message(), Catch::Contains("'zero4' is no sharding"));
