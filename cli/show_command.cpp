@@ -65,6 +65,13 @@ void print_validations(const RunAnswer& shown, std::int64_t last, int columns) {
   print_lines("  " + wrapped("Validation loss: " + losses, columns - 2, "    "));
 }
 
+// "-": the program that computes counts no tokens.
+std::string tokens_a_second(const rundb::StepRow& step) {
+  if (step.tokens == 0) return "-";
+  return format_count(static_cast<double>(step.tokens) * 1e9 /
+                      static_cast<double>(std::max<TimeNs>(1, step.dur)));
+}
+
 void print_steps(const RunAnswer& shown, std::int64_t last, int columns) {
   if (shown.steps.empty()) {
     print("\nNo step has ended.\n");
@@ -80,9 +87,7 @@ void print_steps(const RunAnswer& shown, std::int64_t last, int columns) {
     print("  {:>4}  {:>8}{}{}  {:>8}  {:>9}{}\n", step.id + 1, figure(step.loss),
           is_wide ? fmt::format("  {:>10}", figure(step.grad_norm)) : "",
           has_rates ? fmt::format("  {:>8}", rate(step.lr)) : "", format_duration(step.dur),
-          format_count(static_cast<double>(step.tokens) * 1e9 /
-                       static_cast<double>(std::max<TimeNs>(1, step.dur))),
-          step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
+          tokens_a_second(step), step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
   }
 }
 
